@@ -1,0 +1,54 @@
+import ipaddr from 'ipaddr.js';
+
+/** A network, e.g. `10.0.0.0/8` or `::1/128`, in the written form it was given. */
+export interface Cidr {
+  readonly text: string;
+  readonly network: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly prefixBits: number;
+}
+
+/** Parses `address/bits` or a single address; undefined when it is neither. */
+export function parseCidr(text: string): Cidr | undefined {
+  if (!text.includes('/')) {
+    const network = parseAddress(text);
+    return network && { text, network, prefixBits: network.kind() === 'ipv4' ? 32 : 128 };
+  }
+  if (!/^[0-9a-f.:]+\/\d{1,3}$/i.test(text) || !ipaddr.isValidCIDR(text)) return undefined;
+  const [network, prefixBits] = ipaddr.parseCIDR(text);
+  return { text, network, prefixBits };
+}
+
+/**
+ * Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as its IPv4
+ * address.
+ */
+export function cidrsContain(cidrs: readonly Cidr[], address: string): boolean {
+  if (cidrs.length === 0) return false;
+  const parsed = parseAddress(address);
+  if (parsed === undefined) return false;
+  return cidrs.some(
+    ({ network, prefixBits }) =>
+      network.kind() === parsed.kind() && parsed.match(network, prefixBits),
+  );
+}
+
+/**
+ * Parses an IP address in its standard form (RFC 4291 §2.2; IPv4 as four decimal numbers, no octal,
+ * no short forms); an IPv4-mapped IPv6 address becomes its IPv4 address.
+ */
+export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  if (text.includes(':')) {
+    if (!ipaddr.IPv6.isValid(text)) return undefined;
+    const address = ipaddr.IPv6.parse(withoutDots(text));
+    return address.isIPv4MappedAddress() ? address.toIPv4Address() : address;
+  }
+  return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : undefined;
+}
+
+/** ipaddr.js takes `::a.b.c.d` for an IPv4-mapped address, which only `::ffff:a.b.c.d` is. */
+function withoutDots(address: string): string {
+  return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_, ...octets: string[]) => {
+    const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
+    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
+  });
+}

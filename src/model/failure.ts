@@ -1,0 +1,64 @@
+const failureCodes = [
+  'invalid',
+  'unauthenticated',
+  'forbidden',
+  'not_found',
+  'method_not_allowed',
+  'conflict',
+  'precondition_failed',
+  'too_large',
+  'unprocessable',
+  'rate_limited',
+  'internal',
+  'bad_gateway',
+  'gateway_timeout',
+  'unavailable',
+  'storage_full',
+] as const;
+
+/** The closed set of ways in which Waymark says no (contract §9). */
+export type FailureCode = (typeof failureCodes)[number];
+
+/** Whether a value is one of the codes, as an answer of the API carries them. */
+export function isFailureCode(value: unknown): value is FailureCode {
+  return failureCodes.some((code) => code === value);
+}
+
+/** What a caller may want to know of a failure besides its code and message. */
+export interface FailureDetail {
+  /** The input field at fault, in the caller's own spelling. */
+  readonly field?: string;
+  /** The methods that would have been allowed (RFC 9110 §15.5.6). */
+  readonly allow?: readonly string[];
+  readonly retryAfterSeconds?: number;
+  readonly cause?: unknown;
+}
+
+/**
+ * The one error class that is meant to be seen by a caller: `message` says what to do and holds
+ * neither a secret nor a path of this machine. Everything else that is thrown is a bug and is
+ * answered as `internal`.
+ */
+export class Failure extends Error {
+  readonly code: FailureCode;
+  readonly field: string | undefined;
+  readonly allow: readonly string[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: FailureCode, message: string, detail: FailureDetail = {}) {
+    super(message, { cause: detail.cause });
+    this.name = 'Failure';
+    this.code = code;
+    this.field = detail.field;
+    this.allow = detail.allow;
+    this.retryAfterSeconds = detail.retryAfterSeconds;
+  }
+}
+
+/** Turns anything thrown into a Failure: itself, or `internal` with the original as its cause. */
+export function failureFrom(thrown: unknown): Failure {
+  if (thrown instanceof Failure) return thrown;
+  return new Failure('internal', 'Something went wrong on the server; its log has the details.', {
+    cause: thrown,
+  });
+}

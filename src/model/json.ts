@@ -1,0 +1,34 @@
+import canonicalize from 'canonicalize';
+
+/** A JSON value as `JSON.parse` returns it. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+/** A JSON object. */
+export interface JsonObject {
+  readonly [name: string]: Json;
+}
+
+/** Whether a value is a JSON object: not an array, not null. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The canonical text of a JSON value (RFC 8785): equal values have equal texts. */
+export function canonicalJson(value: Json): string {
+  const text = canonicalize(value);
+  if (text === undefined) throw new TypeError('not a JSON value');
+  return text;
+}
+
+/** Whether two JSON values are equal, whatever the order of their members. */
+export function sameJson(one: Json | undefined, other: Json | undefined): boolean {
+  if (one === other) return true;
+  if (one === undefined || other === undefined) return false;
+  return canonicalJson(one) === canonicalJson(other);
+}
+
+/** Whether a value nests deeper than a number of levels; looks no deeper than that itself. */
+export function nestsDeeper(value: unknown, levelsMax: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levelsMax <= 0 || Object.values(value).some((one) => nestsDeeper(one, levelsMax - 1));
+}

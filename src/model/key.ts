@@ -1,0 +1,37 @@
+/** What a key may do (contract §9); `admin` implies every other scope. */
+export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'admin'] as const;
+
+/** One thing that a key may do. */
+export type Scope = (typeof scopes)[number];
+
+/** An API key as it is kept: never the key itself, only its SHA-256. */
+export interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** SHA-256 of the whole key text, lower-case hex. */
+  readonly hash: string;
+  /** ISO 8601, UTC. */
+  readonly created: string;
+}
+
+/** Whoever sent a request: what they may do, and the name under which their changes are logged. */
+export interface Caller {
+  readonly scopes: ReadonlySet<Scope>;
+  /** The id of the caller's key, or undefined for a caller without a key. */
+  readonly keyId: string | undefined;
+  /** The peer's address, for limits and the log. */
+  readonly address: string;
+  /** The signed-in user that a trusted proxy named (`[auth] user_header`). */
+  readonly user: string | undefined;
+}
+
+/** Whether a text names a scope. */
+export function isScope(text: string): text is Scope {
+  return (scopes as readonly string[]).includes(text);
+}
+
+/** Whether a caller has a scope, directly or by `admin`. */
+export function hasScope(caller: Caller, scope: Scope): boolean {
+  return caller.scopes.has(scope) || caller.scopes.has('admin');
+}

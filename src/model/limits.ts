@@ -1,0 +1,97 @@
+/**
+ * Every limit that is not a value of the ini file (contract §10), each with its unit in its name.
+ */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const requestLineBytesMax = 8 * KIB;
+export const headerBlockBytesMax = 32 * KIB;
+export const headerFieldsMax = 100;
+export const headersTimeoutMs = 10_000;
+export const requestTimeoutMs = 60_000;
+export const keepAliveTimeoutMs = 75_000;
+export const connectionsMax = 10_000;
+export const rangesMax = 16;
+/** Elements of an Accept, Accept-Language or Accept-Encoding field that are looked at. */
+export const acceptElementsMax = 64;
+/**
+ * Hops of a Forwarded or X-Forwarded-For field that are looked at, counted from the server's side.
+ */
+export const forwardedHopsMax = 32;
+
+/**
+ * Files up to this size are kept in memory once they were asked for; larger ones are read as they
+ * are sent.
+ */
+export const diskHeldFileBytesMax = 256 * KIB;
+export const diskHeldBytesMax = 64 * MIB;
+/** How long a file held in memory, or a listing, is believed before the disk is looked at again. */
+export const diskTrustMs = 500;
+/** How often a file that changes under its reader is tried again. */
+export const diskAttemptsMax = 4;
+export const listingEntriesMax = 10_000;
+export const fileNameBytesMax = 255;
+
+/** One of the two buffers through which a file is sent. */
+export const fileChunkBytes = 256 * KIB;
+
+export const operationBodyBytesMax = 16 * MIB;
+export const contentBytesMax = 16 * MIB;
+export const enginedataBytesMax = MIB;
+/** Everything of a rule but its content: `_unknowns_` and enginecomments included. */
+export const ruleBytesMax = 4 * MIB;
+export const unknownsMax = 256;
+export const pathBytesMax = 4 * KIB;
+/** A wildcard path is an ordered key of the store, whose keys end at 1,978 bytes. */
+export const wildcardPathBytesMax = KIB;
+export const originBytesMax = 512;
+export const breadcrumbKeyCharactersMax = 512;
+/** Keys a breadcrumb may lead over before it is refused. */
+export const breadcrumbHopsMax = 8;
+/** Prepared stored pages kept in memory, all together. */
+export const storedPagesBytesMax = 64 * MIB;
+export const tableCharactersMax = 128;
+export const keyNameCharactersMax = 128;
+export const vkCharactersMax = 256;
+/** How deep a JSON value of a caller may nest before it is refused. */
+export const jsonDepthMax = 64;
+
+export const historyRowsDefault = 100;
+export const historyRowsMax = 1_000;
+
+export const socketFrameBytesMax = 16 * MIB;
+export const socketRequestsInFlightMax = 64;
+/**
+ * Unsent bytes to a client that reads too slowly, after which its websocket is closed with 1013.
+ */
+export const socketBufferedBytesMax = 4 * MIB;
+export const socketPingMs = 30_000;
+
+export const wrongKeysPerMinuteMax = 20;
+/** Addresses whose wrong keys are remembered at the same time. */
+export const wrongKeyAddressesMax = 10_000;
+
+export const commitBatchMax = 1_000;
+/** About what a write transaction may hold before further changes go into the next one. */
+export const commitBatchBytesMax = 64 * MIB;
+/** Changes waiting for their commit, after which further ones are answered `unavailable`. */
+export const commitQueueMax = 20_000;
+
+export const stopGraceMs = 10_000;
+
+export const configFileBytesMax = MIB;
+export const tableSchemaBytesMax = MIB;
+/** Header fields that a mount, a rule or a hook may add. */
+export const customHeadersMax = 32;
+/** How long the ini file has to be left alone before a change of it is read. */
+export const configSettleMs = 100;
+
+/** Connections to one origin at a time, of one process. */
+export const outboundConnectionsMax = 1_024;
+/** Content of another server that came with its header section, kept until somebody reads it. */
+export const outboundUnreadBytesMax = 64 * KIB;
+/** Lines of the access log may be held back until they are this many characters … */
+export const accessHeldBackCharactersMax = 16 * KIB;
+/** … or this old. */
+export const accessFlushMs = 200;
