@@ -1,0 +1,106 @@
+import { accessHeldBackCharactersMax } from '../model/limits.ts';
+
+/** One answered request, as the access log tells of it. */
+export interface AccessEntry {
+  readonly address: string;
+  readonly method: string;
+  /** The request target as it was sent: what the door made of it may not exist. */
+  readonly target: string;
+  readonly host: string;
+  readonly status: number;
+  /** Bytes of content handed to the socket. */
+  readonly bytes: number;
+  readonly durationMs: number;
+  /** `disk:<name>`, `rule:<id>`, `svc1` or `none` (contract §3). */
+  readonly source: string;
+  /** Id of the caller's key. */
+  readonly keyId: string | undefined;
+  /** Whether the client went away before it had everything. */
+  readonly cut: boolean;
+}
+
+/** Where lines go, many at a time. */
+export interface LineSink {
+  write(text: string): unknown;
+}
+
+/** Writes a line for every request. */
+export interface AccessLog {
+  add(entry: AccessEntry): void;
+  /** Hands over the lines held back so far. */
+  flush(): void;
+}
+
+/**
+ * Makes an access log that hands its lines over in bunches, so that a request costs no system call
+ * of its own; the caller flushes at intervals. `now` gives milliseconds since 1970.
+ */
+export function createAccessLog({
+  format,
+  sink,
+  now,
+}: {
+  readonly format: 'pretty' | 'json';
+  readonly sink: LineSink;
+  readonly now: () => number;
+}): AccessLog {
+  const lineOf = format === 'json' ? jsonLine : prettyLine;
+  let heldBack = '';
+  let second = -1;
+  let time = '';
+
+  function timestamp(): string {
+    const nowMs = now();
+    const nowSecond = Math.floor(nowMs / 1000);
+    if (nowSecond !== second) {
+      second = nowSecond;
+      time = new Date(second * 1000).toISOString().slice(0, 19);
+    }
+    return `${time}.${String(Math.floor(nowMs) % 1000).padStart(3, '0')}Z`;
+  }
+
+  function flush(): void {
+    if (heldBack === '') return;
+    const text = heldBack;
+    heldBack = '';
+    sink.write(text);
+  }
+
+  return {
+    add(entry) {
+      heldBack += lineOf(entry, timestamp());
+      if (heldBack.length > accessHeldBackCharactersMax) flush();
+    },
+    flush,
+  };
+}
+
+function jsonLine(entry: AccessEntry, time: string): string {
+  const { method, status, bytes, durationMs, source, keyId, cut } = entry;
+  return (
+    `{"level":30,"time":"${time}","msg":"request","address":${quoted(entry.address)},` +
+    `"method":${quoted(method)},"host":${quoted(entry.host)},"target":${quoted(entry.target)},` +
+    `"status":${status},"bytes":${bytes},"ms":${durationMs.toFixed(2)},"source":${quoted(source)}` +
+    `${keyId === undefined ? '' : `,"key":${quoted(keyId)}`}${cut ? ',"cut":true' : ''}}\n`
+  );
+}
+
+function prettyLine(entry: AccessEntry, time: string): string {
+  const { method, target, host, status, bytes, durationMs, source, address, cut } = entry;
+  return (
+    `${time.slice(11, 23)} ${status} ${printable(method)} ${printable(host)}${printable(target)} ` +
+    `${bytes} B ${durationMs.toFixed(1)} ms ${source} ${address}` +
+    `${cut ? ' (client went away)' : ''}\n`
+  );
+}
+
+const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
+
+function quoted(text: string): string {
+  return plain.test(text) ? `"${text}"` : JSON.stringify(text);
+}
+
+/** Text of a client, without what could start another line or command a terminal. */
+function printable(text: string): string {
+  return plain.test(text) ? text : JSON.stringify(text).slice(1, -1);
+}
