@@ -1,0 +1,130 @@
+import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
+import { originBytesMax, pathBytesMax } from '../model/limits.ts';
+import type { Listen } from './config.ts';
+import type { ValueParser } from './values.ts';
+
+const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0-9_-]{0,62})*$/i;
+const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
+
+/** What a path may not hold once it is decoded: C0, DEL, C1, line separators, backslash. */
+const notInPath = /[^\x20-\x5b\x5d-\x7e\xa0-\u2027\u202a-\uffff]/;
+const dotSegment = /\/\.\.?(?:[;/]|$)/;
+
+/**
+ * Where to listen: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`; `:8080`, `*:8080` or `8080`
+ * for all interfaces (an empty host); `unix:/path`, a relative path staying as it is written.
+ */
+export const listenAddress: ValueParser<Listen> = (text) => {
+  if (text.startsWith('unix:')) {
+    const path = text.slice('unix:'.length);
+    return path === ''
+      ? { refused: 'write a path after unix:' }
+      : { value: { kind: 'unix', path } };
+  }
+  const [, written = '', digits = ''] = /^(?:(.*):)?(\d{1,5})$/.exec(text) ?? [];
+  const port = digits === '' ? NaN : Number(digits);
+  const host = listenHost(written);
+  if (host === undefined || !(port <= 65_535)) {
+    return { refused: 'write `127.0.0.1:8080`, `[::1]:8080`, `:8080` or `unix:/path`' };
+  }
+  return { value: { kind: 'tcp', host, port } };
+};
+
+/** A network such as `10.0.0.0/8`, or a single address. */
+export const cidr: ValueParser<Cidr> = (text) => {
+  const value = parseCidr(text);
+  return value === undefined
+    ? { refused: 'write a network such as `10.0.0.0/8` or `fd00::/8`, or an address' }
+    : { value };
+};
+
+/**
+ * An origin (RFC 6454 §6.2) in the one form that the door gives those of requests: scheme and host
+ * in lower case, an international name in its xn-- form, no final dot, no default port.
+ */
+export const origin: ValueParser<string> = (text) => {
+  const [, scheme = '', host = '', port = ''] =
+    /^(https?):\/\/([^/?#@\\%:\s]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?$/i.exec(text) ?? [];
+  const url = host === '' ? null : URL.parse(`${scheme}://${host.replace(/\.$/, '')}${port}`);
+  const isNumber = endsInNumber.test(host.replace(/\.$/, '')) || host.startsWith('[');
+  const readsAlike = !isNumber || parseAddress(host.replace(/[[\]]|\.$/g, '')) !== undefined;
+  const isName = url !== null && (isNumber || hostName.test(url.hostname));
+  if (!isName || !readsAlike || text.length > originBytesMax) {
+    return { refused: 'write an origin such as `https://www.example.com`, without a path' };
+  }
+  return { value: url.origin };
+};
+
+/**
+ * A path of the site in its canonical form: starts with `/`, percent escapes decoded once, as the
+ * door does it; spaces and non-ASCII characters may stand as they are.
+ */
+export const sitePath: ValueParser<string> = (text) => {
+  if (!text.startsWith('/')) return { refused: 'a path starts with /' };
+  if (text.includes('//')) return { refused: 'a path has no empty segment' };
+  if (/[?#]/.test(text)) return { refused: 'a path has no query and no fragment' };
+  if (/%(?:2f|5c)/i.test(text)) return { refused: 'a path has no encoded / or \\' };
+  let value;
+  try {
+    value = decodeURIComponent(text);
+  } catch {
+    return { refused: 'a % in a path has to be written %25' };
+  }
+  if (notInPath.test(value)) return { refused: 'a path has no backslash and no control character' };
+  if (dotSegment.test(value)) return { refused: 'a path has no . or .. segment' };
+  if (Buffer.byteLength(value) > pathBytesMax) {
+    return { refused: `a path has at most ${pathBytesMax} bytes` };
+  }
+  return { value };
+};
+
+/** The path under which a mount answers, with its final `/`. */
+export const mountPath: ValueParser<string> = (text) => {
+  if (text.endsWith('*')) return { refused: 'leave out the *: a mount answers all below its path' };
+  const parsed = sitePath(text);
+  return 'value' in parsed ? { value: parsed.value.replace(/\/?$/, '/') } : parsed;
+};
+
+/** The prefix before `/svc1`, without a final `/`; empty for `/`. */
+export const basePath: ValueParser<string> = (text) => {
+  const parsed = sitePath(text);
+  return 'value' in parsed ? { value: parsed.value.replace(/\/$/, '') } : parsed;
+};
+
+/** What a page can link to: a path of this site, or an absolute http(s) URL; as it is. */
+export const link: ValueParser<string> = (value) => {
+  const isReference = /^(?:https?:\/\/[^/\\@]+(?:\/|$)|\/(?![/\\]))[^\\\s]*$/i.test(value);
+  return isReference && URL.canParse(value, 'http://localhost')
+    ? { value }
+    : { refused: 'write a path that starts with /, or an http or https URL' };
+};
+
+/** An absolute http(s) URL, or else the name of a file; as it is. */
+export const urlOrFile: ValueParser<string> = (value) => {
+  if (!value.includes('://')) return { value };
+  return isUrl(value) && URL.canParse(value)
+    ? { value }
+    : { refused: 'write an http or https URL, or the name of a file' };
+};
+
+/** Whether a text is a URL rather than the name of a file. */
+export function isUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text);
+}
+
+/** A host name for SNI (RFC 6066 §3), lower case; its first label may be `*`. */
+export const serverName: ValueParser<string> = (text) => {
+  const name = text.replace(/^\*\./, '');
+  if (hostName.test(name) && !endsInNumber.test(name)) return { value: text.toLowerCase() };
+  return { refused: 'write a host name such as [tls.www.example.com] or [tls.*.example.com]' };
+};
+
+function listenHost(written: string): string | undefined {
+  if (written === '' || written === '*') return '';
+  if (written.startsWith('[') && written.endsWith(']')) {
+    const address = written.slice(1, -1);
+    return address.includes(':') && parseAddress(address) ? address.toLowerCase() : undefined;
+  }
+  if (endsInNumber.test(written)) return parseAddress(written) ? written : undefined;
+  return hostName.test(written) ? written.toLowerCase() : undefined;
+}

@@ -1,0 +1,131 @@
+import type { Cidr } from '../model/cidr.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Scope } from '../model/key.ts';
+
+/** Where the server listens: `host:port` or `unix:/path`. */
+export type Listen =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly kind: 'unix'; readonly path: string };
+
+/** `[disk.<name>]`: a folder that answers a part of the site. */
+export interface DiskMount {
+  readonly name: string;
+  /** `scheme://host[:port]`, lower case, or `*`. */
+  readonly origin: string;
+  /** Canonical path prefix that ends in `/`. */
+  readonly path: string;
+  /** Absolute path of the folder. */
+  readonly root: string;
+  readonly index: readonly string[];
+  readonly listing: boolean;
+  readonly dotfiles: 'deny' | 'allow';
+  readonly symlinks: 'within' | 'deny' | 'follow';
+  readonly precompressed: boolean;
+  readonly cacheControl: string | undefined;
+  /** Path below the root of a file served with 200 for what no source has. */
+  readonly fallback: string | undefined;
+  /** Flat list of name, value, name, value, added to every answer of the mount. */
+  readonly headers: readonly string[];
+}
+
+/** One certificate of `[tls]` or `[tls.<host>]`, by absolute file names. */
+export interface Certificate {
+  /** Undefined for the default certificate. */
+  readonly host: string | undefined;
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** `[engine.<name>]`: an engine added to the built-in ones. */
+export interface EngineConfig {
+  readonly name: string;
+  readonly page: string | undefined;
+  readonly script: string | undefined;
+  readonly reference: string | undefined;
+}
+
+/** `[table.<name>]`: what is known of a table's fields. */
+export interface TableConfig {
+  readonly name: string;
+  readonly schemaFile: string;
+  /** The JSON Schema that the file held when the configuration was read. */
+  readonly schema: JsonObject;
+}
+
+/** The whole ini file (contract §2), parsed and validated; frozen, and swapped as one on reload. */
+export interface Config {
+  /** Absolute path of the ini file. */
+  readonly file: string;
+  readonly server: {
+    readonly listen: readonly Listen[];
+    /** Absolute path of the LMDB folder. */
+    readonly data: string;
+    /** Absolute path of an .ndjson file, imported once into an empty data folder. */
+    readonly import: string | undefined;
+    /** Empty, or a canonical path without a final slash. */
+    readonly base: string;
+    /** An origin, `scheme://host[:port]`. */
+    readonly publicUrl: string | undefined;
+    readonly trustProxy: readonly Cidr[];
+    /** A number of processes; `auto` is resolved to one a core. */
+    readonly workers: number;
+  };
+  readonly tls: {
+    readonly certificates: readonly Certificate[];
+    readonly httpRedirect: boolean;
+  };
+  /** In the order in which they are asked: exact origin before `*`, longer path before shorter. */
+  readonly disk: readonly DiskMount[];
+  readonly fetch: {
+    readonly allowPrivate: readonly Cidr[];
+    readonly connectTimeoutMs: number;
+    readonly timeoutMs: number;
+    readonly cacheBytesMax: number;
+    readonly bodyBytesMax: number;
+  };
+  readonly auth: {
+    readonly anonymous: readonly Scope[];
+    /** Origins, or `*`. */
+    readonly corsOrigins: readonly string[];
+    /** Lower case field name. */
+    readonly userHeader: string | undefined;
+    readonly jwtJwks: string | undefined;
+    readonly jwtIssuer: string | undefined;
+    readonly jwtAudience: string | undefined;
+  };
+  readonly engines: readonly EngineConfig[];
+  readonly tables: readonly TableConfig[];
+  readonly webhook: {
+    readonly allowPrivate: readonly Cidr[];
+    readonly connectTimeoutMs: number;
+    readonly timeoutMs: number;
+    readonly concurrency: number;
+    readonly retentionMs: number;
+    readonly retryMs: readonly number[];
+  };
+  readonly node: { readonly role: 'all' | 'central' | 'counter'; readonly name: string };
+  readonly geo: {
+    readonly database: string | undefined;
+    /** Lower case field name. */
+    readonly countryHeader: string | undefined;
+  };
+  readonly log: {
+    readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+    readonly access: boolean;
+    readonly format: 'pretty' | 'json';
+    /** Whether every content answer names its source in Server-Timing (contract §3). */
+    readonly explain: boolean;
+  };
+}
+
+/** One thing that is wrong with an ini file; `line` counts from 1, 0 where no line is to blame. */
+export interface ConfigProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
+
+/** The outcome of reading an ini file: a whole configuration or every problem found. */
+export type ConfigResult =
+  | { readonly ok: true; readonly config: Config }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };

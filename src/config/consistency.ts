@@ -1,0 +1,124 @@
+import { relative, resolve, sep } from 'node:path';
+import type { ParsedIni, ParsedSection } from './parse.ts';
+import { shown, type LineProblem } from './problem.ts';
+import type { SectionKind } from './schema.ts';
+
+/**
+ * The line to blame for a key: its own, or its section's where it is absent; undefined where the
+ * key is absent from a section with other problems, of which this may be one more consequence.
+ */
+export function lineOf(
+  { line, lines, sound }: ParsedSection<SectionKind>,
+  key: string,
+): number | undefined {
+  return lines.get(key)?.[0] ?? (sound ? line : undefined);
+}
+
+/** What does not fit together in an ini text, as far as it shows without looking at other files. */
+export function findInconsistencies(
+  ini: ParsedIni,
+  { folder }: { readonly folder: string },
+): readonly LineProblem[] {
+  return [
+    ...listenTwice(ini),
+    ...halfCertificates(ini),
+    ...mountsTwice(ini),
+    ...headersWithoutMount(ini),
+    ...exposedPaths(ini, folder),
+    ...tokensWithoutKeys(ini),
+    ...tablesWithoutSchema(ini),
+  ];
+}
+
+function listenTwice({ server }: ParsedIni): readonly LineProblem[] {
+  const lines = server.lines.get('listen') ?? [];
+  const seen = new Map<string, number>();
+  return server.values.listen.flatMap((listen, at) => {
+    const line = lines[at] ?? server.line;
+    const address = JSON.stringify(listen);
+    const earlier = seen.get(address);
+    // Port 0 is another free port each time.
+    if (earlier !== undefined && !(listen.kind === 'tcp' && listen.port === 0)) {
+      return [{ line, message: `this address is there already, in line ${earlier}` }];
+    }
+    seen.set(address, line);
+    return [];
+  });
+}
+
+function halfCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
+  return [tls, ...hosts].flatMap((section) => {
+    const { cert, key } = section.values;
+    const title = section.name === '' ? '[tls]' : `[tls.${section.name}]`;
+    if (!section.sound) return [];
+    if (section.name !== '' && cert === undefined && key === undefined) {
+      return [{ line: section.line, message: `${title} needs \`cert\` and \`key\`` }];
+    }
+    if ((cert === undefined) === (key === undefined)) return [];
+    const [there, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    const line = lineOf(section, there) ?? section.line;
+    return [{ line, message: `\`${there}\` needs a \`${missing}\` beside it in ${title}` }];
+  });
+}
+
+function mountsTwice({ disk }: ParsedIni): readonly LineProblem[] {
+  const seen = new Map<string, ParsedSection<'disk.<name>'>>();
+  return disk.flatMap((mount) => {
+    const { origin, path } = mount.values;
+    const earlier = seen.get(`${origin} ${path}`);
+    const line = mount.lines.get('path')?.[0] ?? lineOf(mount, 'origin');
+    if (earlier === undefined || line === undefined) {
+      seen.set(`${origin} ${path}`, mount);
+      return [];
+    }
+    const message = `[disk.${mount.name}] has the origin and path of [disk.${earlier.name}]`;
+    return [{ line, message: `${message}, in line ${earlier.line}` }];
+  });
+}
+
+function headersWithoutMount({ disk, headers }: ParsedIni): readonly LineProblem[] {
+  const names = new Set(disk.map(({ name }) => name));
+  return headers
+    .filter(({ name }) => !names.has(name))
+    .map(({ name, line }) => ({
+      line,
+      message: `[disk.${name}.headers] without a [disk.${name}]`,
+    }));
+}
+
+/** What no mount may serve: the data folder and private keys. */
+function exposedPaths(ini: ParsedIni, folder: string): readonly LineProblem[] {
+  const keys = [ini.tls, ...ini.hosts].flatMap(({ values }) => values.key ?? []);
+  const secrets = [
+    { what: 'the data folder', path: resolve(folder, ini.server.values.data) },
+    ...keys.map((key) => ({ what: 'a private key', path: resolve(folder, key) })),
+  ];
+  return ini.disk.flatMap((mount) => {
+    const line = lineOf(mount, 'root');
+    const root = resolve(folder, mount.values.root);
+    const exposed = secrets.find(({ path }) => isWithin(path, root));
+    if (line === undefined || exposed === undefined) return [];
+    const written = shown(mount.values.root);
+    return [{ line, message: `\`root\` = ${written} holds ${exposed.what}: keep them apart` }];
+  });
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !/^[A-Za-z]:/.test(way);
+}
+
+function tokensWithoutKeys({ auth }: ParsedIni): readonly LineProblem[] {
+  const { jwt_jwks, jwt_issuer, jwt_audience } = auth.values;
+  if (jwt_jwks !== undefined || !auth.sound) return [];
+  return Object.entries({ jwt_issuer, jwt_audience }).flatMap(([key, value]) => {
+    const message = `\`${key}\` needs a \`jwt_jwks\` beside it`;
+    return value === undefined ? [] : [{ line: lineOf(auth, key) ?? auth.line, message }];
+  });
+}
+
+function tablesWithoutSchema({ tables }: ParsedIni): readonly LineProblem[] {
+  return tables
+    .filter(({ values, sound }) => sound && values.schema === undefined)
+    .map(({ name, line }) => ({ line, message: `${shown(`[table.${name}]`)} needs a \`schema\`` }));
+}

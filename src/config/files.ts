@@ -1,0 +1,85 @@
+import { constants } from 'node:fs';
+import { access, open, stat } from 'node:fs/promises';
+import type { Refused } from './values.ts';
+
+/** Whether a path is a folder whose entries can be read; if not, why, as the end of a sentence. */
+export async function findFolder(path: string): Promise<Refused | undefined> {
+  return refusalOf(async () => {
+    if (!(await stat(path)).isDirectory()) return { refused: 'is not a folder' };
+    await access(path, constants.R_OK | constants.X_OK);
+    return undefined;
+  });
+}
+
+/** Whether a path is a file that can be read; if not, why, as the end of a sentence. */
+export async function findFile(path: string): Promise<Refused | undefined> {
+  return refusalOf(async () => {
+    if (!(await stat(path)).isFile()) return { refused: 'is not a file' };
+    await access(path, constants.R_OK);
+    return undefined;
+  });
+}
+
+/**
+ * Reads a file of UTF-8 text of at most `bytesMax` bytes, without its BOM; if it cannot, why, as
+ * the end of a sentence, with the line of the first byte that is not UTF-8 if that is the reason.
+ */
+export async function readText(
+  path: string,
+  { bytesMax }: { readonly bytesMax: number },
+): Promise<{ readonly text: string } | (Refused & { readonly line?: number })> {
+  return refusalOf(async () => {
+    // Not opened before it is known to be a file: opening a pipe would wait for its writer.
+    const refused = await findFile(path);
+    if (refused !== undefined) return refused;
+    const bytes = await readBytes(path, bytesMax + 1);
+    if (bytes.length > bytesMax) return { refused: `is larger than ${bytesMax} bytes` };
+    return decodeText(bytes);
+  });
+}
+
+async function readBytes(path: string, bytesMax: number): Promise<Buffer> {
+  await using file = await open(path);
+  const bytes = Buffer.alloc(bytesMax);
+  let length = 0;
+  while (length < bytesMax) {
+    const { bytesRead } = await file.read(bytes, length, bytesMax - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return bytes.subarray(0, length);
+}
+
+function decodeText(
+  bytes: Buffer,
+): { readonly text: string } | (Refused & { readonly line: number }) {
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    const loose = bytes.toString('utf8');
+    const line = loose.slice(0, loose.indexOf('\ufffd')).split(/\r\n|\n|\r/).length;
+    return { refused: 'is not UTF-8 text', line };
+  }
+}
+
+async function refusalOf<T>(look: () => Promise<T>): Promise<T | Refused> {
+  try {
+    return await look();
+  } catch (error) {
+    return { refused: reasonOf(error) };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const { code = 'unknown' } = error as NodeJS.ErrnoException;
+  const reasons: Readonly<Record<string, string>> = {
+    ENOENT: 'does not exist',
+    ENOTDIR: 'does not exist',
+    EACCES: 'may not be read by this user',
+    EPERM: 'may not be read by this user',
+    ELOOP: 'is a symbolic link that leads nowhere',
+    ENAMETOOLONG: 'has too long a name',
+    ERR_INVALID_ARG_VALUE: 'is not the name of a file',
+  };
+  return reasons[code] ?? `cannot be read (${code})`;
+}

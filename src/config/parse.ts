@@ -1,0 +1,188 @@
+import { parseEntry, twiceMessage } from './entry.ts';
+import { initialValue, type Key, type Keys, type ValuesOf } from './key.ts';
+import { parseHeaders, type ParsedHeaders } from './mount-headers.ts';
+import { nearestName } from './nearest.ts';
+import { shown, type LineProblem } from './problem.ts';
+import { scanIni, type Entry, type ScannedSection } from './scan.ts';
+import { sections, type SectionKind, type Sections } from './schema.ts';
+import { identifySection, type SectionIdentity } from './section.ts';
+import type { Environment } from './substitute.ts';
+
+/** A section with its values typed; a key that is absent or wrong has its default. */
+export interface ParsedSection<K extends SectionKind> {
+  readonly name: string;
+  /** Line of the header; 0 for a section that is not written. */
+  readonly line: number;
+  readonly values: ValuesOf<Sections[K]>;
+  /** Lines of the keys that are written and right, several where `key[]` is repeated. */
+  readonly lines: ReadonlyMap<string, readonly number[]>;
+  /** Whether all of its lines are right. */
+  readonly sound: boolean;
+}
+
+/** An ini text, typed as far as no other file is needed for it; without problems it is right. */
+export interface ParsedIni {
+  readonly server: ParsedSection<'server'>;
+  readonly tls: ParsedSection<'tls'>;
+  readonly hosts: readonly ParsedSection<'tls.<host>'>[];
+  readonly disk: readonly ParsedSection<'disk.<name>'>[];
+  readonly headers: readonly ParsedHeaders[];
+  readonly fetch: ParsedSection<'fetch'>;
+  readonly auth: ParsedSection<'auth'>;
+  readonly engines: readonly ParsedSection<'engine.<name>'>[];
+  readonly tables: readonly ParsedSection<'table.<name>'>[];
+  readonly webhook: ParsedSection<'webhook'>;
+  readonly node: ParsedSection<'node'>;
+  readonly geo: ParsedSection<'geo'>;
+  readonly log: ParsedSection<'log'>;
+  /** Everything that is wrong, in the order of the lines. */
+  readonly problems: readonly LineProblem[];
+}
+
+interface IdentifiedSection extends SectionIdentity {
+  readonly line: number;
+  readonly entries: readonly Entry[];
+}
+
+interface Surroundings {
+  readonly env: Environment;
+  readonly problems: LineProblem[];
+}
+
+/**
+ * Parses an ini text (contract §2), taking `${ENV}` from a record; never throws, and finds every
+ * problem at once.
+ */
+export function parseIni(text: string, { env }: { readonly env: Environment }): ParsedIni {
+  const scanned = scanIni(text);
+  const problems: LineProblem[] = [...scanned.problems, ...scanned.homeless.map(homelessProblem)];
+  const identified = identifyAll(scanned.sections, problems);
+  const within = { env, problems };
+  const all = <K extends SectionKind>(kind: K): readonly ParsedSection<K>[] =>
+    identified
+      .filter((section) => section.kind === kind)
+      .map((section) => parseSection(kind, section, within));
+  const one = <K extends SectionKind>(kind: K): ParsedSection<K> =>
+    all(kind)[0] ?? parseSection(kind, { kind, name: '', line: 0, entries: [] }, within);
+  const ini = {
+    server: one('server'),
+    tls: one('tls'),
+    hosts: all('tls.<host>'),
+    disk: all('disk.<name>'),
+    headers: identified
+      .filter(({ kind }) => kind === 'disk.<name>.headers')
+      .map((section) => parseHeaders(section, within)),
+    fetch: one('fetch'),
+    auth: one('auth'),
+    engines: all('engine.<name>'),
+    tables: all('table.<name>'),
+    webhook: one('webhook'),
+    node: one('node'),
+    geo: one('geo'),
+    log: one('log'),
+  };
+  return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
+}
+
+/** Known sections, each once: what stands under a second header of a name counts as the first's. */
+function identifyAll(
+  scanned: readonly ScannedSection[],
+  problems: LineProblem[],
+): readonly IdentifiedSection[] {
+  const identified = new Map<string, IdentifiedSection & { readonly entries: Entry[] }>();
+  for (const { name, line, entries } of scanned) {
+    const identity = identifySection(name);
+    if (typeof identity === 'string') {
+      problems.push({ line, message: identity });
+      continue;
+    }
+    const address = `${identity.kind} ${identity.name}`;
+    const first = identified.get(address);
+    if (first === undefined) {
+      identified.set(address, { ...identity, line, entries: [...entries] });
+    } else {
+      const message = `${shown(`[${name}]`)} is there already, in line ${first.line}`;
+      problems.push({ line, message });
+      for (const entry of entries) first.entries.push(entry);
+    }
+  }
+  return [...identified.values()];
+}
+
+function parseSection<K extends SectionKind>(
+  kind: K,
+  section: IdentifiedSection,
+  { env, problems }: Surroundings,
+): ParsedSection<K> {
+  const keys: Keys = sections[kind];
+  const title = `[${kind.replace(/<.*>/, () => section.name)}]`;
+  const values = new Map<string, unknown[]>();
+  const lines = new Map<string, number[]>();
+  const seen = new Map<string, number>();
+  let sound = true;
+  for (const entry of section.entries) {
+    const key = Object.hasOwn(keys, entry.key) ? keys[entry.key] : undefined;
+    const misplaced =
+      key === undefined
+        ? unknownKey(entry.key, keys, title)
+        : misplacedKey(entry, key, seen.get(entry.key));
+    if (!seen.has(entry.key)) seen.set(entry.key, entry.line);
+    const parsed =
+      key === undefined || misplaced !== undefined
+        ? { refused: misplaced ?? '' }
+        : parseEntry(entry, key.parse, env);
+    if ('refused' in parsed) {
+      problems.push({ line: entry.line, message: parsed.refused });
+      sound = false;
+    } else {
+      append(values, entry.key, parsed.value);
+      append(lines, entry.key, entry.line);
+    }
+  }
+  const all = Object.entries(keys).map(([name, key]) => [name, joined(key, values.get(name))]);
+  return {
+    name: section.name,
+    line: section.line,
+    // The names are those of the schema's own table, and each value comes from its key's parser.
+    values: Object.fromEntries(all) as ValuesOf<Sections[K]>,
+    lines,
+    sound,
+  };
+}
+
+function joined(key: Key<unknown>, values: readonly unknown[] | undefined): unknown {
+  if (values === undefined) return initialValue(key);
+  return key.many ? values.flat() : values[0];
+}
+
+function append<T>(lists: Map<string, T[]>, name: string, value: T): void {
+  const list = lists.get(name);
+  if (list === undefined) lists.set(name, [value]);
+  else list.push(value);
+}
+
+function misplacedKey(
+  entry: Entry,
+  { many }: Key<unknown>,
+  earlierLine: number | undefined,
+): string | undefined {
+  if (entry.repeated && !many) return `${shown(entry.key)} takes one value: write it without []`;
+  if (earlierLine === undefined || entry.repeated) return undefined;
+  return twiceMessage(entry.key, { earlierLine, many });
+}
+
+function unknownKey(name: string, keys: Keys, title: string): string {
+  const nearest = nearestName(name, Object.keys(keys));
+  const hint = nearest === undefined ? ownerHint(name) : `; did you mean ${shown(nearest)}?`;
+  return `unknown key ${shown(name)} in ${title}${hint}`;
+}
+
+function homelessProblem({ key, line }: Entry): LineProblem {
+  return { line, message: `${shown(key)} stands before the first section${ownerHint(key)}` };
+}
+
+/** Names the section that a key belongs to, if there is exactly one. */
+function ownerHint(key: string): string {
+  const owners = Object.entries(sections).filter(([, keys]) => Object.hasOwn(keys, key));
+  return owners.length === 1 ? `; it belongs to [${owners[0]?.[0] ?? ''}]` : '';
+}

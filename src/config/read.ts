@@ -1,0 +1,48 @@
+import { dirname, resolve } from 'node:path';
+import { configFileBytesMax } from '../model/limits.ts';
+import { assembleConfig } from './assemble.ts';
+import type { ConfigResult } from './config.ts';
+import { findInconsistencies } from './consistency.ts';
+import { readText } from './files.ts';
+import { parseIni } from './parse.ts';
+import type { LineProblem } from './problem.ts';
+import { readReferenced } from './references.ts';
+import type { Environment } from './substitute.ts';
+
+/** What reading an ini file needs. */
+interface ConfigSource {
+  /** The ini file; problems name it as it is given here. */
+  readonly file: string;
+  /** What `${NAME}` in a value stands for. */
+  readonly env: Environment;
+  /** What `workers = auto` comes to. */
+  readonly cores: number;
+  /** The default of `[node] name`. */
+  readonly hostName: string;
+}
+
+/**
+ * Reads an ini file (contract §2) and every file it names; resolves to the frozen configuration, or
+ * to all that is wrong in the order of the lines. Never rejects because of what the operator wrote.
+ */
+export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
+  const { file, env, cores, hostName } = source;
+  const absolute = resolve(file);
+  const read = await readText(absolute, { bytesMax: configFileBytesMax });
+  if ('refused' in read) {
+    const { line = 0, refused } = read;
+    return failed(file, [{ line, message: `the ini file ${refused}` }]);
+  }
+  const folder = dirname(absolute);
+  const ini = parseIni(read.text, { env });
+  const { schemas, problems } = await readReferenced(ini, { folder });
+  const all = [...ini.problems, ...findInconsistencies(ini, { folder }), ...problems];
+  if (all.length > 0) return failed(file, all);
+  const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, schemas });
+  return { ok: true, config };
+}
+
+function failed(file: string, problems: readonly LineProblem[]): ConfigResult {
+  const inOrder = problems.toSorted((one, other) => one.line - other.line);
+  return { ok: false, problems: inOrder.map(({ line, message }) => ({ file, line, message })) };
+}

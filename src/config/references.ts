@@ -1,0 +1,115 @@
+import { realpath } from 'node:fs/promises';
+import { join, relative, resolve, sep } from 'node:path';
+import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
+import { jsonDepthMax, tableSchemaBytesMax } from '../model/limits.ts';
+import { isUrl } from './addresses.ts';
+import { lineOf } from './consistency.ts';
+import { findFile, findFolder, readText } from './files.ts';
+import type { ParsedIni, ParsedSection } from './parse.ts';
+import { shown, type LineProblem } from './problem.ts';
+import type { SectionKind } from './schema.ts';
+import type { Refused } from './values.ts';
+
+/** What was found under the paths that an ini text names. */
+interface Referenced {
+  /** The schema of each table by its name; the wrong ones are missing. */
+  readonly schemas: ReadonlyMap<string, JsonObject>;
+  readonly problems: readonly LineProblem[];
+}
+
+/** Looks at every file and folder that an ini text names; relative paths start at `folder`. */
+export async function readReferenced(
+  ini: ParsedIni,
+  { folder }: { readonly folder: string },
+): Promise<Referenced> {
+  const { server, tls, hosts, auth, geo, disk, tables } = ini;
+  const jwks = auth.values.jwt_jwks;
+  const schemas = new Map<string, JsonObject>();
+  const found = await Promise.all([
+    requireFile(server, { key: 'import', file: server.values.import, folder }),
+    ...[tls, ...hosts].flatMap((section) => [
+      requireFile(section, { key: 'cert', file: section.values.cert, folder }),
+      requireFile(section, { key: 'key', file: section.values.key, folder }),
+    ]),
+    ...disk.map((mount) => requireMount(mount, folder)),
+    requireFile(auth, {
+      key: 'jwt_jwks',
+      file: jwks === undefined || isUrl(jwks) ? undefined : jwks,
+      folder,
+    }),
+    ...tables.map(async (table) => {
+      const { schema: file } = table.values;
+      if (file === undefined) return [];
+      const read = await readSchema(resolve(folder, file));
+      if ('refused' in read) return blame(table, { key: 'schema', file, refused: read.refused });
+      schemas.set(table.name, read.schema);
+      return [];
+    }),
+    requireFile(geo, { key: 'database', file: geo.values.database, folder }),
+  ]);
+  return { schemas, problems: found.flat() };
+}
+
+async function requireFile(
+  section: ParsedSection<SectionKind>,
+  named: { readonly key: string; readonly file: string | undefined; readonly folder: string },
+): Promise<readonly LineProblem[]> {
+  const { key, file, folder } = named;
+  if (file === undefined) return [];
+  const refused = await findFile(resolve(folder, file));
+  return refused === undefined ? [] : blame(section, { key, file, ...refused });
+}
+
+async function requireMount(
+  mount: ParsedSection<'disk.<name>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const root = resolve(folder, mount.values.root);
+  const refused = await findFolder(root);
+  if (refused !== undefined)
+    return blame(mount, { key: 'root', file: mount.values.root, ...refused });
+  const { fallback, symlinks } = mount.values;
+  if (fallback === undefined) return [];
+  const missing = (await findFile(join(root, fallback))) ?? (await leads(root, fallback, symlinks));
+  return missing === undefined ? [] : blame(mount, { key: 'fallback', file: fallback, ...missing });
+}
+
+/** Whether `symlinks` of a mount lets it serve a file; the root itself may be a link. */
+async function leads(
+  root: string,
+  fallback: string,
+  symlinks: 'within' | 'deny' | 'follow',
+): Promise<Refused | undefined> {
+  const way = relative(await realpath(root), await realpath(join(root, fallback)));
+  if (symlinks === 'deny' && way !== fallback.replaceAll('/', sep)) {
+    return { refused: 'is a symbolic link, which `symlinks` = `deny` does not follow' };
+  }
+  if (symlinks === 'within' && (way === '..' || way.startsWith(`..${sep}`))) {
+    return { refused: 'is a symbolic link that leads out of `root`' };
+  }
+  return undefined;
+}
+
+async function readSchema(file: string): Promise<{ readonly schema: JsonObject } | Refused> {
+  const read = await readText(file, { bytesMax: tableSchemaBytesMax });
+  if ('refused' in read) return read;
+  let schema: unknown;
+  try {
+    schema = JSON.parse(read.text);
+  } catch (error) {
+    return { refused: `is not JSON: ${error instanceof Error ? error.message : ''}` };
+  }
+  if (!isJsonObject(schema)) return { refused: 'is not a JSON object' };
+  if (nestsDeeper(schema, jsonDepthMax)) {
+    return { refused: `nests deeper than ${jsonDepthMax} levels` };
+  }
+  return { schema };
+}
+
+function blame(
+  section: ParsedSection<SectionKind>,
+  { key, file, refused }: Refused & { readonly key: string; readonly file: string },
+): readonly LineProblem[] {
+  const line = lineOf(section, key);
+  return line === undefined ? [] : [{ line, message: `\`${key}\` = ${shown(file)} ${refused}` }];
+}

@@ -1,0 +1,25 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Config } from './config.ts';
+
+/**
+ * Names the settings that differ between two configurations and that a running process cannot
+ * change (contract §2): where it listens, data, import, workers, TLS files; as `[section] key`.
+ */
+export function restartNeeded(before: Config, after: Config): string[] {
+  const changed: string[] = [];
+  for (const key of ['listen', 'data', 'import', 'workers'] as const) {
+    if (!isDeepStrictEqual(before.server[key], after.server[key])) changed.push(`[server] ${key}`);
+  }
+  const [old, recent] = [certificates(before), certificates(after)];
+  for (const host of new Set([...old.keys(), ...recent.keys()])) {
+    const section = host === undefined ? '[tls]' : `[tls.${host}]`;
+    const [one, other] = [old.get(host), recent.get(host)];
+    if (one?.certFile !== other?.certFile) changed.push(`${section} cert`);
+    if (one?.keyFile !== other?.keyFile) changed.push(`${section} key`);
+  }
+  return changed;
+}
+
+function certificates({ tls }: Config) {
+  return new Map(tls.certificates.map((certificate) => [certificate.host, certificate]));
+}

@@ -1,0 +1,54 @@
+import { nearestName } from './nearest.ts';
+import { shown } from './problem.ts';
+import { sectionNames, sections, type SectionKind } from './schema.ts';
+
+/** What a `[section]` is, with the part of its name that the operator chose. */
+export interface SectionIdentity {
+  readonly kind: SectionKind | 'disk.<name>.headers';
+  /** Empty for a section without a name of its own. */
+  readonly name: string;
+}
+
+const prefixes = ['tls', 'disk', 'engine', 'table'] as const;
+const kinds = Object.keys(sections) as SectionKind[];
+
+/** Tells what section a header names, or why it names none, as a message. */
+export function identifySection(header: string): SectionIdentity | string {
+  const plain = kinds.find((kind) => kind === header);
+  if (plain !== undefined && !plain.includes('<')) return { kind: plain, name: '' };
+  const dot = header.indexOf('.');
+  const first = dot === -1 ? header : header.slice(0, dot);
+  const prefix = prefixes.find((name) => name === first);
+  if (prefix === undefined) return unknownSection(header, first, dot !== -1);
+  if (dot === -1 || dot === header.length - 1) {
+    return `[${prefix}] needs a name of its own, such as [${prefix}.main]`;
+  }
+  return identifyNamed(prefix, header.slice(dot + 1));
+}
+
+function identifyNamed(prefix: (typeof prefixes)[number], rest: string): SectionIdentity | string {
+  const hasHeaders = prefix === 'disk' && rest.endsWith('.headers');
+  const name = sectionNames[prefix](hasHeaders ? rest.slice(0, -'.headers'.length) : rest);
+  if ('refused' in name) {
+    const [mount = '', tail] = rest.split('.');
+    const meant = tail === undefined ? undefined : nearestName(tail, ['headers']);
+    const isMeant = prefix === 'disk' && meant !== undefined && !hasHeaders;
+    const hint = isMeant
+      ? `; did you mean ${shown(`[disk.${mount}.headers]`)}?`
+      : `: ${name.refused}`;
+    return `unknown section ${shown(`[${prefix}.${rest}]`)}${hint}`;
+  }
+  if (hasHeaders) return { kind: 'disk.<name>.headers', name: name.value };
+  const kind = kinds.find((one) => one.startsWith(`${prefix}.`));
+  if (kind === undefined) throw new TypeError(`no schema for [${prefix}.…]`);
+  return { kind, name: name.value };
+}
+
+function unknownSection(header: string, first: string, isNamed: boolean): string {
+  const names = kinds.map((kind) => kind.split('.')[0] ?? kind);
+  const nearest = nearestName(first, names);
+  const isPrefix = prefixes.some((prefix) => prefix === nearest);
+  const rest = isNamed && isPrefix ? header.slice(first.length) : '';
+  const hint = nearest === undefined ? '' : `; did you mean ${shown(`[${nearest}${rest}]`)}?`;
+  return `unknown section ${shown(`[${header}]`)}${hint}`;
+}

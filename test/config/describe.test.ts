@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { assembleConfig } from '../../src/config/assemble.ts';
+import type { Config } from '../../src/config/config.ts';
+import { configJson, describeConfig } from '../../src/config/describe.ts';
+import { parseIni } from '../../src/config/parse.ts';
+import { sections } from '../../src/config/schema.ts';
+import { makeFolder, requireIni } from './folder.ts';
+
+const env = { ANY: 'a ${ANY} ; "b" \\ \'' };
+const surroundings = {
+  file: '/etc/waymark/server.ini',
+  folder: '/etc/waymark',
+  cores: 4,
+  hostName: "Bob's machine; #1",
+  schemas: new Map([['order lines', { type: 'object', network: 1, text: 'x', prefixBits: 2 }]]),
+};
+
+/** The configuration of a text that has no problems; files it names are not looked at. */
+function assemble(text: string): Config {
+  const ini = parseIni(text, { env });
+  assert.deepEqual(ini.problems, [], text);
+  return assembleConfig(ini, surroundings);
+}
+
+/** A text as it can stand in an ini file whatever it holds. */
+const written = (text: string) => JSON.stringify(text.replaceAll('${', () => '$${'));
+const fieldText = fc.stringMatching(/^[\t -~]{0,30}$/);
+const freeText = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom('${', '$', '}', '"', "'", '\\', ';', '#', '=', ' ', '[', ','),
+      fc.string({ unit: 'grapheme', maxLength: 3 }),
+    ),
+    { maxLength: 8 },
+  )
+  .map((pieces) => pieces.join(''))
+  .filter((text) => !/[^\t\x20-\x7e\x80-\uffff]/.test(text) && text.isWellFormed());
+const pathText = fc
+  .stringMatching(/^[a-z0-9%?#;é€ *"'$({})-]{1,12}$/u)
+  .map((name) => encodeURI(`/${name}x`).replace(/[?#]/g, encodeURIComponent));
+const listOf = (item: fc.Arbitrary<string>) => fc.array(item, { maxLength: 4 });
+const bool = fc.constantFrom('yes', 'no');
+const time = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.constantFrom('ms', 's', 'm'));
+
+const iniText = fc
+  .record({
+    listen: fc.uniqueArray(fc.constantFrom(':80', '[::1]:8080', 'a.b:1', 'unix:run/w s.sock'), {
+      minLength: 1,
+    }),
+    data: freeText.filter((text) => text.trim() !== ''),
+    base: pathText,
+    workers: fc.constantFrom('auto', '7'),
+    networks: listOf(fc.constantFrom('10.0.0.0/8', '::1', 'fd00::/8', '::ffff:1.2.3.4')),
+    mount: pathText,
+    page: pathText,
+    cacheControl: fieldText,
+    fields: listOf(fieldText),
+    fieldName: fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,8}$/).map((name) => `X-${name}`),
+    index: listOf(fc.constantFrom('index.html', "it's.htm", 'café.html', '#;.html')),
+    flags: fc.array(bool, { minLength: 5, maxLength: 5 }),
+    bytes: fc.nat(),
+    retry: listOf(time.map(([count, unit]) => `${count}${unit}`)),
+    scopes: listOf(fc.constantFrom('render', 'read', 'admin')),
+    origins: listOf(fc.constantFrom('*', 'https://a.example', 'http://[::1]:81')),
+    nodeName: freeText,
+    issuer: freeText,
+  })
+  .map((given) => {
+    const [listing, precompressed, redirect, access, explain] = given.flags;
+    return `[server]
+${given.listen.map((listen) => `listen[] = ${listen}`).join('\n')}
+data = ${written(given.data)}
+base = ${written(given.base)}
+trust_proxy = ${given.networks.join(', ')}
+workers = ${given.workers}
+[tls]
+http_redirect = ${String(redirect)}
+[tls.*.a.example]
+cert = ${written(given.data)}
+key = other \${ANY}
+[disk.a]
+path = ${written(given.mount)}
+index = ${written(given.index.join(' '))}
+listing = ${String(listing)}
+precompressed = ${String(precompressed)}
+cache_control = ${written(given.cacheControl)}
+[disk.a.headers]
+${given.fields.map((field) => `${JSON.stringify(`${given.fieldName}[]`)} = ${written(field)}`).join('\n')}
+[disk.b]
+origin = https://b.example
+[fetch]
+cache = ${given.bytes}
+[auth]
+anonymous = ${given.scopes.join(' ')}
+cors_origins = ${given.origins.join(' ')}
+jwt_jwks = https://id.example/keys
+jwt_issuer = ${written(given.issuer)}
+[engine.x]
+page = ${written(given.page)}
+script = /a.js?b=$\${c}
+[table.order lines]
+schema = x.json
+[webhook]
+retry = ${given.retry.join(', ')}
+[node]
+name = ${written(given.nodeName)}
+[log]
+access = ${String(access)}
+explain = ${String(explain)}
+`;
+  });
+
+test('the description of a configuration, read again, is that configuration', () => {
+  fc.assert(
+    fc.property(iniText, (text) => {
+      const config = assemble(text);
+      assert.deepEqual(assemble(describeConfig(config)), config);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('the description names every section and every key, defaults too', () => {
+  const text = describeConfig(
+    assemble('[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[engine.a]\n[table.order lines]\nschema=s'),
+  );
+  const described = parseIni(text, { env });
+  const all = [described.hosts, described.disk, described.engines, described.tables].flat();
+  const { server, tls, fetch, auth, webhook, node, geo, log } = described;
+  const keys = [server, tls, fetch, auth, webhook, node, geo, log, ...all].flatMap(({ lines }) => [
+    ...lines.keys(),
+  ]);
+  const expected = Object.values(sections).flatMap((section) => Object.keys(section));
+  assert.deepEqual(keys.toSorted(), expected.toSorted());
+});
+
+test('what people read is plain where it can be', () => {
+  const text = describeConfig(
+    assemble(
+      `[server]
+data = /srv/data
+[disk.a]
+index = a.html b.html
+cache_control = max-age=60
+[disk.a.headers]
+X-A = nosniff
+X-B[] = 1
+x-b[] = "2; 3"`,
+    ),
+  );
+  assert.match(text, /^listen = 127\.0\.0\.1:8080\ndata = \/srv\/data\nimport =\n/m);
+  assert.match(text, /^index = a\.html, b\.html\n/m);
+  assert.match(text, /^cache_control = "max-age=60"\n/m);
+  assert.match(text, /^\[disk\.a\.headers\]\nX-A = nosniff\n"?X-B\[\]"? = 1\nx-b\[\] = "2; 3"\n/m);
+  assert.match(text, /^timeout = 15s\nconcurrency = 64\nretention = 30d\nretry = 5s, 5m, 30m, 2h/m);
+  assert.match(text, /^cache = 256MiB\nmax_body = 64MiB\n/m);
+});
+
+test('the demo site’s own ini file comes back from its description', async (context) => {
+  const file = join(import.meta.dirname, '../../conf/server.ini');
+  const config = await requireIni(file);
+  const folder = await makeFolder(context, { 'server.ini': describeConfig(config) });
+  const again = await requireIni(join(folder, 'server.ini'));
+  assert.deepEqual({ ...again, file: config.file }, config);
+});
+
+test('as JSON, networks are text, what is not set is null, and a schema stays what it is', () => {
+  const json = configJson(
+    assemble(
+      `[server]
+trust_proxy = 10.0.0.0/8
+[fetch]
+allow_private = ::1
+[table.order lines]
+schema = x.json`,
+    ),
+  ) as unknown as Config;
+  assert.deepEqual(JSON.parse(JSON.stringify(json)), json);
+  assert.deepEqual(json.server.trustProxy, ['10.0.0.0/8']);
+  assert.deepEqual(json.fetch.allowPrivate, ['::1']);
+  assert.equal(json.server.import, null);
+  assert.deepEqual(json.tables[0]?.schema, surroundings.schemas.get('order lines'));
+});

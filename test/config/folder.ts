@@ -1,0 +1,40 @@
+import { mkdtemp, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Config, ConfigResult } from '../../src/config/config.ts';
+import { readConfig } from '../../src/config/read.ts';
+
+/** Makes a folder with these files, by path below it; a path that ends in `/` is a folder. */
+export async function makeFolder(
+  context: TestContext,
+  files: Readonly<Record<string, string | Uint8Array>>,
+): Promise<string> {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), 'waymark-config-')));
+  context.after(() => rm(folder, { recursive: true, force: true }));
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(path.endsWith('/') ? join(folder, path) : dirname(join(folder, path)), {
+      recursive: true,
+    });
+    if (!path.endsWith('/')) await writeFile(join(folder, path), content);
+  }
+  return folder;
+}
+
+/** Reads an ini file as the tests' machine would. */
+export function readIni(
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<ConfigResult> {
+  return readConfig({ file, env, cores: 6, hostName: 'boathouse' });
+}
+
+/** The configuration of an ini file that has to be right. */
+export async function requireIni(
+  file: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Config> {
+  const result = await readIni(file, env);
+  if (result.ok) return result.config;
+  throw new Error(result.problems.map(({ line, message }) => `${line}: ${message}`).join('\n'));
+}

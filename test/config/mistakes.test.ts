@@ -1,0 +1,360 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { parseIni } from '../../src/config/parse.ts';
+
+/** Problems of an ini text as `line: message`. */
+function mistakes(text: string): readonly string[] {
+  const { problems } = parseIni(text, { env: { HERE: 'set', LINES: 'a\nb' } });
+  return problems.map(({ line, message }) => `${line}: ${message}`);
+}
+
+const formTable: readonly (readonly [text: string, ...problems: string[]])[] = [
+  ['[server]\nwhat is this', '2: `what is this` is not of the form `key = value`'],
+  ['[log]\nexplain', '2: `explain` is not of the form `key = value`'],
+  ['[log]\nexplain ; = yes', '2: `explain ; = yes` is not of the form `key = value`'],
+  ['[log]\n= yes', '2: `= yes` is not of the form `key = value`'],
+  ['[log]\n"" = yes', '2: `"" = yes` is not of the form `key = value`'],
+  ['[server', '1: `[server` is not a section: write `[name]`'],
+  ['[server] data = x', '1: `[server] data = x` is not a section: write `[name]`'],
+  ['[]\nlevel = x', '1: a section without a name: write `[name]`'],
+  ['[ ]', '1: a section without a name: write `[name]`'],
+  ['level = info', '1: `level` stands before the first section; it belongs to [log]'],
+  ['origin = *', '1: `origin` stands before the first section; it belongs to [disk.<name>]'],
+  ['timeout = 3s', '1: `timeout` stands before the first section'],
+  ['[log]\n\n[node]\n[log]', '4: `[log]` is there already, in line 1'],
+  ['[tls.A.b]\n[tls.a.B]', '2: `[tls.a.B]` is there already, in line 1'],
+  [
+    '[log]\nlevel = info\n[log]\nlevel = warn',
+    '3: `[log]` is there already, in line 1',
+    '4: `level` is there already, in line 2',
+  ],
+  [
+    '[log]\nlevel = nope\nlevel = info',
+    '2: `level` cannot be `nope`: write `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`',
+    '3: `level` is there already, in line 2',
+  ],
+  [
+    '[server]\nlisten = :1\nlisten = :2',
+    '3: `listen` is there already, in line 2; write `listen[]` to give several',
+  ],
+  ['[server]\ndata[] = x', '2: `data` takes one value: write it without []'],
+  [
+    '[log]\r\nlevel = info\r\nformt = json\r\n',
+    '3: unknown key `formt` in [log]; did you mean `format`?',
+  ],
+  ['[log]\rformt = json', '2: unknown key `formt` in [log]; did you mean `format`?'],
+];
+
+const nameTable: readonly (readonly [text: string, ...problems: string[]])[] = [
+  ['[disk.site]\nrooot = x', '2: unknown key `rooot` in [disk.site]; did you mean `root`?'],
+  ['[disk.site]\nROOT = x', '2: unknown key `ROOT` in [disk.site]; did you mean `root`?'],
+  [
+    '[server]\ntrust-proxy = ::1',
+    '2: unknown key `trust-proxy` in [server]; did you mean `trust_proxy`?',
+  ],
+  ['[server]\nlitsen = :1', '2: unknown key `litsen` in [server]; did you mean `listen`?'],
+  ['[server]\nanonymous = read', '2: unknown key `anonymous` in [server]; it belongs to [auth]'],
+  ['[server]\nbanana = 1', '2: unknown key `banana` in [server]'],
+  [
+    '[tls.a.b]\nhttp_redirect = no',
+    '2: unknown key `http_redirect` in [tls.a.b]; it belongs to [tls]',
+  ],
+  ['[server]\n__proto__ = 1', '2: unknown key `__proto__` in [server]'],
+  ['[server]\nconstructor = 1', '2: unknown key `constructor` in [server]'],
+  ['[server]\n\u001b[31m = 1', '2: unknown key `\\u{1b}[31m` in [server]'],
+  ['[servr]\nlisten = 1', '1: unknown section `[servr]`; did you mean `[server]`?'],
+  ['[dsk.site]', '1: unknown section `[dsk.site]`; did you mean `[disk.site]`?'],
+  ['[server.main]', '1: unknown section `[server.main]`; did you mean `[server]`?'],
+  ['[webhooks]', '1: unknown section `[webhooks]`; did you mean `[webhook]`?'],
+  ['[banana]', '1: unknown section `[banana]`'],
+  ['[__proto__]', '1: unknown section `[__proto__]`'],
+  ['[disk]', '1: [disk] needs a name of its own, such as [disk.main]'],
+  ['[disk.]', '1: [disk] needs a name of its own, such as [disk.main]'],
+  [
+    '[disk.<name>]',
+    '1: unknown section `[disk.<name>]`: a name is made of letters, digits, - and _, at most 64',
+  ],
+  [
+    '[disk.a b]',
+    '1: unknown section `[disk.a b]`: a name is made of letters, digits, - and _, at most 64',
+  ],
+  ['[disk.a.header]', '1: unknown section `[disk.a.header]`; did you mean `[disk.a.headers]`?'],
+  [
+    '[disk.a.b.headers]',
+    '1: unknown section `[disk.a.b.headers]`: a name is made of letters, digits, - and _, at most 64',
+  ],
+  [
+    '[tls.127.0.0.1]',
+    '1: unknown section `[tls.127.0.0.1]`: write a host name such as [tls.www.example.com] or [tls.*.example.com]',
+  ],
+  [
+    `[table.${'t'.repeat(129)}]`,
+    `1: unknown section \`[table.${'t'.repeat(73)}…\`: at most 128 characters`,
+  ],
+];
+
+/** Section, key and a value that it refuses, with the end of the message. */
+const valueTable: readonly (readonly [section: string, key: string, value: string, why: string])[] =
+  [
+    ['log', 'access', 'maybe', 'write `yes` or `no`'],
+    ['log', 'access', 'constructor', 'write `yes` or `no`'],
+    ['log', 'format', 'xml', 'write `pretty` or `json`'],
+    ['disk.a', 'dotfiles', 'hide', 'write `deny` or `allow`'],
+    ['disk.a', 'symlinks', 'yes', 'write `within`, `deny` or `follow`'],
+    ['node', 'role', 'counters', 'write `all`, `central` or `counter`'],
+    ['server', 'workers', '0', 'write a whole number from 1 to 256, or `auto`'],
+    ['server', 'workers', '-1', 'write a whole number from 1 to 256, or `auto`'],
+    ['server', 'workers', '1e2', 'write a whole number from 1 to 256, or `auto`'],
+    ['webhook', 'concurrency', '1.5', 'write a whole number from 1 to 10000'],
+    ['fetch', 'timeout', '30', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
+    ['fetch', 'timeout', '30 sec', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
+    ['fetch', 'timeout', '0s', 'write a time from 1ms to 1d'],
+    ['fetch', 'connect_timeout', '11m', 'write a time from 1ms to 10m'],
+    ['fetch', 'cache', '1 zillion', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
+    ['fetch', 'cache', '64k', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
+    ['fetch', 'max_body', '999999999999999TiB', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
+    ['fetch', 'max_body', '-1', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
+    ['auth', 'user_header', 'X User', 'write the name of a header field, such as `X-User`'],
+    ['auth', 'jwt_jwks', 'ftp://a/b', 'write an http or https URL, or the name of a file'],
+    ['engine.a', 'page', 'page.html', 'a path starts with /'],
+    [
+      'engine.a',
+      'script',
+      '//evil/x.js',
+      'write a path that starts with /, or an http or https URL',
+    ],
+    [
+      'engine.a',
+      'script',
+      'javascript:alert(1)',
+      'write a path that starts with /, or an http or https URL',
+    ],
+    [
+      'engine.a',
+      'reference',
+      'https://u:p@host/',
+      'write a path that starts with /, or an http or https URL',
+    ],
+    ['disk.a', 'cache_control', 'no-cache\u00e9', 'a header field holds ASCII text only'],
+    ['disk.a', 'fallback', '../secret', 'write the path of a file below `root`'],
+    ['disk.a', 'fallback', 'a/../../b', 'write the path of a file below `root`'],
+    ['disk.a', 'fallback', '/', 'write the path of a file below `root`'],
+    [
+      'server',
+      'public_url',
+      'https://a.example/',
+      'write an origin such as `https://www.example.com`, without a path',
+    ],
+    [
+      'server',
+      'public_url',
+      '*',
+      'write an origin such as `https://www.example.com`, without a path',
+    ],
+  ];
+
+const wrongOrigins = [
+  'www.example.com',
+  'ftp://a.example',
+  'https://',
+  'https://a.example/x',
+  'https://a.example?x',
+  'https://u@a.example',
+  'https://u:p@a.example',
+  'https://a.example:0',
+  'https://a.example:65536',
+  'https://a.example:',
+  'https://a b.example',
+  'https://a%2eexample',
+  'https://a..example',
+  'https://.a.example',
+  'https://127.1',
+  'https://0x7f.1',
+  'https://1.2.3.256',
+  'https://[::g]',
+  'https://[::1',
+  `https://${'a'.repeat(600)}`,
+];
+
+const wrongListens = [
+  'x',
+  'localhost',
+  ':',
+  ':-1',
+  ':65536',
+  ':123456',
+  '::1:80',
+  '[::1]',
+  '[::1:80',
+  '[127.0.0.1]:80',
+  '127.1:80',
+  '1.2.3.256:80',
+  'a b:80',
+  'http://a:80',
+  'unix',
+  '80 81',
+  'a/b:80',
+];
+
+const wrongPaths: readonly (readonly [path: string, why: string])[] = [
+  ['shop', 'a path starts with /'],
+  ['http://a/', 'a path starts with /'],
+  ['//a', 'a path has no empty segment'],
+  ['/a//b', 'a path has no empty segment'],
+  ['/a/../b', 'a path has no . or .. segment'],
+  ['/a/%2e%2E', 'a path has no . or .. segment'],
+  ['/./', 'a path has no . or .. segment'],
+  ['/..;x/', 'a path has no . or .. segment'],
+  ['/a%2Fb', 'a path has no encoded / or \\'],
+  ['/a%5cb', 'a path has no encoded / or \\'],
+  ['"/a\\\\b"', 'a path has no backslash and no control character'],
+  ['/a%00', 'a path has no backslash and no control character'],
+  ['/a%0a', 'a path has no backslash and no control character'],
+  ['/a%', 'a % in a path has to be written %25'],
+  ['/a%zz', 'a % in a path has to be written %25'],
+  ['/a%ff', 'a % in a path has to be written %25'],
+  ['/a?b', 'a path has no query and no fragment'],
+  ['/a/*', 'leave out the *: a mount answers all below its path'],
+  [`/${'a'.repeat(4096)}`, 'a path has at most 4096 bytes'],
+];
+
+/** The mistake of a value in the second line, without the value itself. */
+function whyRefused(section: string, key: string, value: string): string {
+  const [problem = 'nothing', ...more] = mistakes(`[${section}]\n${key} = ${value}`);
+  assert.deepEqual(more, []);
+  assert.ok(problem.startsWith(`2: \`${key}\` cannot be \``), problem);
+  return problem.slice(problem.indexOf('`: ') + 3);
+}
+
+suite('a mistake in the ini file is named with its line', () => {
+  for (const [text, ...problems] of [...formTable, ...nameTable]) {
+    test(JSON.stringify(text.slice(0, 60)), () => {
+      assert.deepEqual(mistakes(text), problems);
+    });
+  }
+
+  for (const [section, key, value, why] of valueTable) {
+    test(`[${section}] ${key} = ${value}`, () => {
+      assert.equal(whyRefused(section, key, value), why);
+    });
+  }
+
+  test('an origin is scheme, host and port, read by everybody alike', () => {
+    for (const origin of wrongOrigins) {
+      const why = whyRefused('disk.a', 'origin', origin);
+      assert.equal(
+        why,
+        'write an origin such as `https://www.example.com`, without a path, or `*`',
+      );
+    }
+  });
+
+  test('an address to listen on has a port and a host that can be nothing else', () => {
+    for (const listen of wrongListens) {
+      const why = whyRefused('server', 'listen', listen);
+      assert.equal(why, 'write `127.0.0.1:8080`, `[::1]:8080`, `:8080` or `unix:/path`', listen);
+    }
+    assert.equal(whyRefused('server', 'listen', 'unix:'), 'write a path after unix:');
+  });
+
+  for (const [path, why] of wrongPaths) {
+    test(`a mount cannot answer ${path.slice(0, 40)}`, () => {
+      assert.equal(whyRefused('disk.a', 'path', path), why);
+    });
+  }
+});
+
+test('of a list the item at fault is named, of a repeated key the line', () => {
+  assert.deepEqual(
+    mistakes('[server]\ntrust_proxy = 10.0.0.0/8, 10.0.0.0/33\ntrust_proxy[] = 127.1'),
+    [
+      '2: `trust_proxy` cannot be `10.0.0.0/33`: write a network such as `10.0.0.0/8` or `fd00::/8`, or an address',
+      '3: `trust_proxy` cannot be `127.1`: write a network such as `10.0.0.0/8` or `fd00::/8`, or an address',
+    ],
+  );
+  assert.deepEqual(mistakes('[auth]\nanonymous = render reed'), [
+    '2: `anonymous` cannot be `reed`: did you mean `read`?',
+  ]);
+  assert.deepEqual(mistakes('[auth]\nanonymous = everything'), [
+    '2: `anonymous` cannot be `everything`: write scopes out of render, read, design, webhook, event, admin',
+  ]);
+  assert.deepEqual(mistakes('[disk.a]\nindex = index.html ../x'), [
+    '2: `index` cannot be `../x`: write the name of a file, without a folder',
+  ]);
+  assert.deepEqual(mistakes('[webhook]\nretry = 5s, soon'), [
+    '2: `retry` cannot be `soon`: write a time such as `500ms`, `3s`, `5m` or `30d`',
+  ]);
+});
+
+test('a key that always has a value cannot be empty', () => {
+  assert.deepEqual(mistakes('[server]\ndata =\nlisten = ""\n[disk.a]\nroot = ; none'), [
+    '2: `data` is empty: give it a value, or leave the line out for `./data`',
+    '3: `listen` is empty: give it a value, or leave the line out for `127.0.0.1:8080`',
+    '5: `root` is empty: give it a value, or leave the line out for `../site`',
+  ]);
+});
+
+test('a variable that the environment lacks is named', () => {
+  assert.deepEqual(
+    mistakes(
+      '[server]\ndata = ${HERE}/${NOT_HERE}\nimport = ${HERE\nbase = ${}\npublic_url = ${LINES}',
+    ),
+    [
+      '2: the value of `data`: there is no environment variable for `${NOT_HERE}`',
+      '3: the value of `import`: there is no environment variable for `${HERE`',
+      '4: the value of `base`: there is no environment variable for `${}`',
+      '5: the value of `public_url`: it holds a control character',
+    ],
+  );
+  assert.deepEqual(mistakes('[server]\ndata = ${toString}'), [
+    '2: the value of `data`: there is no environment variable for `${toString}`',
+  ]);
+});
+
+test('no text that is not one line of characters gets in by an escape', () => {
+  assert.deepEqual(mistakes('[node]\nname = "a\\u0000b"'), [
+    '2: the value of `name`: it holds a control character',
+  ]);
+  assert.deepEqual(mistakes('[node]\nname = "a\\ud800"'), [
+    '2: the value of `name`: it holds half a character (a lone surrogate)',
+  ]);
+});
+
+test('a mount cannot add header fields that are the server’s, or lose a part of one', () => {
+  const lines = [
+    '[disk.a.headers]',
+    'Content-Length = 5',
+    'transfer-encoding = chunked',
+    'Connection = close',
+    'Date = today',
+    'Content-Range = x',
+    'ETag = x',
+    'Cache-Control = no-store',
+    'X Y = z',
+    'X-A = 1',
+    'x-a = 2',
+    "Content-Security-Policy = default-src 'self'; img-src *",
+    'X-B = "a";q=1',
+    'X-C = \u00e9',
+    'X-D = ${NOPE}',
+  ];
+  assert.deepEqual(mistakes(lines.join('\n')), [
+    '2: `Content-Length`: the server sets that field itself',
+    '3: `transfer-encoding`: the server sets that field itself',
+    '4: `Connection`: the server sets that field itself',
+    '5: `Date`: the server sets that field itself',
+    '6: `Content-Range`: the server sets that field itself',
+    '7: `ETag`: the server sets that field itself',
+    '8: `Cache-Control`: write it as `cache_control` of the mount',
+    '9: `X Y`: it is not the name of a header field',
+    '11: `x-a` is there already, in line 10; write `x-a[]` to give several',
+    '12: the value of `Content-Security-Policy` ends where a ; or # begins a comment: put the value in quotes',
+    '13: the value of `X-B` ends where a ; or # begins a comment: put the value in quotes',
+    '14: `X-C` cannot be `\u00e9`: a header field holds ASCII text only',
+    '15: the value of `X-D`: there is no environment variable for `${NOPE}`',
+  ]);
+  const many = Array.from({ length: 33 }, (_, at) => `X-${at} = 1`).join('\n');
+  assert.deepEqual(mistakes(`[disk.a.headers]\n${many}`), [
+    '1: [disk.a.headers] holds at most 32 fields',
+  ]);
+});

@@ -1,0 +1,369 @@
+import assert from 'node:assert/strict';
+import { chmod, symlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { problemText } from '../../src/config/problem.ts';
+import { cidrsContain } from '../../src/model/cidr.ts';
+import { makeFolder, readIni, requireIni } from './folder.ts';
+
+/** Files that the ini texts below name; the ini file itself is conf/server.ini. */
+const files = {
+  'site/index.html': 'hello',
+  'site/app/shell.html': 'shell',
+  'conf/cert.pem': 'c',
+  'conf/key.pem': 'k',
+  'conf/rules.ndjson': '',
+  'conf/geo.mmdb': '',
+  'conf/jwks.json': '{}',
+  'conf/tables/products.json': '{"type": "object", "properties": {"name": {"type": "string"}}}',
+  'conf/tables/list.json': '[]',
+  'conf/tables/broken.json': '{"type": ',
+  'conf/tables/deep.json': '{"a":'.repeat(100_000) + '1' + '}'.repeat(100_000),
+  'conf/tables/latin.json': Buffer.from('{"a":"\xe9"}', 'latin1'),
+};
+
+/** Problems of conf/server.ini with this text, each as `line: message`. */
+async function mistakes(context: TestContext, text: string): Promise<readonly string[]> {
+  const folder = await makeFolder(context, { ...files, 'conf/server.ini': text });
+  const result = await readIni(join(folder, 'conf/server.ini'));
+  return result.ok ? [] : result.problems.map(({ line, message }) => `${line}: ${message}`);
+}
+
+suite('what does not fit together, or names what is not there, is named with its line', () => {
+  const table: readonly (readonly [text: string, ...problems: string[]])[] = [
+    ['[disk.site]\nroot = nowhere', '2: `root` = `nowhere` does not exist'],
+    ['[disk.site]\nroot = cert.pem', '2: `root` = `cert.pem` is not a folder'],
+    [
+      '[disk.site]\npath = /a\n[disk.b]\nroot = tables\n[disk.c]\nroot=x',
+      '5: [disk.c] has the origin and path of [disk.b], in line 3',
+      '6: `root` = `x` does not exist',
+    ],
+    ['[disk.site]\nrooot = nowhere', '2: unknown key `rooot` in [disk.site]; did you mean `root`?'],
+    [
+      '[disk.site]\nlisting = x\nfallback = no.html',
+      '2: `listing` cannot be `x`: write `yes` or `no`',
+      '3: `fallback` = `no.html` does not exist',
+    ],
+    ['[disk.site]\nfallback = app', '2: `fallback` = `app` is not a file'],
+    [
+      '[disk.a]\npath = /a\n[disk.b]\npath = /a/',
+      '4: [disk.b] has the origin and path of [disk.a], in line 1',
+    ],
+    [
+      '[disk.a]\n[disk.b]\norigin = *',
+      '3: [disk.b] has the origin and path of [disk.a], in line 1',
+    ],
+    ['[disk.a]\n[disk.b]', '2: [disk.b] has the origin and path of [disk.a], in line 1'],
+    ['[disk.site.headers]\nX-A = 1', '1: [disk.site.headers] without a [disk.site]'],
+    ['[server]\nimport = none.ndjson', '2: `import` = `none.ndjson` does not exist'],
+    ['[server]\nimport = tables', '2: `import` = `tables` is not a file'],
+    ['[server]\nimport = cert.pem/x', '2: `import` = `cert.pem/x` does not exist'],
+    ['[server]\nlisten[] = :80\nlisten[] = *:80', '3: this address is there already, in line 2'],
+    ['[tls]\ncert = cert.pem', '2: `cert` needs a `key` beside it in [tls]'],
+    ['[tls.a.example]\nkey = key.pem', '2: `key` needs a `cert` beside it in [tls.a.example]'],
+    ['[tls.a.example]', '1: [tls.a.example] needs `cert` and `key`'],
+    ['[tls]\ncert = cert.pem\nkey = none.pem', '3: `key` = `none.pem` does not exist'],
+    ['[table.products]', '1: `[table.products]` needs a `schema`'],
+    ['[table.products]\nschema = none.json', '2: `schema` = `none.json` does not exist'],
+    [
+      '[table.products]\nschema = tables/list.json',
+      '2: `schema` = `tables/list.json` is not a JSON object',
+    ],
+    [
+      '[table.products]\nschema = tables/deep.json',
+      '2: `schema` = `tables/deep.json` nests deeper than 64 levels',
+    ],
+    [
+      '[table.products]\nschema = tables/latin.json',
+      '2: `schema` = `tables/latin.json` is not UTF-8 text',
+    ],
+    ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs a `jwt_jwks` beside it'],
+    ['[auth]\njwt_audience = lamps', '2: `jwt_audience` needs a `jwt_jwks` beside it'],
+    ['[auth]\njwt_jwks = none.json', '2: `jwt_jwks` = `none.json` does not exist'],
+    ['[geo]\ndatabase = none.mmdb', '2: `database` = `none.mmdb` does not exist'],
+    [
+      '[server]\ndata = ../site/data\n[disk.site]\nroot = ../site',
+      '4: `root` = `../site` holds the data folder: keep them apart',
+    ],
+    [
+      '[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .',
+      '5: `root` = `.` holds the data folder: keep them apart',
+    ],
+    [
+      '[server]\ndata = ../data\n[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .',
+      '7: `root` = `.` holds a private key: keep them apart',
+    ],
+  ];
+  for (const [text, ...problems] of table) {
+    test(JSON.stringify(text), async (context) => {
+      assert.deepEqual(await mistakes(context, text), problems);
+    });
+  }
+
+  test('a schema that is not JSON', async (context) => {
+    const [problem = '', ...more] = await mistakes(
+      context,
+      '[table.products]\nschema = tables/broken.json',
+    );
+    assert.match(problem, /^2: `schema` = `tables\/broken\.json` is not JSON: /);
+    assert.deepEqual(more, []);
+  });
+
+  test('all problems at once, in the order of the lines', async (context) => {
+    const problems = await mistakes(
+      context,
+      '[disk.site]\nroot = none\n[banana]\n[log]\nlevel = x\n[geo]\ndatabase = none\nfoo = 1',
+    );
+    assert.deepEqual(
+      problems.map((problem) => problem.split(':')[0]),
+      ['2', '3', '5', '7', '8'],
+    );
+  });
+});
+
+suite('a fallback has to be a file that the mount would serve', () => {
+  const inside = 'is a symbolic link, which `symlinks` = `deny` does not follow';
+  const outside = 'is a symbolic link that leads out of `root`';
+  for (const [symlinks, fallback, problem] of [
+    ['within', 'inside.html', undefined],
+    ['within', 'outside.html', outside],
+    ['within', 'out/cert.pem', outside],
+    ['deny', 'inside.html', inside],
+    ['deny', 'outside.html', inside],
+    ['deny', 'app/shell.html', undefined],
+    ['follow', 'outside.html', undefined],
+  ] as const) {
+    test(`symlinks = ${symlinks}, fallback = ${fallback}`, async (context) => {
+      const text = `[disk.a]\nsymlinks = ${symlinks}\nroot = ../linked\nfallback = ${fallback}`;
+      const folder = await makeFolder(context, { ...files, 'conf/server.ini': text });
+      await symlink('site', join(folder, 'linked'));
+      await symlink('app/shell.html', join(folder, 'site/inside.html'));
+      await symlink('../conf/rules.ndjson', join(folder, 'site/outside.html'));
+      await symlink('../conf', join(folder, 'site/out'));
+      const result = await readIni(join(folder, 'conf/server.ini'));
+      const messages = result.ok ? [] : result.problems.map(({ message }) => message);
+      assert.deepEqual(
+        messages,
+        problem === undefined ? [] : [`\`fallback\` = \`${fallback}\` ${problem}`],
+      );
+    });
+  }
+});
+
+suite('an ini file that cannot be read', () => {
+  test('missing, a folder, too large, not UTF-8: the reason, and the file as it was given', async (context) => {
+    const folder = await makeFolder(context, {
+      'large.ini': ';'.repeat(1024 * 1024 + 1),
+      'latin.ini': Buffer.from('; fine\n[node]\nname = caf\xe9\n', 'latin1'),
+    });
+    const told = async (name: string) => {
+      const file = relative(process.cwd(), join(folder, name));
+      const result = await readIni(file);
+      assert.ok(!result.ok);
+      return result.problems.map((problem) => problemText(problem).replace(file, 'FILE'));
+    };
+    assert.deepEqual(await told('none.ini'), ['FILE: the ini file does not exist']);
+    assert.deepEqual(await told('.'), ['FILE: the ini file is not a file']);
+    assert.deepEqual(await told('large.ini'), ['FILE: the ini file is larger than 1048576 bytes']);
+    assert.deepEqual(await told('latin.ini'), ['FILE:3: the ini file is not UTF-8 text']);
+  });
+
+  test('a name that no file can have', async () => {
+    const result = await readIni('a\0b.ini');
+    assert.ok(!result.ok);
+    assert.equal(result.problems[0]?.message, 'the ini file is not the name of a file');
+  });
+
+  test('one that this user may not read', { skip: process.getuid?.() === 0 }, async (context) => {
+    const folder = await makeFolder(context, { 'server.ini': '', 'site/a': '' });
+    await chmod(join(folder, 'server.ini'), 0);
+    const result = await readIni(join(folder, 'server.ini'));
+    assert.ok(!result.ok);
+    assert.equal(result.problems[0]?.message, 'the ini file may not be read by this user');
+  });
+
+  test('one of exactly 1 MiB is read, also with a BOM and CRLF', async (context) => {
+    const text = '\ufeff[node]\r\nname = café\r\n';
+    const padding = ';'.repeat(1024 * 1024 - Buffer.byteLength(text));
+    const folder = await makeFolder(context, { 'server.ini': text + padding });
+    assert.equal((await requireIni(join(folder, 'server.ini'))).node.name, 'café');
+  });
+});
+
+test('an empty ini file is a configuration of defaults', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': '' });
+  const file = join(folder, 'server.ini');
+  assert.deepEqual(await requireIni(file), {
+    file,
+    server: {
+      listen: [{ kind: 'tcp', host: '127.0.0.1', port: 8080 }],
+      data: join(folder, 'data'),
+      import: undefined,
+      base: '',
+      publicUrl: undefined,
+      trustProxy: [],
+      workers: 1,
+    },
+    tls: { certificates: [], httpRedirect: true },
+    disk: [],
+    fetch: {
+      allowPrivate: [],
+      connectTimeoutMs: 3_000,
+      timeoutMs: 30_000,
+      cacheBytesMax: 268_435_456,
+      bodyBytesMax: 67_108_864,
+    },
+    auth: {
+      anonymous: ['render'],
+      corsOrigins: ['*'],
+      userHeader: undefined,
+      jwtJwks: undefined,
+      jwtIssuer: undefined,
+      jwtAudience: undefined,
+    },
+    engines: [],
+    tables: [],
+    webhook: {
+      allowPrivate: [],
+      connectTimeoutMs: 3_000,
+      timeoutMs: 15_000,
+      concurrency: 64,
+      retentionMs: 2_592_000_000,
+      retryMs: [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((s) => s * 1_000),
+    },
+    node: { role: 'all', name: 'boathouse' },
+    geo: { database: undefined, countryHeader: undefined },
+    log: { level: 'info', access: true, format: 'pretty', explain: false },
+  });
+});
+
+test('every key has its say', async (context) => {
+  const folder = await makeFolder(context, {
+    ...files,
+    'conf/server.ini': `
+[server]
+listen[] = :8080
+listen[] = unix:run/w.sock
+data = ../data
+import = rules.ndjson
+base = /app/
+public_url = https://Lamps.example:443
+trust_proxy = 10.0.0.0/8, ::1
+workers = auto
+[tls]
+cert = cert.pem
+key = key.pem
+http_redirect = no
+[tls.www.example.com]
+cert = cert.pem
+key = key.pem
+[disk.site]
+fallback = /app/shell.html
+[fetch]
+allow_private = 127.0.0.1
+[auth]
+anonymous = read, render, read
+cors_origins = https://a.example, http://B.example:80
+user_header = X-User
+jwt_jwks = jwks.json
+jwt_issuer = https://id.example/
+jwt_audience = lamps
+[engine.markdown]
+page = /markdown%20page.html
+script = /assets/markdown.js?v=2
+reference = https://docs.example/markdown
+[engine.html]
+[table.products]
+schema = tables/products.json
+[node]
+role = counter
+name = \${SHOP} 7
+[geo]
+database = geo.mmdb
+country_header = CF-IPCountry
+`,
+  });
+  const config = await requireIni(join(folder, 'conf/server.ini'), { SHOP: 'Harbour' });
+  const { server, tls, auth, fetch } = config;
+  assert.deepEqual(server.listen, [
+    { kind: 'tcp', host: '', port: 8080 },
+    { kind: 'unix', path: join(folder, 'conf/run/w.sock') },
+  ]);
+  assert.deepEqual(
+    [server.data, server.import, server.base, server.publicUrl, server.workers],
+    [join(folder, 'data'), join(folder, 'conf/rules.ndjson'), '/app', 'https://lamps.example', 6],
+  );
+  assert.ok(cidrsContain(server.trustProxy, '10.1.2.3'));
+  assert.ok(cidrsContain(server.trustProxy, '::1'));
+  assert.ok(!cidrsContain(fetch.allowPrivate, '127.0.0.2'));
+  const certificate = {
+    certFile: join(folder, 'conf/cert.pem'),
+    keyFile: join(folder, 'conf/key.pem'),
+  };
+  assert.deepEqual(tls, {
+    certificates: [
+      { host: undefined, ...certificate },
+      { host: 'www.example.com', ...certificate },
+    ],
+    httpRedirect: false,
+  });
+  assert.equal(config.disk[0]?.root, join(folder, 'site'));
+  assert.equal(config.disk[0].fallback, 'app/shell.html');
+  assert.deepEqual(auth, {
+    anonymous: ['read', 'render'],
+    corsOrigins: ['https://a.example', 'http://b.example'],
+    userHeader: 'x-user',
+    jwtJwks: join(folder, 'conf/jwks.json'),
+    jwtIssuer: 'https://id.example/',
+    jwtAudience: 'lamps',
+  });
+  assert.deepEqual(config.engines, [
+    {
+      name: 'markdown',
+      page: '/markdown page.html',
+      script: '/assets/markdown.js?v=2',
+      reference: 'https://docs.example/markdown',
+    },
+    { name: 'html', page: undefined, script: undefined, reference: undefined },
+  ]);
+  assert.deepEqual(config.tables, [
+    {
+      name: 'products',
+      schemaFile: join(folder, 'conf/tables/products.json'),
+      schema: { type: 'object', properties: { name: { type: 'string' } } },
+    },
+  ]);
+  assert.deepEqual(config.node, { role: 'counter', name: 'Harbour 7' });
+  assert.deepEqual(config.geo, {
+    database: join(folder, 'conf/geo.mmdb'),
+    countryHeader: 'cf-ipcountry',
+  });
+});
+
+test('mounts are asked exact origin first, then the longest path', async (context) => {
+  const mounts = [
+    ['a', '*', '/'],
+    ['b', '*', '/shop'],
+    ['c', 'http://x.example', '/'],
+    ['d', '*', '/shop/lamps'],
+    ['e', 'http://x.example', '/shop'],
+    ['f', 'http://y.example', '/'],
+  ];
+  const text = mounts.map(
+    ([name, origin, path]) => `[disk.${name}]\norigin = ${origin}\npath = ${path}\n`,
+  );
+  const folder = await makeFolder(context, { ...files, 'conf/server.ini': text.join('') });
+  const { disk } = await requireIni(join(folder, 'conf/server.ini'));
+  assert.equal(disk.map(({ name }) => name).join(''), 'ecfdba');
+});
+
+test('nothing of a configuration can be changed', async (context) => {
+  const text = '[server]\ntrust_proxy = ::1\n[disk.site]\n[table.p]\nschema = tables/products.json';
+  const folder = await makeFolder(context, { ...files, 'conf/server.ini': text });
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    assert.ok(Object.isFrozen(value), path);
+    for (const [name, member] of Object.entries(value)) visit(member, `${path}.${name}`);
+  };
+  visit(await requireIni(join(folder, 'conf/server.ini')), 'config');
+});

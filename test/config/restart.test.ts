@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { assembleConfig } from '../../src/config/assemble.ts';
+import { parseIni } from '../../src/config/parse.ts';
+import { restartNeeded } from '../../src/config/restart.ts';
+
+function assemble(text: string) {
+  const ini = parseIni(text, { env: {} });
+  assert.deepEqual(ini.problems, []);
+  return assembleConfig(ini, {
+    file: '/w/server.ini',
+    folder: '/w',
+    cores: 4,
+    hostName: 'here',
+    schemas: new Map(),
+  });
+}
+
+suite('what needs a restart is named, what does not is not', () => {
+  const table: readonly (readonly [before: string, after: string, ...names: string[]])[] = [
+    ['', ''],
+    ['[server]\nlisten = 127.0.0.1:8080\nworkers = 4', '[server]\nworkers = auto'],
+    ['', '[disk.a]\n[log]\nlevel = warn\n[server]\nbase = /app\n[tls]\nhttp_redirect = no'],
+    ['', '[server]\nlisten = :81', '[server] listen'],
+    ['[server]\nlisten[] = :1\nlisten[] = :2', '[server]\nlisten[] = :1', '[server] listen'],
+    [
+      '[server]\ndata = a\nimport = b',
+      '[server]\ndata = b\nworkers = 2',
+      '[server] data',
+      '[server] import',
+      '[server] workers',
+    ],
+    ['', '[tls]\ncert = c\nkey = k', '[tls] cert', '[tls] key'],
+    [
+      '[tls]\ncert = c\nkey = k\n[tls.a.b]\ncert = c\nkey = k',
+      '[tls]\ncert = d\nkey = k\n[tls.a.b]\ncert = c\nkey = l',
+      '[tls] cert',
+      '[tls.a.b] key',
+    ],
+    [
+      '[tls.a.b]\ncert = c\nkey = k\n[tls.c.d]\ncert = c\nkey = k',
+      '[tls.c.d]\ncert = c\nkey = k',
+      '[tls.a.b] cert',
+      '[tls.a.b] key',
+    ],
+  ];
+  for (const [before, after, ...names] of table) {
+    test(JSON.stringify([before, after]), () => {
+      assert.deepEqual(restartNeeded(assemble(before), assemble(after)), names);
+    });
+  }
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { ConfigResult } from '../../src/config/config.ts';
+import { configResults } from '../../src/config/watch.ts';
+import { makeFolder, readIni } from './folder.ts';
+
+/** What a result comes to: the level that the ini files of these tests set, or the first problem. */
+function told(result: ConfigResult): string {
+  return result.ok ? result.config.log.level : `line ${result.problems[0]?.line ?? -1}`;
+}
+
+const ini = (level: string) => `[log]\nlevel = ${level}\n`;
+
+/** Follows an ini file until the test ends; `until` pulls results until one is as expected. */
+async function follow(context: TestContext, file: string) {
+  const over = new AbortController();
+  const current = await readIni(file);
+  let reading = 0;
+  const read = async () => {
+    reading += 1;
+    assert.equal(reading, 1, 'two reads at the same time');
+    const result = await readIni(file);
+    reading -= 1;
+    return result;
+  };
+  const results = configResults({ file, current, read, signal: over.signal });
+  context.after(() => {
+    over.abort();
+  });
+  const until = async (expected: string) => {
+    for await (const result of { [Symbol.asyncIterator]: () => ({ next: () => results.next() }) }) {
+      if (told(result) === expected) return;
+    }
+    assert.fail(`the results ended before ${expected}`);
+  };
+  return { until, results, end: over };
+}
+
+test('good, broken and good again: each is read', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': ini('info') });
+  const file = join(folder, 'server.ini');
+  const { until } = await follow(context, file);
+  // Written before anybody waits: what happened since the file was read first is not lost.
+  await writeFile(file, ini('warn'));
+  await until('warn');
+  await writeFile(file, ini('nonsense'));
+  await until('line 2');
+  await writeFile(file, ini('error'));
+  await until('error');
+});
+
+test('an editor may replace the file, or take it away and bring it back', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': ini('info') });
+  const file = join(folder, 'server.ini');
+  const { until } = await follow(context, file);
+  for (const level of ['warn', 'error', 'debug', 'trace']) {
+    await writeFile(`${file}.new`, ini(level));
+    await rename(`${file}.new`, file);
+    await until(level);
+  }
+  for (const level of ['warn', 'error']) {
+    await rename(file, `${file}~`);
+    await writeFile(file, ini(level));
+    await rm(`${file}~`);
+    await until(level);
+  }
+  await unlink(file);
+  await until('line 0');
+  await writeFile(file, ini('debug'));
+  await until('debug');
+});
+
+test('a link on the way to the file may be turned elsewhere', async (context) => {
+  const folder = await makeFolder(context, {
+    'one/server.ini': ini('info'),
+    'two/server.ini': ini('warn'),
+    'three/server.ini': ini('error'),
+    'four/server.ini': ini('debug'),
+  });
+  await symlink('one', join(folder, 'current'));
+  await symlink('current/server.ini', join(folder, 'server.ini'));
+  const { until } = await follow(context, join(folder, 'server.ini'));
+  for (const [target, level] of [
+    ['two', 'warn'],
+    ['three', 'error'],
+    ['four', 'debug'],
+  ] as const) {
+    await symlink(target, join(folder, 'next'));
+    await rename(join(folder, 'next'), join(folder, 'current'));
+    await until(level);
+  }
+});
+
+test('a table’s schema is watched as well, once the ini file names it', async (context) => {
+  const folder = await makeFolder(context, {
+    'server.ini': ini('info'),
+    'first.json': '{"type":"object"}',
+    'second.json': '{"type":"object"}',
+  });
+  const file = join(folder, 'server.ini');
+  const { until } = await follow(context, file);
+  await writeFile(file, `${ini('warn')}[table.a]\nschema = first.json`);
+  await until('warn');
+  await writeFile(join(folder, 'first.json'), 'broken');
+  await until('line 4');
+  await writeFile(join(folder, 'first.json'), '{}');
+  await until('warn');
+  await writeFile(file, `${ini('error')}[table.a]\nschema = second.json`);
+  await until('error');
+  await writeFile(join(folder, 'second.json'), 'broken');
+  await until('line 4');
+});
+
+test('a burst of writes ends with the last of them, read one after the other', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': ini('info') });
+  const file = join(folder, 'server.ini');
+  const { until } = await follow(context, file);
+  await writeFile(file, ini('warn'));
+  await until('warn');
+  for (let write = 0; write < 50; write += 1) {
+    await writeFile(file, write % 5 === 0 ? ini('nonsense') : ini('debug'));
+  }
+  await writeFile(file, ini('trace'));
+  await until('trace');
+});
+
+test('nothing is told while nothing changes, and the end is an end', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': ini('info') });
+  const file = join(folder, 'server.ini');
+  const { results, end } = await follow(context, file);
+  const next = results.next();
+  end.abort();
+  assert.deepEqual(await next, { done: true, value: undefined });
+  assert.deepEqual(await results.next(), { done: true, value: undefined });
+
+  const aborted = configResults({ file, read: () => readIni(file), signal: AbortSignal.abort() });
+  assert.deepEqual(await aborted.next(), { done: true, value: undefined });
+});
+
+test('who leaves the loop ends the watch', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': ini('info') });
+  const file = join(folder, 'server.ini');
+  const signal = new AbortController().signal;
+  const read = () => readIni(file);
+  const current = await read();
+  await writeFile(file, ini('warn'));
+  for await (const result of configResults({ file, current, read, signal })) {
+    assert.equal(told(result), 'warn');
+    break;
+  }
+});
