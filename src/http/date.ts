@@ -1,0 +1,56 @@
+const weekdays = 'Mon|Tue|Wed|Thu|Fri|Sat|Sun';
+const longWeekdays = 'Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday';
+const months = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec';
+const time = '(?<hour>[01]\\d|2[0-3]):(?<minute>[0-5]\\d):(?<second>[0-5]\\d|60)';
+
+/**
+ * IMF-fixdate, then the obsolete forms of RFC 850 and of asctime, which a recipient has to read
+ * too.
+ */
+const forms = [
+  `(?:${weekdays}), (?<day>\\d\\d) (?<month>${months}) (?<year>\\d{4}) ${time} GMT`,
+  `(?:${longWeekdays}), (?<day>\\d\\d)-(?<month>${months})-(?<year>\\d\\d) ${time} GMT`,
+  `(?:${weekdays}) (?<month>${months}) (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})`,
+].map((form) => new RegExp(`^${form}$`));
+
+const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59);
+
+/**
+ * An IMF-fixdate (RFC 9110 §5.6.7) of milliseconds since 1970, cut to the second and to the years
+ * 1970 to 9999.
+ */
+export function formatHttpDate(ms: number): string {
+  return new Date(Math.min(Math.max(ms, 0), lastMs)).toUTCString();
+}
+
+/**
+ * Milliseconds since 1970 of an HTTP-date in any of the three forms of RFC 9110 §5.6.7; undefined
+ * when it is none. A two-digit year is the newest that lies at most 50 years after the reference,
+ * milliseconds since 1970 as well.
+ */
+export function parseHttpDate(text: string, referenceMs: number): number | undefined {
+  for (const form of forms) {
+    const parts = form.exec(text)?.groups;
+    if (parts !== undefined) return momentOf(parts, referenceMs);
+  }
+  return undefined;
+}
+
+function momentOf(
+  parts: Readonly<Record<string, string | undefined>>,
+  referenceMs: number,
+): number | undefined {
+  const { day = '', month = '', year = '', hour, minute, second } = parts;
+  const monthIndex = months.split('|').indexOf(month);
+  const fullYear = year.length === 4 ? Number(year) : nearestYear(Number(year), referenceMs);
+  const moment = new Date(0);
+  moment.setUTCFullYear(fullYear, monthIndex, Number(day));
+  // 31 February has become a day of March by now: such a day does not exist.
+  if (moment.getUTCDate() !== Number(day)) return undefined;
+  return moment.setUTCHours(Number(hour), Number(minute), Number(second));
+}
+
+function nearestYear(twoDigits: number, referenceMs: number): number {
+  const newest = new Date(referenceMs).getUTCFullYear() + 50;
+  return newest - ((((newest - twoDigits) % 100) + 100) % 100);
+}

@@ -1,0 +1,97 @@
+import { Failure } from '../model/failure.ts';
+import { headerFieldsMax } from '../model/limits.ts';
+import type { Fields } from './request.ts';
+import { tokenSource } from './syntax.ts';
+
+const namePattern = new RegExp(`^${tokenSource}$`);
+/** Visible characters, space, tab and obs-text (RFC 9110 §5.5). */
+const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Fields that must not come twice, not even with equal values (RFC 9112 §3.2, §6.3). */
+const onceOnly: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding']);
+
+/**
+ * Names that nearly every request has, as they are mostly written, so that they need neither check
+ * nor lower-casing.
+ */
+const commonNames: ReadonlyMap<string, string> = new Map(
+  (
+    'Host Connection User-Agent Accept Accept-Encoding Accept-Language Cache-Control Cookie ' +
+    'Origin Pragma Referer Content-Type Content-Length Transfer-Encoding Authorization ' +
+    'If-None-Match If-Modified-Since If-Range Range Upgrade-Insecure-Requests Sec-Fetch-Dest ' +
+    'Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User Sec-CH-UA Sec-CH-UA-Mobile Sec-GPC Priority ' +
+    'Sec-CH-UA-Platform X-Forwarded-For X-Forwarded-Proto X-Forwarded-Host X-Real-IP Forwarded ' +
+    'Via DNT apikey'
+  )
+    .split(' ')
+    .flatMap((name) => [
+      [name, name.toLowerCase()],
+      [name.toLowerCase(), name.toLowerCase()],
+    ]),
+);
+
+/**
+ * The fields of a request by lower-case name (RFC 9110 §5.1 to §5.3), from a flat list of name,
+ * value, … Throws `invalid` for a name that is no token, a value with a control character, a second
+ * Host, Content-Length or Transfer-Encoding, or more than headerFieldsMax fields.
+ */
+export function readFields(rawFields: readonly string[]): Fields {
+  if (rawFields.length > 2 * headerFieldsMax) {
+    throw new Failure('invalid', `The request has more than ${headerFieldsMax} header fields.`);
+  }
+  const fields = Object.create(null) as Record<string, string | undefined>;
+  for (let at = 0; at < rawFields.length; at += 2) {
+    const name = lowerCaseName(rawFields[at] ?? '');
+    const value = rawFields[at + 1] ?? '';
+    if (!valuePattern.test(value)) {
+      throw new Failure('invalid', `The field ${name} holds a control character.`, { field: name });
+    }
+    const before = fields[name];
+    fields[name] = before === undefined ? value : joined(name, before, value);
+  }
+  return fields;
+}
+
+/**
+ * Refuses a request whose length two readers could see differently (RFC 9112 §6): throws `invalid`
+ * for Content-Length beside Transfer-Encoding, a Content-Length that is not a plain number, a
+ * transfer coding other than exactly `chunked`, and any transfer coding in HTTP/1.0.
+ */
+export function requireFraming(fields: Fields, httpVersion: string): void {
+  const length = fields['content-length'];
+  const coding = fields['transfer-encoding'];
+  if (length !== undefined && (!/^\d+$/.test(length) || !Number.isSafeInteger(Number(length)))) {
+    throw new Failure('invalid', 'Content-Length is not a number of bytes.', {
+      field: 'content-length',
+    });
+  }
+  if (coding === undefined) return;
+  const field = 'transfer-encoding';
+  if (length !== undefined) {
+    throw new Failure('invalid', 'Content-Length and Transfer-Encoding exclude each other.', {
+      field,
+    });
+  }
+  if (coding.toLowerCase() !== 'chunked') {
+    throw new Failure('invalid', 'Transfer-Encoding may only be chunked.', { field });
+  }
+  if (httpVersion === '1.0') {
+    throw new Failure('invalid', 'HTTP/1.0 knows no Transfer-Encoding.', { field });
+  }
+}
+
+function lowerCaseName(name: string): string {
+  const common = commonNames.get(name);
+  if (common !== undefined) return common;
+  if (!namePattern.test(name)) {
+    throw new Failure('invalid', 'A header field has a name that is not a token.');
+  }
+  return name.toLowerCase();
+}
+
+function joined(name: string, before: string, value: string): string {
+  if (onceOnly.has(name)) {
+    throw new Failure('invalid', `The field ${name} may come only once.`, { field: name });
+  }
+  return before + (name === 'cookie' ? '; ' : ', ') + value;
+}

@@ -1,0 +1,192 @@
+import { acceptElementsMax } from '../model/limits.ts';
+import { parseMediaType, parseParameters, type MediaType } from './mediatype.ts';
+import { splitList, trimOws } from './syntax.ts';
+
+/** One element of an Accept, Accept-Language or Accept-Encoding field. */
+interface Preference {
+  /** Media range, language range or coding, lower case. */
+  readonly range: string;
+  /** Parameters of a media range, without its weight. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** The weight, 0 (not acceptable) to 1. */
+  readonly q: number;
+}
+
+/** How well languages suit a caller. */
+export interface LanguagePreference {
+  /**
+   * The rank of a content's language tag, undefined for content without one; a lower rank is
+   * better. No rank at all means that the caller excluded the language, so that such content is
+   * only for when there is no other.
+   */
+  rank(lang: string | undefined): number | undefined;
+}
+
+/**
+ * Weights as RFC 9110 §12.4.2 has them, and without the leading zero, as Java's own client writes
+ * them.
+ */
+const weightPattern = /^(?:[01](?:\.\d{0,3})?|\.\d{1,3})$/;
+
+const languageRange = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,7}$/;
+
+const anyLanguage: LanguagePreference = { rank: (lang) => (lang === undefined ? 0 : 2) };
+
+/**
+ * The elements of a field with weights (RFC 9110 §12.4.2), heaviest first, equal ones in the order
+ * they came in. Malformed elements, and all after the first acceptElementsMax, are left out.
+ */
+export function parseAccept(value: string): readonly Preference[] {
+  const elements = splitList(value, ',')?.slice(0, acceptElementsMax) ?? [];
+  return elements
+    .map(parsePreference)
+    .filter((preference) => preference !== undefined)
+    .sort((one, other) => other.q - one.q);
+}
+
+/**
+ * Which of some media types a caller prefers (RFC 9110 §12.5.1): for each type the most specific
+ * range that matches it gives the weight; the heaviest type wins, the first of them on a tie.
+ * Undefined when the caller wants none of them. No Accept, or one without a readable element,
+ * accepts everything.
+ */
+export function preferredType(
+  accept: string | undefined,
+  types: readonly string[],
+): string | undefined {
+  const preferences = accept === undefined ? [] : parseAccept(accept);
+  if (preferences.length === 0) return types[0];
+  return heaviest(types, (type) => typeWeight(preferences, type));
+}
+
+/** Whether a caller would take a media type at all (RFC 9110 §12.5.1). */
+export function acceptsType(accept: string | undefined, type: string): boolean {
+  return preferredType(accept, [type]) !== undefined;
+}
+
+/**
+ * Whether a caller would rather read HTML than plain text: a browser does, one that takes anything
+ * alike does not.
+ */
+export function prefersHtml(accept: string | undefined): boolean {
+  return preferredType(accept, ['text/plain', 'text/html']) === 'text/html';
+}
+
+/**
+ * Which of some content codings, best first, to send (RFC 9110 §12.5.3); undefined for none, which
+ * is also the answer to a caller that names no coding or would rather have none.
+ */
+export function preferredCoding(
+  acceptEncoding: string | undefined,
+  codings: readonly string[],
+): string | undefined {
+  if (acceptEncoding === undefined) return undefined;
+  const preferences = parseAccept(acceptEncoding);
+  const weightOf = (coding: string): number | undefined =>
+    preferences.find(({ range }) => range === coding)?.q;
+  const otherWeight = weightOf('*') ?? 0;
+  const best = heaviest(codings, (coding) => weightOf(coding) ?? otherWeight);
+  if (best === undefined) return undefined;
+  return (weightOf('identity') ?? 0) > (weightOf(best) ?? otherWeight) ? undefined : best;
+}
+
+/**
+ * Reads an Accept-Language field into a preference (contract §4.2, RFC 9110 §12.5.4), without
+ * regard to case. From the best rank to the worst:
+ * 1. each tag of the field by its weight, equal ones in their order, and right after a tag the
+ *    shorter ones that lookup (RFC 4647 §3.4) makes of it: `zh-hant-tw`, `zh-hant`, `zh`; a tag
+ *    keeps the best place it gets;
+ * 2. content without a language;
+ * 3. languages that begin with a tag of 1, such as de-AT for `de` (RFC 4647 §3.3.1);
+ * 4. all others.
+ *
+ * Excluded are tags with weight 0 and languages that begin with them, unless they begin with a
+ * longer tag of 1 as well; by `*;q=0` all of 4. Another `*` changes nothing: lookup skips it.
+ */
+export function languagePreference(acceptLanguage: string | undefined): LanguagePreference {
+  if (acceptLanguage === undefined || acceptLanguage === '*') return anyLanguage;
+  const preferences = parseAccept(acceptLanguage);
+  const excluded = new Set(preferences.filter(({ q }) => q === 0).map(({ range }) => range));
+  const ranks = new Map<string, number>();
+  for (const { range, q } of preferences) {
+    if (q === 0 || !languageRange.test(range)) continue;
+    for (const tag of withShorterTags(range)) {
+      if (!ranks.has(tag)) ranks.set(tag, ranks.size);
+    }
+  }
+  const noLanguage = ranks.size;
+  return {
+    rank(lang) {
+      if (lang === undefined) return noLanguage;
+      const wanted = lang.toLowerCase();
+      for (const tag of withShorterTags(wanted)) {
+        if (excluded.has(tag)) return undefined;
+        const rank = ranks.get(tag);
+        if (rank !== undefined) return tag === wanted ? rank : noLanguage + 1;
+      }
+      return excluded.has('*') ? undefined : noLanguage + 2;
+    },
+  };
+}
+
+function heaviest(
+  choices: readonly string[],
+  weightOf: (choice: string) => number,
+): string | undefined {
+  let best: string | undefined;
+  let bestWeight = 0;
+  for (const choice of choices) {
+    const weight = weightOf(choice);
+    if (weight > bestWeight) [best, bestWeight] = [choice, weight];
+  }
+  return best;
+}
+
+function typeWeight(preferences: readonly Preference[], type: string): number {
+  const mediaType = parseMediaType(type);
+  if (mediaType === undefined) return 0;
+  let weight = 0;
+  let closest = -1;
+  for (const preference of preferences) {
+    const closeness = specificity(preference, mediaType);
+    if (closeness > closest) [weight, closest] = [preference.q, closeness];
+  }
+  return weight;
+}
+
+/** How closely a media range matches a type, `*` alone standing for any; -1 when it does not. */
+function specificity({ range, parameters }: Preference, { type, ...actual }: MediaType): number {
+  if (range === '*/*' || range === '*') return 0;
+  if (range.endsWith('/*')) return type.startsWith(range.slice(0, -1)) ? 1 : -1;
+  if (range !== type) return -1;
+  for (const [name, value] of parameters) {
+    if (actual.parameters.get(name)?.toLowerCase() !== value.toLowerCase()) return -1;
+  }
+  return 2 + parameters.size;
+}
+
+function parsePreference(element: string): Preference | undefined {
+  const end = element.indexOf(';');
+  const range = trimOws(end === -1 ? element : element.slice(0, end)).toLowerCase();
+  if (range === '') return undefined;
+  const all = parseParameters(element, end === -1 ? element.length : end);
+  const weight = all?.get('q');
+  if (all === undefined || weight === undefined) return all && { range, parameters: all, q: 1 };
+  if (!weightPattern.test(weight)) return undefined;
+  const parameters = new Map(all);
+  parameters.delete('q');
+  return { range, parameters, q: Math.min(1, Number(weight)) };
+}
+
+/** A tag and what progressive truncation leaves of it, longest first (RFC 4647 §3.4). */
+function withShorterTags(tag: string): readonly string[] {
+  const tags = [tag];
+  let subtags = tag.split('-');
+  while (subtags.length > 1) {
+    // A single letter or digit introduces what follows it, so it does not stand at an end.
+    const end = subtags.at(-2)?.length === 1 && subtags.length > 2 ? -2 : -1;
+    subtags = subtags.slice(0, end);
+    tags.push(subtags.join('-'));
+  }
+  return tags;
+}

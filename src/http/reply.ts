@@ -1,0 +1,71 @@
+import type { Readable } from 'node:stream';
+
+/** Header fields of an answer as a flat list: name, value, name, value. */
+export type FieldList = readonly string[];
+
+/** A piece of a file, first byte and last byte included (RFC 9110 §14.1.2). */
+export interface ByteRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/**
+ * What is sent of a representation, in order: literal bytes (multipart framing) or a range of its
+ * content.
+ */
+export type Part = Buffer | ByteRange;
+
+/** An open file that an answer is read from; whoever sends the answer closes it. */
+export interface FileSource {
+  /**
+   * Reads into the buffer from a position of the file; resolves to the bytes read, 0 at its end.
+   */
+  read(buffer: Buffer, position: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/**
+ * The content of an answer. A `stream` is destroyed by whoever sends the answer when the client
+ * goes away.
+ */
+export type Body =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'bytes'; readonly bytes: Buffer }
+  | {
+      readonly kind: 'file';
+      readonly file: FileSource;
+      readonly parts: readonly Part[];
+      readonly bytesLength: number;
+    }
+  | {
+      readonly kind: 'stream';
+      readonly stream: Readable;
+      readonly bytesLength: number | undefined;
+    };
+
+/** An answer before it has met a socket. */
+export interface Reply {
+  readonly status: number;
+  /**
+   * All fields but Date, Connection, Server-Timing and framing; Content-Length included where it is
+   * known.
+   */
+  readonly fields: FieldList;
+  readonly body: Body;
+  /**
+   * Who answered, for Server-Timing and the access log: `disk:<name>`, `rule:<id>` or `none`
+   * (contract §3).
+   */
+  readonly source: string;
+}
+
+/** An answer without content. */
+export const noBody: Body = { kind: 'none' };
+
+/** The value of a field of a reply, by lower-case name; undefined where it is absent. */
+export function replyField(reply: Pick<Reply, 'fields'>, name: string): string | undefined {
+  for (let at = 0; at < reply.fields.length; at += 2) {
+    if (reply.fields[at]?.toLowerCase() === name) return reply.fields[at + 1];
+  }
+  return undefined;
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { suite, test } from 'node:test';
+import { canonicalPath, encodeNonAscii, encodePath, openDoor } from '../../src/http/target.ts';
+import { Failure } from '../../src/model/failure.ts';
+
+suite('properties of the door', () => {
+  const pieces = fc.constantFrom(
+    ...['/', '.', '..', '%2e', '%2E', '%', '%25', '%2f', '%5c', '\\', '%00', '\0', '?', '#', '*'],
+    ...['%c0%ae', '%ed%a0%80', '%c3%a9', 'é', ';', ':', '@', 'a', '%41', 'http://example.com', ' '],
+  );
+  const targets = fc.oneof(
+    fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join('')),
+    fc.array(pieces, { maxLength: 12 }).map((parts) => `/${parts.join('')}`),
+    fc.string({ unit: 'binary' }),
+    fc.webUrl(),
+    fc.webPath(),
+  );
+
+  test('it throws nothing but invalid, and no path it lets in can leave its place', () => {
+    const heads = fc.record({
+      method: fc.constantFrom('GET', 'OPTIONS', 'CONNECT', ''),
+      target: targets,
+      httpVersion: fc.constantFrom('1.1', '1.0', '2.0', ''),
+      rawFields: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(['Host', 'example.com']) },
+        { weight: 1, arbitrary: fc.array(fc.string({ unit: 'binary' }), { maxLength: 8 }) },
+      ),
+      secure: fc.boolean(),
+      peerAddress: fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()),
+    });
+    fc.assert(
+      fc.property(heads, (head) => {
+        let entrance;
+        try {
+          entrance = openDoor(head, { trustProxy: [] });
+        } catch (thrown) {
+          assert.ok(thrown instanceof Failure && thrown.code === 'invalid');
+          return;
+        }
+        const { path } = entrance.target;
+        assert.ok(path === '*' || (path.startsWith('/') && !path.startsWith('//')));
+        assert.ok(!path.includes('\0') && !path.includes('\\') && path.isWellFormed());
+        assert.ok(!path.split('/').some((segment) => segment === '.' || segment === '..'));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('a canonical path, encoded as a URL, is the same path again', () => {
+    const texts = fc.array(fc.oneof(pieces, fc.string({ unit: 'grapheme' })), { maxLength: 10 });
+    fc.assert(
+      fc.property(texts, (parts) => {
+        const path = canonicalPath(encodeNonAscii(`/${parts.join('')}`));
+        fc.pre(path !== undefined);
+        const encoded = encodePath(path);
+        assert.match(encoded, /^\/(?:[\w\-.~!$&'()*+,;=:@/]|%[0-9A-F]{2})*$/);
+        assert.equal(canonicalPath(encoded), path);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('a path as a person writes it is taken like its encoded form', () => {
+    assert.equal(canonicalPath(encodeNonAscii('/über uns/{a}|😀')), '/über uns/{a}|😀');
+    assert.equal(canonicalPath(encodeNonAscii('/%C3%BCber')), '/über');
+    for (const path of ['/a\\b', '/a?b', '/a#b', '/a\u0085b', '/\ud800', '/../ü', '/ü%2f']) {
+      assert.equal(canonicalPath(encodeNonAscii(path)), undefined, path);
+    }
+  });
+
+  test('a path with half a character is still encoded to something that can be read', () => {
+    assert.equal(encodePath('/\ud800?#%[]'), '/%EF%BF%BD%3F%23%25%5B%5D');
+  });
+});
