@@ -1,0 +1,142 @@
+import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { Failure } from '../model/failure.ts';
+import { outboundUnreadBytesMax } from '../model/limits.ts';
+import { outboundFailure } from './failure.ts';
+
+/** An answer of another server whose header section has arrived. */
+export interface Answer {
+  readonly status: number;
+  /**
+   * Name, value, name, value, as they were sent, one character a byte; repeated fields stay apart.
+   */
+  readonly fields: readonly string[];
+  /**
+   * Takes the content, once: all of it where it came along with the header section, else a stream.
+   * The stream fails when the content is cut short or stops for too long; destroying it aborts the
+   * exchange.
+   */
+  content(): Buffer | Readable;
+  /** Gives the content up. */
+  discard(): void;
+}
+
+/**
+ * One request to another server and its answer, driven by undici's callbacks. `answer` rejects with
+ * the Failures of outboundFailure, `bad_gateway` also for an exchange that was given up. Nothing is
+ * read ahead of the reader but what the socket had delivered, and Node's 64 KiB.
+ */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly answer: Promise<Answer>;
+  /** Whether any byte of an answer was seen. */
+  responded = false;
+  readonly #settle: PromiseWithResolvers<Answer>;
+  readonly #signal: AbortSignal;
+  readonly #waiting: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | undefined;
+  #failure: Failure | undefined;
+  #ended = false;
+  #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  #stream: Readable | undefined;
+
+  /** `startTimeoutMs` bounds the wait for a connection, the pool's queue included. */
+  constructor(signal: AbortSignal, startTimeoutMs: number) {
+    this.#settle = Promise.withResolvers<Answer>();
+    this.answer = this.#settle.promise;
+    this.#signal = signal;
+    this.#waiting = setTimeout(() => {
+      this.#giveUp(new Failure('gateway_timeout', 'The source is too busy to be asked.'));
+    }, startTimeoutMs);
+    signal.addEventListener('abort', this.#abort, { once: true });
+    if (signal.aborted) this.#abort();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    clearTimeout(this.#waiting);
+    this.#controller = controller;
+    if (this.#failure !== undefined) controller.abort(this.#failure);
+  }
+
+  onResponseStarted(): void {
+    this.responded = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    // Informational answers (RFC 9110 §15.2) come before the one that counts.
+    if (status < 200) return;
+    this.#settle.resolve({
+      status,
+      fields: Array.from(controller.rawHeaders as Iterable<Buffer>, (raw) =>
+        raw.toString('latin1'),
+      ),
+      content: () => this.#content(),
+      discard: () => {
+        this.#abort();
+      },
+    });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#stream !== undefined) {
+      if (!this.#stream.push(chunk)) controller.pause();
+      return;
+    }
+    this.#unread.push(chunk);
+    this.#unreadBytes += chunk.length;
+    if (this.#unreadBytes >= outboundUnreadBytesMax) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#release();
+    this.#stream?.push(null);
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    this.#fail(outboundFailure(error));
+  }
+
+  #content(): Buffer | Readable {
+    const unread = this.#unread;
+    this.#unread = [];
+    if (this.#ended) return unread.length === 1 && unread[0] ? unread[0] : Buffer.concat(unread);
+    const stream = new Readable({
+      read: () => {
+        this.#controller?.resume();
+      },
+      destroy: (error, done) => {
+        this.#abort();
+        done(error);
+      },
+    });
+    // A failure may come before the reader has begun to listen; it finds the stream destroyed then.
+    stream.on('error', () => undefined);
+    for (const chunk of unread) stream.push(chunk);
+    this.#stream = stream;
+    if (this.#failure !== undefined) stream.destroy(this.#failure);
+    return stream;
+  }
+
+  readonly #abort = (): void => {
+    this.#giveUp(new Failure('bad_gateway', 'The request was given up before its end.'));
+  };
+
+  #giveUp(failure: Failure): void {
+    if (this.#ended || this.#failure !== undefined) return;
+    this.#fail(failure);
+    this.#controller?.abort(failure);
+  }
+
+  #fail(failure: Failure): void {
+    this.#release();
+    this.#failure ??= failure;
+    this.#settle.reject(this.#failure);
+    this.#stream?.destroy(this.#failure);
+  }
+
+  #release(): void {
+    clearTimeout(this.#waiting);
+    this.#signal.removeEventListener('abort', this.#abort);
+  }
+}

@@ -1,0 +1,54 @@
+import { Failure } from '../model/failure.ts';
+
+const timeouts = new Set([
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+]);
+const requestFaults = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+]);
+const lostConnections = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+/**
+ * What a caller is told of an error on the way to another server (contract §8): `gateway_timeout`,
+ * `invalid` for a request that HTTP cannot carry, `bad_gateway` for all else. The error itself,
+ * which names addresses, is the cause.
+ */
+export function outboundFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const code = codeOf(error);
+  if (timeouts.has(code)) {
+    return new Failure('gateway_timeout', 'The source took too long to answer.', { cause: error });
+  }
+  if (requestFaults.has(code)) {
+    return new Failure('invalid', 'The request cannot be passed on to the source as it is.', {
+      cause: error,
+    });
+  }
+  return new Failure('bad_gateway', 'The source could not be reached or broke off.', {
+    cause: error,
+  });
+}
+
+/** The refusal of an address, with its reason for the log only (contract §7, Addresses). */
+export function refusedAddress(reason: string): Failure {
+  return new Failure('bad_gateway', 'The source\u2019s address is not allowed.', {
+    cause: new Error(reason),
+  });
+}
+
+/**
+ * Whether an error means that an open connection ended, as a pooled one may at any time (RFC 9112
+ * §9.3.1).
+ */
+export function isLostConnection(error: unknown): boolean {
+  return lostConnections.has(codeOf(error));
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { readonly code?: unknown } | undefined)?.code);
+}

@@ -1,0 +1,558 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
+import { suite, test, type TestContext } from 'node:test';
+import tls from 'node:tls';
+import { Failure, type FailureCode } from '../../src/model/failure.ts';
+import type { Answer } from '../../src/outbound/exchange.ts';
+import { httpSource, oneAddress, outbound, rawSource, selfSigned, testDialler } from './sources.ts';
+
+async function contentOf(answer: Answer): Promise<string> {
+  const content = answer.content();
+  return Buffer.isBuffer(content) ? content.toString() : text(content);
+}
+
+/** Waits for a Failure and shows what it says to a client, and to the log. */
+async function failureOf(promise: Promise<unknown>): Promise<Failure> {
+  const outcome = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  assert.ok(outcome instanceof Failure, `no Failure but ${String(outcome)}`);
+  return outcome;
+}
+
+async function fails(promise: Promise<unknown>, code: FailureCode): Promise<void> {
+  assert.equal((await failureOf(promise)).code, code);
+}
+
+const plain = (_: unknown, response: { end: (content: string) => void }): void => {
+  response.end('hello');
+};
+
+suite('the dialler vets what it dials', () => {
+  const literals: readonly string[] = [
+    'http://10.0.0.1',
+    'http://169.254.169.254',
+    'http://[::1]:9',
+    'http://[fd00:ec2::254]',
+    'http://[::ffff:10.0.0.1]',
+    'http://[64:ff9b::7f00:1]',
+    'http://[::127.0.0.1]',
+    'http://0.0.0.0:9',
+    'http://167772161',
+    'http://0xa.1',
+    'https://192.168.0.1',
+    'https://[fe80::1]',
+  ];
+  for (const origin of literals) {
+    test(`an address in the URL itself: ${origin}`, async (t) => {
+      const failure = await failureOf(testDialler(t).send(outbound(origin)));
+      assert.equal(failure.code, 'bad_gateway');
+      assert.equal(failure.message, 'The source’s address is not allowed.');
+      assert.match((failure.cause as Error).message, /is not named by allow_private/);
+    });
+  }
+
+  const answers: readonly (readonly [string, readonly string[]])[] = [
+    ['one that is private', ['10.0.0.1']],
+    ['several that are private', ['10.0.0.1', '::1', '169.254.169.254']],
+    ['an IPv4 address in IPv6', ['::ffff:10.0.0.1']],
+    ['NAT64 of a loopback address', ['64:ff9b::7f00:1']],
+    ['none at all', []],
+    ['something that is no address', ['localhost', '127.1']],
+  ];
+  for (const [what, addresses] of answers) {
+    test(`the addresses of a name: ${what}`, async (t) => {
+      const lookup = () =>
+        Promise.resolve(addresses.map((address) => ({ address, family: 4 }) as const));
+      const failure = await failureOf(
+        testDialler(t, { lookup }).send(outbound('http://rebound.example')),
+      );
+      assert.equal(failure.code, 'bad_gateway');
+      assert.doesNotMatch(failure.message, /rebound|10\.0/);
+      assert.match((failure.cause as Error).message, /rebound\.example/);
+    });
+  }
+
+  test('nothing private that a name has beside an allowed address is ever connected to', async (t) => {
+    const { port } = await httpSource(t, plain);
+    const forbidden: string[] = [];
+    await trap(t, port, forbidden);
+    const mixtures = [
+      ['127.0.0.2', '127.0.0.1'],
+      ['127.0.0.1', '127.0.0.2'],
+      ['::1', '127.0.0.2', '127.0.0.1'],
+    ];
+    for (const addresses of mixtures) {
+      const dialler = testDialler(t, {
+        allowPrivate: oneAddress,
+        lookup: () => Promise.resolve(addresses.map(withFamily)),
+      });
+      const answer = await dialler.send(outbound(`http://mixed.example:${port}`));
+      assert.equal(await contentOf(answer), 'hello');
+    }
+    assert.deepEqual(forbidden, []);
+  });
+
+  test('a name that changes its address between two requests gets no second connection', async (t) => {
+    const { port } = await httpSource(t, (_, response) => {
+      response.setHeader('Connection', 'close').end('hello');
+    });
+    const forbidden: string[] = [];
+    await trap(t, port, forbidden);
+    const asked: string[] = [];
+    const dialler = testDialler(t, {
+      allowPrivate: oneAddress,
+      lookup: (hostname) => {
+        asked.push(hostname);
+        return Promise.resolve([withFamily(asked.length === 1 ? '127.0.0.1' : '127.0.0.2')]);
+      },
+    });
+    const origin = `http://rebound.example:${port}`;
+    assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+    await fails(dialler.send(outbound(origin)), 'bad_gateway');
+    assert.deepEqual(asked, ['rebound.example', 'rebound.example']);
+    assert.deepEqual(forbidden, []);
+  });
+
+  test('a Host field that names another host does not change where it goes', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      response.end(request.headers.host);
+    });
+    const lookup = () => Promise.reject(new Error('nothing is to be looked up'));
+    for (const host of ['localhost', '10.0.0.1', 'other.example:99', '[::1]']) {
+      const answer = await testDialler(t, { lookup }).send(
+        outbound(origin, { fields: ['host', host] }),
+      );
+      assert.equal(await contentOf(answer), host);
+    }
+  });
+});
+
+suite('the dialler and TLS', () => {
+  const certificate = selfSigned('localhost');
+
+  async function secureSource(t: TestContext): Promise<string> {
+    const server = https.createServer(certificate, plain).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    });
+    return `:${(server.address() as AddressInfo).port}`;
+  }
+
+  test('a certificate that nobody vouches for is refused, whatever the environment says', async (t) => {
+    const port = await secureSource(t);
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+    await fails(testDialler(t).send(outbound(`https://localhost${port}`)), 'bad_gateway');
+  });
+
+  test('a trusted certificate is accepted for its own name only', async (t) => {
+    const port = await secureSource(t);
+    const before = tls.getCACertificates('default');
+    tls.setDefaultCACertificates([...before, certificate.cert]);
+    t.after(() => {
+      tls.setDefaultCACertificates(before);
+    });
+    const lookup = () => Promise.resolve([withFamily('127.0.0.1')]);
+    const dialler = testDialler(t, { lookup });
+    assert.equal(
+      await contentOf(await dialler.send(outbound(`https://localhost${port}`))),
+      'hello',
+    );
+    await fails(dialler.send(outbound(`https://other.example${port}`)), 'bad_gateway');
+  });
+});
+
+suite('the dialler waits no longer than it may', { concurrency: true }, () => {
+  test('for a name', async (t) => {
+    const lookup = () => Promise.withResolvers<never>().promise;
+    const dialler = testDialler(t, { lookup, connectTimeoutMs: 50 });
+    await fails(dialler.send(outbound('http://slow.example')), 'gateway_timeout');
+  });
+
+  test('for a connection, TLS included', async (t) => {
+    const { port } = await rawSource(t, () => undefined);
+    const dialler = testDialler(t, { connectTimeoutMs: 50 });
+    await fails(dialler.send(outbound(`https://127.0.0.1:${port}`)), 'gateway_timeout');
+  });
+
+  const heads = ['', 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 103 Early Hints\r\n\r\n'];
+  for (const head of heads) {
+    test(`for a header section that stops after ${JSON.stringify(head)}`, async (t) => {
+      const { origin } = await rawSource(t, (socket) => socket.write(head));
+      const dialler = testDialler(t, { timeoutMs: 50 });
+      await fails(dialler.send(outbound(origin)), 'gateway_timeout');
+    });
+  }
+
+  test('for more content', async (t) => {
+    const { origin } = await rawSource(t, (socket) =>
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'),
+    );
+    const answer = await testDialler(t, { timeoutMs: 50 }).send(outbound(origin));
+    await fails(contentOf(answer), 'gateway_timeout');
+  });
+
+  test('but for as long as its own reader takes', async (t) => {
+    const big = Buffer.alloc(4_000_000, 'x');
+    const { origin } = await httpSource(t, (_, response) => response.end(big));
+    const answer = await testDialler(t, { timeoutMs: 50 }).send(outbound(origin));
+    const content = answer.content() as Readable;
+    await once(content, 'readable');
+    // Longer than the time-out: the source waits for the reader, not the other way round.
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    assert.equal((await buffer(content)).length, big.length);
+  });
+});
+
+suite('an answer that is none', () => {
+  const ok = 'HTTP/1.1 200 OK\r\n';
+  const broken: Readonly<Record<string, string | Buffer>> = {
+    nothing: '',
+    'another protocol': 'SSH-2.0-OpenSSH_9.6\r\n\r\n',
+    'a page without a head': '<html></html>',
+    'half a status line': 'HTTP/1.1 20',
+    'no status': 'HTTP/1.1 OK\r\n\r\n',
+    'status 42': 'HTTP/1.1 042 Low\r\nContent-Length: 0\r\n\r\n',
+    'a field without a colon': `${ok}Nonsense\r\n\r\n`,
+    'a name that is no token': `${ok}Bad Name: x\r\n\r\n`,
+    'a NUL in a value': `${ok}X: a\0b\r\nContent-Length: 0\r\n\r\n`,
+    'a length that is no number': `${ok}Content-Length: ten\r\n\r\n0123456789`,
+    'two lengths': `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
+    'a length beside chunked': `${ok}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    'a switch of protocols that nobody asked for': `HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\n`,
+    'an endless header section': `${ok}${'X-Filler: yyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n'.repeat(4_000)}`,
+    'one enormous field': `${ok}X: ${'y'.repeat(64 * 1_024)}\r\n\r\n`,
+  };
+  for (const [what, bytes] of Object.entries(broken)) {
+    test(`is a bad gateway: ${what}`, async (t) => {
+      const { origin } = await rawSource(t, bytes);
+      const failure = await failureOf(testDialler(t).send(outbound(origin)));
+      assert.equal(failure.code, 'bad_gateway');
+      assert.doesNotMatch(failure.message, /127|UND_ERR|HTTP\/1/);
+    });
+  }
+
+  test('is a bad gateway: nobody listens', async (t) => {
+    const { origin, server } = await httpSource(t, plain);
+    server.close();
+    await once(server, 'close');
+    await fails(testDialler(t).send(outbound(origin)), 'bad_gateway');
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+
+  const cut: Readonly<Record<string, string>> = {
+    'too few bytes': `${ok}Content-Length: 100\r\n\r\nhalf`,
+    'no last chunk': `${ok}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n`,
+    'half a chunk': `${ok}Transfer-Encoding: chunked\r\n\r\n40\r\nhalf`,
+    'a chunk size that is none': `${ok}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nzz\r\n`,
+  };
+  for (const [what, head] of Object.entries(cut)) {
+    for (const ending of ['end', 'reset'] as const) {
+      test(`or breaks off, and whoever reads it knows: ${what}, then ${ending}`, async (t) => {
+        const { origin } = await rawSource(t, (socket) => {
+          socket.write(head, () => {
+            if (ending === 'end') socket.end();
+            else setImmediate(() => socket.resetAndDestroy());
+          });
+        });
+        await fails(testDialler(t).send(outbound(origin)).then(contentOf), 'bad_gateway');
+      });
+    }
+  }
+});
+
+suite('an answer in any of its forms', () => {
+  const forms: Readonly<Record<string, readonly [string, string]>> = {
+    'with a length': ['HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 'hello'],
+    'until the connection ends': ['HTTP/1.1 200 OK\r\n\r\nhello', 'hello'],
+    'of HTTP/1.0': ['HTTP/1.0 200 OK\r\n\r\nhello', 'hello'],
+    'without a reason': ['HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello', 'hello'],
+    'in chunks, with trailers': [
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nhe\r\n3\r\nllo\r\n0\r\nX: y\r\n\r\n',
+      'hello',
+    ],
+    'after early hints': [
+      'HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+      'hello',
+    ],
+    empty: ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', ''],
+  };
+  for (const [what, [bytes, content]] of Object.entries(forms)) {
+    test(what, async (t) => {
+      const { origin } = await rawSource(t, bytes);
+      const answer = await testDialler(t).send(outbound(origin));
+      assert.equal(answer.status, 200);
+      assert.ok(!answer.fields.includes('Link'));
+      assert.equal(await contentOf(answer), content);
+    });
+  }
+
+  test('fields stay apart, in order, as they were written, byte for byte', async (t) => {
+    const head = 'HTTP/1.1 200 OK\r\nX-Odd: caf\xe9\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\n';
+    const { origin } = await rawSource(
+      t,
+      Buffer.from(`${head}Content-Length: 0\r\n\r\n`, 'latin1'),
+    );
+    const { fields } = await testDialler(t).send(outbound(origin));
+    assert.deepEqual(fields, [
+      ...['X-Odd', 'caf\xe9', 'set-cookie', 'a=1', 'Set-Cookie', 'b=2', 'Content-Length', '0'],
+    ]);
+  });
+
+  test('redirects are answers like any other, and are not followed', async (t) => {
+    const asked: (string | undefined)[] = [];
+    const { origin } = await httpSource(t, (request, response) => {
+      asked.push(request.url);
+      response.writeHead(302, { Location: 'http://169.254.169.254/latest/' }).end();
+    });
+    const { status } = await testDialler(t).send(outbound(origin));
+    assert.equal(status, 302);
+    assert.deepEqual(asked, ['/']);
+  });
+
+  test('compressed content is not unpacked', async (t) => {
+    const { origin } = await httpSource(t, (_, response) => {
+      response.writeHead(200, { 'Content-Encoding': 'gzip' }).end('not gzip at all');
+    });
+    assert.equal(await contentOf(await testDialler(t).send(outbound(origin))), 'not gzip at all');
+  });
+});
+
+suite('connections', () => {
+  test('are used again', async (t) => {
+    const { origin, server } = await httpSource(t, plain);
+    let connections = 0;
+    server.on('connection', () => (connections += 1));
+    const dialler = testDialler(t);
+    for (let count = 0; count < 20; count += 1) {
+      assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+    }
+    // A second one where the first is not free again at once.
+    assert.ok(connections <= 2, `${connections} connections`);
+  });
+
+  test('that end between two requests cost nobody a page', async (t) => {
+    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
+    const { origin } = await rawSource(t, (socket, request) => {
+      if (request === 2) socket.destroy();
+      else socket.write(answer);
+    });
+    const dialler = testDialler(t);
+    for (let count = 0; count < 3; count += 1) {
+      assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+    }
+  });
+
+  test('that end while a POST is under way do not send it twice', async (t) => {
+    let seen = 0;
+    const { origin } = await rawSource(t, (socket, request) => {
+      seen = request;
+      socket.destroy();
+    });
+    await fails(testDialler(t).send(outbound(origin, { method: 'POST' })), 'bad_gateway');
+    assert.equal(seen, 1);
+  });
+
+  test('do not mix what two requests at a time get', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      response.end(request.url?.repeat(1_000));
+    });
+    const dialler = testDialler(t);
+    const targets = Array.from({ length: 100 }, (_, at) => `/${at}`);
+    const got = await Promise.all(
+      targets.map(async (target) => contentOf(await dialler.send(outbound(origin, { target })))),
+    );
+    assert.deepEqual(
+      got,
+      targets.map((target) => target.repeat(1_000)),
+    );
+  });
+
+  test('closing waits for what is under way; what comes later is served as well', async (t) => {
+    const waiting = Promise.withResolvers<() => void>();
+    const { origin } = await httpSource(t, (request, response) => {
+      if (request.url === '/late') response.end('late');
+      else waiting.resolve(() => response.end('slow'));
+    });
+    const dialler = testDialler(t);
+    const slow = dialler.send(outbound(origin));
+    const finish = await waiting.promise;
+    const closed = dialler.close();
+    const late = await dialler.send(outbound(origin, { target: '/late' }));
+    assert.equal(await contentOf(late), 'late');
+    finish();
+    assert.equal(await contentOf(await slow), 'slow');
+    await closed;
+    await dialler.close();
+  });
+});
+
+suite('giving up', () => {
+  async function waitingSource(t: TestContext, head: string) {
+    const gone = Promise.withResolvers<boolean>();
+    const arrived = Promise.withResolvers<Socket>();
+    const { origin } = await rawSource(t, (socket) => {
+      socket.on('close', () => {
+        gone.resolve(true);
+      });
+      socket.write(head);
+      arrived.resolve(socket);
+    });
+    return { origin, gone: gone.promise, arrived: arrived.promise };
+  }
+
+  test('before the answer ends the connection', async (t) => {
+    const { origin, gone, arrived } = await waitingSource(t, '');
+    const controller = new AbortController();
+    const answer = failureOf(testDialler(t).send(outbound(origin, { controller })));
+    await arrived;
+    controller.abort();
+    assert.equal((await answer).code, 'bad_gateway');
+    assert.equal(await gone, true);
+  });
+
+  test('before the request leaves sends nothing', async (t) => {
+    let requests = 0;
+    const { origin } = await httpSource(t, (_, response) => {
+      requests += 1;
+      response.end();
+    });
+    await fails(
+      testDialler(t).send(outbound(origin, { signal: AbortSignal.abort() })),
+      'bad_gateway',
+    );
+    assert.equal(requests, 0);
+  });
+
+  const partial = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf';
+  const ways: Readonly<Record<string, (answer: Answer, controller: AbortController) => void>> = {
+    'by the signal': (answer, controller) => {
+      (answer.content() as Readable).on('error', () => undefined);
+      controller.abort();
+    },
+    'by destroying the content': (answer) => (answer.content() as Readable).destroy(),
+    'by discarding the answer': (answer) => {
+      answer.discard();
+    },
+  };
+  for (const [way, giveUp] of Object.entries(ways)) {
+    test(`in the middle of the content ends the connection: ${way}`, async (t) => {
+      const { origin, gone } = await waitingSource(t, partial);
+      const controller = new AbortController();
+      giveUp(await testDialler(t).send(outbound(origin, { controller })), controller);
+      assert.equal(await gone, true);
+    });
+  }
+
+  test('after the end changes nothing: the connection is used again', async (t) => {
+    const { origin, server } = await httpSource(t, plain);
+    let connections = 0;
+    server.on('connection', () => (connections += 1));
+    const dialler = testDialler(t);
+    for (let count = 0; count < 5; count += 1) {
+      const controller = new AbortController();
+      const answer = await dialler.send(outbound(origin, { controller }));
+      assert.equal(await contentOf(answer), 'hello');
+      controller.abort();
+    }
+    // A second one where the first is not free again at once.
+    assert.ok(connections <= 2, `${connections} connections`);
+  });
+
+  test('leaves no listener on a signal that lives longer', async (t) => {
+    const { origin } = await httpSource(t, plain);
+    const dialler = testDialler(t);
+    const controller = new AbortController();
+    const warnings: Error[] = [];
+    const warn = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', warn);
+    t.after(() => process.off('warning', warn));
+    for (let count = 0; count < 50; count += 1) {
+      await contentOf(await dialler.send(outbound(origin, { controller })));
+    }
+    assert.deepEqual(warnings, []);
+  });
+});
+
+suite('content of a request', () => {
+  test('is sent whole, with its length or in chunks', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      void describe(request).then((line) => response.end(line));
+    });
+    const dialler = testDialler(t);
+    const send = async (fields: string[]) =>
+      contentOf(
+        await dialler.send(
+          outbound(origin, { method: 'POST', fields, body: Readable.from(['some ', 'thing']) }),
+        ),
+      );
+    assert.equal(await send(['content-length', '10']), 'length 10: some thing');
+    assert.equal(await send([]), 'chunked: some thing');
+  });
+
+  test('that is not as long as it says is refused', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      request.resume().on('end', () => response.end());
+    });
+    for (const length of ['3', '30']) {
+      const body = Readable.from(['some ', 'thing']);
+      const fields = ['content-length', length];
+      await fails(
+        testDialler(t).send(outbound(origin, { method: 'POST', fields, body })),
+        'invalid',
+      );
+    }
+  });
+
+  test('that fails fails the exchange with what it failed with', async (t) => {
+    const { origin } = await httpSource(t, (request) => request.resume());
+    const body = new Readable({ read: () => undefined });
+    const sent = testDialler(t).send(outbound(origin, { method: 'POST', body }));
+    body.push('x');
+    body.destroy(new Failure('too_large', 'Too much.'));
+    await fails(sent, 'too_large');
+  });
+
+  test('cannot smuggle a field in', async (t) => {
+    const { origin } = await httpSource(t, plain);
+    for (const fields of [
+      ['x', 'a\r\nb: c'],
+      ['x\r\ny', 'z'],
+      ['x', 'a\0b'],
+      ['x', '€'],
+      ['transfer-encoding', 'chunked'],
+    ]) {
+      await fails(testDialler(t).send(outbound(origin, { fields })), 'invalid');
+    }
+    await fails(testDialler(t).send(outbound(origin, { target: '/a b' })), 'invalid');
+  });
+});
+
+async function describe(request: IncomingMessage): Promise<string> {
+  const length = request.headers['content-length'];
+  const framing = length === undefined ? request.headers['transfer-encoding'] : `length ${length}`;
+  return `${framing}: ${await text(request)}`;
+}
+
+/** A server on a loopback address that must not be reached. */
+async function trap(t: TestContext, port: number, reached: string[]): Promise<void> {
+  const server = https.createServer().listen(port, '127.0.0.2');
+  server.on('connection', () => reached.push('127.0.0.2'));
+  await once(server, 'listening');
+  t.after(() => server.close());
+}
+
+function withFamily(address: string): { readonly address: string; readonly family: number } {
+  return { address, family: address.includes(':') ? 6 : 4 };
+}

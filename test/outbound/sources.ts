@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import http, { type RequestListener, type Server } from 'node:http';
+import net, { type AddressInfo, type Socket } from 'node:net';
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import type { TestContext } from 'node:test';
+import { parseCidr } from '../../src/model/cidr.ts';
+import { createDialler, type Dialler, type OutboundRequest } from '../../src/outbound/dialler.ts';
+
+/** The one private network that the tests may dial. */
+export const loopback = ['127.0.0.0/8'].flatMap((text) => parseCidr(text) ?? []);
+
+/** Of that network, one address: another one stands for a network that must not be reached. */
+export const oneAddress = ['127.0.0.1'].flatMap((text) => parseCidr(text) ?? []);
+
+/** A dialler for the time of a test, with time-outs that a test can wait for. */
+export function testDialler(
+  t: TestContext,
+  options: Partial<Parameters<typeof createDialler>[0]> = {},
+): Dialler {
+  const dialler = createDialler({
+    allowPrivate: loopback,
+    connectTimeoutMs: 2_000,
+    timeoutMs: 5_000,
+    ...options,
+  });
+  t.after(() => dialler.close());
+  return dialler;
+}
+
+/** A GET of `/` unless told otherwise. */
+export function outbound(
+  origin: string,
+  options: Partial<OutboundRequest> & { readonly controller?: AbortController } = {},
+): OutboundRequest {
+  const { controller = new AbortController(), ...others } = options;
+  return {
+    origin,
+    target: '/',
+    method: 'GET',
+    fields: [],
+    body: undefined,
+    signal: controller.signal,
+    ...others,
+  };
+}
+
+/** An HTTP server of the test; resolves to its origin. */
+export async function httpSource(
+  t: TestContext,
+  listener: RequestListener,
+  host = '127.0.0.1',
+): Promise<{ readonly origin: string; readonly port: number; readonly server: Server }> {
+  const server = http.createServer(listener).listen(0, host);
+  await once(server, 'listening');
+  t.after(async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  });
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://${host}:${port}`, port, server };
+}
+
+/** A server that answers every request head with given bytes, or does with the socket what it likes. */
+export async function rawSource(
+  t: TestContext,
+  answer: string | Buffer | ((socket: Socket, request: number) => void),
+): Promise<{ readonly origin: string; readonly port: number }> {
+  let requests = 0;
+  const sockets = new Set<Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined);
+    let head = '';
+    socket.on('data', (chunk) => {
+      head += chunk.toString('latin1');
+      if (!head.includes('\r\n\r\n')) return;
+      head = '';
+      if (typeof answer === 'function') answer(socket, (requests += 1));
+      else socket.end(answer);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(async () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await once(server, 'close');
+  });
+  const { port } = server.address() as AddressInfo;
+  return { origin: `http://127.0.0.1:${port}`, port };
+}
+
+/** A key and the certificate that it signed for itself (X.509 v1, RFC 5280), of one common name. */
+export function selfSigned(commonName: string): { readonly key: string; readonly cert: string } {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
+  const name = der(
+    0x30,
+    der(0x31, der(0x30, Buffer.from('0603550403', 'hex'), der(0x0c, Buffer.from(commonName)))),
+  );
+  const validity = der(
+    0x30,
+    der(0x17, Buffer.from('200101000000Z')),
+    der(0x18, Buffer.from('21200101000000Z')),
+  );
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  const serial = createHash('sha256').update(spki).digest().subarray(0, 8);
+  const tbs = der(
+    0x30,
+    der(0x02, Buffer.from([1]), serial),
+    ...[ecdsaWithSha256, name, validity, name, spki],
+  );
+  const signature = der(0x03, Buffer.from([0]), sign('sha256', tbs, privateKey));
+  const body = der(0x30, tbs, ecdsaWithSha256, signature).toString('base64');
+  return {
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    cert: `-----BEGIN CERTIFICATE-----\n${body}\n-----END CERTIFICATE-----\n`,
+  };
+}
+
+function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts);
+  const { length } = content;
+  const size = length < 0x80 ? [length] : [0x82, length >> 8, length & 0xff];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+}
