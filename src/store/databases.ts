@@ -1,0 +1,78 @@
+import { open, type Database, type RootDatabase } from 'lmdb';
+
+/** Version of the layout below; a data folder of a newer one is refused. */
+export const schemaVersion = 1;
+
+/** What `meta` says under `application` in a data folder of ours. */
+export const applicationMark = 'waymark';
+
+/**
+ * The databases of a data folder. Values are JSON texts, which give back exactly what was put in:
+ * MessagePack as lmdb uses it changes `__proto__` members and lone surrogates. Keys are bytes.
+ */
+export interface Databases {
+  readonly environment: RootDatabase;
+  /** `application` and `schema`. */
+  readonly meta: Database<string>;
+  /** seq → Change. */
+  readonly log: Database<string, number>;
+  /** Record and seq → nothing: the rows themselves are in the log. */
+  readonly history: Database<string, Uint8Array>;
+  /** Id → StoredRule. */
+  readonly rule: Database<string, Uint8Array>;
+  /** Origin NUL path → candidates, sorted values under one key. */
+  readonly exact: Database<string, Uint8Array>;
+  /** Origin NUL path without its `*` → candidates, sorted values under one key. */
+  readonly wildcard: Database<string, Uint8Array>;
+  /** vk → StoredVkClaim. */
+  readonly vk: Database<string, Uint8Array>;
+  /** Id → Key. */
+  readonly key: Database<string, Uint8Array>;
+  /** Hash of a key → its id. */
+  readonly keyhash: Database<string, Uint8Array>;
+}
+
+/**
+ * How the environment is opened.
+ * - `overlappingSync` off: a change is on the disk before anyone sees it, so that an answer drawn
+ *   from it (a replay, say) can never be lost; a failing sync fails the commit.
+ * - `eventTurnBatching` off: with it, a commit that fails leaves a rejected promise that nobody can
+ *   reach, which ends the process.
+ * - `mapSize` is address space only; lmdb doubles it when it is used up.
+ */
+export const environmentOptions = {
+  noSubdir: false,
+  maxDbs: 16,
+  overlappingSync: false,
+  eventTurnBatching: false,
+  mapSize: 2 ** 30,
+  permissionsMode: 0o600,
+  encoding: 'string',
+} as const;
+
+/** Opens the LMDB environment of a folder. Throws what lmdb throws. */
+export function openEnvironment(folder: string): RootDatabase {
+  return open({ path: folder, ...environmentOptions });
+}
+
+/** Opens all databases, making them where they are missing; to be called in a transaction. */
+export function openDatabases(environment: RootDatabase): Databases {
+  const named = (name: string, dupSort = false): Database<string, Uint8Array> =>
+    environment.openDB<string, Uint8Array>(name, {
+      encoding: 'string',
+      keyEncoding: 'binary',
+      dupSort,
+    });
+  return {
+    environment,
+    meta: environment.openDB<string, string>('meta', { encoding: 'string' }),
+    log: environment.openDB<string, number>('log', { encoding: 'string', keyEncoding: 'uint32' }),
+    history: named('history'),
+    rule: named('rule'),
+    exact: named('exact', true),
+    wildcard: named('wildcard', true),
+    vk: named('vk'),
+    key: named('key'),
+    keyhash: named('keyhash'),
+  };
+}

@@ -1,0 +1,97 @@
+import { access, constants, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Failure } from '../model/failure.ts';
+
+const metaPages = 2;
+const metaFlag = 0x08;
+const magic = 0xbeefc0de;
+const dataVersion = 2;
+const noPage = 0xffff_ffff_ffff_ffffn;
+/** A meta page of LMDB's data file is read up to here: its header, and MDB_meta as far as txnid. */
+const metaBytes = 160;
+
+/** Name of the file in the data folder that LMDB keeps everything in. */
+export const dataFile = 'data.mdb';
+
+/** A Failure that tells the operator what is wrong with the data folder, in one line. */
+export function folderFailure(folder: string, what: string, cause?: unknown): Failure {
+  return new Failure('unavailable', `the data folder ${folder} ${what}`, { cause });
+}
+
+/**
+ * Makes sure that the data folder is there, made for the owner alone where it was missing, and that
+ * files can be written in it. Rejects with `unavailable`.
+ */
+export async function prepareFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const isFile = await stat(folder).then(
+      (found) => !found.isDirectory(),
+      () => false,
+    );
+    if (isFile) throw folderFailure(folder, 'is a file, not a folder', error);
+    throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
+  }
+}
+
+/**
+ * Looks at the header of LMDB's file before the native library does, which a strange file may
+ * crash. A missing or empty file is fine. Rejects with `unavailable`.
+ */
+export async function inspectDataFile(folder: string): Promise<void> {
+  let file: FileHandle;
+  try {
+    file = await open(join(folder, dataFile), 'r+');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw folderFailure(folder, `cannot be written (${dataFile}: ${reasonOf(error)})`, error);
+  }
+  try {
+    const { size } = await file.stat();
+    if (size > 0 && !(await isWholeDatabase(file, size))) {
+      throw folderFailure(folder, `holds a ${dataFile} that is damaged or not an LMDB database`);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Why something failed, for the operator: the system's code, or the error's own words. */
+export function reasonOf(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return typeof code === 'string' ? code : message;
+}
+
+/** Whether both meta pages are LMDB's, and the trees of the newest lie within the file. */
+async function isWholeDatabase(file: FileHandle, size: number): Promise<boolean> {
+  const first = await readMeta(file, 0);
+  if (first === undefined || first.pageBytes < 512 || size < first.pageBytes * metaPages) {
+    return false;
+  }
+  const second = await readMeta(file, first.pageBytes);
+  if (second === undefined) return false;
+  const pages = BigInt(Math.floor(size / first.pageBytes));
+  const newest = second.txnId > first.txnId ? second : first;
+  return newest.roots.every((root) => root === noPage || root < pages);
+}
+
+interface Meta {
+  readonly pageBytes: number;
+  readonly roots: readonly bigint[];
+  readonly txnId: bigint;
+}
+
+/** Reads struct MDB_meta of liblmdb's mdb.c as a 64-bit machine writes it. */
+async function readMeta(file: FileHandle, position: number): Promise<Meta | undefined> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(metaBytes), 0, metaBytes, position);
+  if (bytesRead < metaBytes || (buffer.readUInt16LE(18) & metaFlag) === 0) return undefined;
+  if (buffer.readUInt32LE(24) !== magic) return undefined;
+  if ((buffer.readUInt32LE(28) & 0xffff) !== dataVersion) return undefined;
+  return {
+    pageBytes: buffer.readUInt32LE(48),
+    roots: [buffer.readBigUInt64LE(88), buffer.readBigUInt64LE(136)],
+    txnId: buffer.readBigUInt64LE(152),
+  };
+}

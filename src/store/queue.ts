@@ -1,0 +1,168 @@
+import { constants } from 'node:os';
+import { Failure } from '../model/failure.ts';
+import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/limits.ts';
+import type { Databases } from './databases.ts';
+import type { Decision, Reads } from './store.ts';
+import { planWrites, putWrites, type WritePlan } from './write.ts';
+
+/** The parts that a commit is made of; `now` in milliseconds since 1970. */
+interface CommitParts {
+  readonly databases: Databases;
+  readonly reads: Reads;
+  readonly now: () => number;
+  readonly newId: () => string;
+}
+
+/** A commit that waits, with the type of its answer forgotten. */
+interface Pending {
+  readonly by: string;
+  readonly decide: (reads: Reads) => Decision<unknown>;
+  readonly resolve: (answer: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Decided {
+  readonly pending: Pending;
+  readonly answer: unknown;
+}
+
+/**
+ * Commits in the order in which they came: what is waiting goes into one write transaction, and is
+ * answered when that is on the disk; meanwhile the next batch gathers.
+ */
+export class CommitQueue {
+  readonly #parts: CommitParts;
+  #waiting: Pending[] = [];
+  #writing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(parts: CommitParts) {
+    this.#parts = parts;
+  }
+
+  /** Store.commit: see there. */
+  commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#closed) {
+        reject(new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 }));
+      } else if (this.#waiting.length >= commitQueueMax) {
+        reject(new Failure('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }));
+      } else {
+        this.#waiting.push({
+          by,
+          decide,
+          reject,
+          resolve: (answer) => {
+            resolve(answer as T);
+          },
+        });
+        this.#writing ??= this.#writeAll();
+      }
+    });
+  }
+
+  /** Refuses further commits; resolves when those before have been answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    // Everything asked for in this event-loop turn goes into the first batch.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#writeBatch();
+    this.#writing = undefined;
+  }
+
+  async #writeBatch(): Promise<void> {
+    const batch: Batch = { taken: 0, bytes: 0, decided: [] };
+    try {
+      // Only a child transaction is rolled back when something throws in it.
+      await this.#parts.databases.environment.childTransaction(() => {
+        this.#decideAndPut(batch);
+      });
+    } catch (error) {
+      const failure = storageFailure(await commitErrorOf(error));
+      // A transaction that cannot even begin is everybody's failure.
+      const concerned = batch.taken === 0 ? this.#waiting.length : batch.taken;
+      for (const { reject } of this.#waiting.splice(0, concerned)) reject(failure);
+      return;
+    }
+    this.#waiting.splice(0, batch.taken);
+    for (const { pending, answer } of batch.decided) pending.resolve(answer);
+  }
+
+  #decideAndPut(batch: Batch): void {
+    const { databases, reads, now, newId } = this.#parts;
+    let seq = reads.seq();
+    for (const pending of this.#waiting) {
+      if (batch.taken >= commitBatchMax || batch.bytes >= commitBatchBytesMax) break;
+      batch.taken += 1;
+      let plan: WritePlan;
+      try {
+        const dtu_txn = isoTime(now());
+        const { drafts, answer } = pending.decide(reads);
+        plan = planWrites(reads, drafts, {
+          by: pending.by,
+          txn: newId(),
+          dtu_txn,
+          dtu_stored: isoTime(now()),
+          firstSeq: seq + 1,
+        });
+        batch.decided.push({ pending, answer: answer(plan.changes) });
+      } catch (error) {
+        pending.reject(error);
+        continue;
+      }
+      putWrites(databases, plan);
+      seq += plan.changes.length;
+      batch.bytes += plan.bytes;
+    }
+  }
+}
+
+interface Batch {
+  /** How many of those waiting were looked at. */
+  taken: number;
+  bytes: number;
+  readonly decided: Decided[];
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** A commit that failed on lmdb's own thread carries its reason in a promise. */
+async function commitErrorOf(error: unknown): Promise<unknown> {
+  try {
+    await (error as { commitError?: Promise<unknown> }).commitError;
+    return error;
+  } catch (reason) {
+    return reason;
+  }
+}
+
+const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
+const mapFull = -30792;
+const windowsDiskFull = 112;
+
+// EIO too: lmdb says so when the disk filled up in the middle of a write.
+const fullCodes: ReadonlySet<unknown> = new Set([
+  ENOSPC,
+  EDQUOT,
+  EFBIG,
+  EIO,
+  mapFull,
+  ...(process.platform === 'win32' ? [windowsDiskFull] : []),
+]);
+
+/** What a failed write transaction means to those whose changes were in it. */
+function storageFailure(cause: unknown): Failure {
+  if (fullCodes.has((cause as { code?: unknown }).code)) {
+    return new Failure('storage_full', 'The disk is full or refuses to be written.', { cause });
+  }
+  return new Failure('unavailable', 'The change could not be stored.', {
+    retryAfterSeconds: 1,
+    cause,
+  });
+}

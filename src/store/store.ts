@@ -1,0 +1,81 @@
+import type { Change, Draft, Family, HistoryRow } from '../model/change.ts';
+import type { Key } from '../model/key.ts';
+import type { Candidate, StoredRule } from '../model/rule.ts';
+
+/** What an idempotency key was used for (contract §4.4). */
+export interface VkClaim {
+  readonly vk: string;
+  /** Lower-case hex SHA-256 of the request's operation and canonical fields. */
+  readonly requestHash: string;
+}
+
+/** A claim that was committed: the record and the seq that the first request wrote. */
+export interface StoredVkClaim extends VkClaim {
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** What can be read of the store; all reads of one event-loop turn see one state. */
+export interface Reads {
+  /** The current state of a page rule; undefined when there is none. */
+  rule(id: string): StoredRule | undefined;
+  /** A page rule as it was right after the change `seq` of its own history. */
+  ruleAt(id: string, seq: number): StoredRule | undefined;
+  /**
+   * Rules of exactly this origin (or `*`) and exactly this path, wildcards not counted; in no
+   * special order.
+   */
+  exactRules(origin: string, path: string): readonly Candidate[];
+  /** Wildcard rules of exactly this origin (or `*`) that cover the path, longest prefix first. */
+  wildcardRules(origin: string, path: string): readonly Candidate[];
+  /** Rows of a record, newest first, those below `before` only; at most `limit`. */
+  history(
+    family: Family,
+    id: string,
+    page: { readonly before: number | undefined; readonly limit: number },
+  ): readonly HistoryRow[];
+  vkClaim(vk: string): StoredVkClaim | undefined;
+  key(id: string): Key | undefined;
+  keyByHash(hash: string): Key | undefined;
+  keys(): readonly Key[];
+  /** Seq of the newest change; 0 for an empty log. */
+  seq(): number;
+}
+
+/**
+ * A change to be logged; with a `vk`, the claim is stored in the same transaction, for the draft's
+ * id and seq.
+ */
+export interface LoggedDraft extends Draft {
+  readonly vk?: VkClaim;
+}
+
+/** What a decide function wants written, all of it or nothing. */
+export interface Decision<T> {
+  readonly drafts: readonly LoggedDraft[];
+  /** Makes the answer from the changes as they were logged, in the order of the drafts. */
+  readonly answer: (changes: readonly Change[]) => T;
+}
+
+/** How much the store holds. */
+export interface StoreCounts {
+  readonly seq: number;
+  readonly rules: number;
+  readonly keys: number;
+  /** Size of the data file in bytes. */
+  readonly bytes: number;
+}
+
+/** The log and its projections (contract §4.3). */
+export interface Store extends Reads {
+  /**
+   * Runs `decide` inside the write transaction, where it sees everything committed before it, then
+   * appends its drafts, updates the projections and claims its vk, all in one. Resolves with the
+   * decision's answer once that is durable. Rejects with what `decide` threw (nothing written), or
+   * with the Failure `storage_full` or `unavailable`.
+   */
+  commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
+  counts(): StoreCounts;
+  /** Waits for pending commits, then closes the data folder. */
+  close(): Promise<void>;
+}

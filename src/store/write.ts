@@ -1,0 +1,112 @@
+import type { Change } from '../model/change.ts';
+import type { Key } from '../model/key.ts';
+import type { StoredRule } from '../model/rule.ts';
+import { candidatePlace, type CandidatePlace } from './candidates.ts';
+import type { Databases } from './databases.ts';
+import { foldKey, foldRule } from './fold.ts';
+import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
+import type { LoggedDraft, Reads, StoredVkClaim } from './store.ts';
+
+/** One change with what it does to the projections, ready to be put. */
+interface Step {
+  readonly change: Change;
+  readonly row: string;
+  readonly claim: StoredVkClaim | undefined;
+  readonly rule: Transition<StoredRule> | undefined;
+  readonly key: Transition<Key> | undefined;
+}
+
+interface Transition<T> {
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
+
+/** All that one decision writes; `bytes` is about what it adds to the transaction. */
+export interface WritePlan {
+  readonly changes: readonly Change[];
+  readonly steps: readonly Step[];
+  readonly bytes: number;
+}
+
+/** What a plan gives its changes besides their drafts. */
+interface Transacted {
+  readonly by: string;
+  readonly txn: string;
+  readonly dtu_txn: string;
+  readonly dtu_stored: string;
+  readonly firstSeq: number;
+}
+
+/**
+ * Works out what a decision writes, without writing: everything that can be refused is refused
+ * here, so that a decision is written as a whole or not at all. Throws Failures of candidatePlace,
+ * and an Error for a change that cannot follow, which is a bug of the caller.
+ */
+export function planWrites(
+  reads: Reads,
+  drafts: readonly LoggedDraft[],
+  { firstSeq, ...origin }: Transacted,
+): WritePlan {
+  // Drafts of one decision may be about the same record.
+  const rules = new Map<string, StoredRule | undefined>();
+  const keys = new Map<string, Key | undefined>();
+  let bytes = 0;
+  const steps = drafts.map(({ family, id, action, data, vk }, index): Step => {
+    const { by, txn, dtu_txn, dtu_stored } = origin;
+    const seq = firstSeq + index;
+    const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
+    const row = JSON.stringify(change);
+    bytes += row.length;
+    const claim = vk && { vk: vk.vk, requestHash: vk.requestHash, id, seq };
+    if (family === 'key') {
+      const before = keys.has(id) ? keys.get(id) : reads.key(id);
+      const after = foldKey(before, change);
+      keys.set(id, after);
+      return { change, row, claim, rule: undefined, key: { before, after } };
+    }
+    const before = rules.has(id) ? rules.get(id) : reads.rule(id);
+    const after = foldRule(before, change);
+    if (after !== undefined) candidatePlace(after);
+    rules.set(id, after);
+    bytes += row.length;
+    return { change, row, claim, rule: { before, after }, key: undefined };
+  });
+  return { changes: steps.map(({ change }) => change), steps, bytes };
+}
+
+/** Puts a plan into the log and the projections; to be called in a write transaction. */
+export function putWrites(databases: Databases, { steps }: WritePlan): void {
+  const { log, history, vk } = databases;
+  for (const { change, row, claim, rule, key } of steps) {
+    log.putSync(change.seq, row);
+    history.putSync(historyKey(historyPrefix(change.id), change.seq), '1');
+    if (claim !== undefined) vk.putSync(keyOf(claim.vk), JSON.stringify(claim));
+    if (rule !== undefined) putRule(databases, change.id, rule);
+    if (key !== undefined) putKey(databases, change.id, key);
+  }
+}
+
+function putRule(databases: Databases, id: string, { before, after }: Transition<StoredRule>) {
+  if (before !== undefined) removeCandidate(databases, candidatePlace(before));
+  if (after === undefined) {
+    databases.rule.removeSync(keyOf(id));
+    return;
+  }
+  databases.rule.putSync(keyOf(id), JSON.stringify(after));
+  const { database, key, value } = candidatePlace(after);
+  databases[database].putSync(key, value);
+}
+
+function removeCandidate(databases: Databases, { database, key, value }: CandidatePlace): void {
+  databases[database].removeSync(key, value);
+}
+
+function putKey({ key, keyhash }: Databases, id: string, { before, after }: Transition<Key>): void {
+  if (before !== undefined) keyhash.removeSync(keyOf(before.hash));
+  if (after === undefined) {
+    key.removeSync(keyOf(id));
+    return;
+  }
+  key.putSync(keyOf(id), JSON.stringify(after));
+  keyhash.putSync(keyOf(after.hash), id);
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { environmentOptions } from '../../src/store/databases.ts';
+import { scratchFolder } from './scratch.ts';
+
+interface Opened {
+  readonly environment: RootDatabase<string, string>;
+  readonly database: Database<string, string>;
+}
+
+async function openPlain(t: TestContext): Promise<Opened> {
+  const environment = open<string, string>({
+    path: await scratchFolder(t),
+    ...environmentOptions,
+  });
+  t.after(() => environment.close());
+  return { environment, database: environment.openDB<string, string>('plain', {}) };
+}
+
+suite('what the store relies on in lmdb', () => {
+  for (const [way, keeps] of [
+    ['transaction', true],
+    ['childTransaction', false],
+    ['transactionSync', false],
+  ] as const) {
+    test(`a throw in ${way} ${keeps ? 'keeps' : 'undoes'} the writes before it`, async (t) => {
+      const { environment, database } = await openPlain(t);
+      const failing = async () => {
+        await environment[way](() => {
+          database.putSync('before', 'written');
+          throw new Error('in the middle');
+        });
+      };
+      await assert.rejects(failing, /in the middle/);
+      assert.equal(database.get('before'), keeps ? 'written' : undefined);
+    });
+  }
+
+  test('a commit is synced before it is seen: there is nothing left to wait for', async (t) => {
+    assert.equal(environmentOptions.overlappingSync, false);
+    assert.ok(!('noSync' in environmentOptions) && !('noMetaSync' in environmentOptions));
+    const { environment, database } = await openPlain(t);
+    const order: string[] = [];
+    const committed = environment
+      .childTransaction(() => {
+        database.putSync('one', 'value');
+      })
+      .then(() => order.push('committed'));
+    const flushed = environment.flushed.then(() => order.push('flushed'));
+    assert.equal(database.get('one'), undefined, 'not to be seen before');
+    await Promise.all([committed, flushed]);
+    assert.equal(order.length, 2);
+    assert.equal(database.get('one'), 'value');
+  });
+
+  test('more than twelve databases need maxDbs', async (t) => {
+    const { environment } = await openPlain(t);
+    for (let n = 0; n < 14; n += 1) environment.openDB({ name: `database ${n}` });
+  });
+
+  test('a map that is too small grows by itself', async (t) => {
+    const environment = open<string, string>({
+      path: await scratchFolder(t),
+      ...environmentOptions,
+      mapSize: 2 ** 18,
+    });
+    t.after(() => environment.close());
+    await environment.childTransaction(() => {
+      for (let n = 0; n < 64; n += 1) environment.putSync(`${n}`, 'x'.repeat(2 ** 16));
+    });
+    assert.equal(environment.get('63')?.length, 2 ** 16);
+  });
+});

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { claimFolder } from '../../src/store/lock.ts';
+import { scratchFolder } from './scratch.ts';
+
+const { pid } = process;
+
+suite('the claim of a data folder', () => {
+  test('keeps others out until it is released', async (t) => {
+    const folder = join(await scratchFolder(t), 'data');
+    const claim = await claimFolder(folder, { pid });
+    await assert.rejects(claimFolder(folder, { pid }), {
+      code: 'conflict',
+      message: `the data folder ${folder} is in use by another waymark (pid ${pid})`,
+    });
+    await claim.release();
+    assert.deepEqual(await readdir(folder), []);
+    await (await claimFolder(folder, { pid })).release();
+  });
+
+  test('goes to one of many that want it at once', async (t) => {
+    const folder = await scratchFolder(t);
+    await writeFile(join(folder, 'serve.pid'), '999999999 1\n');
+    const claims = await Promise.allSettled(
+      Array.from({ length: 20 }, () => claimFolder(folder, { pid })),
+    );
+    assert.equal(claims.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.deepEqual(await readdir(folder), ['serve.pid']);
+  });
+
+  const stale: readonly (readonly [string, string])[] = [
+    ['of a process that is gone', '999999999 12345\n'],
+    ['of a pid that another process has now', `${pid} 1\n`],
+    ['without a pid', 'nonsense'],
+    ['that is empty', ''],
+    ['of pid 0', '0 0\n'],
+  ];
+  for (const [name, text] of stale) {
+    const needsLinux = name.includes('has now') && process.platform !== 'linux';
+    test(`replaces a stale one ${name}`, { skip: needsLinux }, async (t) => {
+      const folder = await scratchFolder(t);
+      await writeFile(join(folder, 'serve.pid'), text);
+      const claim = await claimFolder(folder, { pid });
+      assert.match(await readFile(join(folder, 'serve.pid'), 'utf8'), new RegExp(`^${pid} `));
+      await claim.release();
+      assert.deepEqual(await readdir(folder), []);
+    });
+  }
+
+  test('is replaced after SIGKILL of its process, not before', async (t) => {
+    const folder = await scratchFolder(t);
+    const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    await once(child, 'spawn');
+    await claimFolder(folder, { pid: child.pid ?? 0 });
+    await assert.rejects(claimFolder(folder, { pid }), { code: 'conflict' });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const claim = await claimFolder(folder, { pid });
+    await claim.release();
+  });
+
+  test('releases its own only', async (t) => {
+    const folder = await scratchFolder(t);
+    const claim = await claimFolder(folder, { pid, startToken: 'mine' });
+    await writeFile(join(folder, 'serve.pid'), `${pid} theirs\n`);
+    await claim.release();
+    assert.deepEqual(await readdir(folder), ['serve.pid']);
+  });
+
+  test('of what cannot be claimed ends with one clear line', async (t) => {
+    const folder = await scratchFolder(t);
+    await writeFile(join(folder, 'file'), '');
+    await assert.rejects(claimFolder(join(folder, 'file'), { pid }), {
+      code: 'unavailable',
+      message: `the data folder ${join(folder, 'file')} is a file, not a folder`,
+    });
+    await mkdir(join(folder, 'serve.pid'));
+    await assert.rejects(claimFolder(folder, { pid }), /cannot be claimed \(EISDIR\)/);
+  });
+});

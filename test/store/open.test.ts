@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { mkdir, open as openFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { open } from 'lmdb';
+import { uuidv7 } from 'uuidv7';
+import { openStore } from '../../src/store/open.ts';
+import { commit, edited, inserted, scratchFolder, scratchStore } from './scratch.ts';
+
+function openIn(folder: string) {
+  return openStore({ folder, now: Date.now, newId: uuidv7 });
+}
+
+async function foreignDatabase(folder: string, fill: (path: string) => Promise<void>) {
+  await mkdir(folder);
+  await fill(folder);
+}
+
+interface Strange {
+  readonly name: string;
+  readonly message: RegExp;
+  readonly make: (folder: string, t: TestContext) => Promise<void>;
+}
+
+const strange: readonly Strange[] = [
+  { name: 'a file', message: /is a file, not a folder/, make: (path) => writeFile(path, 'text') },
+  {
+    name: 'the database of another application',
+    message: /holds the database of another application/,
+    make: (folder) =>
+      foreignDatabase(folder, async (path) => {
+        const other = open<string, string>({ path });
+        await other.put('mine', 'other');
+        await other.close();
+      }),
+  },
+  {
+    name: 'another application’s database that has one called meta',
+    message: /holds the database of another application/,
+    make: (folder) =>
+      foreignDatabase(folder, async (path) => {
+        const other = open({ path });
+        await other.openDB<string, string>({ name: 'meta', encoding: 'string' }).put('a', 'b');
+        await other.close();
+      }),
+  },
+  {
+    name: 'a newer layout',
+    message: /was written by another version of waymark \(schema 2,/,
+    make: async (folder) => {
+      await (await openIn(folder)).close();
+      const changed = open({ path: folder, maxDbs: 16 });
+      await changed.openDB<string, string>({ name: 'meta', encoding: 'string' }).put('schema', '2');
+      await changed.close();
+    },
+  },
+  {
+    name: 'garbage',
+    message: /holds a data\.mdb that is damaged or not an LMDB database/,
+    make: (folder) =>
+      foreignDatabase(folder, (path) =>
+        writeFile(join(path, 'data.mdb'), 'garbage '.repeat(9_999)),
+      ),
+  },
+  {
+    name: 'a few bytes',
+    message: /holds a data\.mdb that is damaged/,
+    make: (folder) => foreignDatabase(folder, (path) => writeFile(join(path, 'data.mdb'), 'x')),
+  },
+  {
+    name: 'a header with nothing behind it',
+    message: /holds a data\.mdb that is damaged/,
+    make: async (folder) => {
+      const store = await openIn(folder);
+      await commit(store, inserted('a', { path: '/a' }));
+      await store.close();
+      await truncate(join(folder, 'data.mdb'), 8192);
+    },
+  },
+  {
+    name: 'a second header overwritten',
+    message: /holds a data\.mdb that is damaged/,
+    make: async (folder) => {
+      await (await openIn(folder)).close();
+      const file = await openFile(join(folder, 'data.mdb'), 'r+');
+      await file.write(Buffer.alloc(4096, 0xff), 0, 4096, 4096);
+      await file.close();
+    },
+  },
+];
+
+suite('a data folder that is not ours', () => {
+  for (const { name, message, make } of strange) {
+    test(`${name}: one clear line, and the process goes on`, async (t) => {
+      const folder = join(await scratchFolder(t), 'data');
+      await make(folder, t);
+      await assert.rejects(openIn(folder), (error: Error & { code?: string }) => {
+        assert.equal(error.code, 'unavailable');
+        assert.match(error.message, message);
+        assert.ok(error.message.includes(folder) && !error.message.includes('\n'), error.message);
+        return true;
+      });
+    });
+  }
+
+  test('a folder below a file, or one that may not be written', async (t) => {
+    const folder = await scratchFolder(t);
+    await writeFile(join(folder, 'file'), '');
+    await assert.rejects(openIn(join(folder, 'file', 'data')), /cannot be written \(ENOTDIR\)/);
+    await mkdir(join(folder, 'closed'), { mode: 0o500 });
+    // The superuser may write everywhere: it has to be somebody else.
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      await assert.rejects(openIn(join(folder, 'closed')), /cannot be written \(EACCES\)/);
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+    }
+  });
+});
+
+suite('a data folder of ours', () => {
+  test('is made for its owner alone, and keeps what was in it', async (t) => {
+    const folder = join(await scratchFolder(t), 'new', 'data');
+    const first = await openIn(folder);
+    assert.equal((await stat(folder)).mode & 0o777, 0o700);
+    assert.equal((await stat(join(folder, 'data.mdb'))).mode & 0o077, 0);
+    await commit(first, inserted('a', { path: '/a', content: 'one' }));
+    await commit(first, edited('a', { content: 'two' }));
+    await first.close();
+
+    const second = await scratchStore(t, { folder });
+    assert.deepEqual(second.rule('a'), {
+      rule: { id: 'a', origin: '*', kind: 'content', path: '/a', content: 'two' },
+      seq: 2,
+      insertedSeq: 1,
+    });
+    assert.equal(second.seq(), 2);
+  });
+
+  test('counts what is in it', async (t) => {
+    const store = await scratchStore(t);
+    assert.deepEqual({ ...store.counts(), bytes: 0 }, { seq: 0, rules: 0, keys: 0, bytes: 0 });
+    await commit(store, inserted('a', { path: '/a' }), inserted('b', { path: '/b' }));
+    await commit(store, edited('a', { lang: 'en' }));
+    const { bytes, ...counts } = store.counts();
+    assert.deepEqual(counts, { seq: 3, rules: 2, keys: 0 });
+    assert.ok(bytes > 0);
+  });
+
+  test('gives back every JSON value as it was', async (t) => {
+    const store = await scratchStore(t);
+    const enginedata = JSON.parse(
+      '{"__proto__":{"x":1},"constructor":[],"\\ud800":"\\udfff","":null,"n":1e-7,"big":1e300}',
+    ) as Record<string, never>;
+    await commit(store, inserted('a', { path: '/a', enginedata }));
+    const { rule } = store.rule('a') ?? {};
+    assert.equal(JSON.stringify(rule?.enginedata), JSON.stringify(enginedata));
+  });
+
+  for (const [name, content] of [
+    ['text', `é${'x'.repeat(2 ** 24 - 2)}`],
+    ['bytes', { base64: Buffer.alloc(12 * 2 ** 20, 7).toString('base64') }],
+  ] as const) {
+    test(`keeps content of 16 MiB as ${name}`, async (t) => {
+      const store = await scratchStore(t);
+      await commit(store, inserted('a', { path: '/a', content }));
+      assert.ok(JSON.stringify(store.rule('a')?.rule.content) === JSON.stringify(content));
+    });
+  }
+});

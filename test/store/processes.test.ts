@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
+import { suite, test } from 'node:test';
+import { dumpChecked } from './dump.ts';
+import { commit, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
+
+suite('two processes on one data folder', () => {
+  test('write into one log without gaps, and see what the other wrote', async (t) => {
+    const folder = await scratchFolder(t);
+    const store = await scratchStore(t, { folder });
+    const { lines, closed } = startWriter(t, [folder, '300']);
+    let mine = 0;
+    let seen = 0;
+    for await (const line of lines) {
+      const [first = '', second = '', id = ''] = line.split(' ');
+      if (line.startsWith('read') || !/^\d/.test(line)) continue;
+      assert.equal(Number(second), Number(first) + 1, 'one transaction');
+      // Reads of one turn of the event loop see one state.
+      await setImmediate();
+      assert.equal(store.rule(id)?.seq, Number(second), 'acknowledged there, visible here');
+      seen += 1;
+      if (seen % 10 === 0) {
+        mine += 1;
+        const [change] = await commit(store, inserted(`mine ${mine}`, { path: '/mine' }));
+        assert.ok((change?.seq ?? 0) > Number(second));
+      }
+    }
+    assert.equal(await closed, 0);
+    assert.equal(seen, 300);
+    assert.equal(store.seq(), 601 + mine);
+    await store.close();
+    assert.equal((await dumpChecked(folder)).length, 601 + mine);
+  });
+});
+
+suite('a process killed in the middle of its writes', () => {
+  test('loses nothing that was acknowledged and leaves no half transaction', async (t) => {
+    const folder = await scratchFolder(t);
+    const acknowledged: string[] = [];
+    for (const linesBefore of [1, 40, 150, 333, 900]) {
+      const { child, lines, closed } = startWriter(t, [folder, '1000000']);
+      let read = 0;
+      for await (const line of lines) {
+        if (line !== 'ready') acknowledged.push(line);
+        read += 1;
+        // What is in the pipe already is read to its end.
+        if (read === linesBefore) child.kill('SIGKILL');
+      }
+      await closed;
+      const log = await dumpChecked(folder);
+      for (const line of acknowledged) {
+        const [first = '', second = '', id] = line.split(' ');
+        const rows = [log[Number(first) - 1], log[Number(second) - 1]];
+        assert.deepEqual(
+          rows.map((row) => [row?.id, row?.action]),
+          [
+            [id, 'insert'],
+            [id, 'edit'],
+          ],
+        );
+      }
+      const lastOf = new Map(log.map((row) => [row.txn, row]));
+      assert.ok(
+        [...lastOf.values()].every(({ action }) => action === 'edit'),
+        'whole transactions',
+      );
+    }
+    assert.ok(acknowledged.length >= 1_400);
+    const store = await scratchStore(t, { folder });
+    const [change] = await commit(store, inserted('afterwards', { path: '/' }));
+    assert.ok((change?.seq ?? 0) > acknowledged.length * 2);
+  });
+});
+
+suite('a disk without room', { skip: process.platform === 'win32' }, () => {
+  test('refuses with storage_full, goes on reading, and stores again what fits', async (t) => {
+    const folder = await scratchFolder(t);
+    // 512-byte blocks: a file of this process ends at 4 MiB.
+    const { child, lines } = startWriter(t, [folder, '1000', '20000'], { shell: 'ulimit -f 8192' });
+    const said: string[] = [];
+    for await (const line of lines) said.push(line);
+    if (child.exitCode === null) await once(child, 'close');
+    assert.equal(child.exitCode, 0);
+    assert.ok(
+      said.some((line) => /^\d+ \d+ /.test(line)),
+      'some were stored',
+    );
+    assert.ok(said.includes('storage_full'), said.join('\n'));
+    assert.deepEqual(said.slice(-2), ['read en', 'stored']);
+    const stored = said.filter((line) => /^\d+ \d+ /.test(line));
+    assert.equal((await dumpChecked(folder)).length, stored.length * 2 + 1);
+  });
+});

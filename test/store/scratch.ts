@@ -1,0 +1,82 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { uuidv7 } from 'uuidv7';
+import type { Change, Draft } from '../../src/model/change.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { LoggedDraft, Store } from '../../src/store/store.ts';
+
+/** A folder of its own for a test, gone afterwards. */
+export async function scratchFolder(t: Pick<TestContext, 'after'>): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'waymark-store-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A store in a folder; without one, in a folder of its own. Closed after the test. */
+export async function scratchStore(
+  t: Pick<TestContext, 'after'>,
+  { folder, now = Date.now }: { readonly folder?: string; readonly now?: () => number } = {},
+): Promise<Store> {
+  const store = await openStore({
+    folder: folder ?? (await scratchFolder(t)),
+    now,
+    newId: uuidv7,
+  });
+  t.after(() => store.close());
+  return store;
+}
+
+/** An insert of a page rule, `content` on `*` unless told otherwise. */
+export function inserted(id: string, data: JsonObject): Draft {
+  return {
+    family: 'userinterface',
+    id,
+    action: 'insert',
+    data: { origin: '*', kind: 'content', ...data },
+  };
+}
+
+/** An edit of a page rule. */
+export function edited(id: string, data: JsonObject): Draft {
+  return { family: 'userinterface', id, action: 'edit', data };
+}
+
+/** Commits drafts as `test`; resolves to the changes as they were logged. */
+export function commit(store: Store, ...drafts: LoggedDraft[]): Promise<readonly Change[]> {
+  return store.commit('test', () => ({ drafts, answer: (changes) => changes }));
+}
+
+const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
+
+/** A process that writes rules into a folder: see writer.ts. */
+export interface Writer {
+  readonly child: ChildProcess;
+  /** Lines of its standard output. */
+  readonly lines: AsyncIterable<string>;
+  /** Resolves when it is gone and all its output was read. */
+  readonly closed: Promise<number | null>;
+}
+
+/** Starts writer.ts on a folder, through a shell command where one is given. */
+export function startWriter(
+  t: Pick<TestContext, 'after'>,
+  words: readonly string[],
+  { shell }: { readonly shell?: string } = {},
+): Writer {
+  const [command, ...rest] = [
+    ...(shell === undefined ? [] : ['sh', '-c', `${shell}; exec "$0" "$@"`]),
+    process.execPath,
+    writer,
+    ...words,
+  ];
+  const child = spawn(command ?? '', rest, { stdio: ['pipe', 'pipe', 'ignore'] });
+  t.after(() => child.kill('SIGKILL'));
+  const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { child, lines: createInterface({ input: child.stdout }), closed };
+}
