@@ -1,0 +1,89 @@
+import { LRUCache } from 'lru-cache';
+
+interface Slot<T> {
+  readonly thing: T;
+  readonly checkedAtMs: number;
+}
+
+/** Things read from disk and kept in memory, each believed for a short time. */
+export interface Shelf<T> {
+  /** What is kept under the key if it was checked recently enough to be believed. */
+  fresh(key: string): T | undefined;
+  /** What is kept under the key, however old. */
+  kept(key: string): T | undefined;
+  /** Keeps a thing that was just found to be true. */
+  keep(key: string, thing: T): void;
+  forget(key: string): void;
+  /**
+   * Loads a thing and keeps it; everybody who asks while it is being loaded gets the same one. What
+   * is loaded as undefined is forgotten. Rejects as `load` does.
+   */
+  load(key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** Waits for what is being loaded, then forgets everything. */
+  close(): Promise<void>;
+}
+
+/** Makes a shelf bound by the bytes of its things, the least recently used leaving first. */
+export function createShelf<T extends object>({
+  bytesMax,
+  bytesOf,
+  trustMs,
+  now,
+}: {
+  readonly bytesMax: number;
+  readonly bytesOf: (thing: T) => number;
+  /** How long a check is believed. */
+  readonly trustMs: number;
+  readonly now: () => number;
+}): Shelf<T> {
+  const slots = new LRUCache<string, Slot<T>>({
+    maxSize: bytesMax,
+    // What a small entry costs besides its bytes.
+    sizeCalculation: ({ thing }, key) => bytesOf(thing) + 2 * key.length + 1024,
+  });
+  const loads = new Map<string, Promise<T | undefined>>();
+
+  async function loadAndKeep(
+    key: string,
+    load: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    // The thing is as old as the beginning of its load.
+    const checkedAtMs = now();
+    try {
+      const thing = await load();
+      if (thing === undefined) slots.delete(key);
+      else slots.set(key, { thing, checkedAtMs });
+      return thing;
+    } finally {
+      loads.delete(key);
+    }
+  }
+
+  return {
+    fresh(key) {
+      const slot = slots.get(key);
+      if (slot === undefined) return undefined;
+      const ageMs = now() - slot.checkedAtMs;
+      return ageMs >= 0 && ageMs < trustMs ? slot.thing : undefined;
+    },
+    kept: (key) => slots.peek(key)?.thing,
+    keep(key, thing) {
+      slots.set(key, { thing, checkedAtMs: now() });
+    },
+    forget(key) {
+      slots.delete(key);
+    },
+    load(key, load) {
+      let pending = loads.get(key);
+      if (pending === undefined) {
+        pending = loadAndKeep(key, load);
+        loads.set(key, pending);
+      }
+      return pending;
+    },
+    async close() {
+      await Promise.allSettled(loads.values());
+      slots.clear();
+    },
+  };
+}

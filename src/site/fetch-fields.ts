@@ -1,0 +1,134 @@
+import { parseAddress } from '../model/cidr.ts';
+import type { ContentRequest } from '../http/request.ts';
+import type { FieldList } from '../http/reply.ts';
+import type { FetchPlan } from './fetch-source.ts';
+import { visibleCookie, visibleReference, type Fetched } from './fetch-visible.ts';
+
+/** Meant for the next hop only, whether Connection names them or not (RFC 9110 §7.6.1). */
+const hopByHop = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+/**
+ * Said anew by this server, or not for others to see. `proxy` is no field, but becomes a variable
+ * in CGI (httpoxy).
+ */
+const notPassed = new Set([
+  'apikey',
+  'content-length',
+  'expect',
+  'forwarded',
+  'host',
+  'proxy',
+  'via',
+  'x-real-ip',
+]);
+const passedIfNamed = new Set(['authorization', 'cookie']);
+/** What enginedata.headers cannot say: framing and the trail that ends loops. */
+const notOverridden = new Set(['content-length', 'expect', 'via']);
+/**
+ * Of an answer: said by whoever sends it, or (Alt-Svc, RFC 7838) said of the source's host and
+ * untrue of this one.
+ */
+const notAnswered = new Set(['alt-svc', 'date', 'server-timing']);
+
+/** How this server calls itself in Via when it fetches for a rule. */
+export function viaName(via: string, ruleId: string): string {
+  return `${via}-${ruleId}`;
+}
+
+/** Whether a request has come through the same rule before (RFC 9110 §7.6.3). */
+export function isLoop(viaField: string | undefined, name: string): boolean {
+  return viaField?.split(/[\s,]+/).includes(name) ?? false;
+}
+
+/**
+ * The fields to send to the source (contract §8): the client's without those of this hop and the
+ * private ones, the trail (RFC 7239, Via), then the rule's own, which override. Flat list, names in
+ * lower case.
+ */
+export function requestFields(
+  plan: FetchPlan,
+  { fields, address, origin, body }: ContentRequest,
+  via: string,
+): string[] {
+  const sent = new Map<string, string>();
+  const named = connectionOptions(fields.connection);
+  for (const name in fields) {
+    const value = fields[name];
+    if (value === undefined || isHopByHop(name, named) || notPassed.has(name)) continue;
+    if (name.startsWith('x-forwarded-')) continue;
+    if (passedIfNamed.has(name) && !plan.pass.has(name)) continue;
+    sent.set(name, value);
+  }
+  addTrail(sent, { address, origin });
+  const trail = `1.1 ${viaName(via, plan.id)}`;
+  sent.set('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
+  for (const [name, value] of plan.headers) {
+    if (!isHopByHop(name, undefined) && !notOverridden.has(name)) sent.set(name, value);
+  }
+  const length = fields['content-length'];
+  if (body !== undefined && length !== undefined) sent.set('content-length', length);
+  return [...sent].flat();
+}
+
+/** The fields of the source's answer as the client has to see them. */
+export function answerFields(fields: FieldList, fetched: Fetched, via: string): string[] {
+  const sent: string[] = [];
+  const named = connectionOptions(listed(fields, 'connection'));
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at], fields[at + 1]];
+    const lower = name.toLowerCase();
+    if (isHopByHop(lower, named) || notAnswered.has(lower)) continue;
+    sent.push(name, visibleValue(lower, value, fetched));
+  }
+  sent.push('Via', `1.1 ${via}`);
+  return sent;
+}
+
+function visibleValue(name: string, value: string, fetched: Fetched): string {
+  switch (name) {
+    case 'location':
+    case 'content-location':
+      return visibleReference(value, fetched);
+    case 'set-cookie':
+      return visibleCookie(value, fetched);
+    default:
+      return value;
+  }
+}
+
+function addTrail(
+  sent: Map<string, string>,
+  { address, origin }: Pick<ContentRequest, 'address' | 'origin'>,
+): void {
+  const [scheme = '', host = ''] = origin.split('://');
+  const client = parseAddress(address.replace(/%.*$/, ''));
+  const text = client?.toString();
+  const node = client?.kind() === 'ipv6' ? `"[${text}]"` : (text ?? 'unknown');
+  sent.set('forwarded', `for=${node};host="${host}";proto=${scheme}`);
+  if (text !== undefined) sent.set('x-forwarded-for', text);
+  sent.set('x-forwarded-host', host);
+  sent.set('x-forwarded-proto', scheme);
+}
+
+/** Proxy-Status (RFC 9209) is the one field of that name that is meant for the client. */
+function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boolean {
+  if (hopByHop.has(name) || named?.has(name)) return true;
+  return name.startsWith('proxy-') && name !== 'proxy-status';
+}
+
+function connectionOptions(field: string | undefined): ReadonlySet<string> | undefined {
+  if (field === undefined) return undefined;
+  return new Set(field.split(',').map((option) => option.trim().toLowerCase()));
+}
+
+function listed(fields: FieldList, name: string): string | undefined {
+  const values = fields.filter((_, at) => at % 2 === 1 && fields[at - 1]?.toLowerCase() === name);
+  return values.length === 0 ? undefined : values.join(',');
+}

@@ -1,0 +1,135 @@
+import { encodePath } from '../http/target.ts';
+import { Failure } from '../model/failure.ts';
+import { isJsonObject } from '../model/json.ts';
+import type { Rule } from '../model/rule.ts';
+import { outboundUrl } from '../outbound/url.ts';
+
+/** What a content.fetch rule says (contract §8), ready for use. */
+export interface FetchPlan {
+  readonly id: string;
+  /** The visible path that the rule covers, canonical, without its `*`. */
+  readonly visiblePrefix: string;
+  readonly visibleWildcard: boolean;
+  readonly source: FetchSource;
+  readonly methods: readonly string[];
+  /** Fields for the source, by lower-case name. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Names in lower case of client fields that are passed on though they are private. */
+  readonly pass: ReadonlySet<string>;
+  readonly httpresponse: number | undefined;
+}
+
+/** A source URL in its parts, percent-encoded. */
+export interface FetchSource {
+  readonly origin: string;
+  /** The path up to the `*`, or all of it. */
+  readonly path: string;
+  /** The source's own query up to the `*`, without its `?`; empty when it has none. */
+  readonly query: string;
+  /** Where the `*` stands, if there is one. */
+  readonly wildcard: 'path' | 'query' | undefined;
+}
+
+/**
+ * They would switch protocols, or send the rule's own fields back to the client (RFC 9110 §9.3.6,
+ * §9.3.8).
+ */
+const neverSent = new Set(['CONNECT', 'TRACE', 'UPGRADE']);
+
+/** Some servers drop path parameters and see a dot segment then. */
+const dotSegment = /\/\.\.?(?:[;/]|$)/;
+
+/**
+ * Reads a rule's enginedata. Throws `bad_gateway` when it names no usable source; the message does
+ * not repeat it.
+ */
+export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): FetchPlan {
+  const source = parseSource(enginedata?.source);
+  if (source === undefined) throw new Failure('bad_gateway', 'This page has no usable source.');
+  const visibleWildcard = path.endsWith('*');
+  return {
+    id,
+    visiblePrefix: visibleWildcard ? path.slice(0, -1) : path,
+    visibleWildcard,
+    source,
+    methods: parseMethods(enginedata?.methods),
+    headers: parseHeaders(enginedata?.headers),
+    pass: new Set(textsOf(enginedata?.pass).map((name) => name.toLowerCase())),
+    httpresponse,
+  };
+}
+
+/** What is needed of a rule to fetch. */
+export type FetchRule = Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'>;
+
+/**
+ * The path and query to ask the source for: the part of the visible path under the rule's `*` in
+ * place of the source's, then the request's query. Undefined when that would leave the source, by a
+ * dot segment that the two parts form together.
+ */
+export function fetchTarget(
+  { source, visiblePrefix, visibleWildcard }: FetchPlan,
+  request: { readonly path: string; readonly query: string },
+): string | undefined {
+  const capture = visibleWildcard ? request.path.slice(visiblePrefix.length) : '';
+  const path = source.wildcard === 'path' ? source.path + encodePath(capture) : source.path;
+  const own =
+    source.wildcard === 'query' ? source.query + encodeURIComponent(capture) : source.query;
+  const { origin, pathname } = new URL(source.origin + path);
+  if (origin !== source.origin || pathname !== path || dotSegment.test(path)) return undefined;
+  const query = [own, encodeQuery(request.query)].filter((part) => part !== '').join('&');
+  return query === '' ? path : `${path}?${query}`;
+}
+
+function parseSource(value: unknown): FetchSource | undefined {
+  if (typeof value !== 'string' || value.includes('#')) return undefined;
+  const starred = value.endsWith('*');
+  const prefix = starred ? value.slice(0, -1) : value;
+  if (prefix.includes('*')) return undefined;
+  const inQuery = prefix.includes('?');
+  // A star right behind the host would let a visitor choose the host's end.
+  if (starred && !inQuery && !/^https?:\/\/[^/]+\//i.test(prefix)) return undefined;
+  try {
+    const { origin, search } = outboundUrl(prefix);
+    // With a letter behind it, a prefix that ends in a dot is no dot segment yet.
+    const path = inQuery
+      ? new URL(prefix).pathname
+      : new URL(`${prefix}${starred ? 'x' : ''}`).pathname;
+    return {
+      origin,
+      path: starred && !inQuery ? path.slice(0, -1) : path,
+      query: search.slice(1),
+      wildcard: starred ? (inQuery ? 'query' : 'path') : undefined,
+    };
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+/** GET brings HEAD along (RFC 9110 §9.1). */
+function parseMethods(value: unknown): readonly string[] {
+  const listed = Array.isArray(value) ? textsOf(value) : ['GET'];
+  const methods = listed.includes('GET') ? ['GET', 'HEAD', ...listed] : listed;
+  return [...new Set(methods)].filter((method) => !neverSent.has(method));
+}
+
+function parseHeaders(value: unknown): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  if (!isJsonObject(value)) return headers;
+  for (const [name, text] of Object.entries(value)) {
+    if (typeof text === 'string') headers.set(name.toLowerCase(), text);
+  }
+  return headers;
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+/** A query as it came, but for what cannot stand in a request line. */
+function encodeQuery(query: string): string {
+  return query.replace(/[^\x21\x22\x24-\x7e]/gu, (character) =>
+    encodeURIComponent(character.toWellFormed()),
+  );
+}

@@ -1,0 +1,77 @@
+import { encodePath } from '../http/target.ts';
+import type { FetchPlan } from './fetch-source.ts';
+
+/** One fetch: what was asked for, and what was asked of the source for it. */
+export interface Fetched {
+  readonly plan: FetchPlan;
+  /** The visible origin and canonical path. */
+  readonly origin: string;
+  readonly path: string;
+  /** The path and query that the source was asked for. */
+  readonly target: string;
+}
+
+/**
+ * A URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) as the client
+ * has to see it. What lies under the source's prefix becomes visible: an absolute URL stays
+ * absolute, any other becomes a path. What lies elsewhere is left as it is.
+ */
+export function visibleReference(reference: string, fetched: Fetched): string {
+  const { source } = fetched.plan;
+  const url = URL.parse(reference, source.origin + fetched.target);
+  if (url?.origin !== source.origin) return reference;
+  const path = visiblePath(url.pathname, fetched);
+  if (path === undefined) return reference;
+  const visible = path + withoutOwnQuery(url.search, source.query) + url.hash;
+  // A path that starts with two slashes would be read as a host (RFC 3986 §4.2).
+  const absolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(reference) || path.startsWith('//');
+  return absolute ? fetched.origin + visible : visible;
+}
+
+/**
+ * A Set-Cookie value of the source (RFC 6265 §4.1) as the client has to see it: without Domain, so
+ * that it is the visible host's, and with the visible prefix for the source's in Path. A `__Host-`
+ * cookie keeps the Path that it must have.
+ */
+export function visibleCookie(value: string, fetched: Fetched): string {
+  const [pair = '', ...attributes] = value.split(';');
+  const keepsPath = /^\s*__host-/i.test(pair);
+  const kept = attributes.flatMap((attribute) => {
+    const name = /^\s*([^=\s]*)/.exec(attribute)?.[1]?.toLowerCase();
+    if (name === 'domain') return [];
+    if (name !== 'path' || keepsPath) return [attribute];
+    return [` Path=${cookiePath(attribute.slice(attribute.indexOf('=') + 1).trim(), fetched)}`];
+  });
+  return [pair, ...kept].join(';');
+}
+
+function visiblePath(path: string, { plan, target, path: asked }: Fetched): string | undefined {
+  const { source, visiblePrefix, visibleWildcard } = plan;
+  if (source.wildcard === 'path' && visibleWildcard) {
+    if (!path.startsWith(source.path)) return undefined;
+    return encodePath(visiblePrefix) + path.slice(source.path.length);
+  }
+  if (source.wildcard === 'query') return undefined;
+  return path === target.split('?', 1)[0] ? encodePath(asked) : undefined;
+}
+
+/**
+ * The query that the rule's source has of its own may be a secret, and the server adds it again.
+ */
+function withoutOwnQuery(search: string, own: string): string {
+  if (own === '' || !search.startsWith(`?${own}`)) return search;
+  const rest = search.slice(own.length + 1);
+  if (rest === '') return '';
+  return rest.startsWith('&') ? `?${rest.slice(1)}` : search;
+}
+
+/**
+ * A path above or beside the source's prefix is not visible: the visible prefix stands for all of
+ * the source.
+ */
+function cookiePath(path: string, { plan }: Fetched): string {
+  const { source, visiblePrefix, visibleWildcard } = plan;
+  const mapped = visibleWildcard && source.wildcard === 'path' && path.startsWith(source.path);
+  const rest = mapped ? path.slice(source.path.length) : '';
+  return encodePath(visiblePrefix).replaceAll(';', '%3B') + rest;
+}

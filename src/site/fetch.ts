@@ -1,0 +1,136 @@
+import type { Readable } from 'node:stream';
+import { plainPage } from '../http/html.ts';
+import { noBody, replyField, type Body, type Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { Failure } from '../model/failure.ts';
+import type { Dialler } from '../outbound/dialler.ts';
+import type { Answer } from '../outbound/exchange.ts';
+import { bodyTooLarge, meteredBody } from './fetch-body.ts';
+import { answerFields, isLoop, requestFields, viaName } from './fetch-fields.ts';
+import { fetchPlan, fetchTarget, type FetchPlan, type FetchRule } from './fetch-source.ts';
+
+/** The source of content that other servers have (contract §8). */
+export interface Fetch {
+  /**
+   * Answers a request with what the rule's source answers, streamed. Rejects with
+   * `method_not_allowed`, `too_large` (the request's content), `not_found` (a path that would leave
+   * the source), `bad_gateway` or `gateway_timeout`. The content of the answer fails when the
+   * source breaks off; destroying it, or aborting the request, aborts the fetch.
+   */
+  respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
+}
+
+/**
+ * Makes the source: `via` is this server's name in Via fields, `bodyBytesMax` bounds the content of
+ * a request.
+ */
+export function createFetch({
+  dialler,
+  bodyBytesMax,
+  via,
+}: {
+  readonly dialler: Dialler;
+  readonly bodyBytesMax: number;
+  readonly via: string;
+}): Fetch {
+  return {
+    async respond(rule, request) {
+      const plan = fetchPlan(rule);
+      requireMethod(plan, request.method);
+      if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
+      const target = fetchTarget(plan, request);
+      if (target === undefined) throw new Failure('not_found', 'There is no page here.');
+      const body = bodyOf(request, bodyBytesMax);
+      const answer = await dialler.send({
+        origin: plan.source.origin,
+        target,
+        method: request.method,
+        fields: requestFields(plan, { ...request, body }, via),
+        body,
+        signal: request.signal,
+      });
+      const fetched = { plan, origin: request.origin, path: request.path, target };
+      return replyWith(answer, {
+        request,
+        plan,
+        fields: answerFields(answer.fields, fetched, via),
+      });
+    },
+  };
+}
+
+/** The content of a GET or HEAD means nothing (RFC 9110 §9.3.1) and is not passed on. */
+function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
+  if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
+  if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
+  return meteredBody(body, bytesMax);
+}
+
+function requireMethod({ methods }: FetchPlan, method: string): void {
+  if (methods.includes(method)) return;
+  throw new Failure('method_not_allowed', 'This page does not take that method.', {
+    allow: methods,
+  });
+}
+
+function replyWith(
+  answer: Answer,
+  {
+    request,
+    plan,
+    fields,
+  }: {
+    readonly request: ContentRequest;
+    readonly plan: FetchPlan;
+    readonly fields: string[];
+  },
+): Reply {
+  const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
+  const source = `rule:${plan.id}`;
+  if (request.method === 'HEAD' || isEmptyStatus(status)) {
+    answer.discard();
+    // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
+    // would have had.
+    const kept = status === 204 || status === 205 ? without(fields, 'content-length') : fields;
+    return { status, fields: kept, body: noBody, source };
+  }
+  const body = bodyFrom(answer, replyField({ fields }, 'content-length'));
+  if (body.kind === 'bytes' && replyField({ fields }, 'content-length') === undefined) {
+    fields.push('Content-Length', String(body.bytes.length));
+  }
+  return { status, fields, body, source };
+}
+
+function bodyFrom(answer: Answer, contentLength: string | undefined): Body {
+  const content = answer.content();
+  if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
+  const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
+  return { kind: 'stream', stream: content, bytesLength };
+}
+
+function isEmptyStatus(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
+}
+
+function without(fields: readonly string[], name: string): string[] {
+  return fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== name);
+}
+
+/** RFC 5842 §7.2 in spirit: the request comes back to the rule that sent it. */
+function loopReply({ id }: FetchPlan): Reply {
+  const page = plainPage('508 Loop Detected', 'This page is fetched from itself.');
+  const bytes = Buffer.from(page);
+  return {
+    status: 508,
+    fields: [
+      'Content-Type',
+      'text/html; charset=utf-8',
+      'Content-Length',
+      String(bytes.length),
+      'Cache-Control',
+      'no-store',
+    ],
+    body: { kind: 'bytes', bytes },
+    source: `rule:${id}`,
+  };
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { fetchPlan, fetchTarget } from '../../src/site/fetch-source.ts';
+import { visibleCookie, visibleReference, type Fetched } from '../../src/site/fetch-visible.ts';
+import { fetchRule } from './fetch-rig.ts';
+
+function fetched(source: string, path: string, asked: string): Fetched {
+  const plan = fetchPlan(fetchRule({ source }, { path }));
+  const target = fetchTarget(plan, { path: asked, query: '' });
+  assert.ok(target !== undefined);
+  return { plan, origin: 'https://shop.example', path: asked, target };
+}
+
+const wildcard = fetched('http://src.example:8080/base/*', '/shop/*', '/shop/a/b');
+const root = fetched('http://src.example/*', '/*', '/a');
+const one = fetched('http://src.example/app?key=s3cret', '/page', '/page');
+const odd = fetched('http://src.example/b*', '/caf\xe9; x/*', '/caf\xe9; x/1');
+const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
+
+suite('a Location of the source, as the client sees it', () => {
+  const cases: readonly (readonly [string, Fetched, string, string])[] = [
+    ['absolute', wildcard, 'http://src.example:8080/base/x', 'https://shop.example/shop/x'],
+    ['the prefix itself', wildcard, 'http://src.example:8080/base/', 'https://shop.example/shop/'],
+    ['upper case', wildcard, 'HTTP://SRC.example:8080/base/x', 'https://shop.example/shop/x'],
+    ['without scheme', wildcard, '//src.example:8080/base/x', 'https://shop.example/shop/x'],
+    ['a path', wildcard, '/base/x', '/shop/x'],
+    ['a relative path', wildcard, 'c', '/shop/a/c'],
+    ['up a folder', wildcard, '../c', '/shop/c'],
+    ['query and fragment', wildcard, '/base/x?a=1&b#c', '/shop/x?a=1&b#c'],
+    ['a query alone', wildcard, '?a=1', '/shop/a/b?a=1'],
+    ['escapes', wildcard, '/base/a%20b%3Fc', '/shop/a%20b%3Fc'],
+    ['beside the prefix', wildcard, '/login', '/login'],
+    ['above the prefix', wildcard, '../../login', '../../login'],
+    ['climbing out', wildcard, '/base/../login', '/base/../login'],
+    ['like the prefix', wildcard, '/basement', '/basement'],
+    ['another port', wildcard, 'http://src.example/base/x', 'http://src.example/base/x'],
+    [
+      'another scheme',
+      wildcard,
+      'https://src.example:8080/base/',
+      'https://src.example:8080/base/',
+    ],
+    ['another host', wildcard, 'https://pay.example/base/x', 'https://pay.example/base/x'],
+    ['no URL', wildcard, 'http://[', 'http://['],
+    ['mail', wildcard, 'mailto:a@b.example', 'mailto:a@b.example'],
+    ['the whole site', root, 'http://src.example/x', 'https://shop.example/x'],
+    ['two slashes are no host', root, '/.//evil.example/', 'https://shop.example//evil.example/'],
+    ['a single page', one, 'http://src.example/app', 'https://shop.example/page'],
+    ['a single page, its query', one, '/app?key=s3cret', '/page'],
+    ['a single page, more query', one, '/app?key=s3cret&x=1#y', '/page?x=1#y'],
+    ['a single page, other query', one, '/app?key=s3cretive', '/page?key=s3cretive'],
+    ['below a single page', one, '/app/x', '/app/x'],
+    ['a visible path to encode', odd, '/bx', '/caf%C3%A9;%20x/x'],
+    ['a star in the query', inQuery, '/get?file=b', '/get?file=b'],
+  ];
+  for (const [what, place, sent, seen] of cases) {
+    test(`${what}: ${sent} → ${seen}`, () => {
+      assert.equal(visibleReference(sent, place), seen);
+    });
+  }
+});
+
+suite('a Set-Cookie of the source, as the client sees it', () => {
+  const cases: readonly (readonly [string, Fetched, string, string])[] = [
+    ['plain', wildcard, 'a=b', 'a=b'],
+    ['domain', wildcard, 'a=b; Domain=src.example; Secure', 'a=b; Secure'],
+    ['domain in any case', wildcard, 'a=b;DOMAIN=.src.example;HttpOnly', 'a=b;HttpOnly'],
+    ['domain without value', wildcard, 'a=b; domain', 'a=b'],
+    ['prefix', wildcard, 'a=b; Path=/base/', 'a=b; Path=/shop/'],
+    ['below the prefix', wildcard, 'a=b; path=/base/x/', 'a=b; Path=/shop/x/'],
+    ['all of the source', wildcard, 'a=b; Path=/; Secure', 'a=b; Path=/shop/; Secure'],
+    ['beside the prefix', wildcard, 'a=b; Path=/other', 'a=b; Path=/shop/'],
+    ['no path', wildcard, 'a=b; Path', 'a=b; Path=/shop/'],
+    ['twice', wildcard, 'a=b; Path=/x; Path=/base/y', 'a=b; Path=/shop/; Path=/shop/y'],
+    ['the whole site', root, 'a=b; Path=/', 'a=b; Path=/'],
+    ['a single page', one, 'a=b; Path=/app', 'a=b; Path=/page'],
+    ['a path that would end the attribute', odd, 'a=b; Path=/', 'a=b; Path=/caf%C3%A9%3B%20x/'],
+    [
+      'a host cookie keeps its path',
+      wildcard,
+      '__Host-a=b; Domain=x; Path=/; Secure',
+      '__Host-a=b; Path=/; Secure',
+    ],
+    [
+      'all else is left alone',
+      wildcard,
+      'a="x, y=z"; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Max-Age=9; SameSite=Lax; Partitioned',
+      'a="x, y=z"; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Max-Age=9; SameSite=Lax; Partitioned',
+    ],
+  ];
+  for (const [what, place, sent, seen] of cases) {
+    test(`${what}: ${sent} → ${seen}`, () => {
+      assert.equal(visibleCookie(sent, place), seen);
+    });
+  }
+});
