@@ -1,0 +1,107 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+import type { Json, JsonObject } from '../model/json.ts';
+import type { RuleKind } from '../model/rule.ts';
+
+const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
+const status = { type: 'integer', minimum: 200, maximum: 599 } as const;
+
+/**
+ * The shape of enginedata by kind (contract §6, §8); names not mentioned are free, as the seed has
+ * it.
+ */
+const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
+  'content.fetch': {
+    type: 'object',
+    required: ['source'],
+    properties: {
+      source: { type: 'string', maxLength: 4096 },
+      headers: {
+        type: 'object',
+        maxProperties: 32,
+        propertyNames: { pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+        additionalProperties: { type: 'string', pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$' },
+      },
+      methods: {
+        type: 'array',
+        minItems: 1,
+        maxItems: 32,
+        items: { type: 'string', pattern: '^[A-Z][A-Z-]{0,31}$' },
+      },
+      pass: texts,
+    },
+  },
+  resolve: {
+    type: 'object',
+    properties: {
+      target: { type: 'string', minLength: 1, maxLength: 4096 },
+      html: { type: 'string' },
+      status,
+      forward_query: { type: 'boolean' },
+      when: { type: 'array', maxItems: 1000, items: { type: 'object' } },
+    },
+  },
+};
+
+/** The shape of enginedata by engine; `page` is the path of the generic page to show. */
+const engineSchemas: Readonly<Partial<Record<string, JsonObject>>> = {
+  html: {
+    type: 'object',
+    properties: {
+      html: { type: 'string' },
+      css: { type: 'string' },
+      scripts: { ...texts, maxItems: 256 },
+      title: { type: 'string' },
+      page: { type: 'string', pattern: '^/' },
+    },
+  },
+};
+
+const ajv = new Ajv({ strict: true });
+const compiled = new Map<JsonObject, ValidateFunction>();
+
+/** Whether an object has the shape that its kind, or else its engine, asks of enginedata. */
+export function validEnginedata(
+  value: JsonObject,
+  { kind, engine }: { readonly kind: RuleKind; readonly engine: string | undefined },
+): boolean {
+  const schema = kindSchemas[kind] ?? (engine === undefined ? undefined : engineSchemas[engine]);
+  if (schema !== undefined && !validates(schema, value)) return false;
+  if (kind === 'content.fetch') return isFetchSource(value.source);
+  if (kind === 'resolve') return isTarget(value.target);
+  return true;
+}
+
+function validates(schema: JsonObject, value: Json): boolean {
+  let validate = compiled.get(schema);
+  if (validate === undefined) {
+    validate = ajv.compile(schema);
+    compiled.set(schema, validate);
+  }
+  return validate(value);
+}
+
+/**
+ * A source is an http(s) URL without user, with at most one `*`, at its end and not in its
+ * authority.
+ */
+function isFetchSource(value: Json | undefined): boolean {
+  if (typeof value !== 'string' || value.slice(0, -1).includes('*')) return false;
+  if (!/^https?:\/\/[^/?#@\\]+\//i.test(value) || !URL.canParse(value)) return false;
+  const { username, password, hash } = new URL(value);
+  return username === '' && password === '' && hash === '';
+}
+
+/**
+ * A target is an http(s) URL, a path on this site, or another breadcrumb's key; never a script
+ * (contract §6).
+ */
+function isTarget(value: Json | undefined): boolean {
+  if (value === undefined) return true;
+
+  if (typeof value !== 'string' || /[\0-\x20\x7f\\]/.test(value)) return false;
+  if (value.startsWith('key:')) return value.length > 'key:'.length;
+  if (value.startsWith('/')) return !value.startsWith('//');
+  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
+  const { username, password } = new URL(value);
+  return username === '' && password === '';
+}

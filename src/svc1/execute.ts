@@ -1,0 +1,87 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Failure } from '../model/failure.ts';
+import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
+import { hasScope } from '../model/key.ts';
+import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
+import type { Call, Operation, Outcome } from './operation.ts';
+
+/** Runs operations by name. */
+export interface Execute {
+  /** The definition of an operation; undefined when there is none of that name. */
+  find(name: string): Operation | undefined;
+  /**
+   * Authorises, parses and runs. Rejects with `not_found` for an unknown name, `unauthenticated` or
+   * `forbidden` without the scope, `invalid` or `too_large` for input that does not fit, and with
+   * what the operation itself refuses.
+   */
+  run(name: string, v: unknown, call: Call): Promise<Outcome>;
+}
+
+/** Makes the one way in which every transport runs an operation. */
+export function createExecute(operations: readonly Operation[]): Execute {
+  const table = new Map(operations.map((one) => [one.name, one]));
+  // Query strings and forms carry text only, so a numeral stands for its number.
+  const ajv = new Ajv({ coerceTypes: true, strict: true, allErrors: false });
+  const validators = new Map<string, ValidateFunction>();
+
+  function parse({ name, input }: Operation, v: JsonObject): void {
+    let validate = validators.get(name);
+    if (validate === undefined) {
+      validate = ajv.compile(input);
+      validators.set(name, validate);
+    }
+    if (!validate(v)) throw inputFailure(validate.errors?.[0]);
+  }
+
+  return {
+    find: (name) => table.get(name),
+    async run(name, given, call) {
+      const found = table.get(name);
+      if (found === undefined) {
+        throw new Failure(
+          'not_found',
+          `There is no operation ${JSON.stringify(name.slice(0, 80))}.`,
+        );
+      }
+      authorise(found, call);
+      const v = given ?? {};
+      if (!isJsonObject(v)) {
+        throw new Failure('invalid', 'v must be an object of input fields.', { field: 'v' });
+      }
+      if (nestsDeeper(v, jsonDepthMax)) {
+        throw new Failure('too_large', `v nests deeper than ${jsonDepthMax} levels.`, {
+          field: 'v',
+        });
+      }
+      if (call.vk !== undefined && (call.vk === '' || call.vk.length > vkCharactersMax)) {
+        throw new Failure('invalid', `vk must have 1 to ${vkCharactersMax} characters.`, {
+          field: 'vk',
+        });
+      }
+      parse(found, v);
+      return found.run(v, call);
+    },
+  };
+}
+
+function authorise({ scope, name }: Operation, { caller }: Call): void {
+  if (scope === undefined || hasScope(caller, scope)) return;
+  if (caller.keyId === undefined) {
+    throw new Failure(
+      'unauthenticated',
+      `${name} needs an API key with the scope ${scope}; send it in the header apikey.`,
+    );
+  }
+  throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);
+}
+
+function inputFailure(error: ErrorObject | undefined): Failure {
+  if (error === undefined) return new Failure('invalid', 'The input is not valid.');
+  const missing: unknown = error.params.missingProperty;
+  const path = error.instancePath.slice(1).replaceAll('/', '.');
+  if (typeof missing === 'string') {
+    const field = path === '' ? missing : `${path}.${missing}`;
+    return new Failure('invalid', `${field} is missing.`, { field });
+  }
+  return new Failure('invalid', `${path} ${error.message ?? 'is not valid'}.`, { field: path });
+}

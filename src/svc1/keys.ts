@@ -1,0 +1,110 @@
+import { Failure } from '../model/failure.ts';
+import { scopes, type Key, type Scope } from '../model/key.ts';
+import { keyNameCharactersMax } from '../model/limits.ts';
+import type { Store } from '../store/store.ts';
+import { keyHash } from './authenticate.ts';
+import type { Call, Handler } from './operation.ts';
+
+/**
+ * What the operations on keys stand on; `randomBytes` gives secrets, `now` milliseconds since 1970.
+ */
+export interface KeyOperations {
+  readonly store: Store;
+  readonly newId: () => string;
+  readonly randomBytes: (count: number) => Buffer;
+  readonly now: () => number;
+}
+
+/** A key as it can be shown at any time: without its hash. */
+export type KeyView = Omit<Key, 'hash'>;
+
+/**
+ * Makes a key of 256 random bits and logs its hash. Resolves with the key itself, which nothing can
+ * show again (contract §9).
+ */
+export async function addKey(
+  { store, newId, randomBytes, now }: KeyOperations,
+  { name, scopes, by }: { readonly name: string; readonly scopes: readonly Scope[]; by: string },
+): Promise<KeyView & { readonly key: string }> {
+  const id = newId();
+  const key = `wmk_${randomBytes(32).toString('base64url')}`;
+  const created = new Date(now()).toISOString();
+  await store.commit(by, () => ({
+    drafts: [
+      {
+        family: 'key',
+        id,
+        action: 'insert',
+        data: { name, scopes: [...scopes], hash: keyHash(key), created },
+      },
+    ],
+    answer: () => undefined,
+  }));
+  return { id, name, scopes, created, key };
+}
+
+/** Revokes a key for good. Rejects with `not_found`. */
+export async function revokeKey(store: Store, id: string, by: string): Promise<void> {
+  await store.commit(by, (reads) => {
+    if (reads.key(id) === undefined) {
+      throw new Failure('not_found', 'There is no key of that id, or it is revoked already.', {
+        field: 'id',
+      });
+    }
+    return {
+      drafts: [{ family: 'key', id, action: 'invalidate', data: {} }],
+      answer: () => undefined,
+    };
+  });
+}
+
+/** All keys in force, without their hashes. */
+export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
+  return store.keys().map(({ id, name, scopes, created }) => ({ id, name, scopes, created }));
+}
+
+/** key.insert: answers the new key, once. */
+export function insertKey(parts: KeyOperations): Handler<{ name: string; scopes: Scope[] }> {
+  return {
+    input: {
+      type: 'object',
+      required: ['name', 'scopes'],
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: keyNameCharactersMax },
+        scopes: {
+          type: 'array',
+          minItems: 1,
+          uniqueItems: true,
+          items: { type: 'string', enum: scopes },
+        },
+      },
+    },
+    run: async ({ name, scopes }, call) => ({
+      kind: 'data',
+      data: await addKey(parts, { name, scopes, by: author(call) }),
+    }),
+  };
+}
+
+/** key.list: every key in force, without its secret. */
+export function listKeys({ store }: KeyOperations): Handler<object> {
+  return {
+    input: { type: 'object' },
+    run: () => ({ kind: 'data', data: { rows: keyViews(store) } }),
+  };
+}
+
+/** key.revoke: ends a key at once and for good. */
+export function revokeKeyById({ store }: KeyOperations): Handler<{ id: string }> {
+  return {
+    input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
+    run: async ({ id }, call) => {
+      await revokeKey(store, id, author(call));
+      return { kind: 'data', data: { id, revoked: true } };
+    },
+  };
+}
+
+function author({ caller }: Call): string {
+  return caller.keyId ?? 'anonymous';
+}

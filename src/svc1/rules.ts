@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto';
+import { mergeFields, type Change } from '../model/change.ts';
+import { Failure } from '../model/failure.ts';
+import { canonicalJson, type Json, type JsonObject } from '../model/json.ts';
+import { historyRowsDefault, historyRowsMax } from '../model/limits.ts';
+import type { StoredRule } from '../model/rule.ts';
+import type { Decision, Reads, Store } from '../store/store.ts';
+import type { Call, Handler, Outcome } from './operation.ts';
+import { placeFields } from './placement.ts';
+import { recordView, serverFields, type ViewConfig } from './record.ts';
+
+/** What the operations on page rules stand on. */
+export interface RuleOperations {
+  readonly store: Store;
+  readonly newId: () => string;
+  /** Names of the engines that exist. */
+  readonly engines: ReadonlySet<string>;
+  readonly view: ViewConfig;
+}
+
+const anyFields = { type: 'object', required: [], additionalProperties: true } as const;
+
+/**
+ * userinterface.insert: adds a page rule. Refuses with `invalid` (no usable path or kind),
+ * `too_large`, or `conflict` (the vk was used for another request).
+ */
+export function insertRule(parts: RuleOperations): Handler<JsonObject> {
+  return {
+    input: anyFields,
+    run: (v, call) => {
+      const write = idempotency('insert', v, call);
+      const vk = call.vk ?? `fields:${write.requestHash}`;
+      return parts.store.commit(author(call), (reads) => {
+        const shown = (stored: StoredRule, replayed: boolean): Outcome =>
+          written(parts, call, { stored, sent: v, vk, replayed });
+        const first = write.earlier(reads, vk);
+        // A vk made of the fields stands for the record, not for the request: it ends with the
+        // record.
+        if (first !== undefined && (call.vk !== undefined || reads.rule(first.rule.id))) {
+          return { drafts: [], answer: () => shown(first, true) };
+        }
+        const { data } = placeFields({
+          current: undefined,
+          sent: v,
+          shown: {},
+          engines: parts.engines,
+        });
+        const id = parts.newId();
+        return {
+          drafts: [
+            {
+              family: 'userinterface',
+              id,
+              action: 'insert',
+              data,
+              vk: { vk, requestHash: write.requestHash },
+            },
+          ],
+          answer: ([change]) => shown(afterChange(undefined, change), false),
+        };
+      });
+    },
+  };
+}
+
+/**
+ * userinterface.edit: changes the fields sent, null removing one. Refuses with `not_found`,
+ * `precondition_failed` (the record is not at if_seq or If-Match any more), `invalid`, `too_large`,
+ * or `conflict` (the vk again).
+ */
+export function editRule(parts: RuleOperations): Handler<EditInput> {
+  return {
+    input: {
+      type: 'object',
+      required: ['id'],
+      properties: { id: { type: 'string' }, if_seq: { type: 'integer', nullable: true } },
+      additionalProperties: true,
+    },
+    run: (v, call) => {
+      // An answer of insert or edit, sent back whole, has its own list of names beside the fields.
+      const { id, if_seq: ifSeq, unknowns: _told, ...sent } = v as EditInput & JsonObject;
+      const write = idempotency('edit', { ...(v as EditInput & JsonObject) }, call);
+      return parts.store.commit(author(call), (reads): Decision<Outcome> => {
+        const shown = (stored: StoredRule, replayed: boolean): Outcome =>
+          written(parts, call, { stored, sent, vk: call.vk, replayed });
+        const first = call.vk === undefined ? undefined : write.earlier(reads, call.vk);
+        if (first !== undefined) return { drafts: [], answer: () => shown(first, true) };
+
+        const current = existingRule(reads, id);
+        requireSeq(current.seq, ifSeq, call.fields['if-match']);
+        const { data } = placeFields({
+          current: current.rule,
+          sent,
+          shown: { ...serverFields(current.rule, parts.view, call.origin), seq: current.seq },
+          engines: parts.engines,
+        });
+        if (Object.keys(data).length === 0 && call.vk === undefined) {
+          return { drafts: [], answer: () => shown(current, false) };
+        }
+        return {
+          drafts: [
+            {
+              family: 'userinterface',
+              id,
+              action: 'edit',
+              data,
+              ...(call.vk !== undefined && { vk: { vk: call.vk, requestHash: write.requestHash } }),
+            },
+          ],
+          answer: ([change]) => shown(afterChange(current, change), false),
+        };
+      });
+    },
+  };
+}
+
+/**
+ * userinterface.read: the whole record, or with `qk=history` its rows, newest first. Refuses with
+ * `not_found`.
+ */
+export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
+  return {
+    input: {
+      type: 'object',
+      required: ['id'],
+      properties: {
+        id: { type: 'string' },
+        limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
+        before: { type: 'integer', minimum: 1, nullable: true },
+      },
+    },
+    run: ({ id, limit, before }, call) => {
+      if (call.qk === 'history') {
+        const rows = store.history('userinterface', id, {
+          before: before ?? undefined,
+          limit: limit ?? historyRowsDefault,
+        });
+        if (rows.length === 0 && before === undefined) throw noSuchRule(id);
+        return {
+          kind: 'data',
+          data: { rows: rows.map((row) => ({ ...row, data: { id, ...row.data } })) },
+        };
+      }
+      if (call.qk !== undefined) {
+        throw new Failure('invalid', 'qk can only be history.', { field: 'qk' });
+      }
+      const stored = existingRule(store, id);
+      return {
+        kind: 'data',
+        data: recordView(stored, view, call.origin),
+        etag: `"${stored.seq}"`,
+      };
+    },
+  };
+}
+
+interface EditInput {
+  id: string;
+  if_seq?: number;
+}
+
+interface ReadInput {
+  id: string;
+  limit?: number;
+  before?: number;
+}
+
+/**
+ * How a request is told from another under the same vk, and the state it left when it came first
+ * (contract §4.4).
+ */
+function idempotency(name: string, v: JsonObject, call: Call) {
+  const ifMatch = call.fields['if-match'];
+  const requested: Json = ifMatch === undefined ? [name, v] : [name, v, ifMatch];
+  const requestHash = createHash('sha256').update(canonicalJson(requested)).digest('hex');
+  return {
+    requestHash,
+    earlier(reads: Reads, vk: string): StoredRule | undefined {
+      const claim = reads.vkClaim(vk);
+      if (claim === undefined) return undefined;
+      if (claim.requestHash !== requestHash) {
+        throw new Failure('conflict', 'This vk was used before, for another request.', {
+          field: 'vk',
+        });
+      }
+      return reads.ruleAt(claim.id, claim.seq);
+    },
+  };
+}
+
+function afterChange(before: StoredRule | undefined, change: Change | undefined): StoredRule {
+  if (change === undefined) throw new TypeError('a draft was not logged');
+  const fields = mergeFields(before === undefined ? {} : asFields(before), change.data);
+  return {
+    rule: { ...fields, id: change.id } as unknown as StoredRule['rule'],
+    seq: change.seq,
+    insertedSeq: before?.insertedSeq ?? change.seq,
+  };
+}
+
+function asFields({ rule }: StoredRule): JsonObject {
+  return rule as unknown as JsonObject;
+}
+
+function written(
+  { view }: RuleOperations,
+  call: Call,
+  {
+    stored,
+    sent,
+    vk,
+    replayed,
+  }: {
+    readonly stored: StoredRule;
+    readonly sent: JsonObject;
+    readonly vk: string | undefined;
+    readonly replayed: boolean;
+  },
+): Outcome {
+  const kept = stored.rule._unknowns_ ?? {};
+  const { _unknowns_: nested, ...named } = sent;
+  const unknowns = Object.keys({ ...(nested as JsonObject | undefined), ...named }).filter(
+    (name) => kept[name] !== undefined,
+  );
+  return {
+    kind: 'data',
+    data: { ...recordView(stored, view, call.origin), unknowns },
+    etag: `"${stored.seq}"`,
+    ...(vk !== undefined && { vk }),
+    ...(replayed && { replayed }),
+  };
+}
+
+function existingRule(reads: Reads, id: string): StoredRule {
+  const stored = reads.rule(id);
+  if (stored === undefined) throw noSuchRule(id);
+  return stored;
+}
+
+function noSuchRule(id: string): Failure {
+  return new Failure('not_found', `There is no page rule ${JSON.stringify(id.slice(0, 80))}.`, {
+    field: 'id',
+  });
+}
+
+/** RFC 9110 §13.1.1 for If-Match; if_seq says the same inside the envelope. */
+function requireSeq(seq: number, ifSeq: number | undefined, ifMatch: string | undefined): void {
+  const tags = ifMatch?.split(',').map((tag) => tag.trim());
+  const matches = tags === undefined || tags.includes('*') || tags.includes(`"${seq}"`);
+  if (matches && (ifSeq === undefined || ifSeq === seq)) return;
+  throw new Failure(
+    'precondition_failed',
+    `The record has moved on to seq ${seq}; read it again before editing.`,
+    { field: matches ? 'if_seq' : 'If-Match' },
+  );
+}
+
+function author({ caller }: Call): string {
+  return caller.keyId ?? 'anonymous';
+}
