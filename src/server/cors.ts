@@ -1,0 +1,35 @@
+import type { FieldList } from '../http/reply.ts';
+import type { Fields } from '../http/request.ts';
+import type { Operation } from '../svc1/operation.ts';
+
+/**
+ * The CORS fields of an answer (Fetch standard §3.2): pages of the allowed origins may call the
+ * operations of the scope render, and no others. Preflights are answered by the same fields.
+ */
+export function corsFields(
+  operation: Operation | undefined,
+  corsOrigins: readonly string[],
+  fields: Fields,
+): FieldList {
+  const origin = fields.origin;
+  if (operation?.scope !== 'render' || origin === undefined) return [];
+  const any = corsOrigins.includes('*');
+  if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
+  return [
+    'Access-Control-Allow-Origin',
+    any ? '*' : origin,
+    ...(any ? [] : ['Vary', 'Origin']),
+    'Access-Control-Expose-Headers',
+    'ETag',
+    ...(fields['access-control-request-method'] === undefined
+      ? []
+      : [
+          'Access-Control-Allow-Methods',
+          'GET, POST',
+          'Access-Control-Allow-Headers',
+          'apikey, content-type, if-none-match',
+          'Access-Control-Max-Age',
+          '86400',
+        ]),
+  ];
+}

@@ -1,0 +1,123 @@
+import { parseMediaType } from '../http/mediatype.ts';
+import { Failure } from '../model/failure.ts';
+import { isJsonObject } from '../model/json.ts';
+
+/**
+ * A request of either transport before it is run (seed 4.1): operation, input, idempotency key,
+ * query kind.
+ */
+export interface Envelope {
+  readonly a: string;
+  readonly v: unknown;
+  readonly vk: string | undefined;
+  readonly qk: string | undefined;
+}
+
+/**
+ * Reads the query string of an operation: `_v.<field>=…` with dots going deeper, `_qk`. Members
+ * without `_v.` are left to the caller, as a breadcrumb's `k` is. Throws `invalid` for names that
+ * contradict each other.
+ */
+export function envelopeFromQuery(a: string, query: string): Envelope {
+  return envelopeFromPairs(a, new URLSearchParams(query));
+}
+
+/**
+ * Reads the body of an operation: `{"v", "vk", "qk"}` as JSON, or a form with `_v.` names. What
+ * curl sends with plain `-d` calls itself a form, so a body that starts like JSON is read as JSON
+ * whatever it is called. Throws `invalid`.
+ */
+export function envelopeFromBody(
+  a: string,
+  body: Buffer,
+  contentType: string | undefined,
+): Envelope {
+  const text = utf8(body);
+  const isJson = text.trimStart().startsWith('{');
+  const type = contentType === undefined ? undefined : parseMediaType(contentType)?.type;
+  if (!isJson && type === 'application/x-www-form-urlencoded') {
+    return envelopeFromPairs(a, new URLSearchParams(text));
+  }
+  return text.trim() === '' ? envelopeFromPairs(a, []) : envelopeFrom(parseJson(text), a);
+}
+
+/**
+ * Reads a parsed envelope; its own `a` counts where the transport names no operation. Throws
+ * `invalid`.
+ */
+export function envelopeFrom(sent: unknown, operation?: string): Envelope {
+  if (!isJsonObject(sent)) {
+    throw new Failure('invalid', 'The body must be a JSON object like {"v": {…}}.');
+  }
+  const { a, v, vk, qk } = sent;
+  if (operation !== undefined && a !== undefined && a !== operation) {
+    throw new Failure('invalid', `a says another operation than the URL, ${operation}.`, {
+      field: 'a',
+    });
+  }
+  return {
+    a: operation ?? optionalText('a', a) ?? '',
+    v,
+    vk: optionalText('vk', vk),
+    qk: optionalText('qk', qk),
+  };
+}
+
+/** Parses JSON; throws `invalid` with what the parser found wrong. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 120) : '';
+    throw new Failure('invalid', `The body is not JSON: ${reason}`);
+  }
+}
+
+function optionalText(field: string, value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === 'string') return value;
+  throw new Failure('invalid', `${field} must be a string.`, { field });
+}
+
+function utf8(body: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    throw new Failure('invalid', 'The body is not UTF-8.');
+  }
+}
+
+function envelopeFromPairs(a: string, pairs: Iterable<[string, string]>): Envelope {
+  const v: Tree = Object.create(null) as Tree;
+  let vk: string | undefined;
+  let qk: string | undefined;
+  for (const [name, value] of pairs) {
+    if (name === '_vk') vk = value;
+    else if (name === '_qk') qk = value;
+    else if (name.startsWith('_v.')) putDeep(v, name.slice('_v.'.length), value);
+  }
+  return { a, v, vk, qk };
+}
+
+interface Tree {
+  [name: string]: string | Tree;
+}
+
+function putDeep(tree: Tree, name: string, value: string): void {
+  const parts = name.split('.');
+  const last = parts.pop() ?? '';
+  let at = tree;
+  for (const part of parts) {
+    const next = (at[part] ??= Object.create(null) as Tree);
+    if (typeof next === 'string') throw contradiction(name);
+    at = next;
+  }
+  if (at[last] !== undefined) throw contradiction(name);
+  at[last] = value;
+}
+
+function contradiction(name: string): Failure {
+  return new Failure('invalid', `_v.${name} is given twice, or both as a value and as an object.`, {
+    field: name,
+  });
+}

@@ -1,0 +1,140 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Reply } from '../http/reply.ts';
+import type { Entrance } from '../http/target.ts';
+import { Failure, failureFrom } from '../model/failure.ts';
+import { hasScope, type Caller } from '../model/key.ts';
+import type { Log } from '../observe/log.ts';
+import { hasBody } from './body.ts';
+import { enter, identify, userOf } from './entrance.ts';
+import { contentFailure } from './failures.ts';
+import { discard, send, type Sent } from './send.ts';
+import type { Serving } from './serving.ts';
+import { answerService, servicePath } from './service.ts';
+
+/** One request and its answer, under the configuration that was in force when it came. */
+export class Exchange {
+  readonly #parts: { readonly log: Log; readonly newId: () => string };
+  readonly #serving: Serving;
+  readonly #message: IncomingMessage;
+  readonly #response: ServerResponse;
+  address: string;
+  caller: Caller | undefined;
+
+  constructor(
+    parts: { readonly log: Log; readonly newId: () => string },
+    serving: Serving,
+    message: IncomingMessage,
+    response: ServerResponse,
+  ) {
+    this.#parts = parts;
+    this.#serving = serving;
+    this.#message = message;
+    this.#response = response;
+    this.address = message.socket.remoteAddress ?? '';
+  }
+
+  /** The answer, whatever happens: every failure has one. */
+  async reply(): Promise<Reply> {
+    const message = this.#message;
+    const serving = this.#serving;
+    const signal = lazySignal(this.#response);
+    let accept: string | undefined;
+    try {
+      const entrance = enter(serving, message);
+      this.address = entrance.address;
+      accept = entrance.fields.accept;
+      const path = servicePath(entrance.target.path, serving.config.server.base);
+      if (path !== undefined) return await this.#service(path, entrance, signal);
+      const reply = await serving.site.respond({
+        ...entrance.target,
+        method: message.method ?? '',
+        fields: entrance.fields,
+        address: entrance.address,
+        user: userOf(serving, message, entrance),
+        body: hasBody(message) ? message : undefined,
+        get signal() {
+          return signal();
+        },
+      });
+      return this.#withServerTiming(reply, entrance);
+    } catch (thrown) {
+      const { failure, id } = this.#failed(thrown);
+      if (accept === undefined && failure.code === 'invalid')
+        this.#response.shouldKeepAlive = false;
+      return contentFailure(failure, id, accept);
+    }
+  }
+
+  /** Sends the answer, and ends the connection of a request whose content nobody has read. */
+  async send(reply: Reply): Promise<Sent> {
+    if (this.#response.destroyed) {
+      await discard(reply);
+      return { bytes: 0, cut: true };
+    }
+    if (hasBody(this.#message) && !this.#message.complete) this.#response.shouldKeepAlive = false;
+    return send(this.#response, reply);
+  }
+
+  async #service(path: string, entrance: Entrance, signal: () => AbortSignal): Promise<Reply> {
+    const { reply, caller } = await answerService(this.#serving, {
+      path,
+      message: this.#message,
+      entrance,
+      user: userOf(this.#serving, this.#message, entrance),
+      fail: (thrown) => this.#failed(thrown),
+      get signal() {
+        return signal();
+      },
+    });
+    this.caller = caller;
+    return reply;
+  }
+
+  #failed(thrown: unknown): { failure: Failure; id: string } {
+    const failure = failureFrom(thrown);
+    const id = this.#parts.newId();
+    const { code, cause, message } = failure;
+    if (code === 'internal') this.#parts.log.error({ err: cause, id }, 'request failed');
+    else if (cause !== undefined) this.#parts.log.warn({ err: cause, id, code }, message);
+    return { failure, id };
+  }
+
+  /**
+   * Says which source answered, to callers who may read rules or when the ini file wants it
+   * (contract §3).
+   */
+  #withServerTiming(reply: Reply, entrance: Entrance): Reply {
+    if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);
+    const wanted = this.#serving.config.log.explain;
+    if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
+    return {
+      ...reply,
+      fields: [...reply.fields, 'Server-Timing', `waymark;desc="${reply.source}"`],
+    };
+  }
+
+  /** A wrong key does not keep a visitor from a page; it only counts as one. */
+  #identifyQuietly(entrance: Entrance): Caller | undefined {
+    try {
+      return identify(this.#serving, this.#message, entrance);
+    } catch (thrown) {
+      if (thrown instanceof Failure) return undefined;
+      throw thrown;
+    }
+  }
+}
+
+/** A signal that is made when somebody first asks for it: most answers never do. */
+function lazySignal(response: ServerResponse): () => AbortSignal {
+  let controller: AbortController | undefined;
+  return () => {
+    if (controller === undefined) {
+      const made = new AbortController();
+      controller = made;
+      response.once('close', () => {
+        made.abort();
+      });
+    }
+    return controller.signal;
+  };
+}

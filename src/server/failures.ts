@@ -1,0 +1,67 @@
+import { STATUS_CODES } from 'node:http';
+import { plainPage, escapeHtml } from '../http/html.ts';
+import { prefersHtml } from '../http/negotiation.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { Failure } from '../model/failure.ts';
+import { statusOf } from './status.ts';
+
+/** A failure as an envelope carries it (contract §9). */
+export interface FailureMember {
+  readonly code: string;
+  readonly message: string;
+  readonly field?: string;
+  /** Also stands in the log. */
+  readonly id: string;
+}
+
+/** The `error` member of an envelope. */
+export function failureMember({ code, message, field }: Failure, id: string): FailureMember {
+  return { code, message, ...(field !== undefined && { field }), id };
+}
+
+/** The answer of an operation that failed: `{"r", "error"}`. */
+export function operationFailure(r: string, failure: Failure, id: string): Reply {
+  const body = JSON.stringify({ r, error: failureMember(failure, id) });
+  return answer(failure, 'application/json', body);
+}
+
+/**
+ * The answer to a visitor of a page that cannot be shown: a small page, or a line of text for what
+ * is no browser.
+ */
+export function contentFailure(failure: Failure, id: string, accept: string | undefined): Reply {
+  const status = statusOf[failure.code];
+  const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`;
+  if (!prefersHtml(accept)) {
+    return answer(failure, 'text/plain; charset=utf-8', `${title}\n${failure.message}\n(${id})\n`);
+  }
+  const sentence = `${escapeHtml(failure.message)}<br><small>${escapeHtml(id)}</small>`;
+  return answer(failure, 'text/html; charset=utf-8', plainPage(title, sentence));
+}
+
+function answer(failure: Failure, contentType: string, text: string): Reply {
+  const bytes = Buffer.from(text);
+  const further: FieldList = [
+    ...(failure.allow ? ['Allow', failure.allow.join(', ')] : []),
+    ...(failure.retryAfterSeconds === undefined
+      ? []
+      : ['Retry-After', String(failure.retryAfterSeconds)]),
+    ...(failure.code === 'unauthenticated' ? ['WWW-Authenticate', 'apikey'] : []),
+  ];
+  return {
+    status: statusOf[failure.code],
+    fields: [
+      'Content-Type',
+      contentType,
+      'Content-Length',
+      String(bytes.length),
+      'Cache-Control',
+      'no-store',
+      'X-Content-Type-Options',
+      'nosniff',
+      ...further,
+    ],
+    body: { kind: 'bytes', bytes },
+    source: 'none',
+  };
+}

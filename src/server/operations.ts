@@ -1,0 +1,142 @@
+import type { IncomingMessage } from 'node:http';
+import { noBody, type FieldList, type Reply } from '../http/reply.ts';
+import { etagListed } from '../http/preconditions.ts';
+import type { Fields, RequestTarget } from '../http/request.ts';
+import { Failure } from '../model/failure.ts';
+import type { Caller } from '../model/key.ts';
+import { operationBodyBytesMax } from '../model/limits.ts';
+import type { Execute } from '../svc1/execute.ts';
+import type { Operation, Outcome } from '../svc1/operation.ts';
+import { readBody } from './body.ts';
+import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
+
+/** A request for an operation over HTTP, past the door. */
+export interface OperationRequest {
+  /** Operation name as the path has it: `svc1.<family>.<operation>`. */
+  readonly name: string;
+  readonly message: IncomingMessage;
+  readonly target: RequestTarget;
+  readonly fields: Fields;
+  readonly caller: Caller;
+  readonly signal: AbortSignal;
+}
+
+const linkName = 'svc1.userinterface.link.htm';
+
+/**
+ * The operation that a path below `/svc1` names: `/userinterface/read`, or the dotted
+ * `/userinterface.link.htm`.
+ */
+export function operationName(path: string): string | undefined {
+  if (path === '/userinterface.link.htm') return linkName;
+  const match = /^\/([a-z]+)\/([a-z_]+)$/.exec(path);
+  return match === null ? undefined : `svc1.${match[1] ?? ''}.${match[2] ?? ''}`;
+}
+
+/**
+ * Runs an operation asked for over HTTP (contract §5): reading ones by GET or POST, writing ones by
+ * POST only. Rejects with what the operation refuses, or with `method_not_allowed`, `invalid`,
+ * `too_large` for the request itself.
+ */
+export async function answerOperation(
+  execute: Execute,
+  { name, message, target, fields, caller, signal }: OperationRequest,
+): Promise<Reply> {
+  const operation = execute.find(name);
+  if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
+  if (message.method === 'OPTIONS') return optionsReply(operation);
+  requireMethod(operation, message.method ?? '');
+  const envelope = await readEnvelope(name, message, target.query);
+  const outcome = await execute.run(name, withLinkQuery(name, envelope, target.query), {
+    caller,
+    vk: envelope.vk,
+    qk: envelope.qk,
+    origin: target.origin,
+    fields,
+    signal,
+  });
+  return outcome.kind === 'reply' ? outcome.reply : envelopeReply(operation, outcome, fields);
+}
+
+/** The members of an answer's envelope besides its `r` and `id`. */
+export function outcomeMembers(outcome: Extract<Outcome, { kind: 'data' }>): object {
+  const { data, vk, replayed } = outcome;
+  return { data, ...(vk !== undefined && { vk }), ...(replayed === true && { replayed }) };
+}
+
+function allowed({ effect }: Operation): readonly string[] {
+  return effect === 'reads' ? ['GET', 'HEAD', 'POST', 'OPTIONS'] : ['POST', 'OPTIONS'];
+}
+
+function requireMethod(operation: Operation, method: string): void {
+  if (allowed(operation).includes(method)) return;
+  throw new Failure(
+    'method_not_allowed',
+    `${operation.name} takes ${operation.effect === 'reads' ? 'GET or POST' : 'POST'}.`,
+    { allow: allowed(operation) },
+  );
+}
+
+async function readEnvelope(
+  name: string,
+  message: IncomingMessage,
+  query: string,
+): Promise<Envelope> {
+  if (message.method !== 'POST') return envelopeFromQuery(name, query);
+  const body = await readBody(message, operationBodyBytesMax);
+  return envelopeFromBody(name, body, message.headers['content-type']);
+}
+
+/**
+ * The breadcrumb's own form, `?k=<key>&…`: the rest of the query is what forward_query passes on.
+ */
+function withLinkQuery(name: string, { v }: Envelope, query: string): unknown {
+  if (name !== linkName) return v;
+  const parameters = new URLSearchParams(query);
+  const k = parameters.get('k');
+  if (k === null) return v;
+  parameters.delete('k');
+  return { ...(v as object), k, query: parameters.toString() };
+}
+
+function envelopeReply(
+  { name, effect }: Operation,
+  outcome: Extract<Outcome, { kind: 'data' }>,
+  fields: Fields,
+): Reply {
+  const { etag } = outcome;
+  const validators: FieldList = etag === undefined ? [] : ['ETag', etag];
+  const caching: FieldList = [
+    'Cache-Control',
+    effect === 'reads' ? 'private, no-cache' : 'no-store',
+  ];
+  const known = fields['if-none-match'];
+  if (effect === 'reads' && known !== undefined && etagListed(known, etag, 'weak')) {
+    return { status: 304, fields: [...validators, ...caching], body: noBody, source: 'svc1' };
+  }
+  const bytes = Buffer.from(JSON.stringify({ r: name, ...outcomeMembers(outcome) }));
+  return {
+    status: 200,
+    fields: [
+      'Content-Type',
+      'application/json',
+      'Content-Length',
+      String(bytes.length),
+      ...validators,
+      ...caching,
+      'X-Content-Type-Options',
+      'nosniff',
+    ],
+    body: { kind: 'bytes', bytes },
+    source: 'svc1',
+  };
+}
+
+function optionsReply(operation: Operation): Reply {
+  return {
+    status: 204,
+    fields: ['Allow', allowed(operation).join(', ')],
+    body: noBody,
+    source: 'svc1',
+  };
+}

@@ -1,0 +1,137 @@
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import type { FileSource, Part, Reply } from '../http/reply.ts';
+import { fileChunkBytes } from '../model/limits.ts';
+
+/** What became of an answer. */
+export interface Sent {
+  /** Bytes of content handed to the socket. */
+  readonly bytes: number;
+  /** Whether the client, or the source, went away before the end. */
+  readonly cut: boolean;
+}
+
+/**
+ * Writes an answer to its socket, at the client's pace. An answer that cannot be finished ends its
+ * connection, so that the client sees that something is missing (RFC 9112 §8). Returns at once
+ * where nothing has to be waited for.
+ */
+export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sent> {
+  const { status, fields, body } = reply;
+  response.writeHead(status, fields as string[]);
+  switch (body.kind) {
+    case 'none':
+      response.end();
+      return { bytes: 0, cut: false };
+    case 'bytes':
+      response.end(body.bytes);
+      return { bytes: body.bytes.length, cut: false };
+    case 'file':
+      return sendFile(response, body.file, body.parts);
+    case 'stream':
+      return sendStream(response, body.stream);
+  }
+}
+
+/** Frees what an answer holds when it is not going to be sent. */
+export async function discard({ body }: Reply): Promise<void> {
+  if (body.kind === 'file') await body.file.close();
+  if (body.kind === 'stream') body.stream.destroy();
+}
+
+async function sendStream(
+  response: ServerResponse,
+  stream: Parameters<typeof pipeline>[0] & NodeJS.ReadableStream,
+): Promise<Sent> {
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+  });
+  try {
+    await pipeline(stream, response);
+    return { bytes, cut: false };
+  } catch {
+    response.destroy();
+    return { bytes, cut: true };
+  }
+}
+
+async function sendFile(
+  response: ServerResponse,
+  file: FileSource,
+  parts: readonly Part[],
+): Promise<Sent> {
+  let bytes = 0;
+  try {
+    for (const part of parts) {
+      const sent = Buffer.isBuffer(part)
+        ? await writeAll(response, part)
+        : await copyRange(response, file, part.first, part.last + 1);
+      bytes += sent;
+      if (sent < lengthOf(part)) {
+        response.destroy();
+        return { bytes, cut: true };
+      }
+    }
+    response.end();
+    return { bytes, cut: false };
+  } catch {
+    response.destroy();
+    return { bytes, cut: true };
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Copies bytes of a file from one position up to another through two buffers, one being read while
+ * the other is being written. Resolves to the bytes copied: fewer when the file has become shorter
+ * or the client has gone.
+ */
+async function copyRange(
+  response: ServerResponse,
+  file: FileSource,
+  from: number,
+  to: number,
+): Promise<number> {
+  const size = Math.min(fileChunkBytes, to - from);
+  let [reading, writing] = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)];
+  let position = from;
+  let write: Promise<number> | undefined;
+  while (position < to) {
+    const wanted = Math.min(size, to - position);
+    const count = await file.read(reading.subarray(0, wanted), position);
+    const written = write === undefined ? 1 : await write;
+    if (written === 0) return position - from;
+    if (count === 0) return position - from;
+    position += count;
+    write = writeAll(response, reading.subarray(0, count));
+    [reading, writing] = [writing, reading];
+  }
+  return (await write) === 0 ? 0 : position - from;
+}
+
+/**
+ * Resolves when the socket has taken the chunk and it may be written over: to its length, or 0 when
+ * nobody reads.
+ */
+function writeAll(response: ServerResponse, chunk: Buffer): Promise<number> {
+  if (response.destroyed) return Promise.resolve(0);
+  return new Promise((resolve) => {
+    const done = (bytes: number): void => {
+      response.off('close', gone);
+      resolve(bytes);
+    };
+    const gone = (): void => {
+      done(0);
+    };
+    response.once('close', gone);
+    response.write(chunk, (error) => {
+      done(error ? 0 : chunk.length);
+    });
+  });
+}
+
+function lengthOf(part: Part): number {
+  return Buffer.isBuffer(part) ? part.length : part.last - part.first + 1;
+}

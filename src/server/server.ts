@@ -1,0 +1,151 @@
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Listen } from '../config/config.ts';
+import type { Reply } from '../http/reply.ts';
+import { Failure, failureFrom } from '../model/failure.ts';
+import type { AccessLog } from '../observe/access.ts';
+import type { Log } from '../observe/log.ts';
+import { enter, identify } from './entrance.ts';
+import { Exchange } from './exchange.ts';
+import { contentFailure } from './failures.ts';
+import { createHttpServer, listen } from './listener.ts';
+import type { Serving } from './serving.ts';
+import { createSockets, type Sockets } from './socket.ts';
+import { servicePath } from './service.ts';
+
+/** What the port needs of its surroundings; `monotonicMs` measures durations. */
+export interface ServerParts {
+  readonly serving: () => Serving;
+  readonly log: Log;
+  readonly access: AccessLog;
+  readonly newId: () => string;
+  readonly monotonicMs: () => number;
+}
+
+/** The port: every listener of the configuration, with the websockets behind them. */
+export interface Server {
+  /** Where it can be reached, one text a listener. */
+  readonly addresses: readonly string[];
+  /**
+   * Stops taking connections, lets requests in flight end, and cuts what is left after the grace;
+   * resolves to how many requests and websockets that were.
+   */
+  stop(graceMs: number): Promise<{ readonly cut: number }>;
+}
+
+/**
+ * Opens the listeners. Rejects with `unavailable` when one cannot be had; the others are closed
+ * again.
+ */
+export async function startServer(parts: ServerParts, listens: readonly Listen[]): Promise<Server> {
+  const port = new Port(parts);
+  try {
+    for (const where of listens) await port.listen(where);
+  } catch (error) {
+    await port.stop(0);
+    throw error;
+  }
+  return port;
+}
+
+class Port implements Server {
+  readonly addresses: string[] = [];
+  readonly #parts: ServerParts;
+  readonly #servers: HttpServer[] = [];
+  readonly #sockets: Sockets;
+  readonly #open = new Set<ServerResponse>();
+  #stopping = false;
+  #emptied: (() => void) | undefined;
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts;
+    this.#sockets = createSockets(parts);
+  }
+
+  async listen(where: Listen): Promise<void> {
+    const server = createHttpServer((upgrade) => upgrade.toLowerCase() === 'websocket');
+    server.on('request', (message, response) => {
+      void this.#handle(message, response);
+    });
+    server.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
+      this.#upgrade(message, socket, head);
+    });
+    this.#servers.push(server);
+    this.addresses.push(await listen(server, where));
+  }
+
+  async stop(graceMs: number): Promise<{ readonly cut: number }> {
+    this.#stopping = true;
+    const closed = this.#servers
+      .filter((server) => server.listening)
+      .map((server) => new Promise((resolve) => server.close(resolve)));
+    const sockets = this.#sockets.close(graceMs);
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([
+      new Promise<void>((resolve) => {
+        this.#emptied = resolve;
+        if (this.#open.size === 0) resolve();
+      }),
+      new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      }),
+    ]);
+    clearTimeout(timer);
+    const cut = this.#open.size;
+    for (const server of this.#servers) server.closeAllConnections();
+    const cutSockets = await sockets;
+    await Promise.all(closed);
+    return { cut: cut + cutSockets };
+  }
+
+  async #handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedMs = this.#parts.monotonicMs();
+    this.#open.add(response);
+    response.once('close', () => {
+      this.#open.delete(response);
+      if (this.#open.size === 0) this.#emptied?.();
+    });
+    if (this.#stopping) response.shouldKeepAlive = false;
+    const serving = this.#parts.serving();
+    const exchange = new Exchange(this.#parts, serving, message, response);
+    const reply = await exchange.reply();
+    const { cut, bytes } = await exchange.send(reply);
+    if (!serving.config.log.access) return;
+    this.#parts.access.add({
+      address: exchange.address,
+      method: message.method ?? '',
+      target: message.url ?? '',
+      host: message.headers.host ?? '',
+      status: reply.status,
+      bytes,
+      durationMs: this.#parts.monotonicMs() - startedMs,
+      source: reply.source,
+      keyId: exchange.caller?.keyId,
+      cut,
+    });
+  }
+
+  #upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const serving = this.#parts.serving();
+    socket.on('error', () => socket.destroy());
+    try {
+      const entrance = enter(serving, message);
+      if (servicePath(entrance.target.path, serving.config.server.base) !== '/ws') {
+        throw new Failure('not_found', 'There is no websocket here.');
+      }
+      const caller = identify(serving, message, entrance);
+      const { target, fields } = entrance;
+      this.#sockets.open(message, socket, head, { caller, origin: target.origin, fields });
+    } catch (thrown) {
+      refuseUpgrade(socket, contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
+    }
+  }
+}
+
+function refuseUpgrade(socket: Duplex, { status, body }: Reply): void {
+  const text = body.kind === 'bytes' ? body.bytes.toString() : '';
+  socket.end(
+    `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
+  );
+}

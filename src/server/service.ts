@@ -1,0 +1,135 @@
+import type { IncomingMessage } from 'node:http';
+import { preferredType } from '../http/negotiation.ts';
+import type { Reply } from '../http/reply.ts';
+import type { Entrance } from '../http/target.ts';
+import { Failure } from '../model/failure.ts';
+import type { Caller } from '../model/key.ts';
+import { sendBytes } from '../site/stored.ts';
+import { corsFields } from './cors.ts';
+import { operationFailure } from './failures.ts';
+import { answerOperation, operationName } from './operations.ts';
+import type { Serving } from './serving.ts';
+
+/** A request below `{base}/svc1`, past the door. */
+export interface ServiceRequest {
+  /** The part of the path behind `/svc1`. */
+  readonly path: string;
+  readonly message: IncomingMessage;
+  readonly entrance: Entrance;
+  readonly user: string | undefined;
+  /** Turns what was thrown into a failure, logged under the id that the answer shows. */
+  readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
+  readonly signal: AbortSignal;
+}
+
+/** The part of a path behind `{base}/svc1`; undefined for a path that is content. */
+export function servicePath(path: string, base: string): string | undefined {
+  const prefix = `${base}/svc1`;
+  if (!path.startsWith(prefix)) return undefined;
+  const rest = path.slice(prefix.length);
+  return rest === '' || rest.startsWith('/') ? rest : undefined;
+}
+
+/**
+ * Answers what is Waymark's own: health, engine files, operations. Never rejects; the caller is
+ * undefined where no key was looked at.
+ */
+export async function answerService(
+  serving: Serving,
+  request: ServiceRequest,
+): Promise<{ readonly reply: Reply; readonly caller: Caller | undefined }> {
+  const { path, message, entrance, user, fail } = request;
+  const { fields, target, address } = entrance;
+  const name = operationName(path);
+  const r = name ?? `svc1${path}`;
+  const cors = corsFields(
+    name === undefined ? undefined : serving.execute.find(name),
+    serving.config.auth.corsOrigins,
+    fields,
+  );
+  let caller: Caller | undefined;
+  try {
+    const own = ownFile(serving, request);
+    if (own !== undefined) return { reply: own, caller };
+    if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
+    caller = serving.authenticate({ apikey: fields.apikey, address, user });
+    const asked = { name, message, target, fields, caller, signal: request.signal };
+    const reply = await answerOperation(serving.execute, asked);
+    return { reply: withFields(reply, cors), caller };
+  } catch (thrown) {
+    const { failure, id } = fail(thrown);
+    return { reply: withFields(operationFailure(r, failure, id), cors), caller };
+  }
+}
+
+/** The files that Waymark brings along; undefined for a path that is none of them. */
+function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest): Reply | undefined {
+  if (path === '/health') {
+    requireRead(message);
+    return healthReply;
+  }
+  if (path === '/ws') {
+    throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
+  }
+  const { publicFiles } = serving;
+  const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
+  const reference = name === undefined ? undefined : publicFiles.engineReference(name);
+  const schemaType = 'application/schema+json';
+  const wantsSchema =
+    preferredType(entrance.fields.accept, ['text/html', schemaType]) === schemaType;
+  const file =
+    path === '/engine.js'
+      ? publicFiles.engineScript
+      : wantsSchema
+        ? reference?.schema
+        : reference?.page;
+  if (file === undefined) return undefined;
+  requireRead(message);
+  const representation = {
+    status: 200,
+    contentType: file.contentType,
+    etag: file.etag,
+    lastModifiedMs: undefined,
+    fields: [
+      'Cache-Control',
+      'public, no-cache',
+      'X-Content-Type-Options',
+      'nosniff',
+      // A generic page on another origin loads the script from here.
+      'Access-Control-Allow-Origin',
+      '*',
+      ...(reference === undefined ? [] : ['Vary', 'Accept']),
+    ],
+    bytesLength: file.bytes.length,
+  };
+  const { method = 'GET' } = message;
+  return sendBytes(
+    { representation, bytes: file.bytes },
+    { method, fields: entrance.fields },
+    'svc1',
+  );
+}
+
+function requireRead({ method }: IncomingMessage): void {
+  if (method === 'GET' || method === 'HEAD') return;
+  throw new Failure('method_not_allowed', 'This can only be read.', { allow: ['GET', 'HEAD'] });
+}
+
+const health = Buffer.from('{"status":"ok"}');
+const healthReply: Reply = {
+  status: 200,
+  fields: [
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(health.length),
+    'Cache-Control',
+    'no-store',
+  ],
+  body: { kind: 'bytes', bytes: health },
+  source: 'svc1',
+};
+
+function withFields(reply: Reply, fields: readonly string[]): Reply {
+  return fields.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...fields] };
+}

@@ -1,0 +1,20 @@
+import type { Config } from '../config/config.ts';
+import type { Caller } from '../model/key.ts';
+import type { PublicFiles } from '../site/public.ts';
+import type { Site } from '../site/site.ts';
+import type { Authenticate } from '../svc1/authenticate.ts';
+import type { Execute } from '../svc1/execute.ts';
+
+/**
+ * Everything that answers requests under one configuration. A reload makes a new one; a request
+ * keeps the one it started with to its end.
+ */
+export interface Serving {
+  readonly config: Config;
+  readonly site: Site;
+  readonly execute: Execute;
+  readonly authenticate: Authenticate;
+  /** Throws `unauthenticated` when the caller's key has been revoked. */
+  readonly requireUnrevoked: (caller: Caller) => void;
+  readonly publicFiles: PublicFiles;
+}

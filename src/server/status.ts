@@ -1,0 +1,20 @@
+import type { FailureCode } from '../model/failure.ts';
+
+/** The HTTP status of each failure: the only such map (contract §9). */
+export const statusOf: Readonly<Record<FailureCode, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  precondition_failed: 412,
+  too_large: 413,
+  unprocessable: 422,
+  rate_limited: 429,
+  internal: 500,
+  bad_gateway: 502,
+  gateway_timeout: 504,
+  unavailable: 503,
+  storage_full: 507,
+};

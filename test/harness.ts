@@ -1,0 +1,211 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { Writable } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { WebSocket } from 'ws';
+import { readConfig } from '../src/config/read.ts';
+import { problemText } from '../src/config/problem.ts';
+import { startWaymark, type Waymark } from '../src/main.ts';
+import { createLogs } from '../src/observe/log.ts';
+
+/** What comes after a test, in reverse order of what it set up: the context of node:test. */
+type Cleaning = Pick<TestContext, 'after'>;
+
+/** A folder of its own for a test, gone afterwards. */
+export async function temporaryFolder(t: Cleaning): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'waymark-test-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Writes files by their path below a folder. */
+export async function writeFiles(
+  folder: string,
+  files: Readonly<Record<string, string | Buffer>>,
+): Promise<void> {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), content);
+  }
+}
+
+/** The envelope of an answer, as loosely as a test looks at it. */
+export interface Answer {
+  readonly status?: number;
+  readonly r?: string;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test looks into it as it likes
+  readonly data?: any;
+  readonly error?: { code: string; message: string; field?: string; id: string };
+  readonly vk?: string;
+  readonly replayed?: boolean;
+  readonly id?: unknown;
+}
+
+/** A Waymark that serves from a temporary folder on a free port of the loopback. */
+export interface TestSite {
+  readonly folder: string;
+  readonly iniFile: string;
+  /** `http://localhost:<port>`, also the origin of its pages. */
+  readonly url: string;
+  readonly port: number;
+  readonly adminKey: string;
+  readonly waymark: Waymark;
+  /** What has been logged so far. */
+  readonly logged: () => string;
+  /** Calls an operation by HTTP POST, as the admin unless told otherwise. */
+  call(name: string, v: object, more?: CallOptions): Promise<Answer>;
+  /** Opens a websocket and resolves when it is open. */
+  socket(apikey?: string): Promise<TestSocket>;
+  /** Sends bytes over a socket of their own and resolves to all that came back. */
+  raw(text: string): Promise<string>;
+}
+
+export interface CallOptions {
+  readonly vk?: string;
+  readonly qk?: string;
+  readonly apikey?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A websocket on which each request gets its answer by its id. */
+export interface TestSocket {
+  readonly websocket: WebSocket;
+  call(a: string, v: object, more?: { vk?: string; qk?: string }): Promise<Answer>;
+}
+
+/** Starts Waymark in this process on an ini text without `[server]`, with files and page rules. */
+export async function startSite(
+  t: Cleaning,
+  {
+    server = '',
+    ini = '',
+    files = {},
+    rules = [],
+  }: {
+    readonly server?: string;
+    readonly ini?: string;
+    readonly files?: Readonly<Record<string, string | Buffer>>;
+    readonly rules?: readonly object[];
+  } = {},
+): Promise<TestSite> {
+  const folder = await temporaryFolder(t);
+  const iniFile = join(folder, 'server.ini');
+  await writeFiles(folder, {
+    ...files,
+    'rules.ndjson': rules.map((rule) => JSON.stringify(rule)).join('\n'),
+    'server.ini': `[server]\nlisten = 127.0.0.1:0\ndata = data\nimport = rules.ndjson\n${server}\n${ini}\n`,
+  });
+  const config = await readTestConfig(iniFile);
+  const lines: string[] = [];
+  const logs = createLogs({
+    settings: config.log,
+    destination: new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        lines.push(chunk.toString());
+        done();
+      },
+    }),
+    colour: false,
+    now: Date.now,
+  });
+  const waymark = await startWaymark(config, logs);
+  t.after(() => waymark.stop(0));
+  const [url = ''] = waymark.addresses;
+  const { firstKey: adminKey = '' } = waymark;
+  return {
+    folder,
+    iniFile,
+    url,
+    port: Number(new URL(url).port),
+    adminKey,
+    waymark,
+    logged: () => {
+      logs.access.flush();
+      return lines.join('');
+    },
+    call: (name, v, more = {}) => postOperation(url, name, v, { apikey: adminKey, ...more }),
+    socket: (apikey) => openSocket(t, `${url.replace('http', 'ws')}/svc1/ws`, apikey),
+    raw: (text) => rawExchange(Number(new URL(url).port), text),
+  };
+}
+
+/** Reads an ini file of a test; throws with its problems. */
+export async function readTestConfig(file: string) {
+  const result = await readConfig({ file, env: {}, cores: 2, hostName: 'test' });
+  if (!result.ok) throw new Error(result.problems.map(problemText).join('\n'));
+  return result.config;
+}
+
+/** POSTs an envelope to an operation and reads the answer's. */
+export async function postOperation(
+  url: string,
+  name: string,
+  v: object,
+  { vk, qk, apikey, headers = {} }: CallOptions,
+): Promise<Answer> {
+  const reply = await fetch(`${url}/svc1/${operationPath(name)}`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(apikey !== undefined && { apikey }),
+      ...headers,
+    },
+    body: JSON.stringify({ v, vk, qk }),
+    redirect: 'manual',
+  });
+  const text = await reply.text();
+  const isEnvelope = reply.headers.get('content-type') === 'application/json';
+  return { status: reply.status, ...(isEnvelope ? (JSON.parse(text) as Answer) : {}) };
+}
+
+function operationPath(name: string): string {
+  return name.replace(/^svc1\./, '').replace(/^([a-z]+)\.(?!link)/, '$1/');
+}
+
+async function openSocket(
+  t: Cleaning,
+  url: string,
+  apikey: string | undefined,
+): Promise<TestSocket> {
+  const headers = apikey === undefined ? {} : { apikey };
+  const websocket = new WebSocket(url, { headers });
+  t.after(() => {
+    websocket.terminate();
+  });
+  const waiting = new Map<number, (answer: Answer) => void>();
+  let lastId = 0;
+  websocket.on('message', (data: Buffer) => {
+    const answer = JSON.parse(data.toString()) as Answer;
+    waiting.get(Number(answer.id))?.(answer);
+    waiting.delete(Number(answer.id));
+  });
+  await new Promise((resolve, reject) => {
+    websocket.once('open', resolve);
+    websocket.once('error', reject);
+  });
+  return {
+    websocket,
+    call: (a, v, more = {}) =>
+      new Promise((resolve) => {
+        lastId += 1;
+        waiting.set(lastId, resolve);
+        websocket.send(JSON.stringify({ a, v, ...more, id: lastId }));
+      }),
+  };
+}
+
+/** Sends text as latin1 bytes; resolves to all that came back when the server closes. */
+export function rawExchange(port: number, text: string): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(port, '127.0.0.1', () => socket.write(Buffer.from(text, 'latin1')));
+    socket.on('data', (chunk) => chunks.push(chunk as Buffer));
+    // A connection that the server resets after its answer still has given one.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      resolve(Buffer.concat(chunks).toString('latin1'));
+    });
+  });
+}

@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { temporaryFolder, writeFiles } from './harness.ts';
+import { project } from './tidy/sources.ts';
+
+/** What a finished command left behind. */
+export interface Finished {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs `waymark` with some words to its end. */
+export async function runWaymark(
+  words: readonly string[],
+  { cwd = project, env = {} }: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+): Promise<Finished> {
+  const child = spawnWaymark(words, { cwd, env });
+  child.stdin?.end();
+  const [out, err] = [collect(child, 'stdout'), collect(child, 'stderr')];
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  return { code, signal, out: out(), err: err() };
+}
+
+/** A `waymark serve` in a process of its own. */
+export interface Served {
+  readonly child: ChildProcess;
+  readonly pid: number;
+  readonly url: string;
+  readonly port: number;
+  /** The admin key of the first start; empty at a later one. */
+  readonly adminKey: string;
+  readonly out: () => string;
+  readonly err: () => string;
+  /** Resolves when the process has ended. */
+  readonly closed: Promise<{ readonly code: number | null; readonly signal: string | null }>;
+  /** The most memory it has had resident so far, in bytes. */
+  peakBytes(): number;
+}
+
+/** A folder with an ini file for a server of its own; `text` comes after `[server]`. */
+export async function serverFolder(
+  t: TestContext,
+  text: string,
+  files: Readonly<Record<string, string | Buffer>> = {},
+): Promise<{ readonly folder: string; readonly iniFile: string; readonly ini: string }> {
+  const folder = await temporaryFolder(t);
+  const ini = `[server]\nlisten = 127.0.0.1:0\ndata = data\n${text}`;
+  await writeFiles(folder, { 'server.ini': ini, ...files });
+  return { folder, iniFile: join(folder, 'server.ini'), ini };
+}
+
+/** Starts `waymark serve`; resolves when it says where, and at a first start with its key. */
+export async function startServed(
+  t: TestContext,
+  iniFile: string,
+  { first = true }: { readonly first?: boolean } = {},
+): Promise<Served> {
+  const child = spawnWaymark(['serve', '--config', iniFile], { cwd: project, env: {} });
+  t.after(() => {
+    child.kill('SIGKILL');
+  });
+  const [out, err] = [collect(child, 'stdout'), collect(child, 'stderr')];
+  const closed = once(child, 'close').then(([code, signal]) => ({
+    code: code as number | null,
+    signal: signal as string | null,
+  }));
+  const address = () => /serves (http:\/\/[^ "]+)/.exec(out())?.[1];
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.on('data', () => {
+      if (address() !== undefined) resolve();
+    });
+    void closed.then(({ code }) => {
+      reject(new Error(`serve ended with ${code ?? 'a signal'}: ${err()}`));
+    });
+  });
+  const url = address() ?? '';
+  const key = () => /wmk_[\w-]{43}/.exec(err())?.[0] ?? '';
+  while (first && key() === '') await once(child.stderr ?? child, 'data');
+  const { pid = 0 } = child;
+  return {
+    child,
+    pid,
+    url,
+    port: Number(new URL(url).port),
+    adminKey: key(),
+    out,
+    err,
+    closed,
+    peakBytes: () => {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+    },
+  };
+}
+
+function spawnWaymark(
+  words: readonly string[],
+  { cwd, env }: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+): ChildProcess {
+  return spawn(process.execPath, [join(project, 'bin/waymark.js'), ...words], {
+    cwd,
+    env: { ...process.env, NO_COLOR: '1', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+function collect(child: ChildProcess, name: 'stdout' | 'stderr'): () => string {
+  let text = '';
+  child[name]?.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return () => text;
+}

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { createServer, get, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { suite, test, type TestContext } from 'node:test';
+import { serverFolder, startServed } from '../process.ts';
+
+const mib = 1 << 20;
+const gib = 1 << 30;
+const memoryBytesMax = 200 * mib;
+
+/** What stands at a position of every test file: cheap to make, and different everywhere nearby. */
+function patternAt(position: number, length: number): Buffer {
+  const piece = Buffer.alloc(length);
+  for (let at = 0; at < length; at += 1)
+    piece[at] = ((position + at) * 31 + ((position + at) >> 8)) & 255;
+  return piece;
+}
+
+const block = patternAt(0, mib);
+
+/** Writes a file of a size that repeats one block of a mebibyte. */
+async function writePattern(path: string, size: number): Promise<void> {
+  const file = await open(path, 'w');
+  for (let position = 0; position < size; position += mib) {
+    await file.write(block.subarray(0, Math.min(mib, size - position)));
+  }
+  await file.close();
+}
+
+function expectedHash(first: number, last: number): string {
+  const hash = createHash('sha256');
+  for (let at = first; at <= last;) {
+    const inBlock = at % mib;
+    const length = Math.min(mib - inBlock, last - at + 1);
+    hash.update(block.subarray(inBlock, inBlock + length));
+    at += length;
+  }
+  return hash.digest('hex');
+}
+
+async function contentHash(reply: Response): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of reply.body ?? []) hash.update(chunk as Uint8Array);
+  return hash.digest('hex');
+}
+
+suite('bytes served equal bytes on disk', () => {
+  const sizes = [
+    1,
+    2,
+    1023,
+    4096,
+    65_537,
+    256 * 1024 - 1,
+    256 * 1024,
+    256 * 1024 + 1,
+    5 * mib + 3,
+    2 * gib,
+  ];
+
+  test('from one byte to 2 GiB, whole and in ranges, with flat memory', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
+      'site/index.html': '',
+    });
+    for (const size of sizes) await writePattern(join(folder, `site/${size}.bin`), size);
+    const served = await startServed(t, iniFile);
+    for (const size of sizes) {
+      const url = `${served.url}/${size}.bin`;
+      const whole = await fetch(url);
+      assert.equal(whole.headers.get('content-length'), String(size));
+      assert.equal(await contentHash(whole), expectedHash(0, size - 1), `${size} bytes`);
+      for (const [range, first, last] of rangesOf(size)) {
+        const part = await fetch(url, { headers: { range } });
+        assert.equal(part.status, 206, range);
+        assert.equal(part.headers.get('content-range'), `bytes ${first}-${last}/${size}`);
+        assert.equal(await contentHash(part), expectedHash(first, last), `${range} of ${size}`);
+      }
+    }
+    assert.ok(served.peakBytes() < memoryBytesMax, `${served.peakBytes() / mib} MiB at the most`);
+  });
+});
+
+function rangesOf(size: number): readonly (readonly [string, number, number])[] {
+  const middle = Math.floor(size / 2);
+  const end = Math.min(size - 1, middle + 100_000);
+  return [
+    ['bytes=0-0', 0, 0],
+    [`bytes=${middle}-${end}`, middle, end],
+    ['bytes=-1', size - 1, size - 1],
+    [`bytes=${Math.max(0, size - 70_000)}-`, Math.max(0, size - 70_000), size - 1],
+  ];
+}
+
+/** A source that makes a body of a size as fast as it is taken, and no faster. */
+async function startSource(t: TestContext, size: number): Promise<string> {
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'content-length': size });
+    let left = size;
+    const body = new Readable({
+      highWaterMark: mib,
+      read() {
+        const length = Math.min(mib, left);
+        left -= length;
+        this.push(length === 0 ? null : block.subarray(0, length));
+      },
+    });
+    body.pipe(response);
+    response.once('close', () => body.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return `http://127.0.0.1:${address.port}`;
+}
+
+test('two slow readers of a fetched gibibyte keep the process under 200 MiB', async (t) => {
+  const source = await startSource(t, gib);
+  const rule = { path: '/far', kind: 'content.fetch', enginedata: { source: `${source}/` } };
+  const { iniFile } = await serverFolder(
+    t,
+    'import = rules.ndjson\n[fetch]\nallow_private = 127.0.0.0/8\n',
+    { 'rules.ndjson': JSON.stringify(rule) },
+  );
+  const served = await startServed(t, iniFile);
+  const readers = await Promise.all([openReader(served.url), openReader(served.url)]);
+  // Each reads a piece while the other does not, so each is slow to the source.
+  for (let read = 0; read < gib; read += 16 * mib) {
+    for (const reader of readers) await reader.take(16 * mib);
+  }
+  for (const { hash } of readers) assert.equal(hash.digest('hex'), expectedHash(0, gib - 1));
+  assert.ok(served.peakBytes() < memoryBytesMax, `${served.peakBytes() / mib} MiB at the most`);
+});
+
+/** A client that takes bytes only when it is told to. */
+async function openReader(url: string) {
+  const message = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(`${url}/far`, resolve).once('error', reject);
+  });
+  assert.equal(message.statusCode, 200);
+  const hash = createHash('sha256');
+  const chunks = message.iterator()[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+  let held = Buffer.alloc(0);
+  return {
+    hash,
+    async take(length: number): Promise<void> {
+      let left = length;
+      while (left > 0) {
+        if (held.length === 0) {
+          const next = await chunks.next();
+          assert.ok(next.done !== true, 'the body ended early');
+          held = next.value as Buffer<ArrayBuffer>;
+        }
+        const taken = held.subarray(0, left);
+        hash.update(taken);
+        left -= taken.length;
+        held = held.subarray(taken.length);
+      }
+    },
+  };
+}

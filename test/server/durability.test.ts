@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { WebSocket } from 'ws';
+import { serverFolder, startServed } from '../process.ts';
+
+const inFlightMax = 64;
+const insertsMax = 10_000;
+
+/** Inserts pages one after the other, some at a time; resolves to the ids acknowledged when the connection ends. */
+async function insertUntilCut(
+  url: string,
+  apikey: string,
+  acknowledged: (count: number) => void,
+): Promise<ReadonlyMap<string, string>> {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/svc1/ws`, { headers: { apikey } });
+  const ids = new Map<string, string>();
+  let next = 0;
+  const insert = (): void => {
+    if (next === insertsMax) return;
+    next += 1;
+    const v = { path: `/page/${next}`, kind: 'content', content: `page ${next}` };
+    socket.send(JSON.stringify({ a: 'svc1.userinterface.insert', v, id: next }));
+  };
+  socket.on('open', () => {
+    for (let count = 0; count < inFlightMax; count += 1) insert();
+  });
+  socket.on('message', (data: Buffer) => {
+    const { data: record } = JSON.parse(data.toString()) as { data: { id: string; path: string } };
+    ids.set(record.id, record.path);
+    acknowledged(ids.size);
+    insert();
+    if (ids.size === insertsMax) socket.close();
+  });
+  // The process at the other end is killed: that is how it is meant to end.
+  socket.on('error', () => undefined);
+  await new Promise((resolve) => socket.once('close', resolve));
+  return ids;
+}
+
+for (const [title, share] of [
+  ['early', 0.02],
+  ['in the middle', 0.2 + Math.random() * 0.6],
+  ['at the last one', 1],
+] as const) {
+  test(`every acknowledged insert is there after a SIGKILL ${title}`, async (t) => {
+    const { iniFile } = await serverFolder(t, '[log]\naccess = no\n');
+    const served = await startServed(t, iniFile);
+    const killAt = Math.round(insertsMax * share);
+    const ids = await insertUntilCut(served.url, served.adminKey, (count) => {
+      if (count === killAt) served.child.kill('SIGKILL');
+    });
+    await served.closed;
+    assert.ok(ids.size >= killAt);
+
+    const again = await startServed(t, iniFile, { first: false });
+    const headers = { apikey: served.adminKey };
+    const missing: string[] = [];
+    const check = async ([id, path]: [string, string]): Promise<void> => {
+      const read = await fetch(`${again.url}/svc1/userinterface/read?_v.id=${id}`, { headers });
+      const { data } = (await read.json()) as { data?: { path: string } };
+      if (data?.path !== path) missing.push(path);
+    };
+    const left = [...ids];
+    while (left.length > 0) await Promise.all(left.splice(0, 100).map(check));
+    assert.deepEqual(missing, []);
+    const [, lastPath = ''] = [...ids].at(-1) ?? [];
+    const page = await fetch(again.url + lastPath);
+    assert.equal(await page.text(), `page ${lastPath.slice('/page/'.length)}`);
+  });
+}
