@@ -1,0 +1,30 @@
+import { configJson, describeConfig } from '../config/describe.ts';
+import { problemText } from '../config/problem.ts';
+import { say, type Command } from './command.ts';
+import { configOption, parseWords, requireNoMore } from './options.ts';
+
+/** `waymark check`: validates the ini file and prints the configuration that it comes to. */
+export const check: Command = {
+  usage: 'check [--config FILE] [--json]',
+  summary: 'validate the ini file and print the effective configuration',
+  async run(words, terminal) {
+    const { values, positionals } = parseWords(words, {
+      ...configOption,
+      json: { type: 'boolean', default: false },
+    });
+    requireNoMore(positionals);
+    const result = await terminal.readConfig(values.config);
+    if (values.json) {
+      const answer = result.ok
+        ? { ok: true, config: configJson(result.config) }
+        : { ok: false, problems: result.problems };
+      say(terminal.out, JSON.stringify(answer, undefined, 2));
+    } else if (result.ok) {
+      terminal.out.write(describeConfig(result.config));
+      say(terminal.err, `${values.config} is fine.`);
+    } else {
+      for (const problem of result.problems) say(terminal.err, problemText(problem));
+    }
+    return result.ok ? 0 : 1;
+  },
+};

@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { uuidv7 } from 'uuidv7';
+import { openData } from '../main.ts';
+import { isScope, scopes, type Scope } from '../model/key.ts';
+import type { Store } from '../store/store.ts';
+import { addKey, keyViews, revokeKey } from '../svc1/keys.ts';
+import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+
+const author = 'waymark key';
+
+/**
+ * `waymark key add | list | revoke`: works on the data folder itself, also while a server runs on
+ * it.
+ */
+export const key: Command = {
+  usage: 'key add --name N --scope S[,S] | key list | key revoke ID   [--config FILE] [--json]',
+  summary: 'make, show and revoke API keys; the key alone goes to standard output, once',
+  async run(words, terminal) {
+    const { values, positionals } = parseWords(words, {
+      ...configOption,
+      name: { type: 'string' },
+      scope: { type: 'string', multiple: true },
+      json: { type: 'boolean', default: false },
+    });
+    const [action, ...rest] = positionals;
+    const act = actionOf(action, rest, values);
+    const config = await requireConfig(values.config, terminal);
+    const store = await openData(config.server.data);
+    try {
+      await act(store, { terminal, json: values.json });
+      return 0;
+    } finally {
+      await store.close();
+    }
+  },
+};
+
+type Act = (store: Store, to: { terminal: Terminal; json: boolean }) => Promise<void>;
+
+function actionOf(
+  action: string | undefined,
+  rest: readonly string[],
+  { name, scope }: { name?: string | undefined; scope?: string[] | undefined },
+): Act {
+  if (action === 'add') {
+    requireNoMore(rest);
+    return add(requireName(name), requireScopes(scope ?? []));
+  }
+  if (action === 'list') {
+    requireNoMore(rest);
+    return list;
+  }
+  const [id, ...more] = rest;
+  if (action !== 'revoke' || id === undefined) {
+    throw new UsageError(action === 'revoke' ? 'Which key? Give its id.' : 'add, list or revoke?');
+  }
+  requireNoMore(more);
+  return revoke(id);
+}
+
+function add(name: string, scopes: readonly Scope[]): Act {
+  return async (store, { terminal, json }) => {
+    const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
+    const made = await addKey(parts, { name, scopes, by: author });
+    if (json) {
+      say(terminal.out, JSON.stringify(made));
+      return;
+    }
+    say(terminal.out, made.key);
+    say(terminal.err, `Key ${made.id} (${name}: ${scopes.join(', ')}). It is not shown again.`);
+  };
+}
+
+const list: Act = (store, { terminal, json }) => {
+  const rows = keyViews(store);
+  for (const { id, name, scopes, created } of json ? [] : rows) {
+    say(terminal.out, [id, created, scopes.join(','), name].join('\t'));
+  }
+  if (json) say(terminal.out, JSON.stringify({ rows }));
+  else if (rows.length === 0) say(terminal.err, 'There are no keys yet.');
+  return Promise.resolve();
+};
+
+function revoke(id: string): Act {
+  return async (store, { terminal, json }) => {
+    await revokeKey(store, id, author);
+    if (json) say(terminal.out, JSON.stringify({ id, revoked: true }));
+    else say(terminal.err, `Key ${id} is revoked.`);
+  };
+}
+
+function requireName(name: string | undefined): string {
+  if (name !== undefined && name.trim() !== '') return name;
+  throw new UsageError('Give the key a name: --name N.');
+}
+
+function requireScopes(given: readonly string[]): readonly Scope[] {
+  const named = given.flatMap((text) => text.split(',')).map((text) => text.trim());
+  const unknown = named.find((text) => !isScope(text));
+  if (named.length === 0 || unknown !== undefined) {
+    const problem =
+      unknown === undefined ? 'Give at least one scope' : `No scope is called ${unknown}`;
+    throw new UsageError(`${problem}: --scope with one or more of ${scopes.join(', ')}.`);
+  }
+  return [...new Set(named.filter(isScope))];
+}

@@ -1,0 +1,32 @@
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import type { Config } from '../config/config.ts';
+import { problemText } from '../config/problem.ts';
+import { Failure } from '../model/failure.ts';
+import { UsageError, type Terminal } from './command.ts';
+
+/** The option that every command takes. */
+export const configOption = { config: { type: 'string', default: 'conf/server.ini' } } as const;
+
+/** Splits a command's words into options and the rest. Throws UsageError. */
+export function parseWords<const Options extends NonNullable<ParseArgsConfig['options']>>(
+  words: readonly string[],
+  options: Options,
+) {
+  try {
+    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** The configuration that `--config` names; throws a Failure with every problem, one a line. */
+export async function requireConfig(file: string, terminal: Terminal): Promise<Config> {
+  const result = await terminal.readConfig(file);
+  if (result.ok) return result.config;
+  throw new Failure('invalid', result.problems.map(problemText).join('\n'));
+}
+
+/** Refuses words that nothing was made of. */
+export function requireNoMore(words: readonly string[]): void {
+  if (words.length > 0) throw new UsageError(`What is ${JSON.stringify(words[0])}?`);
+}

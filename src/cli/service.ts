@@ -1,0 +1,62 @@
+import { Failure, isFailureCode } from '../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { UsageError } from './command.ts';
+
+/** The options of every command that is a client of the HTTP API. */
+export const serviceOptions = {
+  url: { type: 'string' },
+  apikey: { type: 'string' },
+} as const;
+
+/**
+ * Where the API is and with which key it is called; the environment stands in for what is left out.
+ */
+export interface Service {
+  readonly url?: string | undefined;
+  readonly apikey?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const requestTimeoutMs = 60_000;
+
+/**
+ * Calls an operation and resolves to the envelope of its answer. Throws the operation's own
+ * failure, `unavailable` when nothing answers there, UsageError when there is no URL to ask.
+ */
+export async function callService(
+  { url, apikey, env }: Service,
+  name: string,
+  envelope: object,
+): Promise<JsonObject> {
+  const base = url ?? env.WAYMARK_URL;
+  if (base === undefined) throw new UsageError('Where is the server? --url, or WAYMARK_URL.');
+  const key = apikey ?? env.WAYMARK_APIKEY;
+  const path = name.replace(/^svc1\./, '').replace('.', '/');
+  const answer = await post(`${base.replace(/\/$/, '')}/svc1/${path}`, key, envelope);
+  if (!isJsonObject(answer) || typeof answer.r !== 'string') {
+    throw new Failure('bad_gateway', `${base} answers, but it is no Waymark.`);
+  }
+  if (answer.error === undefined) return answer;
+  const { code, message } = answer.error as JsonObject;
+  throw new Failure(
+    isFailureCode(code) && code !== 'internal' ? code : 'unavailable',
+    typeof message === 'string' ? message : 'The server refused without saying why.',
+  );
+}
+
+async function post(url: string, key: string | undefined, envelope: object): Promise<unknown> {
+  if (!URL.canParse(url)) throw new UsageError(`${url} is not a URL.`);
+  let reply: Response;
+  try {
+    reply = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(key !== undefined && { apikey: key }) },
+      body: JSON.stringify(envelope),
+      redirect: 'error',
+      signal: AbortSignal.timeout(requestTimeoutMs),
+    });
+  } catch (error) {
+    throw new Failure('unavailable', `Nothing answers at ${url}.`, { cause: error });
+  }
+  return reply.json().catch(() => undefined);
+}

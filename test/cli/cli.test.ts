@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { runWaymark, serverFolder, startServed } from '../process.ts';
+
+suite('the command line', () => {
+  test('wrong words get the usage and exit code 2', async () => {
+    for (const words of [
+      ['fly'],
+      ['check', '--colour'],
+      ['key'],
+      ['key', 'add'],
+      ['rule'],
+      ['serve', 'x'],
+    ]) {
+      const { code, err, out } = await runWaymark(words);
+      assert.equal(code, 2, words.join(' '));
+      assert.match(err, /^waymark: .+\n\n/, words.join(' '));
+      assert.equal(out, '');
+    }
+  });
+
+  test('help and version are on standard output', async () => {
+    const help = await runWaymark(['--help']);
+    assert.equal(help.code, 0);
+    for (const name of ['serve', 'check', 'key', 'rule'])
+      assert.match(help.out, new RegExp(`waymark ${name}`));
+    assert.match((await runWaymark(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+suite('waymark check', () => {
+  test('prints the configuration of a good file', async (t) => {
+    const { iniFile } = await serverFolder(t, '[log]\nlevel = warn\n');
+    const { code, out } = await runWaymark(['check', '--config', iniFile]);
+    assert.equal(code, 0);
+    assert.match(out, /^level = warn$/m);
+    const json = await runWaymark(['check', '--config', iniFile, '--json']);
+    const answer = JSON.parse(json.out) as { ok: boolean; config: { log: { level: string } } };
+    assert.equal(answer.config.log.level, 'warn');
+  });
+
+  test('names every mistake with its line', async (t) => {
+    const { iniFile, ini } = await serverFolder(t, '');
+    await writeFile(iniFile, `${ini}wokers = 2\n[dsk.a]\nroot = .\n`);
+    const { code, err, out } = await runWaymark(['check', '--config', iniFile]);
+    assert.equal(code, 1);
+    assert.equal(out, '');
+    assert.match(err, /server\.ini:4: .*wokers.*did you mean.*workers/);
+    assert.match(err, /server\.ini:5: .*dsk\.a/);
+    const json = await runWaymark(['check', '--config', iniFile, '--json']);
+    assert.equal(json.code, 1);
+    assert.equal((JSON.parse(json.out) as { problems: unknown[] }).problems.length, 2);
+  });
+});
+
+suite('waymark key', () => {
+  test('works on the data folder of a running server', async (t) => {
+    const { iniFile } = await serverFolder(t, '');
+    const { url } = await startServed(t, iniFile);
+    const key = (...words: string[]) => runWaymark(['key', ...words, '--config', iniFile]);
+    const added = await key('add', '--name', 'ci', '--scope', 'read,design');
+    assert.equal(added.code, 0);
+    assert.match(added.out, /^wmk_[\w-]{43}\n$/);
+    const headers = { apikey: added.out.trim() };
+    const status = () => fetch(`${url}/svc1/server/status`, { headers }).then((r) => r.status);
+    assert.equal(await status(), 200);
+    const listed = await key('list', '--json');
+    const { rows } = JSON.parse(listed.out) as { rows: { id: string; name: string }[] };
+    const id = rows.find(({ name }) => name === 'ci')?.id ?? '';
+    assert.ok(!listed.out.includes(headers.apikey));
+    assert.equal((await key('revoke', id)).code, 0);
+    assert.equal(await status(), 401);
+    const again = await key('revoke', id);
+    assert.equal(again.code, 1);
+    assert.match(again.err, /^waymark: There is no key/);
+    assert.equal((await key('add', '--name', 'x', '--scope', 'root')).code, 2);
+  });
+});
+
+suite('waymark rule', () => {
+  test('writes and reads through the API', async (t) => {
+    const { iniFile } = await serverFolder(t, '');
+    const { url, adminKey } = await startServed(t, iniFile);
+    const env = { WAYMARK_URL: url, WAYMARK_APIKEY: adminKey };
+    const rule = (...words: string[]) => runWaymark(['rule', ...words], { env });
+    const inserted = await rule('insert', '{"path":"/a","content":"x","colour":"red"}');
+    assert.equal(inserted.code, 0, inserted.err);
+    assert.match(inserted.err, /kept in _unknowns_: colour/);
+    const { id } = JSON.parse(inserted.out) as { id: string };
+    assert.equal((await rule('edit', id, '{"content":"y"}')).code, 0);
+    assert.equal(await (await fetch(`${url}/a`)).text(), 'y');
+    const history = await rule('history', id);
+    assert.deepEqual(
+      history.out
+        .trim()
+        .split('\n')
+        .map((line) => line.split('\t')[2]),
+      ['edit', 'insert'],
+    );
+    const missing = await rule('read', 'none');
+    assert.equal(missing.code, 1);
+    assert.match(missing.err, /^waymark: There is no page rule/);
+    const refused = await runWaymark(['rule', 'read', id, '--url', url]);
+    assert.match(refused.err, /needs an API key/);
+    const nobody = await runWaymark(['rule', 'read', id, '--url', 'http://127.0.0.1:1']);
+    assert.equal(nobody.code, 1);
+    assert.match(nobody.err, /Nothing answers/);
+  });
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { runWaymark, serverFolder, startServed } from '../process.ts';
+
+/** What a person sees on standard error when a server cannot start: one clear line, and exit code 1. */
+async function refusal(iniFile: string): Promise<string> {
+  const { code, err, out } = await runWaymark(['serve', '--config', iniFile]);
+  assert.equal(code, 1, err);
+  assert.equal(out, '');
+  assert.equal(err.trim().split('\n').length, 1, err);
+  assert.ok(!/\n\s+at /.test(err), err);
+  return err;
+}
+
+async function takenPort(t: TestContext): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return address.port;
+}
+
+suite('waymark serve refuses with one line', () => {
+  test('a port in use', async (t) => {
+    const port = await takenPort(t);
+    const { folder, iniFile } = await serverFolder(t, '');
+    await writeFile(iniFile, `[server]\nlisten = 127.0.0.1:${port}\ndata = data\n`);
+    assert.match(await refusal(iniFile), new RegExp(`127\\.0\\.0\\.1:${port}.* in use`));
+    // Nothing is left behind that would keep a second try from working.
+    await writeFile(join(folder, 'server.ini'), '[server]\nlisten = 127.0.0.1:0\ndata = data\n');
+    await startServed(t, iniFile, { first: false });
+  });
+
+  test('a root that cannot be read', async (t) => {
+    const { iniFile } = await serverFolder(t, '[disk.site]\nroot = missing\n');
+    assert.match(await refusal(iniFile), /server\.ini:5: .*missing/);
+  });
+
+  test('a data folder that another server works on', async (t) => {
+    const { iniFile } = await serverFolder(t, '');
+    const first = await startServed(t, iniFile);
+    const line = await refusal(iniFile);
+    assert.match(line, new RegExp(`in use by another waymark.*${first.pid}`));
+    first.child.kill('SIGKILL');
+    await first.closed;
+    await startServed(t, iniFile, { first: false });
+  });
+
+  test('a data folder of something else', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    await mkdir(join(folder, 'data'));
+    await writeFile(join(folder, 'data/data.mdb'), Buffer.alloc(16_384, 7));
+    assert.match(await refusal(iniFile), /data/);
+  });
+
+  test('a data folder that is a file', async (t) => {
+    const { iniFile } = await serverFolder(t, '', { data: 'not a folder' });
+    assert.match(await refusal(iniFile), /data/);
+  });
+
+  test('an ini file that is not there', async (t) => {
+    const { folder } = await serverFolder(t, '');
+    assert.match(await refusal(join(folder, 'none.ini')), /none\.ini/);
+  });
+
+  test('rules to import with mistakes, each with its line, and imports none', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, 'import = rules.ndjson\n', {
+      'rules.ndjson': '{"path":"/a","content":"x"}\n{"path":"/b"}\nnonsense\n',
+    });
+    const { code, err } = await runWaymark(['serve', '--config', iniFile]);
+    assert.equal(code, 1);
+    assert.match(err, /line 2: kind is missing/);
+    assert.match(err, /line 3: not JSON/);
+    await writeFile(join(folder, 'rules.ndjson'), '{"path":"/a","content":"x"}\n');
+    const served = await startServed(t, iniFile);
+    assert.equal(await (await fetch(`${served.url}/a`)).text(), 'x');
+  });
+});
+
+suite('waymark serve', () => {
+  test('makes an admin key at the first start, shows it once, and logs where it serves', async (t) => {
+    const { iniFile } = await serverFolder(t, '[log]\nformat = json\n');
+    const first = await startServed(t, iniFile);
+    assert.match(first.err(), new RegExp(`curl .*apikey: ${first.adminKey}.*/svc1/server/status`));
+    assert.ok(!first.out().includes(first.adminKey), 'the log does not know the key');
+    const status = await fetch(`${first.url}/svc1/server/status`, {
+      headers: { apikey: first.adminKey },
+    });
+    assert.equal(status.status, 200);
+    first.child.kill('SIGTERM');
+    assert.deepEqual(await first.closed, { code: 0, signal: null });
+    const second = await startServed(t, iniFile, { first: false });
+    assert.ok(!second.err().includes('wmk_'));
+    for (const line of second.out().trim().split('\n')) assert.ok(JSON.parse(line));
+  });
+
+  test('ends what is in flight on SIGTERM, and says that nothing was cut', async (t) => {
+    const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
+      'site/big.bin': Buffer.alloc(64 << 20, 'x'),
+    });
+    const served = await startServed(t, iniFile);
+    const reply = await fetch(`${served.url}/big.bin`);
+    served.child.kill('SIGTERM');
+    while (!served.out().includes('Stopping'))
+      await once(served.child.stdout ?? served.child, 'data');
+    await assert.rejects(fetch(`${served.url}/big.bin`), 'no new connection is taken');
+    assert.equal((await reply.bytes()).length, 64 << 20);
+    assert.equal((await served.closed).code, 0);
+    assert.match(served.out(), /nothing was cut off/);
+  });
+
+  test('a second signal ends it at once', async (t) => {
+    const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
+      'site/big.bin': Buffer.alloc(64 << 20, 'x'),
+    });
+    const served = await startServed(t, iniFile);
+    const reply = await fetch(`${served.url}/big.bin`);
+    served.child.kill('SIGTERM');
+    while (!served.out().includes('Stopping'))
+      await once(served.child.stdout ?? served.child, 'data');
+    served.child.kill('SIGTERM');
+    assert.equal((await served.closed).code, 1);
+    await assert.rejects(reply.bytes(), 'the download sees that it was cut');
+  });
+});
