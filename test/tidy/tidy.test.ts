@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { project, readSources, type Source } from './sources.ts';
+
+const sources = readSources('src/**/*.ts');
+const tests = readSources('test/**/*.ts');
+const byPath = new Map(sources.map((source) => [source.path, source]));
+
+/** Floors of src/, from the ground: a file imports its own folder and lower floors only. */
+const floors: readonly (readonly string[])[] = [
+  ['model'],
+  ['config', 'http', 'outbound', 'observe'],
+  ['store'],
+  ['site', 'svc1'],
+  ['server'],
+  ['main.ts', 'cli'],
+];
+
+const rooms = new Map(floors.flatMap((names, floor) => names.map((name) => [name, floor])));
+
+function roomOf(path: string): string {
+  return path.split('/')[1] ?? '';
+}
+
+function floorOf(path: string): number {
+  const floor = rooms.get(roomOf(path));
+  assert.notEqual(floor, undefined, `${path} stands on no floor`);
+  return floor ?? 0;
+}
+
+function offenders(isWrong: (source: Source) => boolean): readonly string[] {
+  return sources.filter(isWrong).map(({ path }) => path);
+}
+
+test('a file imports its own folder and lower floors only', () => {
+  const wrong = sources.flatMap(({ path, imports }) =>
+    imports
+      .filter((target) => target.startsWith('src/') && roomOf(target) !== roomOf(path))
+      .filter((target) => floorOf(target) >= floorOf(path) && roomOf(path) !== 'cli')
+      .map((target) => `${path} imports ${target}`),
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('no file imports itself by way of others', () => {
+  const done = new Set<string>();
+  const visit = (path: string, above: readonly string[]): void => {
+    assert.ok(!above.includes(path), `circle: ${[...above, path].join(' → ')}`);
+    if (done.has(path)) return;
+    for (const target of byPath.get(path)?.imports ?? []) visit(target, [...above, path]);
+    done.add(path);
+  };
+  for (const { path } of sources) visit(path, []);
+});
+
+test('every file is reached from the command line, and every export is used', () => {
+  const reached = new Set<string>();
+  const reach = (path: string): void => {
+    if (reached.has(path) || !byPath.has(path)) return;
+    reached.add(path);
+    byPath.get(path)?.imports.forEach(reach);
+  };
+  reach('src/cli/cli.ts');
+  assert.deepEqual(
+    offenders(({ path }) => !reached.has(path)),
+    [],
+    'files that nothing imports',
+  );
+  const unused = sources.flatMap(({ path, exported }) =>
+    exported
+      .filter((name) => {
+        const uses = (source: Source) => new RegExp(`\\b${name}\\b`).test(source.text);
+        const others = [...sources, ...tests].filter((source) => source.path !== path);
+        return !others.some(uses) && path !== 'src/cli/cli.ts';
+      })
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(unused, [], 'exports that no other file names');
+});
+
+test('files and functions stay small', () => {
+  assert.deepEqual(
+    offenders(({ lines }) => lines > 300),
+    [],
+    'files over 300 lines',
+  );
+  const long = sources.flatMap(({ path, functions }) =>
+    functions
+      .filter(({ lines }) => lines > 70)
+      .map(({ name, line, lines }) => `${path}:${line} ${name} has ${lines} lines`),
+  );
+  assert.deepEqual(long, []);
+  const wide = sources.flatMap(({ path, text }) =>
+    text.split('\n').flatMap((line, at) => (line.length > 100 ? [`${path}:${at + 1}`] : [])),
+  );
+  assert.deepEqual(wide, [], 'lines over 100 columns');
+});
+
+test('every export says what it is', () => {
+  const missing = sources
+    .filter(({ path }) => !path.endsWith('model/limits.ts'))
+    .flatMap(({ path, undocumented }) => undocumented.map((name) => `${path}: ${name}`));
+  assert.deepEqual(missing, []);
+});
+
+test('only the store knows LMDB, only the command line reads the process', () => {
+  assert.deepEqual(
+    offenders(({ path, packages }) => packages.includes('lmdb') && roomOf(path) !== 'store'),
+    [],
+  );
+  const sockets = ['node:http', 'node:net', 'node:tls', 'ws'];
+  const connected = ({ path, packages }: Source) =>
+    packages.some((name) => sockets.includes(name)) &&
+    !['server', 'outbound'].includes(roomOf(path));
+  assert.deepEqual(offenders(connected), []);
+  const reads = ({ path, text }: Source) =>
+    /\bprocess\.(?:argv|env)\b/.test(text) && !['cli', 'main.ts'].includes(roomOf(path));
+  assert.deepEqual(offenders(reads), []);
+});
+
+test('limits have names: no large number stands elsewhere in the code of the floors above', () => {
+  const wrong = sources
+    .filter(({ path }) => path !== 'src/model/limits.ts')
+    .flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .flatMap((line, at) => (/\b\d+ \* 1024\b/.test(line) ? [`${path}:${at + 1}`] : [])),
+    );
+  assert.deepEqual(wrong, []);
+});
+
+test('nothing unfinished is marked in the code', () => {
+  const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'for n' + 'ow\\b'].join('|'));
+  const marked = [...sources, ...tests].filter(({ text }) => marks.test(text));
+  assert.deepEqual(
+    marked.map(({ path }) => path),
+    [],
+  );
+});
+
+test('README gives the reason of every dependency', () => {
+  const { dependencies } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+  };
+  const readme = readFileSync(join(project, 'README.md'), 'utf8');
+  const missing = Object.keys(dependencies).filter((name) => !readme.includes(`| \`${name}\``));
+  assert.deepEqual(missing, []);
+  const used = new Set(sources.flatMap(({ packages }) => packages));
+  const unused = Object.keys(dependencies).filter((name) => !used.has(name));
+  assert.deepEqual(unused, [], 'dependencies that no source imports');
+});
