@@ -16,6 +16,7 @@ import { createDisk } from './site/disk.ts';
 import { createFetch } from './site/fetch.ts';
 import { createGenericPages } from './site/generic.ts';
 import { loadPublicFiles, type PublicFiles } from './site/public.ts';
+import { rememberRules, type SiteRules } from './site/rules.ts';
 import { createSite } from './site/site.ts';
 import { createStoredPages, type StoredPages } from './site/stored.ts';
 import { claimFolder, type FolderClaim } from './store/lock.ts';
@@ -51,6 +52,7 @@ interface Foundation {
   readonly store: Store;
   readonly logs: Logs;
   readonly publicFiles: PublicFiles;
+  readonly rules: SiteRules;
   readonly storedPages: StoredPages;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly status: () => ConfigurationState;
@@ -129,6 +131,7 @@ class Running {
       store,
       logs,
       publicFiles,
+      rules: rememberRules(store),
       storedPages: createStoredPages(),
       wrongKeys: createWrongKeys({ now: Date.now }),
       status: () => this.#configurationState(),
@@ -227,7 +230,7 @@ function compose(config: Config, foundation: Foundation): Composition {
     builtInPage: publicFiles.page({ base, nonce: '' }),
   });
   const fetch = createFetch({ dialler, bodyBytesMax: config.fetch.bodyBytesMax, via: 'waymark' });
-  const site = createSite({ rules: store, disk, stored: storedPages, generic, fetch });
+  const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
   const authenticate = createAuthenticate({
     keys: store,
     anonymous: config.auth.anonymous,

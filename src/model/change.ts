@@ -1,4 +1,4 @@
-import type { JsonObject } from './json.ts';
+import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
 /** The kinds of record that the log holds. */
 export type Family = 'userinterface' | 'key';
@@ -47,19 +47,22 @@ export interface Draft {
   readonly data: JsonObject;
 }
 
-/** Merges an edit into the fields before it: null removes, `_unknowns_` is merged name by name. */
+/**
+ * Merges an edit into the fields before it: null removes, `_unknowns_` is merged name by name.
+ */
 export function mergeFields(fields: JsonObject, edit: JsonObject): JsonObject {
-  const merged: Record<string, JsonObject[string]> = { ...fields };
+  // A Map, for a field may have any name, `__proto__` too.
+  const merged = new Map(Object.entries(fields));
   for (const [name, value] of Object.entries(edit)) {
-    if (value === null) {
-      Reflect.deleteProperty(merged, name);
-    } else if (name === '_unknowns_') {
-      const unknowns = mergeFields((fields[name] ?? {}) as JsonObject, value as JsonObject);
-      if (Object.keys(unknowns).length > 0) merged[name] = unknowns;
-      else Reflect.deleteProperty(merged, name);
-    } else {
-      merged[name] = value;
-    }
+    const next = name === '_unknowns_' ? mergeUnknowns(merged.get(name), value) : value;
+    if (next === null) merged.delete(name);
+    else merged.set(name, next);
   }
-  return merged;
+  return Object.fromEntries(merged);
+}
+
+function mergeUnknowns(before: Json | undefined, edit: Json): Json {
+  if (!isJsonObject(edit)) return edit;
+  const unknowns = mergeFields(isJsonObject(before) ? before : {}, edit);
+  return Object.keys(unknowns).length > 0 ? unknowns : null;
 }

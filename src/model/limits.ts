@@ -49,8 +49,8 @@ export const originBytesMax = 512;
 export const breadcrumbKeyCharactersMax = 512;
 /** Keys a breadcrumb may lead over before it is refused. */
 export const breadcrumbHopsMax = 8;
-/** Prepared stored pages kept in memory, all together. */
-export const storedPagesBytesMax = 64 * MIB;
+/** Rules kept in memory with their pages, all together. */
+export const rememberedRulesBytesMax = 128 * MIB;
 export const tableCharactersMax = 128;
 export const keyNameCharactersMax = 128;
 export const vkCharactersMax = 256;

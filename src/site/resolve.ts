@@ -5,12 +5,8 @@ import { Failure } from '../model/failure.ts';
 import type { Resolution } from '../model/found.ts';
 import { breadcrumbHopsMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
-import { inOrder, type CandidateReads } from './matcher.ts';
-
-/** What resolving reads of the store. */
-export interface ResolveReads extends CandidateReads {
-  rule(id: string): StoredRule | undefined;
-}
+import { inOrder } from './matcher.ts';
+import type { SiteRules } from './rules.ts';
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
@@ -20,7 +16,7 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
  * lead in a circle or too far.
  */
 export function resolveKey(
-  reads: ResolveReads,
+  reads: SiteRules,
   { key, origin, query }: { readonly key: string; readonly origin: string; readonly query: string },
 ): Resolution {
   const seen = new Set<string>();
@@ -42,7 +38,7 @@ export function resolveKey(
 
 /** What a resolve rule found by a visit to its own path comes to; throws as resolveKey does. */
 export function resolveVisit(
-  reads: ResolveReads,
+  reads: SiteRules,
   rule: StoredRule,
   asked: { readonly origin: string; readonly query: string },
 ): Resolution {
@@ -89,13 +85,13 @@ export function breadcrumbReply({ id, status, target, content, contenttype }: Re
   };
 }
 
-function breadcrumbRule(reads: ResolveReads, key: string, origin: string): StoredRule | undefined {
+function breadcrumbRule(reads: SiteRules, key: string, origin: string): StoredRule | undefined {
   const candidates = [...reads.exactRules(origin, key), ...reads.exactRules('*', key)];
   const [winner] = inOrder(
     candidates.filter(({ kind }) => kind === 'resolve'),
     {},
   );
-  return winner === undefined ? undefined : reads.rule(winner.id);
+  return winner === undefined ? undefined : reads.ruleOf(winner);
 }
 
 function targetOf({ rule }: StoredRule): string | undefined {

@@ -7,12 +7,13 @@ import type { Disk } from './disk.ts';
 import type { Fetch } from './fetch.ts';
 import type { GenericPages } from './generic.ts';
 import { candidatesFor, captureOf, inOrder, varyByLanguage } from './matcher.ts';
-import { breadcrumbReply, resolveKey, resolveVisit, type ResolveReads } from './resolve.ts';
+import { breadcrumbReply, resolveKey, resolveVisit } from './resolve.ts';
+import type { SiteRules } from './rules.ts';
 import type { StoredPages } from './stored.ts';
 
 /** What the site's sources are made of. */
 export interface SiteParts {
-  readonly rules: ResolveReads;
+  readonly rules: SiteRules;
   readonly disk: Disk;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
@@ -120,22 +121,22 @@ async function answerOther(parts: SiteParts, request: ContentRequest): Promise<R
   return readFetched(parts, request);
 }
 
-function findStored(rules: ResolveReads, asked: Asked): FoundRule | undefined {
+function findStored(rules: SiteRules, asked: Asked): FoundRule | undefined {
   return find(rules, asked, ({ kind }) => kind !== 'content.fetch');
 }
 
-function findFetched(rules: ResolveReads, asked: Asked): FoundRule | undefined {
+function findFetched(rules: SiteRules, asked: Asked): FoundRule | undefined {
   return find(rules, asked, ({ kind }) => kind === 'content.fetch');
 }
 
 function find(
-  rules: ResolveReads,
+  rules: SiteRules,
   asked: Asked,
   isSource: (candidate: Candidate) => boolean,
 ): FoundRule | undefined {
   const candidates = candidatesFor(rules, asked).filter(isSource);
   const [winner] = inOrder(candidates, asked.fields);
-  const stored = winner && rules.rule(winner.id);
+  const stored = winner && rules.ruleOf(winner);
   if (stored === undefined) return undefined;
   return {
     stored,

@@ -1,10 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
-import { storedPagesBytesMax } from '../model/limits.ts';
-import type { Rule, RuleContent } from '../model/rule.ts';
+import type { RuleContent, StoredRule } from '../model/rule.ts';
 
 interface Page {
   readonly representation: Representation;
@@ -18,25 +16,22 @@ export interface StoredPages {
 }
 
 /**
- * Keeps the latest stored pages ready to send. A page is known by its rule and seq, so a prepared
- * one never has to be looked after: an edited rule has another seq.
+ * Keeps stored pages ready to send, each as long as somebody keeps its rule: an edit makes another
+ * rule, so a prepared page never has to be looked after.
  */
 export function createStoredPages(): StoredPages {
-  const pages = new LRUCache<string, Page>({
-    maxSize: storedPagesBytesMax,
-    sizeCalculation: ({ bytes }) => bytes.length + 512,
-  });
+  const alike = new WeakMap<StoredRule, Page>();
+  const varying = new WeakMap<StoredRule, Page>();
 
   return {
     respond({ stored, variesByLanguage }, request) {
-      const { rule, seq } = stored;
-      const key = `${rule.id} ${seq} ${variesByLanguage ? 'v' : ''}`;
-      let page = pages.get(key);
+      const pages = variesByLanguage ? varying : alike;
+      let page = pages.get(stored);
       if (page === undefined) {
-        page = preparePage(rule, seq, variesByLanguage);
-        pages.set(key, page);
+        page = preparePage(stored, variesByLanguage);
+        pages.set(stored, page);
       }
-      return sendBytes(page, request, `rule:${rule.id}`);
+      return sendBytes(page, request, `rule:${stored.rule.id}`);
     },
   };
 }
@@ -67,7 +62,7 @@ export function sendBytes(
   };
 }
 
-function preparePage(rule: Rule, seq: number, variesByLanguage: boolean): Page {
+function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page {
   const bytes = contentBytes(rule.content);
   const fields: FieldList = [
     ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),

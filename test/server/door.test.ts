@@ -172,7 +172,6 @@ const hostileHeads: readonly (readonly [string, string])[] = [
   ['an unknown method', 'G<T / HTTP/1.1\r\nHost: localhost\r\n\r\n'],
   ['TLS on a plain port', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   ['noise', `${'\xff\x00'.repeat(50)}\r\n\r\n`],
-  ['too many fields', `GET / HTTP/1.1\r\nHost: localhost\r\n${'X: y\r\n'.repeat(120)}\r\n`],
   ['a long request line', `GET /?${'q'.repeat(9000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
 ];
 
@@ -202,10 +201,12 @@ suite('the door', () => {
     assert.equal((await fetch(`${site.url}/a/b.txt`)).status, 200, 'the server goes on');
   });
 
-  test('a header block over 32 KiB is refused', async (t) => {
+  test('a header block over 32 KiB, or of more than 100 fields, is refused', async (t) => {
     const site = await startSite(t, { files, ini });
-    const huge = `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'y'.repeat(60_000)}\r\n\r\n`;
-    assert.match(await site.raw(huge), /^HTTP\/1\.1 431 /);
+    for (const fields of [`X: ${'y'.repeat(60_000)}\r\n`, 'X: y\r\n'.repeat(120)]) {
+      const answer = await site.raw(`GET / HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`);
+      assert.match(answer, /^HTTP\/1\.1 431 /);
+    }
   });
 
   test('one path under many spellings is one page', async (t) => {
