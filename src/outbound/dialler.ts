@@ -82,8 +82,9 @@ export function createDialler({
   const closing: Promise<void>[] = [];
 
   function exchange({ origin, target, method, fields, body, signal }: OutboundRequest): Exchange {
-    const agent = shared.closed ? createAgent() : shared;
     const started = new Exchange(signal, connectTimeoutMs + timeoutMs);
+    if (signal.aborted) return started;
+    const agent = shared.closed ? createAgent() : shared;
     agent.dispatch(
       { origin, path: target, method, headers: fields as string[], body: body ?? null },
       started,
@@ -100,8 +101,10 @@ export function createDialler({
       } catch (failure) {
         const safe = request.method === 'GET' || request.method === 'HEAD';
         const lost = !first.responded && isLostConnection((failure as Error).cause);
-        if (!safe || !lost || request.body !== undefined) throw failure;
-        return exchange(request).answer;
+        if (safe && lost && request.body === undefined) return exchange(request).answer;
+        // undici leaves alone what it had not begun to send.
+        request.body?.destroy();
+        throw failure;
       }
     },
     async close() {
