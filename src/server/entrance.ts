@@ -1,41 +1,47 @@
 import type { IncomingMessage } from 'node:http';
-import { openDoor, type Entrance } from '../http/target.ts';
+import type { Fields } from '../http/request.ts';
+import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import { cidrsContain } from '../model/cidr.ts';
 import type { Caller } from '../model/key.ts';
 import type { Serving } from './serving.ts';
 
+/** A request that the door has let in, with the user that a trusted proxy named. */
+export interface Entrance extends Opened {
+  /** The value of `[auth] user_header`. */
+  readonly user: string | undefined;
+}
+
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
-export function enter(serving: Serving, message: IncomingMessage): Entrance {
-  return openDoor(
+export function enter({ config }: Serving, message: IncomingMessage): Entrance {
+  const peerAddress = message.socket.remoteAddress ?? '';
+  const opened = openDoor(
     {
       method: message.method ?? '',
       target: message.url ?? '',
       httpVersion: message.httpVersion,
       rawFields: message.rawHeaders,
       secure: false,
-      peerAddress: message.socket.remoteAddress ?? '',
+      peerAddress,
     },
-    serving.config.server,
+    config.server,
   );
+  const { userHeader } = config.auth;
+  if (userHeader === undefined) return { ...opened, user: undefined };
+  const user = opened.fields[userHeader];
+  if (cidrsContain(config.server.trustProxy, peerAddress)) return { ...opened, user };
+  // What only a trusted proxy may say is taken off, lest a fetched source believe it.
+  return { ...opened, fields: without(opened.fields, userHeader), user: undefined };
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */
-export function identify(serving: Serving, message: IncomingMessage, entrance: Entrance): Caller {
-  return serving.authenticate({
-    apikey: entrance.fields.apikey,
-    address: entrance.address,
-    user: userOf(serving, message, entrance),
-  });
+export function identify(serving: Serving, { fields, address, user }: Entrance): Caller {
+  return serving.authenticate({ apikey: fields.apikey, address, user });
 }
 
-/** The signed-in user, as a trusted proxy names it in the field that the ini file says. */
-export function userOf(
-  { config }: Serving,
-  { socket }: IncomingMessage,
-  { fields }: Entrance,
-): string | undefined {
-  const { userHeader } = config.auth;
-  if (userHeader === undefined) return undefined;
-  const trusted = cidrsContain(config.server.trustProxy, socket.remoteAddress ?? '');
-  return trusted ? fields[userHeader] : undefined;
+function without(fields: Fields, name: string): Fields {
+  if (fields[name] === undefined) return fields;
+  const others = Object.create(null) as Record<string, string | undefined>;
+  Object.assign(others, fields);
+  Reflect.deleteProperty(others, name);
+  return others;
 }

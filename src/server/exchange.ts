@@ -1,11 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../http/reply.ts';
-import type { Entrance } from '../http/target.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import type { Log } from '../observe/log.ts';
 import { hasBody } from './body.ts';
-import { enter, identify, userOf } from './entrance.ts';
+import { enter, identify, type Entrance } from './entrance.ts';
 import { contentFailure } from './failures.ts';
 import { discard, send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -50,7 +49,7 @@ export class Exchange {
         method: message.method ?? '',
         fields: entrance.fields,
         address: entrance.address,
-        user: userOf(serving, message, entrance),
+        user: entrance.user,
         body: hasBody(message) ? message : undefined,
         get signal() {
           return signal();
@@ -80,7 +79,6 @@ export class Exchange {
       path,
       message: this.#message,
       entrance,
-      user: userOf(this.#serving, this.#message, entrance),
       fail: (thrown) => this.#failed(thrown),
       get signal() {
         return signal();
@@ -116,7 +114,7 @@ export class Exchange {
   /** A wrong key does not keep a visitor from a page; it only counts as one. */
   #identifyQuietly(entrance: Entrance): Caller | undefined {
     try {
-      return identify(this.#serving, this.#message, entrance);
+      return identify(this.#serving, entrance);
     } catch (thrown) {
       if (thrown instanceof Failure) return undefined;
       throw thrown;

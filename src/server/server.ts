@@ -133,7 +133,7 @@ class Port implements Server {
       if (servicePath(entrance.target.path, serving.config.server.base) !== '/ws') {
         throw new Failure('not_found', 'There is no websocket here.');
       }
-      const caller = identify(serving, message, entrance);
+      const caller = identify(serving, entrance);
       const { target, fields } = entrance;
       this.#sockets.open(message, socket, head, { caller, origin: target.origin, fields });
     } catch (thrown) {

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { preferredType } from '../http/negotiation.ts';
 import type { Reply } from '../http/reply.ts';
-import type { Entrance } from '../http/target.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { sendBytes } from '../site/stored.ts';
 import { corsFields } from './cors.ts';
+import { identify, type Entrance } from './entrance.ts';
 import { operationFailure } from './failures.ts';
 import { answerOperation, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
@@ -16,7 +16,6 @@ export interface ServiceRequest {
   readonly path: string;
   readonly message: IncomingMessage;
   readonly entrance: Entrance;
-  readonly user: string | undefined;
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: AbortSignal;
@@ -38,8 +37,8 @@ export async function answerService(
   serving: Serving,
   request: ServiceRequest,
 ): Promise<{ readonly reply: Reply; readonly caller: Caller | undefined }> {
-  const { path, message, entrance, user, fail } = request;
-  const { fields, target, address } = entrance;
+  const { path, message, entrance, fail } = request;
+  const { fields, target } = entrance;
   const name = operationName(path);
   const r = name ?? `svc1${path}`;
   const cors = corsFields(
@@ -52,7 +51,7 @@ export async function answerService(
     const own = ownFile(serving, request);
     if (own !== undefined) return { reply: own, caller };
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
-    caller = serving.authenticate({ apikey: fields.apikey, address, user });
+    caller = identify(serving, entrance);
     const asked = { name, message, target, fields, caller, signal: request.signal };
     const reply = await answerOperation(serving.execute, asked);
     return { reply: withFields(reply, cors), caller };

@@ -1,5 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { Json, JsonObject } from '../model/json.ts';
+import { outboundUrl } from '../outbound/url.ts';
 import type { RuleKind } from '../model/rule.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
@@ -80,15 +81,16 @@ function validates(schema: JsonObject, value: Json): boolean {
   return validate(value);
 }
 
-/**
- * A source is an http(s) URL without user, with at most one `*`, at its end and not in its
- * authority.
- */
+/** A source is a URL that the dialler takes, with at most one `*`, at its end, behind its host. */
 function isFetchSource(value: Json | undefined): boolean {
   if (typeof value !== 'string' || value.slice(0, -1).includes('*')) return false;
-  if (!/^https?:\/\/[^/?#@\\]+\//i.test(value) || !URL.canParse(value)) return false;
-  const { username, password, hash } = new URL(value);
-  return username === '' && password === '' && hash === '';
+  if (value.includes('#') || /^[^/]*\/\/[^/?]*\*$/.test(value)) return false;
+  try {
+    outboundUrl(value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
