@@ -135,7 +135,12 @@ test('nothing is told while nothing changes, and the end is an end', async (cont
   assert.deepEqual(await next, { done: true, value: undefined });
   assert.deepEqual(await results.next(), { done: true, value: undefined });
 
-  const aborted = configResults({ file, read: () => readIni(file), signal: AbortSignal.abort() });
+  const aborted = configResults({
+    file,
+    current: await readIni(file),
+    read: () => readIni(file),
+    signal: AbortSignal.abort(),
+  });
   assert.deepEqual(await aborted.next(), { done: true, value: undefined });
 });
 

@@ -46,7 +46,7 @@ ${truncated ? truncatedNote(entries.length) : ''}</main>
 }
 
 /** A number of bytes as people read it, in steps of 1024 (IEC 80000-13). */
-export function formatBytes(bytes: number): string {
+function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let value = bytes;
   let unit = 0;

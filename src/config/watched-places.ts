@@ -4,20 +4,25 @@ import { configSettleMs } from '../model/limits.ts';
 
 const settleRoundsMax = 20;
 
-/** Some files of which it is known whether they changed; one that is missing may come later. */
-export class WatchedFiles {
+/** Some files and links of which it is known whether they changed; a missing one may come later. */
+export class WatchedPlaces {
+  readonly places: ReadonlySet<string>;
   /** Resolves once every change from then on is seen. */
   readonly ready: Promise<unknown>;
   readonly #watcher: FSWatcher;
-  #files: ReadonlySet<string>;
   #changed = false;
   #closed = false;
   #failure: Error | undefined;
   #news = latch();
 
-  constructor(files: readonly string[]) {
-    this.#files = new Set(files);
-    this.#watcher = watch([...this.#files], { ignoreInitial: true, ignorePermissionErrors: true });
+  constructor(places: ReadonlySet<string>) {
+    this.places = places;
+    this.#watcher = watch([...places], {
+      ignoreInitial: true,
+      ignorePermissionErrors: true,
+      // A link is a place of its own here, and turning it elsewhere a change of it.
+      followSymlinks: false,
+    });
     this.#watcher.on('all', () => {
       this.#changed = true;
       this.#news.resolve();
@@ -31,18 +36,9 @@ export class WatchedFiles {
     this.ready = Promise.race([scanned.promise, this.#news.promise]);
   }
 
-  /** Watches these files from now on, and no others. */
-  watch(files: readonly string[]): void {
-    if (this.#closed) return;
-    const next = new Set(files);
-    this.#watcher.unwatch([...this.#files].filter((file) => !next.has(file)));
-    this.#watcher.add(files.filter((file) => !this.#files.has(file)));
-    this.#files = next;
-  }
-
   /**
-   * Waits until a file has changed and then been left alone for a moment, or has changed for long;
-   * resolves to false once the watch is closed. Rejects when the system cannot watch files.
+   * Waits until a place has changed and then been left alone for a moment, or has changed for
+   * long; resolves to false once the watch is closed. Rejects when the system cannot watch files.
    */
   async change(): Promise<boolean> {
     if (!this.#changed) await this.#news.promise;
