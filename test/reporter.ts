@@ -2,8 +2,10 @@ import { Readable } from 'node:stream';
 import { spec } from 'node:test/reporters';
 import type { TestEvent } from 'node:test/reporters';
 
-/** Node's own report, closed by a line that a script can read: `N passed, N failed`, and
- * how many were skipped if any was. */
+/**
+ * Node's own report, closed by a line that a script can read: `N passed, N failed`, and how many
+ * were skipped if any was.
+ */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   let [passed, failed, skipped] = [0, 0, 0];
   async function* counted() {

@@ -1,14 +1,12 @@
+import { parseOrigin } from '../model/authority.ts';
 import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
-import { originBytesMax, pathBytesMax } from '../model/limits.ts';
+import { pathBytesMax } from '../model/limits.ts';
+import { encodeNonAscii, readPath } from '../model/path.ts';
 import type { Listen } from './config.ts';
 import type { ValueParser } from './values.ts';
 
 const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0-9_-]{0,62})*$/i;
 const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
-
-/** What a path may not hold once it is decoded: C0, DEL, C1, line separators, backslash. */
-const notInPath = /[^\x20-\x5b\x5d-\x7e\xa0-\u2027\u202a-\uffff]/;
-const dotSegment = /\/\.\.?(?:[;/]|$)/;
 
 /**
  * Where to listen: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`; `:8080`, `*:8080` or `8080`
@@ -43,16 +41,10 @@ export const cidr: ValueParser<Cidr> = (text) => {
  * in lower case, an international name in its xn-- form, no final dot, no default port.
  */
 export const origin: ValueParser<string> = (text) => {
-  const [, scheme = '', host = '', port = ''] =
-    /^(https?):\/\/([^/?#@\\%:\s]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?$/i.exec(text) ?? [];
-  const url = host === '' ? null : URL.parse(`${scheme}://${host.replace(/\.$/, '')}${port}`);
-  const isNumber = endsInNumber.test(host.replace(/\.$/, '')) || host.startsWith('[');
-  const readsAlike = !isNumber || parseAddress(host.replace(/[[\]]|\.$/g, '')) !== undefined;
-  const isName = url !== null && (isNumber || hostName.test(url.hostname));
-  if (!isName || !readsAlike || text.length > originBytesMax) {
-    return { refused: 'write an origin such as `https://www.example.com`, without a path' };
-  }
-  return { value: url.origin };
+  const value = parseOrigin(text);
+  return value === undefined
+    ? { refused: 'write an origin such as `https://www.example.com`, without a path' }
+    : { value };
 };
 
 /**
@@ -60,20 +52,12 @@ export const origin: ValueParser<string> = (text) => {
  * door does it; spaces and non-ASCII characters may stand as they are.
  */
 export const sitePath: ValueParser<string> = (text) => {
-  if (!text.startsWith('/')) return { refused: 'a path starts with /' };
-  if (text.includes('//')) return { refused: 'a path has no empty segment' };
-  if (/[?#]/.test(text)) return { refused: 'a path has no query and no fragment' };
-  if (/%(?:2f|5c)/i.test(text)) return { refused: 'a path has no encoded / or \\' };
-  let value;
-  try {
-    value = decodeURIComponent(text);
-  } catch {
-    return { refused: 'a % in a path has to be written %25' };
-  }
-  if (notInPath.test(value)) return { refused: 'a path has no backslash and no control character' };
-  if (dotSegment.test(value)) return { refused: 'a path has no . or .. segment' };
+  if (/[?#]/.test(text)) return { refused: 'the path has a query or a fragment' };
+  const value = readPath(encodeNonAscii(text));
+  if (typeof value !== 'string') return { refused: value.reason };
+  if (value.includes('//')) return { refused: 'the path has an empty segment' };
   if (Buffer.byteLength(value) > pathBytesMax) {
-    return { refused: `a path has at most ${pathBytesMax} bytes` };
+    return { refused: `the path has more than ${pathBytesMax} bytes` };
   }
   return { value };
 };

@@ -1,4 +1,4 @@
-import { encodePath } from '../http/target.ts';
+import { encodePath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { Rule } from '../model/rule.ts';

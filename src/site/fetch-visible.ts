@@ -1,4 +1,4 @@
-import { encodePath } from '../http/target.ts';
+import { encodePath } from '../model/path.ts';
 import type { FetchPlan } from './fetch-source.ts';
 
 /** One fetch: what was asked for, and what was asked of the source for it. */

@@ -1,5 +1,5 @@
 import type { Reply } from '../http/reply.ts';
-import { canonicalPath } from '../http/target.ts';
+import { canonicalPath } from '../model/path.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
 import type { PublicFile } from './page.ts';

@@ -1,6 +1,6 @@
-import { encodePath } from '../http/target.ts';
+import { encodePath } from '../model/path.ts';
 import { escapeHtml, plainPage } from '../http/html.ts';
-import type { Reply } from '../http/reply.ts';
+import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { Resolution } from '../model/found.ts';
 import { breadcrumbHopsMax } from '../model/limits.ts';
@@ -9,6 +9,9 @@ import { inOrder } from './matcher.ts';
 import type { SiteRules } from './rules.ts';
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/** Statuses whose answers have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+const bare: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
  * Follows a breadcrumb's key to what it stands for (contract §6), `key:` targets included. Throws
@@ -19,32 +22,28 @@ export function resolveKey(
   reads: SiteRules,
   { key, origin, query }: { readonly key: string; readonly origin: string; readonly query: string },
 ): Resolution {
-  const seen = new Set<string>();
-  for (let next = key; ;) {
-    if (seen.has(next) || seen.size >= breadcrumbHopsMax) {
-      throw new Failure(
-        'unprocessable',
-        `The breadcrumb leads in a circle or over more than ${breadcrumbHopsMax} keys.`,
-      );
-    }
-    seen.add(next);
-    const rule = breadcrumbRule(reads, next, origin);
-    if (rule === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');
-    const target = targetOf(rule);
-    if (target?.startsWith('key:') !== true) return resolveRule(rule, query);
-    next = target.slice('key:'.length);
-  }
+  return resolveVisit(reads, breadcrumbRule(reads, key, origin), { origin, query });
 }
 
 /** What a resolve rule found by a visit to its own path comes to; throws as resolveKey does. */
 export function resolveVisit(
   reads: SiteRules,
   rule: StoredRule,
-  asked: { readonly origin: string; readonly query: string },
+  { origin, query }: { readonly origin: string; readonly query: string },
 ): Resolution {
-  const target = targetOf(rule);
-  if (target?.startsWith('key:') !== true) return resolveRule(rule, asked.query);
-  return resolveKey(reads, { key: target.slice('key:'.length), ...asked });
+  const seen = new Set<string>();
+  let last = rule;
+  for (let key = keyOf(last); key !== undefined; key = keyOf(last)) {
+    if (seen.has(key) || seen.size === breadcrumbHopsMax) {
+      throw new Failure(
+        'unprocessable',
+        `The breadcrumb leads in a circle or over more than ${breadcrumbHopsMax} keys.`,
+      );
+    }
+    seen.add(key);
+    last = breadcrumbRule(reads, key, origin);
+  }
+  return resolveRule(last, query);
 }
 
 /**
@@ -60,17 +59,15 @@ export function breadcrumbReply({ id, status, target, content, contenttype }: Re
           'Moved',
           `The page is at <a href="${escapeHtml(target)}">${escapeHtml(target)}</a>.`,
         ));
-  const bytes = Buffer.from(html);
+  const bytes = Buffer.from(bare.has(status) ? '' : html);
+  const type = (content === undefined ? undefined : contenttype) ?? 'text/html; charset=utf-8';
+  const length: FieldList = ['Content-Length', String(bytes.length)];
   return {
     status,
     fields: [
       ...(target === undefined ? [] : ['Location', target]),
-      'Content-Type',
-      content === undefined
-        ? 'text/html; charset=utf-8'
-        : (contenttype ?? 'text/html; charset=utf-8'),
-      'Content-Length',
-      String(bytes.length),
+      ...(bare.has(status) ? [] : ['Content-Type', type]),
+      ...(status === 204 || status === 304 ? [] : length),
       'Cache-Control',
       'private, no-store',
       'Vary',
@@ -80,18 +77,26 @@ export function breadcrumbReply({ id, status, target, content, contenttype }: Re
       'X-Content-Type-Options',
       'nosniff',
     ],
-    body: { kind: 'bytes', bytes },
+    body: bytes.length === 0 ? noBody : { kind: 'bytes', bytes },
     source: `rule:${id}`,
   };
 }
 
-function breadcrumbRule(reads: SiteRules, key: string, origin: string): StoredRule | undefined {
+function breadcrumbRule(reads: SiteRules, key: string, origin: string): StoredRule {
   const candidates = [...reads.exactRules(origin, key), ...reads.exactRules('*', key)];
   const [winner] = inOrder(
     candidates.filter(({ kind }) => kind === 'resolve'),
     {},
   );
-  return winner === undefined ? undefined : reads.ruleOf(winner);
+  const stored = winner && reads.ruleOf(winner);
+  if (stored === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');
+  return stored;
+}
+
+/** The key that a rule leads on to. */
+function keyOf(rule: StoredRule): string | undefined {
+  const target = targetOf(rule);
+  return target?.startsWith('key:') === true ? target.slice('key:'.length) : undefined;
 }
 
 function targetOf({ rule }: StoredRule): string | undefined {

@@ -1,5 +1,5 @@
-import { canonicalPath, encodeNonAscii } from '../http/target.ts';
 import { parseMediaType } from '../http/mediatype.ts';
+import { parseOrigin } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import {
@@ -11,6 +11,7 @@ import {
   tableCharactersMax,
   wildcardPathBytesMax,
 } from '../model/limits.ts';
+import { canonicalPath, encodeNonAscii } from '../model/path.ts';
 import { ruleKinds, type RuleKind } from '../model/rule.ts';
 import { validEnginedata } from './enginedata.ts';
 
@@ -102,9 +103,9 @@ export function isRuleKind(value: Json | undefined): value is RuleKind {
  */
 export function parseRuleOrigin(value: Json): string | undefined {
   if (value === '*') return value;
-  if (typeof value !== 'string' || !/^https?:\/\/[^\s/\\?#@]+\/?$/i.test(value)) return undefined;
+  if (typeof value !== 'string') return undefined;
   refuseOver('origin', Buffer.byteLength(value), originBytesMax);
-  return URL.canParse(value) ? new URL(value).origin : undefined;
+  return parseOrigin(value.replace(/\/$/, ''));
 }
 
 function parseRulePath(value: Json, kind: RuleKind): string | undefined {

@@ -1,4 +1,4 @@
-import { canonicalPath, encodeNonAscii } from '../http/target.ts';
+import { canonicalPath, encodeNonAscii } from '../model/path.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';

@@ -3,7 +3,7 @@ import { scopes, type Key, type Scope } from '../model/key.ts';
 import { keyNameCharactersMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
 import { keyHash } from './authenticate.ts';
-import type { Call, Handler } from './operation.ts';
+import { authorOf, type Handler } from './operation.ts';
 
 /**
  * What the operations on keys stand on; `randomBytes` gives secrets, `now` milliseconds since 1970.
@@ -81,7 +81,7 @@ export function insertKey(parts: KeyOperations): Handler<{ name: string; scopes:
     },
     run: async ({ name, scopes }, call) => ({
       kind: 'data',
-      data: await addKey(parts, { name, scopes, by: author(call) }),
+      data: await addKey(parts, { name, scopes, by: authorOf(call) }),
     }),
   };
 }
@@ -99,12 +99,8 @@ export function revokeKeyById({ store }: KeyOperations): Handler<{ id: string }>
   return {
     input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
     run: async ({ id }, call) => {
-      await revokeKey(store, id, author(call));
+      await revokeKey(store, id, authorOf(call));
       return { kind: 'data', data: { id, revoked: true } };
     },
   };
-}
-
-function author({ caller }: Call): string {
-  return caller.keyId ?? 'anonymous';
 }

@@ -47,6 +47,11 @@ export interface Operation {
   readonly run: (v: unknown, call: Call) => Promise<Outcome> | Outcome;
 }
 
+/** Who a change is said to be by (contract §4.3): the id of the caller's key, or `anonymous`. */
+export function authorOf({ caller }: Call): string {
+  return caller.keyId ?? 'anonymous';
+}
+
 /** Defines an operation whose `run` gets its input typed as the schema describes it. */
 export function operation<Input>(
   name: string,

@@ -5,7 +5,7 @@ import { canonicalJson, type Json, type JsonObject } from '../model/json.ts';
 import { historyRowsDefault, historyRowsMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Decision, Reads, Store } from '../store/store.ts';
-import type { Call, Handler, Outcome } from './operation.ts';
+import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
 import { placeFields } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
 
@@ -30,7 +30,7 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
     run: (v, call) => {
       const write = idempotency('insert', v, call);
       const vk = call.vk ?? `fields:${write.requestHash}`;
-      return parts.store.commit(author(call), (reads) => {
+      return parts.store.commit(authorOf(call), (reads) => {
         const shown = (stored: StoredRule, replayed: boolean): Outcome =>
           written(parts, call, { stored, sent: v, vk, replayed });
         const first = write.earlier(reads, vk);
@@ -80,7 +80,7 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
       // An answer of insert or edit, sent back whole, has its own list of names beside the fields.
       const { id, if_seq: ifSeq, unknowns: _told, ...sent } = v as EditInput & JsonObject;
       const write = idempotency('edit', { ...(v as EditInput & JsonObject) }, call);
-      return parts.store.commit(author(call), (reads): Decision<Outcome> => {
+      return parts.store.commit(authorOf(call), (reads): Decision<Outcome> => {
         const shown = (stored: StoredRule, replayed: boolean): Outcome =>
           written(parts, call, { stored, sent, vk: call.vk, replayed });
         const first = call.vk === undefined ? undefined : write.earlier(reads, call.vk);
@@ -253,8 +253,4 @@ function requireSeq(seq: number, ifSeq: number | undefined, ifMatch: string | un
     `The record has moved on to seq ${seq}; read it again before editing.`,
     { field: matches ? 'if_seq' : 'If-Match' },
   );
-}
-
-function author({ caller }: Call): string {
-  return caller.keyId ?? 'anonymous';
 }

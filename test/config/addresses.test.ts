@@ -1,26 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { mountPath, origin, sitePath } from '../../src/config/addresses.ts';
-import { parseAuthority } from '../../src/http/authority.ts';
-import { canonicalPath, encodeNonAscii } from '../../src/http/target.ts';
+import { mountPath, origin } from '../../src/config/addresses.ts';
+import { parseAuthority } from '../../src/model/authority.ts';
+import { canonicalPath, encodeNonAscii } from '../../src/model/path.ts';
 
 const pathPiece = fc.oneof(
   fc.constantFrom('/', '.', '..', '%', '%25', '%2F', '%2e', '%00', '%C3%A9', '?', '#', '\\', ';'),
   fc.constantFrom('é', ' ', '*', '//', '\u2028', '\u0085', '~', '+', '&', '|', '<', 'a', '€'),
   fc.string(),
 );
-
-test('a path of the ini file is the path that the door makes of the same text', () => {
-  fc.assert(
-    fc.property(fc.array(pathPiece, { maxLength: 8 }), (pieces) => {
-      const text = `/${pieces.join('')}`;
-      const parsed = sitePath(text);
-      if ('value' in parsed) assert.equal(parsed.value, canonicalPath(encodeNonAscii(text)));
-    }),
-    { numRuns: 3_000 },
-  );
-});
 
 test('every path that a request can have can be mounted, but one with empty segments', () => {
   fc.assert(

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { canonicalPath, encodeNonAscii, encodePath, openDoor } from '../../src/http/target.ts';
+import { openDoor } from '../../src/http/target.ts';
+import { canonicalPath, encodeNonAscii, encodePath } from '../../src/model/path.ts';
 import { Failure } from '../../src/model/failure.ts';
 
 suite('properties of the door', () => {

@@ -24,7 +24,8 @@ const separator = /encoded \/ or \\/;
 const escape = /% without two hexadecimal digits/;
 const utf8 = /not UTF-8/;
 const control = /control character/;
-const character = /holds the character U\+[0-9A-F]{4}, which has to be percent-encoded/;
+const character =
+  /holds the character U\+[0-9A-F]{4}, which has to be percent-encoded|has a backslash/;
 const fragment = /fragment/;
 const slashes = /starts with \/\//;
 const form = /has to be a path/;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
-import { canonicalPath } from '../../src/http/target.ts';
+import { canonicalPath } from '../../src/model/path.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 import { fetchPlan, fetchTarget } from '../../src/site/fetch-source.ts';
 import { fetchRule } from './fetch-rig.ts';

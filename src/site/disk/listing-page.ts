@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../http/html.ts';
-import { encodePath } from '../../http/target.ts';
+import { encodePath } from '../../model/path.ts';
 import type { Listing, ListingEntry } from './listing.ts';
 import { listingStyle } from './listing-style.ts';
 import { mediaType } from './media-type.ts';

@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../config/config.ts';
-import { canonicalPath, encodePath } from '../../http/target.ts';
+import { canonicalPath, encodePath } from '../../model/path.ts';
 import { Failure } from '../../model/failure.ts';
 import { diskAttemptsMax, listingEntriesMax } from '../../model/limits.ts';
 import { unlessAbsentLater } from './absence.ts';

@@ -3,7 +3,7 @@ import type { DiskMount } from '../../config/config.ts';
 import { noBody, replyField, type Body, type FieldList, type Reply } from '../../http/reply.ts';
 import { select, type Representation, type Selection } from '../../http/represent.ts';
 import type { ContentRequest, Fields } from '../../http/request.ts';
-import { encodePath } from '../../http/target.ts';
+import { encodePath } from '../../model/path.ts';
 import { sendBytes } from '../stored.ts';
 import { createFileSource } from './file-source.ts';
 import type { OpenFile } from './regular-file.ts';

@@ -1,5 +1,5 @@
-import { parseAddress } from '../model/cidr.ts';
-import { originBytesMax } from '../model/limits.ts';
+import { parseAddress } from './cidr.ts';
+import { originBytesMax } from './limits.ts';
 
 /** The schemes that are served (RFC 9110 §4.2). */
 export type Scheme = 'http' | 'https';
@@ -7,6 +7,8 @@ export type Scheme = 'http' | 'https';
 const defaultPorts: Readonly<Record<Scheme, string>> = { http: '80', https: '443' };
 
 const authorityPattern = /^(?:([A-Za-z0-9._-]+)|(\[[0-9A-Fa-f:.]+\]))(?::([1-9]\d{0,4}))?$/;
+const originPattern = /^(https?):\/\/([^/?#\\@\s]+)$/i;
+const isAscii = /^[\x21-\x7e]+$/;
 const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
 /**
@@ -27,6 +29,20 @@ export function parseAuthority(text: string, scheme: Scheme): string | undefined
   return Number(port) > 65_535 ? undefined : `${host}:${port}`;
 }
 
+/**
+ * An origin (RFC 6454 §6.2) in the one form that the door gives those of requests: scheme, host and
+ * a port that is not the scheme's default, an international name in its xn-- form. Undefined for
+ * anything else, be it a path after it.
+ */
+export function parseOrigin(text: string): string | undefined {
+  const [, scheme = '', written = ''] = originPattern.exec(text) ?? [];
+  if (text.length > originBytesMax) return undefined;
+  const known = scheme.toLowerCase() === 'https' ? 'https' : 'http';
+  const ascii = isAscii.test(written) ? written : asciiAuthority(written);
+  const authority = ascii === undefined ? undefined : parseAuthority(ascii, known);
+  return authority === undefined ? undefined : `${known}://${authority}`;
+}
+
 function canonicalName(lowerCase: string): string | undefined {
   const name = lowerCase.endsWith('.') ? lowerCase.slice(0, -1) : lowerCase;
   if (name === '' || name.startsWith('.') || name.endsWith('.') || name.includes('..')) {
@@ -37,4 +53,11 @@ function canonicalName(lowerCase: string): string | undefined {
 
 function canonicalIpv6(bracketed: string): string | undefined {
   return URL.parse(`http://${bracketed}/`)?.hostname;
+}
+
+/** The authority with its name in the form of RFC 5891 (UTS 46, as every browser maps it). */
+function asciiAuthority(written: string): string | undefined {
+  const [, name = '', port = ''] = /^([^:%]+)(:\d+)?$/.exec(written) ?? [];
+  const ascii = URL.parse(`http://${name}/`)?.hostname;
+  return ascii === undefined ? undefined : `${ascii}${port}`;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseAuthority, type Scheme } from '../../src/http/authority.ts';
+import { parseAuthority, type Scheme } from '../../src/model/authority.ts';
 import { openDoor } from '../../src/http/target.ts';
 
 const forms: readonly (readonly [text: string, scheme: Scheme, canonical: string])[] = [

@@ -1,0 +1,87 @@
+/** Why something is not a path, as a clause for whoever wrote it. */
+export interface Refusal {
+  readonly reason: string;
+}
+
+/**
+ * pchar and `/` (RFC 3986 §3.3) and the brackets that every browser sends as they are, but nothing
+ * to decode.
+ */
+const plainPath = /^[A-Za-z0-9\-._~!$&'()*+,;=:@[\]/]*$/;
+const notInPath = /[^A-Za-z0-9\-._~!$&'()*+,;=:@[\]/%]/;
+const badEscape = /%(?![0-9A-Fa-f]{2})/;
+const encodedSeparator = /%(?:2f|5c)/i;
+/** C0, DEL, C1 and the line and paragraph separators. */
+const control = /[^\x20-\x7e\xa0-\u2027\u202a-\uffff]/;
+/**
+ * `.` and `..`, also with path parameters: there are servers that drop those and see a dot segment
+ * (RFC 3986 §3.3).
+ */
+const dotSegment = /\/\.\.?(?:[;/]|$)/;
+const needsNoEncoding = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]*$/;
+const notInUrl = /[ "<>^`{|}\u{80}-\u{d7ff}\u{e000}-\u{10ffff}]/gu;
+
+/**
+ * The canonical form of an encoded path: percent escapes decoded exactly once (RFC 3986 §2.4),
+ * everything else as it stands, empty inner segments too. Undefined when it does not start with
+ * exactly one `/`, or has a dot segment, an encoded `/`, a backslash, a control character, a bad
+ * escape, bytes that are not UTF-8, or a character that a path of a URL cannot hold.
+ */
+export function canonicalPath(encoded: string): string | undefined {
+  const path = readPath(encoded);
+  return typeof path === 'string' ? path : undefined;
+}
+
+/**
+ * The path of a URL for a canonical path: all is percent-encoded as UTF-8 but unreserved
+ * characters, sub-delims, `:`, `@` and `/` (RFC 3986 §3.3), so that canonicalPath gives the same
+ * path back.
+ */
+export function encodePath(path: string): string {
+  if (needsNoEncoding.test(path)) return path;
+  return encodeURI(path.toWellFormed()).replace(/[?#]/g, encodeURIComponent);
+}
+
+/**
+ * A path as a person writes it, in the form of a URL: non-ASCII characters (RFC 3987 §3.1), spaces
+ * and the other visible characters that no URL holds are percent-encoded; escapes and all else are
+ * left alone.
+ */
+export function encodeNonAscii(text: string): string {
+  return text.replace(notInUrl, encodeURIComponent);
+}
+
+/** Reads an encoded path as canonicalPath does, and says why it is none. */
+export function readPath(encoded: string): string | Refusal {
+  if (!encoded.startsWith('/')) return { reason: 'the path does not start with /' };
+  if (encoded.startsWith('//')) return { reason: 'the path starts with //' };
+  const path = plainPath.test(encoded) ? encoded : decodePath(encoded);
+  if (typeof path !== 'string') return path;
+  return path.includes('/.') && dotSegment.test(path)
+    ? { reason: 'the path has a . or .. segment' }
+    : path;
+}
+
+function decodePath(encoded: string): string | Refusal {
+  const illegal = notInPath.exec(encoded);
+  if (illegal !== null) return { reason: illegalCharacter(illegal[0], 'path') };
+  if (badEscape.test(encoded)) {
+    return { reason: 'the path has a % without two hexadecimal digits after it: write %25' };
+  }
+  if (encodedSeparator.test(encoded)) return { reason: 'the path has an encoded / or \\' };
+  let path;
+  try {
+    path = decodeURIComponent(encoded);
+  } catch {
+    return { reason: 'the path is not UTF-8' };
+  }
+  return control.test(path) ? { reason: 'the path has a control character' } : path;
+}
+
+/** Says which character a part of a target may not hold as it is. */
+export function illegalCharacter(character: string, where: 'path' | 'query'): string {
+  if (character === '#') return 'the request target has a fragment';
+  if (character === '\\') return `the ${where} has a backslash`;
+  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return `the ${where} holds the character U+${code}, which has to be percent-encoded`;
+}
