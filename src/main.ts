@@ -5,6 +5,7 @@ import { uuidv7 } from 'uuidv7';
 import packageJson from '../package.json' with { type: 'json' };
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { restartNeeded } from './config/restart.ts';
+import { requireServed, unserved } from './config/unserved.ts';
 import { builtInEngines } from './model/engine.ts';
 import { Failure } from './model/failure.ts';
 import { accessFlushMs } from './model/limits.ts';
@@ -85,6 +86,8 @@ export function openData(folder: string): Promise<Store> {
  * foreign, a port is taken, the rules to import have mistakes. Nothing is left open then.
  */
 export async function startWaymark(config: Config, logs: Logs): Promise<Waymark> {
+  requireServed(config);
+  warnOfUnserved(config, logs);
   const publicFiles = await loadPublicFiles(publicFolder);
   const claim = await claimFolder(config.server.data, { pid: process.pid });
   const opened: (() => Promise<unknown>)[] = [() => claim.release()];
@@ -188,6 +191,7 @@ class Running {
     this.#foundation.logs.configure(next.log);
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
+    warnOfUnserved(result.config, this.#foundation.logs);
     before.close().catch((error: unknown) => {
       log.error({ err: error }, 'closing the former configuration failed');
     });
@@ -267,6 +271,10 @@ function compose(config: Config, foundation: Foundation): Composition {
       await dialler.close();
     },
   };
+}
+
+function warnOfUnserved(config: Config, { log }: Logs): void {
+  for (const name of unserved(config)) log.warn({}, `${name} has no effect in this version.`);
 }
 
 /** `[server] import`: rules for a data folder that has none yet. */

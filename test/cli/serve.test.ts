@@ -63,6 +63,14 @@ suite('waymark serve refuses with one line', () => {
     assert.match(await refusal(iniFile), /data/);
   });
 
+  test('certificates that it would not use', async (t) => {
+    const { iniFile } = await serverFolder(t, '[tls]\ncert = c.pem\nkey = k.pem\n', {
+      'c.pem': '',
+      'k.pem': '',
+    });
+    assert.match(await refusal(iniFile), /\[tls\] section, which this version cannot serve/);
+  });
+
   test('an ini file that is not there', async (t) => {
     const { folder } = await serverFolder(t, '');
     assert.match(await refusal(join(folder, 'none.ini')), /none\.ini/);
@@ -97,6 +105,13 @@ suite('waymark serve', () => {
     const second = await startServed(t, iniFile, { first: false });
     assert.ok(!second.err().includes('wmk_'));
     for (const line of second.out().trim().split('\n')) assert.ok(JSON.parse(line));
+  });
+
+  test('names the settings that it does nothing with', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n[node]\nrole = counter\n');
+    const served = await startServed(t, iniFile);
+    assert.match(served.out(), /\[server\] workers has no effect in this version/);
+    assert.match(served.out(), /\[node\] role has no effect in this version/);
   });
 
   test('ends what is in flight on SIGTERM, and says that nothing was cut', async (t) => {
