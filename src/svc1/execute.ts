@@ -58,6 +58,7 @@ export function createExecute(operations: readonly Operation[]): Execute {
           field: 'vk',
         });
       }
+      if (found.effect === 'reads' && v.as_of !== undefined) throw presentOnly();
       parse(found, v);
       return found.run(v, call);
     },
@@ -73,6 +74,13 @@ function authorise({ scope, name }: Operation, { caller }: Call): void {
     );
   }
   throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);
+}
+
+/** An answer of now to a question about then would be a wrong one. */
+function presentOnly(): Failure {
+  return new Failure('invalid', 'as_of is not served by this version, which knows only now.', {
+    field: 'as_of',
+  });
 }
 
 function inputFailure(error: ErrorObject | undefined): Failure {

@@ -239,6 +239,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ['an id there is not', `${rule}.edit`, { id: 'x', content: 'x' }, 'not_found', 'id'],
       ['reading an id there is not', `${rule}.read`, { id: 'x' }, 'not_found', 'id'],
       ['a limit that is no number', `${rule}.read`, { id: 'x', limit: 'all' }, 'invalid', 'limit'],
+      ['a question about then', `${rule}.read`, { id: 'x', as_of: 3 }, 'invalid', 'as_of'],
       ['an origin that is none', `${rule}.get`, { origin: 'shop', path: '/' }, 'invalid', 'origin'],
       ['a page path that is none', `${rule}.get`, { origin, path: 'a' }, 'invalid', 'path'],
       ['an empty breadcrumb key', `${rule}.get_resolve`, { k: '' }, 'invalid', 'k'],
