@@ -23,7 +23,9 @@ export interface Change {
   readonly id: string;
   readonly action: Action;
   /**
-   * For an insert the record's fields; for an edit what changed, null standing for a removed field.
+   * For an insert the record's fields; for an edit what changed, null standing for a removed field;
+   * for an invalidate of a page rule `{rows: [seq, …]}`, the rows of its record that do not count
+   * any more.
    */
   readonly data: JsonObject;
 }
@@ -37,6 +39,8 @@ export interface HistoryRow {
   readonly dtu_stored: string;
   readonly dtu_txn: string;
   readonly data: JsonObject;
+  /** When the row was invalidated, ISO 8601 UTC; undefined for one that counts. */
+  readonly invalidated: string | undefined;
 }
 
 /** What a caller of commit wants written: a change before the log gave it a place. */

@@ -24,14 +24,30 @@ type Packed = readonly [
   number | null,
 ];
 
+/** What matching needs to know of a rule. */
+export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
+  const { id, origin, path, kind, lang, rve, designed_at: designedAt } = rule;
+  const designedAtMs = designedAt === undefined ? NaN : Date.parse(designedAt);
+  return {
+    id,
+    seq,
+    insertedSeq,
+    origin,
+    path,
+    kind,
+    lang,
+    rve,
+    designedAtMs: Number.isNaN(designedAtMs) ? undefined : designedAtMs,
+  };
+}
+
 /**
  * Where a rule is found by matching (contract §4.2): as a wildcard when its path starts with `/`
  * and ends in `*`, whatever its kind; a breadcrumb's key is never one. Throws `too_large` for what
  * LMDB's keys have no room for, and `invalid` for a wildcard that is not Unicode text.
  */
-export function candidatePlace({ rule, seq, insertedSeq }: StoredRule): CandidatePlace {
-  const { id, origin, path, kind, lang, rve, designed_at: designedAt } = rule;
-  const designedAtMs = designedAt === undefined ? NaN : Date.parse(designedAt);
+export function candidatePlace(stored: StoredRule): CandidatePlace {
+  const { id, seq, insertedSeq, origin, path, kind, lang, rve, designedAtMs } = candidateOf(stored);
   const packed: Packed = [
     id,
     seq,
@@ -39,7 +55,7 @@ export function candidatePlace({ rule, seq, insertedSeq }: StoredRule): Candidat
     kind,
     lang ?? null,
     rve ?? null,
-    Number.isNaN(designedAtMs) ? null : designedAtMs,
+    designedAtMs ?? null,
   ];
   const value = JSON.stringify(packed);
   if (Buffer.byteLength(value) > keyBytesMax) throw tooLong('lang');
@@ -60,32 +76,67 @@ export function findExact(
   origin: string,
   path: string,
 ): readonly Candidate[] {
-  const key = exactKey(origin, path);
-  return exact.doesExist(key) ? candidatesAt(exact, key, origin, path) : [];
+  return valuesAt(exact, exactKey(origin, path)).map((value) => unpack(value, origin, path));
 }
 
-/**
- * Wildcard rules of an origin that cover a path, longest first: each step seeks the greatest key up
- * to a bound, which is either a prefix of the path or tells how far the next one can reach at most.
- * Never a scan.
- */
+/** Ids of all records that ever stood at exactly an origin and path. */
+export function everExact(
+  { everexact }: Pick<Databases, 'everexact'>,
+  origin: string,
+  path: string,
+): readonly string[] {
+  return valuesAt(everexact, exactKey(origin, path));
+}
+
+/** Wildcard rules of an origin that cover a path, longest first. */
 export function findWildcards(
   { wildcard }: CandidateDatabases,
   origin: string,
   path: string,
 ): readonly Candidate[] {
-  const found: Candidate[] = [];
+  return coveringPrefixes(wildcard, origin, path).flatMap(({ key, prefix }) =>
+    valuesAt(wildcard, key).map((value) => unpack(value, origin, `${prefix}*`)),
+  );
+}
+
+/** Ids of all records that ever stood at a wildcard of an origin that covers a path. */
+export function everWildcard(
+  { everwildcard }: Pick<Databases, 'everwildcard'>,
+  origin: string,
+  path: string,
+): readonly string[] {
+  return coveringPrefixes(everwildcard, origin, path).flatMap(({ key }) =>
+    valuesAt(everwildcard, key),
+  );
+}
+
+interface CoveringPrefix {
+  readonly key: Buffer;
+  readonly prefix: string;
+}
+
+/**
+ * The wildcards of an origin that cover a path, longest first: each step seeks the greatest key up
+ * to a bound, which is either a prefix of the path or tells how far the next one can reach at most.
+ * Never a scan.
+ */
+function coveringPrefixes(
+  database: Database<string, Uint8Array>,
+  origin: string,
+  path: string,
+): readonly CoveringPrefix[] {
+  const found: CoveringPrefix[] = [];
   const originBytes = Buffer.byteLength(origin) + 1;
   const sought = Buffer.from(`${origin}\0${path}`);
   let boundBytes = Math.min(sought.length, keyBytesMax);
   while (boundBytes > originBytes) {
-    const key = greatestKey(wildcard, sought.subarray(0, boundBytes));
+    const key = greatestKey(database, sought.subarray(0, boundBytes));
     if (key === undefined) break;
     const shared = sharedBytes(key, sought, boundBytes);
     const prefix = shared === key.length ? key.toString('utf8', originBytes) : undefined;
     // A path with lone surrogates shares bytes with texts that it does not start with.
     if (prefix !== undefined && shared > originBytes && path.startsWith(prefix)) {
-      found.push(...candidatesAt(wildcard, key, origin, `${prefix}*`));
+      found.push({ key, prefix });
     }
     boundBytes = shared === boundBytes || shared === key.length ? shared - 1 : shared;
   }
@@ -106,28 +157,23 @@ function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {
   return at;
 }
 
-function candidatesAt(
-  database: Database<string, Uint8Array>,
-  key: Buffer,
-  origin: string,
-  path: string,
-): readonly Candidate[] {
-  const candidates: Candidate[] = [];
-  for (const value of database.getValues(key)) {
-    const [id, seq, insertedSeq, kind, lang, rve, designedAtMs] = JSON.parse(value) as Packed;
-    candidates.push({
-      id,
-      seq,
-      insertedSeq,
-      origin,
-      path,
-      kind,
-      lang: lang ?? undefined,
-      rve: rve ?? undefined,
-      designedAtMs: designedAtMs ?? undefined,
-    });
-  }
-  return candidates;
+function valuesAt(database: Database<string, Uint8Array>, key: Buffer): readonly string[] {
+  return database.doesExist(key) ? [...database.getValues(key)] : [];
+}
+
+function unpack(value: string, origin: string, path: string): Candidate {
+  const [id, seq, insertedSeq, kind, lang, rve, designedAtMs] = JSON.parse(value) as Packed;
+  return {
+    id,
+    seq,
+    insertedSeq,
+    origin,
+    path,
+    kind,
+    lang: lang ?? undefined,
+    rve: rve ?? undefined,
+    designedAtMs: designedAtMs ?? undefined,
+  };
 }
 
 function exactKey(origin: string, path: string): Buffer {

@@ -1,7 +1,7 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
 
 /** Version of the layout below; a data folder of a newer one is refused. */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 /** What `meta` says under `application` in a data folder of ours. */
 export const applicationMark = 'waymark';
@@ -18,12 +18,20 @@ export interface Databases {
   readonly log: Database<string, number>;
   /** Record and seq → nothing: the rows themselves are in the log. */
   readonly history: Database<string, Uint8Array>;
+  /** Seq of a row that does not count → seq of the row that invalidated it. */
+  readonly mark: Database<string, number>;
+  /** Id of a transaction → seqs of its first and last row. */
+  readonly txn: Database<string, Uint8Array>;
   /** Id → StoredRule. */
   readonly rule: Database<string, Uint8Array>;
   /** Origin NUL path → candidates, sorted values under one key. */
   readonly exact: Database<string, Uint8Array>;
   /** Origin NUL path without its `*` → candidates, sorted values under one key. */
   readonly wildcard: Database<string, Uint8Array>;
+  /** The keys of `exact` → ids of all records that ever stood there. */
+  readonly everexact: Database<string, Uint8Array>;
+  /** The keys of `wildcard` → ids of all records that ever stood there. */
+  readonly everwildcard: Database<string, Uint8Array>;
   /** vk → StoredVkClaim. */
   readonly vk: Database<string, Uint8Array>;
   /** Id → Key. */
@@ -68,9 +76,16 @@ export function openDatabases(environment: RootDatabase): Databases {
     meta: environment.openDB<string, string>('meta', { encoding: 'string' }),
     log: environment.openDB<string, number>('log', { encoding: 'string', keyEncoding: 'uint32' }),
     history: named('history'),
+    mark: environment.openDB<string, number>('mark', {
+      encoding: 'string',
+      keyEncoding: 'uint32',
+    }),
+    txn: named('txn'),
     rule: named('rule'),
     exact: named('exact', true),
     wildcard: named('wildcard', true),
+    everexact: named('everexact', true),
+    everwildcard: named('everwildcard', true),
     vk: named('vk'),
     key: named('key'),
     keyhash: named('keyhash'),

@@ -3,6 +3,9 @@ import { hash } from 'node:crypto';
 /** Keys and sorted values of LMDB, with its pages of 4 KiB, are at most this long. */
 export const keyBytesMax = 1978;
 
+/** The greatest seq that keys have room for. */
+export const seqMax = 0xffff_ffff;
+
 /** Marks a hash where a key starts, and ends an id in front of a seq. */
 const nul = Buffer.from([0]);
 const seqBytes = 4;

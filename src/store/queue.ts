@@ -2,6 +2,7 @@ import { constants } from 'node:os';
 import { Failure } from '../model/failure.ts';
 import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
+import { storedAt } from './reads.ts';
 import type { Decision, Reads } from './store.ts';
 import { planWrites, putWrites, type WritePlan } from './write.ts';
 
@@ -95,18 +96,24 @@ export class CommitQueue {
   #decideAndPut(batch: Batch): void {
     const { databases, reads, now, newId } = this.#parts;
     let seq = reads.seq();
+    // Times never go back, whatever the clock does and whichever process wrote: they are searched.
+    let timeMs = Date.parse(storedAt(databases.log.get(seq) ?? '') ?? '') || 0;
+    const time = (): string => {
+      timeMs = Math.max(timeMs, now());
+      return new Date(timeMs).toISOString();
+    };
     for (const pending of this.#waiting) {
       if (batch.taken >= commitBatchMax || batch.bytes >= commitBatchBytesMax) break;
       batch.taken += 1;
       let plan: WritePlan;
       try {
-        const dtu_txn = isoTime(now());
+        const dtu_txn = time();
         const { drafts, answer } = pending.decide(reads);
         plan = planWrites(reads, drafts, {
           by: pending.by,
           txn: newId(),
           dtu_txn,
-          dtu_stored: isoTime(now()),
+          dtu_stored: time(),
           firstSeq: seq + 1,
         });
         batch.decided.push({ pending, answer: answer(plan.changes) });
@@ -126,10 +133,6 @@ interface Batch {
   taken: number;
   bytes: number;
   readonly decided: Decided[];
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 /** A commit that failed on lmdb's own thread carries its reason in a promise. */

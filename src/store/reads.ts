@@ -3,8 +3,9 @@ import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { findExact, findWildcards } from './candidates.ts';
 import type { Databases } from './databases.ts';
-import { foldRule } from './fold.ts';
-import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
+import { foldRows } from './fold.ts';
+import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
+import { createPastRules, type PastReads } from './past.ts';
 import type { Reads, StoredVkClaim } from './store.ts';
 
 /**
@@ -12,34 +13,49 @@ import type { Reads, StoredVkClaim } from './store.ts';
  * newest committed one.
  */
 export function createReads(databases: Databases): Reads {
-  const { log, rule, vk, key, keyhash } = databases;
+  const { log, mark, txn, rule, vk, key, keyhash } = databases;
 
   const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
   const keyById = (id: string): Key | undefined => parsed(key.get(keyOf(id))) as Key | undefined;
   const ruleById = (id: string): StoredRule | undefined =>
     parsed(rule.get(keyOf(id))) as StoredRule | undefined;
 
-  return {
-    rule: ruleById,
+  const rows: Reads['rows'] = (id, upTo = seqMax) => {
+    const seqs = historySeqs(databases, id, { from: 0, below: upTo + 1 });
+    return seqs.flatMap((seq) => {
+      const row = change(seq);
+      return row?.family === 'userinterface' ? [row] : [];
+    });
+  };
+  const past: PastReads = {
     ruleAt(id, seq) {
       const current = ruleById(id);
-      if (current?.seq === seq) return current;
-      let stored: StoredRule | undefined;
-      for (const one of historySeqs(databases, id, { from: 0, below: seq + 1 })) {
-        const row = change(one);
-        if (row?.family === 'userinterface') stored = foldRule(stored, row);
-      }
-      return stored;
+      return current !== undefined && current.seq <= seq ? current : foldRows(rows(id, seq)).stored;
     },
+  };
+
+  return {
+    rule: ruleById,
+    ruleAt: (id, seq) => past.ruleAt(id, seq),
+    rows,
+    change,
+    inForce: (seq) => !mark.doesExist(seq),
+    txnSeqs(name) {
+      const [first, last] = txn.get(keyOf(name))?.split(' ').map(Number) ?? [];
+      return first === undefined || last === undefined ? undefined : { first, last };
+    },
+    seqAt: (timeMs) => seqAt(databases, timeMs),
+    rulesAfter: (after) => rulesAfter(databases, after),
+    at: (seq) => createPastRules(databases, past, seq),
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
     history(family, id, { before, limit }) {
-      const rows: HistoryRow[] = [];
+      const found: HistoryRow[] = [];
       for (const seq of historySeqs(databases, id, { below: before, newestFirst: limit })) {
         const row = change(seq);
-        if (row?.family === family) rows.push(historyRow(row));
+        if (row?.family === family) found.push(historyRow(row, change(Number(mark.get(seq)))));
       }
-      return rows;
+      return found;
     },
     vkClaim: (name) => parsed(vk.get(keyOf(name))) as StoredVkClaim | undefined,
     key: keyById,
@@ -48,18 +64,13 @@ export function createReads(databases: Databases): Reads {
       return id === undefined ? undefined : keyById(id);
     },
     keys: () => [...key.getRange()].map(({ value }) => JSON.parse(value) as Key),
-    seq() {
-      for (const seq of log.getKeys({ reverse: true, limit: 1 })) return seq;
-      return 0;
-    },
+    seq: () => newestSeq(databases),
   };
 }
 
 function parsed(text: string | undefined): unknown {
   return text === undefined ? undefined : JSON.parse(text);
 }
-
-const seqMax = 0xffff_ffff;
 
 /** Seqs of a record's rows: oldest first from `from`, or the newest first, below `below`. */
 function historySeqs(
@@ -88,7 +99,41 @@ function bounded(seq: number): number {
   return Math.max(0, Math.min(seqMax, Math.trunc(seq)));
 }
 
-function historyRow(change: Change): HistoryRow {
+function historyRow(change: Change, invalidating: Change | undefined): HistoryRow {
   const { seq, txn, by, action, dtu_stored, dtu_txn, data } = change;
-  return { seq, txn, by, action, dtu_stored, dtu_txn, data };
+  const invalidated = invalidating?.dtu_stored;
+  return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
+}
+
+function newestSeq({ log }: Databases): number {
+  for (const seq of log.getKeys({ reverse: true, limit: 1 })) return seq;
+  return 0;
+}
+
+/** Times of rows never go back, so the row sought is found by halving. */
+function seqAt(databases: Databases, timeMs: number): number {
+  let [low, high] = [0, newestSeq(databases)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const storedMs = Date.parse(storedAt(databases.log.get(middle) ?? '') ?? '');
+    if (storedMs <= timeMs) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const storedField = /"dtu_stored":"([^"]+)"/;
+/** The fields before `dtu_stored` in a row, which write.ts puts first, are not longer than this. */
+const rowHeadCharacters = 120;
+
+/** When a row of the log was stored, without parsing what may be megabytes behind it. */
+export function storedAt(row: string): string | undefined {
+  return storedField.exec(row.slice(0, rowHeadCharacters))?.[1];
+}
+
+function* rulesAfter({ rule }: Databases, after: string): Iterable<StoredRule> {
+  const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
+  for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
+    yield JSON.parse(value) as StoredRule;
+  }
 }

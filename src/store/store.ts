@@ -15,11 +15,20 @@ export interface StoredVkClaim extends VkClaim {
   readonly seq: number;
 }
 
+/** Seqs from `first` to `last`, both included. */
+export interface SeqRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The page rules at one position of the log, found by every place that a record ever had. */
+export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'rulesAfter'>;
+
 /** What can be read of the store; all reads of one event-loop turn see one state. */
 export interface Reads {
   /** The current state of a page rule; undefined when there is none. */
   rule(id: string): StoredRule | undefined;
-  /** A page rule as it was right after the change `seq` of its own history. */
+  /** A page rule as it was right after the change `seq` of the log. */
   ruleAt(id: string, seq: number): StoredRule | undefined;
   /**
    * Rules of exactly this origin (or `*`) and exactly this path, wildcards not counted; in no
@@ -34,6 +43,20 @@ export interface Reads {
     id: string,
     page: { readonly before: number | undefined; readonly limit: number },
   ): readonly HistoryRow[];
+  /** All rows of a page rule, oldest first; up to and with `upTo`, if that is given. */
+  rows(id: string, upTo?: number): readonly Change[];
+  /** A row of the log; undefined for a seq that it has not reached. */
+  change(seq: number): Change | undefined;
+  /** Whether a row of the log counts, that is, has not been invalidated. */
+  inForce(seq: number): boolean;
+  /** The seqs of a transaction's first and last row; undefined for an unknown one. */
+  txnSeqs(txn: string): SeqRange | undefined;
+  /** The newest change that was stored at or before a time, in milliseconds since 1970; 0 for none. */
+  seqAt(timeMs: number): number;
+  /** The current page rules in the order of their ids, those behind `after` only. */
+  rulesAfter(after: string): Iterable<StoredRule>;
+  /** All page rules as they were right after the change `seq`. */
+  at(seq: number): PastRules;
   vkClaim(vk: string): StoredVkClaim | undefined;
   key(id: string): Key | undefined;
   keyByHash(hash: string): Key | undefined;

@@ -3,7 +3,7 @@ import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace, type CandidatePlace } from './candidates.ts';
 import type { Databases } from './databases.ts';
-import { foldKey, foldRule } from './fold.ts';
+import { foldKey, foldRows, foldRule, type Folded } from './fold.ts';
 import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
 import type { LoggedDraft, Reads, StoredVkClaim } from './store.ts';
 
@@ -13,6 +13,8 @@ interface Step {
   readonly row: string;
   readonly claim: StoredVkClaim | undefined;
   readonly rule: Transition<StoredRule> | undefined;
+  /** Rows whose standing changes: seq, and the row that invalidates it or none any more. */
+  readonly marks: readonly (readonly [number, Change | undefined])[];
   readonly key: Transition<Key> | undefined;
 }
 
@@ -48,7 +50,7 @@ export function planWrites(
   { firstSeq, ...origin }: Transacted,
 ): WritePlan {
   // Drafts of one decision may be about the same record.
-  const rules = new Map<string, StoredRule | undefined>();
+  const rules = new Map<string, RuleState>();
   const keys = new Map<string, Key | undefined>();
   let bytes = 0;
   const steps = drafts.map(({ family, id, action, data, vk }, index): Step => {
@@ -62,28 +64,64 @@ export function planWrites(
       const before = keys.has(id) ? keys.get(id) : reads.key(id);
       const after = foldKey(before, change);
       keys.set(id, after);
-      return { change, row, claim, rule: undefined, key: { before, after } };
+      return { change, row, claim, rule: undefined, marks: [], key: { before, after } };
     }
-    const before = rules.has(id) ? rules.get(id) : reads.rule(id);
-    const after = foldRule(before, change);
+    const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
+    const { stored: after, marks } = afterRow(reads, state, change);
     if (after !== undefined) candidatePlace(after);
-    rules.set(id, after);
+    rules.set(id, { stored: after, written: [...state.written, change] });
     bytes += row.length;
-    return { change, row, claim, rule: { before, after }, key: undefined };
+    return { change, row, claim, rule: { before: state.stored, after }, marks, key: undefined };
   });
   return { changes: steps.map(({ change }) => change), steps, bytes };
 }
 
+/** A page rule in the middle of a decision, with the rows that the decision has added to it. */
+interface RuleState {
+  readonly stored: StoredRule | undefined;
+  readonly written: readonly Change[];
+}
+
+/** Most rows follow from the state before them; an invalidate is told by all rows of its record. */
+function afterRow(
+  reads: Reads,
+  { stored, written }: RuleState,
+  change: Change,
+): { readonly stored: StoredRule | undefined; readonly marks: Step['marks'] } {
+  if (change.action !== 'invalidate') return { stored: foldRule(stored, change), marks: [] };
+  const rows = [...reads.rows(change.id), ...written];
+  const [before, after] = [foldRows(rows), foldRows([...rows, change])];
+  return { stored: after.stored, marks: marksBetween(before, after) };
+}
+
+function marksBetween(before: Folded, after: Folded): Step['marks'] {
+  const seqs = new Set([...before.invalidated.keys(), ...after.invalidated.keys()]);
+  return [...seqs]
+    .filter((seq) => before.invalidated.get(seq)?.seq !== after.invalidated.get(seq)?.seq)
+    .map((seq) => [seq, after.invalidated.get(seq)] as const);
+}
+
 /** Puts a plan into the log and the projections; to be called in a write transaction. */
 export function putWrites(databases: Databases, { steps }: WritePlan): void {
-  const { log, history, vk } = databases;
-  for (const { change, row, claim, rule, key } of steps) {
+  const { log, history, mark, vk } = databases;
+  putTxn(databases, steps);
+  for (const { change, row, claim, rule, marks, key } of steps) {
     log.putSync(change.seq, row);
     history.putSync(historyKey(historyPrefix(change.id), change.seq), '1');
+    for (const [seq, by] of marks) {
+      if (by === undefined) mark.removeSync(seq);
+      else mark.putSync(seq, String(by.seq));
+    }
     if (claim !== undefined) vk.putSync(keyOf(claim.vk), JSON.stringify(claim));
     if (rule !== undefined) putRule(databases, change.id, rule);
     if (key !== undefined) putKey(databases, change.id, key);
   }
+}
+
+function putTxn({ txn }: Databases, steps: readonly Step[]): void {
+  const [first, last] = [steps[0]?.change, steps.at(-1)?.change];
+  if (first === undefined || last === undefined) return;
+  txn.putSync(keyOf(first.txn), `${first.seq} ${last.seq}`);
 }
 
 function putRule(databases: Databases, id: string, { before, after }: Transition<StoredRule>) {
@@ -95,6 +133,7 @@ function putRule(databases: Databases, id: string, { before, after }: Transition
   databases.rule.putSync(keyOf(id), JSON.stringify(after));
   const { database, key, value } = candidatePlace(after);
   databases[database].putSync(key, value);
+  databases[`ever${database}`].putSync(key, id);
 }
 
 function removeCandidate(databases: Databases, { database, key, value }: CandidatePlace): void {

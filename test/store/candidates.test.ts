@@ -180,8 +180,8 @@ suite('an edit', () => {
     await commit(store, inserted('r', { path: '/a' }), inserted('w', { path: '/a*' }));
     await commit(
       store,
-      { family: 'userinterface', id: 'r', action: 'invalidate', data: {} },
-      { family: 'userinterface', id: 'w', action: 'invalidate', data: {} },
+      { family: 'userinterface', id: 'r', action: 'invalidate', data: { rows: [1] } },
+      { family: 'userinterface', id: 'w', action: 'invalidate', data: { rows: [2] } },
     );
     assert.deepEqual([store.exactRules('*', '/a'), store.wildcardRules('*', '/a')], [[], []]);
     assert.equal(store.rule('r'), undefined);

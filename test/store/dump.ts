@@ -74,20 +74,29 @@ export async function dumpChecked(folder: string): Promise<readonly Change[]> {
   }
 }
 
+/** Forward only: the rows of a record are looked at anew after each change, newest word first. */
 function foldNaively(rows: readonly Change[]): Map<string, Folded> {
   const folded = new Map<string, Folded>();
-  for (const { seq, id, action, data } of rows) {
-    const before = folded.get(id);
-    if (action === 'invalidate') {
-      folded.delete(id);
-      continue;
+  for (const id of new Set(rows.map((row) => row.id))) {
+    const own = rows.filter((row) => row.id === id);
+    const counts = (row: Change): boolean =>
+      !own.some(
+        (other) =>
+          other.action === 'invalidate' &&
+          other.seq > row.seq &&
+          (other.data.rows as number[]).includes(row.seq) &&
+          counts(other),
+      );
+    const insert = own.find((row) => row.action === 'insert' && counts(row));
+    if (insert === undefined) continue;
+    const fields: Fields = { ...insert.data };
+    for (const row of own.filter(({ action }) => action === 'edit').filter(counts)) {
+      for (const [name, value] of Object.entries(row.data)) {
+        fields[name] = value;
+        if (value === null) Reflect.deleteProperty(fields, name);
+      }
     }
-    const fields: Fields = action === 'edit' ? { ...before?.fields } : {};
-    for (const [name, value] of Object.entries(data)) {
-      fields[name] = value;
-      if (action === 'edit' && value === null) Reflect.deleteProperty(fields, name);
-    }
-    folded.set(id, { fields, seq, insertedSeq: before?.insertedSeq ?? seq });
+    folded.set(id, { fields, seq: own.at(-1)?.seq ?? 0, insertedSeq: insert.seq });
   }
   return folded;
 }

@@ -37,7 +37,9 @@ suite('a commit', () => {
     assert.equal(store.rule('a')?.rule.path, '/a');
     assert.equal(store.exactRules('*', '/a').length, 1);
     const { family: _family, id: _id, ...row } = change ?? assert.fail();
-    assert.deepEqual(store.history('userinterface', 'a', { before: undefined, limit: 9 }), [row]);
+    assert.deepEqual(store.history('userinterface', 'a', { before: undefined, limit: 9 }), [
+      { ...row, invalidated: undefined },
+    ]);
   });
 
   test('that decides to write nothing answers and takes no seq', async (t) => {

@@ -1,0 +1,62 @@
+import type { StoredRule } from '../model/rule.ts';
+import { candidateOf, everExact, everWildcard } from './candidates.ts';
+import type { Databases } from './databases.ts';
+import { historyKey, historyPrefix, seqMax } from './key-bytes.ts';
+import type { PastRules } from './store.ts';
+
+/** What the past is made of. */
+export interface PastReads {
+  ruleAt(id: string, seq: number): StoredRule | undefined;
+}
+
+/**
+ * The page rules as they were right after a change of the log: found by an index of every place
+ * that a record ever had, and folded from their own rows; never by a replay of the log.
+ */
+export function createPastRules(databases: Databases, reads: PastReads, seq: number): PastRules {
+  const rule = (id: string): StoredRule | undefined => reads.ruleAt(id, seq);
+  const candidates = (ids: readonly string[], isThere: (stored: StoredRule) => boolean) =>
+    [...new Set(ids)].flatMap((id) => {
+      const stored = rule(id);
+      return stored !== undefined && isThere(stored) ? [candidateOf(stored)] : [];
+    });
+  return {
+    rule,
+    exactRules: (origin, path) =>
+      candidates(
+        everExact(databases, origin, path),
+        ({ rule: then }) => then.origin === origin && then.path === path,
+      ),
+    wildcardRules: (origin, path) =>
+      candidates(
+        everWildcard(databases, origin, path),
+        ({ rule: then }) => then.origin === origin && covers(then.path, path),
+      ).toSorted((one, other) => other.path.length - one.path.length),
+    *rulesAfter(after) {
+      for (const id of recordIds(databases, after)) {
+        const stored = rule(id);
+        if (stored !== undefined) yield stored;
+      }
+    },
+  };
+}
+
+function covers(wildcard: string, path: string): boolean {
+  if (!wildcard.startsWith('/') || !wildcard.endsWith('*')) return false;
+  return path.startsWith(wildcard.slice(0, -1));
+}
+
+/** Ids of all records there ever were, in their order: one seek each. */
+function* recordIds({ history, log }: Databases, after: string): Iterable<string> {
+  let start = after === '' ? undefined : historyKey(historyPrefix(after), seqMax);
+  for (;;) {
+    const [key] = history.getKeys({ ...(start !== undefined && { start }), limit: 1 });
+    if (key === undefined) return;
+    const seq = new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
+    const row = log.get(seq);
+    if (row === undefined) throw new Error(`the history names change ${seq}, which the log lacks`);
+    const { id } = JSON.parse(row) as { readonly id: string };
+    yield id;
+    start = historyKey(historyPrefix(id), seqMax);
+  }
+}
