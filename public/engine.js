@@ -67,10 +67,8 @@
     } catch (thrown) {
       const failure = thrown.failure ?? { code: 'engine', cause: thrown };
       if (failure.cause !== undefined) console.error(failure.cause);
-      if (!failure.shown) {
-        showMessage(failure, page);
-        nameUntitled(element);
-      }
+      if (!failure.shown) showMessage(failure, page);
+      nameUntitled(element);
       finish('failed', failure);
     }
 

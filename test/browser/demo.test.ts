@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { assertReadable, oneBrowser, sizes, visit, visitGeneric, type Tab } from './browser.ts';
+import { startDemo } from './demo-site.ts';
+
+const openTab = oneBrowser();
+const { url } = await startDemo();
+
+/** Resolves when whatever a page still puts into itself is there. */
+function settled({ page }: Tab): Promise<void> {
+  return page.locator('[aria-busy]').waitFor({ state: 'detached' });
+}
+
+/** What the foot of a page says of where it came from. */
+function footOf({ page }: Tab): Promise<string> {
+  return page.locator('.reached').innerText();
+}
+
+suite('the home page', () => {
+  for (const { name, viewport } of sizes) {
+    test(`stands there with its styles and lamps, on ${name}`, async (t) => {
+      const tab = await openTab(t, { viewport });
+      const response = await visit(tab, `${url}/`);
+      assert.equal(response.status(), 200);
+      await assertReadable(tab, 'the home page');
+      assert.equal(await tab.page.title(), 'Saltmarsh Lamp Works');
+      const family = await tab.page.evaluate<string>(
+        `getComputedStyle(document.querySelector('h1')).fontFamily`,
+      );
+      assert.match(family, /Iowan Old Style/);
+      const lamps = await tab.page.evaluate<number[]>(
+        `[...document.querySelectorAll('.lamps use')].map((use) => use.getBBox().height)`,
+      );
+      assert.equal(lamps.length, 3);
+      assert.ok(lamps.every((height) => height > 100));
+      assert.match(await footOf(tab), /The server itself says: disk:site/);
+      assert.deepEqual(tab.troubles, []);
+    });
+  }
+
+  test('is lit by its cord, and stays so on the next page', async (t) => {
+    const tab = await openTab(t, { colorScheme: 'light' });
+    const { page } = tab;
+    const paper = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+    await visit(tab, `${url}/`);
+    const byDay = await paper();
+    await page.getByRole('button', { name: 'Lights' }).click();
+    const lit = await paper();
+    assert.notEqual(lit, byDay);
+    await visit(tab, `${url}/about/`);
+    assert.equal(await paper(), lit);
+    assert.equal(
+      await page.getByRole('button', { name: 'Lights' }).getAttribute('aria-pressed'),
+      'true',
+    );
+  });
+});
+
+suite('the links of the demo', () => {
+  /** What the tour points at because it is not there, and what such a page asks for. */
+  const otherStatus: Readonly<Record<string, number>> = {
+    '/lamps/puffin': 410,
+    '/lamps/albatross': 404,
+  };
+  const expectedTroubles: Readonly<Record<string, RegExp>> = {
+    '/lamps/puffin': /status 410|status of 410/,
+    '/lamps/albatross': /status 404|status of 404/,
+    '/frame.html': /status 404: .*get_render|status of 404/,
+  };
+
+  test('lead to pages that are there, whole, and as narrow as a phone', async (t) => {
+    const tab = await openTab(t, { viewport: sizes[0].viewport });
+    const { page } = tab;
+    const found = new Set([`${url}/`]);
+    for (const address of found) {
+      const { pathname } = new URL(address);
+      const response = await page.request.get(address, { headers: { accept: 'text/html,*/*' } });
+      assert.equal(response.status(), otherStatus[pathname] ?? 200, address);
+      if (!(response.headers()['content-type'] ?? '').startsWith('text/html')) continue;
+      const before = tab.troubles.length;
+      await visit(tab, address);
+      await settled(tab);
+      await assertReadable(tab, address);
+      const expected = expectedTroubles[pathname] ?? /^never$/;
+      assert.deepEqual(
+        tab.troubles.slice(before).filter((trouble) => !expected.test(trouble)),
+        [],
+        address,
+      );
+      const links = await page.evaluate<string[]>(
+        `[...document.links].map(({ href }) => href.replace(/#.*/, ''))`,
+      );
+      for (const link of links) found.add(link);
+    }
+    const paths = [...found].map((address) => address.replace(url, ''));
+    for (const path of ['/tour/', '/lamps/heron', '/supplier/today.json', '/downloads/']) {
+      assert.ok(paths.includes(path), path);
+    }
+    assert.deepEqual(
+      paths.filter((path) => !path.startsWith('/')),
+      [],
+      'links to other sites',
+    );
+  });
+
+  test('to a part of a page find that part', async (t) => {
+    const tab = await openTab(t);
+    await visit(tab, `${url}/tour/`);
+    await tab.page.getByRole('navigation').getByRole('link', { name: 'Lamps' }).click();
+    await tab.page.waitForURL(`${url}/#lamps`);
+    const top = await tab.page.evaluate<number>(
+      `document.querySelector('#lamps').getBoundingClientRect().top`,
+    );
+    assert.ok(Math.abs(top) < 2, `#lamps is ${top} below the top`);
+  });
+});
+
+suite('one generic page', () => {
+  const lamps = [
+    { path: '/lamps/tern', name: 'Tern', price: '€ 148', finishes: 3 },
+    { path: '/lamps/dunlin', name: 'Dunlin', price: '€ 86', finishes: 2 },
+    { path: '/lamps/heron', name: 'Heron', price: '€ 264', finishes: 3 },
+  ];
+  for (const { path, name, price, finishes } of lamps) {
+    test(`shows the ${name} at ${path}`, async (t) => {
+      const tab = await openTab(t);
+      const { page } = tab;
+      const frame = await (await page.request.get(`${url}/frame.html`)).text();
+      const response = await visit(tab, url + path);
+      assert.equal(await response.text(), frame);
+      await settled(tab);
+      assert.equal(page.url(), url + path);
+      assert.equal(await page.title(), `${name} · Saltmarsh Lamp Works`);
+      assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), name);
+      assert.equal(await page.locator('.price').innerText(), price);
+      assert.equal(await page.getByRole('radio').count(), finishes);
+      assert.match(await footOf(tab), /Put in by the engine html, from the rule [0-9a-f-]{36}/);
+      assert.deepEqual(tab.troubles, []);
+    });
+  }
+
+  test('takes an order for the finish that was chosen', async (t) => {
+    const tab = await openTab(t);
+    const { page } = tab;
+    await visitGeneric(tab, `${url}/lamps/tern`);
+    await page.getByRole('radio', { name: 'Buoy red' }).check();
+    await page.getByRole('link', { name: 'Order by letter' }).click();
+    await page.waitForURL(`${url}/write/?lamp=Tern&finish=Buoy+red`);
+    await page.getByLabel('Your name').fill('Ada');
+    await page.getByLabel('Where we can answer').fill('ada@example.org');
+    await page.getByLabel('What would you like to say?').fill('One, please.');
+    assert.equal(await page.getByLabel('Which lamp is it about?').inputValue(), 'Tern');
+    await page.getByRole('button', { name: 'Put it in the envelope' }).click();
+    const envelope = JSON.parse(await page.locator('#slip pre').innerText());
+    assert.equal(envelope.v.data.finish, 'Buoy red');
+    assert.equal(envelope.v.data.name, 'Ada');
+    assert.deepEqual(tab.troubles, []);
+  });
+
+  test('that is built in runs the three scripts of its rule in order', async (t) => {
+    const tab = await openTab(t);
+    await tab.page.clock.install();
+    assert.equal(await visitGeneric(tab, `${url}/lighting-up/`), 'rendered');
+    await tab.page.clock.runFor(5_000);
+    const done = tab.page.getByRole('status');
+    assert.equal(await done.innerText(), 'Dunlin, then Tern, then Heron. Good evening.');
+    assert.equal(await tab.page.locator('.lamp.lit').count(), 3);
+    assert.deepEqual(tab.troubles, []);
+  });
+});
+
+suite('the doors of the shop', () => {
+  const breadcrumbs = [
+    { link: 'See this spring’s offers', path: '/offers/', heading: 'Spring offers' },
+    { link: 'Take me to it', path: '/lamps/dunlin', heading: 'Dunlin' },
+  ];
+  for (const { link, path, heading } of breadcrumbs) {
+    test(`the breadcrumb “${link}” leads to ${path}`, async (t) => {
+      const tab = await openTab(t);
+      const { page } = tab;
+      await visit(tab, `${url}/`);
+      await page.getByRole('link', { name: link }).click();
+      await page.waitForURL(url + path);
+      await settled(tab);
+      assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), heading);
+      assert.deepEqual(tab.troubles, []);
+    });
+  }
+
+  test('what another server has is shown as a part of a page, and as a page', async (t) => {
+    const tab = await openTab(t);
+    const { page } = tab;
+    for (const path of ['/stock/', '/supplier/today.html']) {
+      await visit(tab, url + path);
+      await settled(tab);
+      const row = page.getByRole('row', { name: 'Heron' });
+      assert.equal(await row.innerText(), 'Heron\tHRN-2\t3\tBy the door, it is tall');
+      assert.equal(page.url(), url + path);
+    }
+    assert.deepEqual(tab.troubles, []);
+  });
+
+  const stored = [
+    { path: '/offers/', locale: 'en-GB', status: 200, lang: 'en', heading: 'Spring offers' },
+    { path: '/visit/', locale: 'en-GB', status: 200, lang: 'en', heading: 'Visit' },
+    { path: '/visit/', locale: 'de-AT', status: 200, lang: 'de', heading: 'Besuch' },
+    { path: '/visit/', locale: 'fr', status: 200, lang: 'en', heading: 'Visit' },
+    {
+      path: '/lamps/puffin',
+      locale: 'en',
+      status: 410,
+      lang: 'en',
+      heading: 'The Puffin has flown',
+    },
+  ];
+  for (const { path, locale, status, lang, heading } of stored) {
+    test(`the stored page ${path} is “${heading}” for a browser in ${locale}`, async (t) => {
+      const tab = await openTab(t, { locale });
+      const response = await visit(tab, url + path);
+      assert.equal(response.status(), status);
+      assert.equal(await tab.page.locator('html').getAttribute('lang'), lang);
+      assert.equal(await tab.page.getByRole('heading', { level: 1 }).innerText(), heading);
+      assert.match(await footOf(tab), /The server itself says: rule:/);
+    });
+  }
+});

@@ -1,0 +1,82 @@
+import packaged, { inflate } from '@sparticuz/chromium';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { project } from '../tidy/sources.ts';
+
+/** A browser that can be started, with the environment that it needs. */
+export interface Chromium {
+  readonly executablePath: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const packageFolder = dirname(dirname(fileURLToPath(import.meta.resolve('@sparticuz/chromium'))));
+const { version } = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8')) as {
+  readonly version: string;
+};
+const cache = join(project, `node_modules/.cache/chromium-${version}`);
+
+/** Only the packaged font, so that a page is as wide on one machine as on the next. */
+const fontsConf = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir prefix="relative">fonts</dir></fontconfig>
+`;
+
+/**
+ * Unpacks the browser of the npm package once a clone: with the libraries and the font that a
+ * machine without a desktop lacks, and that the package itself only brings out on AWS Lambda. It
+ * runs on Linux on x64; elsewhere CHROMIUM names an installed one.
+ */
+export async function unpackChromium(): Promise<Chromium> {
+  const { CHROMIUM: installed } = process.env;
+  if (installed !== undefined) return { executablePath: installed, env: environment() };
+  if (process.platform !== 'linux' || process.arch !== 'x64') {
+    throw new Error(
+      'The packaged Chromium is for Linux on x64: set CHROMIUM to the path of yours.',
+    );
+  }
+  if (!existsSync(cache)) await unpackInto(cache);
+  return {
+    executablePath: join(cache, 'chromium'),
+    env: {
+      ...environment(),
+      LD_LIBRARY_PATH: join(cache, 'al2023/lib'),
+      FONTCONFIG_FILE: join(cache, 'fonts.conf'),
+    },
+  };
+}
+
+/** In a folder of its own first: test files run at the same time, and a run may be cut off. */
+async function unpackInto(folder: string): Promise<void> {
+  await mkdir(dirname(folder), { recursive: true });
+  const unfinished = await mkdtemp(`${folder}-`);
+  await inTemporaryFolder(unfinished, async () => {
+    await packaged.executablePath();
+    await inflate(join(packageFolder, 'bin/al2023.tar.br'));
+  });
+  await writeFile(join(unfinished, 'fonts.conf'), fontsConf);
+  try {
+    await rename(unfinished, folder);
+  } catch (error) {
+    await rm(unfinished, { recursive: true });
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+/** The package knows one place to unpack to, the machine's temporary folder. */
+async function inTemporaryFolder(folder: string, run: () => Promise<void>): Promise<void> {
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = folder;
+  try {
+    await run();
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+}
+
+function environment(): Record<string, string> {
+  const set = Object.entries(process.env).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as Record<string, string>;
+}
