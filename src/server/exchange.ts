@@ -37,11 +37,10 @@ export class Exchange {
     const message = this.#message;
     const serving = this.#serving;
     const signal = lazySignal(this.#response);
-    let accept: string | undefined;
+    let entrance: Entrance | undefined;
     try {
-      const entrance = enter(serving, message);
+      entrance = enter(serving, message);
       this.address = entrance.address;
-      accept = entrance.fields.accept;
       const path = servicePath(entrance.target.path, serving.config.server.base);
       if (path !== undefined) return await this.#service(path, entrance, signal);
       const reply = await serving.site.respond({
@@ -58,9 +57,10 @@ export class Exchange {
       return this.#withServerTiming(reply, entrance);
     } catch (thrown) {
       const { failure, id } = this.#failed(thrown);
-      if (accept === undefined && failure.code === 'invalid')
-        this.#response.shouldKeepAlive = false;
-      return contentFailure(failure, id, accept);
+      // Where a head ends that could be read in two ways, nobody knows where the next one begins.
+      if (entrance === undefined) this.#response.shouldKeepAlive = false;
+      const reply = contentFailure(failure, id, message.headers.accept);
+      return entrance === undefined ? reply : this.#withServerTiming(reply, entrance);
     }
   }
 

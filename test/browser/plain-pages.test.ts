@@ -77,6 +77,7 @@ suite('a failure', () => {
   const rules = [{ path: '/down/*', kind: 'content.fetch', enginedata: { source } }];
   const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
   const cases = [
+    { status: 400, path: '/a%2fb', title: '400 Bad Request', says: 'an encoded /' },
     { status: 404, path: '/none', title: '404 Not Found', says: 'There is no page here.' },
     { status: 404, path: `/${'none'.repeat(100)}`, title: '404 Not Found', says: 'no page here' },
     { status: 502, path: '/down/page', title: '502 Bad Gateway', says: '' },
@@ -95,7 +96,10 @@ suite('a failure', () => {
           assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), title);
           const sentence = await page.locator('main p').innerText();
           assert.ok(sentence.includes(says), sentence);
-          assert.match(await page.locator('small').innerText(), /^[0-9a-f-]{36}$/);
+          assert.match(
+            await page.locator('small').innerText(),
+            /^If you report this, quote [0-9a-f-]{36}$/,
+          );
           assert.ok((await weakestContrast(tab.page)) >= 4.5);
           assert.deepEqual(
             tab.troubles.filter((trouble) => !ownWords.test(trouble)),

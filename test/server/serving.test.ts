@@ -245,13 +245,17 @@ suite('methods and fields', () => {
     const site = await startSite(t, { rules: [{ path: '/a', kind: 'content', content: 'x' }] });
     const timing = async (apikey?: string) => {
       const headers: Record<string, string> = apikey === undefined ? {} : { apikey };
-      const reply = await fetch(`${site.url}/a`, { headers });
-      assert.equal(reply.status, 200);
-      return reply.headers.get('server-timing');
+      const [page, none] = await Promise.all(
+        ['/a', '/none'].map((path) => fetch(site.url + path, { headers })),
+      );
+      assert.deepEqual([page?.status, none?.status], [200, 404]);
+      return [page, none].map((reply) => reply?.headers.get('server-timing') ?? '');
     };
-    assert.equal(await timing(), null);
-    assert.equal(await timing('wmk_wrong'), null);
-    assert.match((await timing(site.adminKey)) ?? '', /^waymark;desc="rule:/);
+    assert.deepEqual(await timing(), ['', '']);
+    assert.deepEqual(await timing('wmk_wrong'), ['', '']);
+    const [page = '', none] = await timing(site.adminKey);
+    assert.match(page, /^waymark;desc="rule:/);
+    assert.equal(none, 'waymark;desc="none"');
   });
 });
 
