@@ -244,7 +244,7 @@ function compose(config: Config, foundation: Foundation): Composition {
   const execute = createExecute(
     operationTable({
       rules: { store, newId: uuidv7, engines: engineNames(config), view },
-      gets: { site, view },
+      gets: { site, store, view },
       keys: { store, newId: uuidv7, randomBytes, now: Date.now },
       status: {
         version,

@@ -6,7 +6,13 @@ import type { ContentRequest, Fields } from '../http/request.ts';
 import type { Disk } from './disk.ts';
 import type { Fetch } from './fetch.ts';
 import type { GenericPages } from './generic.ts';
-import { candidatesFor, captureOf, inOrder, varyByLanguage } from './matcher.ts';
+import {
+  candidatesFor,
+  captureOf,
+  inOrder,
+  varyByLanguage,
+  type CandidateReads,
+} from './matcher.ts';
 import { breadcrumbReply, resolveKey, resolveVisit } from './resolve.ts';
 import type { SiteRules } from './rules.ts';
 import type { StoredPages } from './stored.ts';
@@ -43,6 +49,8 @@ export interface Site {
     readonly query: string;
   }): Resolution;
   breadcrumb(resolution: Resolution): Reply;
+  /** The same sources over page rules of another moment. */
+  at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): Site;
 }
 
 const readMethods = ['GET', 'HEAD', 'OPTIONS'] as const;
@@ -60,6 +68,15 @@ export function createSite(parts: SiteParts): Site {
     findRule: (asked) => findStored(rules, asked) ?? findFetched(rules, asked),
     resolve: (asked) => resolveKey(rules, asked),
     breadcrumb: breadcrumbReply,
+    at: (past) =>
+      createSite({
+        ...parts,
+        rules: {
+          exactRules: (origin, path) => past.exactRules(origin, path),
+          wildcardRules: (origin, path) => past.wildcardRules(origin, path),
+          ruleOf: ({ id }) => past.rule(id),
+        },
+      }),
   };
 }
 

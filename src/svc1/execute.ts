@@ -58,7 +58,7 @@ export function createExecute(operations: readonly Operation[]): Execute {
           field: 'vk',
         });
       }
-      if (found.effect === 'reads' && v.as_of !== undefined) throw presentOnly();
+      if (v.as_of !== undefined && !takesMoment(found)) throw presentOnly(name);
       parse(found, v);
       return found.run(v, call);
     },
@@ -76,9 +76,15 @@ function authorise({ scope, name }: Operation, { caller }: Call): void {
   throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);
 }
 
+/** Whether an operation can answer for the past, or keeps any field that it is sent. */
+function takesMoment({ effect, input }: Operation): boolean {
+  const { properties } = input;
+  return effect === 'writes' || (isJsonObject(properties) && properties.as_of !== undefined);
+}
+
 /** An answer of now to a question about then would be a wrong one. */
-function presentOnly(): Failure {
-  return new Failure('invalid', 'as_of is not served by this version, which knows only now.', {
+function presentOnly(name: string): Failure {
+  return new Failure('invalid', `${name} knows only the present: leave out as_of.`, {
     field: 'as_of',
   });
 }

@@ -184,7 +184,7 @@ function parseLanguage(value: Json): string | undefined {
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|z|[+-]\d\d:\d\d)?$/;
 
 /** An ISO 8601 date-time, kept as UTC; without an offset it is UTC already (seed 2.1). */
-function parseDateTime(value: Json): string | undefined {
+export function parseDateTime(value: Json): string | undefined {
   const match = typeof value === 'string' ? dateTime.exec(value) : null;
   if (match === null) return undefined;
   const [, date = '', time = '', offset = 'Z'] = match;

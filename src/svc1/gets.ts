@@ -4,7 +4,9 @@ import type { ContentRequest, Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
 import { headerFieldsMax } from '../model/limits.ts';
+import type { PastRules, Reads } from '../store/store.ts';
 import { isBreadcrumbKey, parseRuleOrigin } from './fields.ts';
+import { asOfProperty, rulesThen } from './moment.ts';
 import type { Call, Handler } from './operation.ts';
 import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
 
@@ -25,11 +27,14 @@ export interface SiteAccess {
   }): Resolution;
   /** The HTTP answer to a visitor of a breadcrumb. */
   breadcrumb(resolution: Resolution): Reply;
+  /** The same site over page rules of another moment; files and sources stay those of now. */
+  at(rules: PastRules): SiteAccess;
 }
 
 /** What the operations of the scope render stand on. */
 export interface GetOperations {
   readonly site: SiteAccess;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at'>;
   readonly view: ViewConfig;
 }
 
@@ -37,6 +42,7 @@ interface Place {
   origin: string;
   path: string;
   query?: string;
+  as_of?: string;
 }
 
 const place = {
@@ -46,15 +52,16 @@ const place = {
     origin: { type: 'string' },
     path: { type: 'string' },
     query: { type: 'string', nullable: true },
+    as_of: asOfProperty,
   },
 } as const;
 
 /** userinterface.get: the render-safe fields of the rule that wins for an origin and path. */
-export function getRule({ site, view }: GetOperations): Handler<Place> {
+export function getRule({ view, ...parts }: GetOperations): Handler<Place> {
   return {
     input: place,
     run: (v, call) => {
-      const found = winner(site, parsePlace(v), call);
+      const found = winner(siteThen(parts, v), parsePlace(v), call);
       const data = { ...renderView(found), ...serverFields(found.stored.rule, view, call.origin) };
       return { kind: 'data', data, etag: etagOf(data) };
     },
@@ -62,12 +69,12 @@ export function getRule({ site, view }: GetOperations): Handler<Place> {
 }
 
 /** userinterface.get_render: what a generic page needs to render itself (contract §6). */
-export function getRender({ site, view }: GetOperations): Handler<Place> {
+export function getRender({ view, ...parts }: GetOperations): Handler<Place> {
   return {
     input: place,
     run: (v, call) => {
       const where = parsePlace(v);
-      const { stored, capture } = winner(site, where, call);
+      const { stored, capture } = winner(siteThen(parts, v), where, call);
       const { rule, seq } = stored;
       const hidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
       const data = {
@@ -94,7 +101,7 @@ export function getRender({ site, view }: GetOperations): Handler<Place> {
 /**
  * userinterface.get_content: the page's own HTTP answer; over a websocket its packet (contract §5).
  */
-export function getContent({ site }: GetOperations): Handler<Place & { headers?: object }> {
+export function getContent(parts: GetOperations): Handler<Place & { headers?: object }> {
   return {
     input: {
       type: 'object',
@@ -106,7 +113,7 @@ export function getContent({ site }: GetOperations): Handler<Place & { headers?:
     },
     run: async (v, call) => ({
       kind: 'reply',
-      reply: await site.respond({
+      reply: await siteThen(parts, v).respond({
         method: 'GET',
         ...parsePlace(v),
         fields: requestFields(v.headers ?? {}),
@@ -123,6 +130,7 @@ interface Breadcrumb {
   k: string;
   origin?: string;
   query?: string;
+  as_of?: string;
 }
 
 const breadcrumb = {
@@ -136,10 +144,15 @@ const breadcrumb = {
 } as const;
 
 /** userinterface.get_resolve: what a breadcrumb comes to, as data. */
-export function getResolve({ site }: GetOperations): Handler<Breadcrumb> {
+export function getResolve(parts: GetOperations): Handler<Breadcrumb> {
   return {
-    input: breadcrumb,
+    input: {
+      type: 'object',
+      required: ['k'],
+      properties: { ...breadcrumb.properties, as_of: asOfProperty },
+    },
     run: (v, call) => {
+      const site = siteThen(parts, v);
       const { id, status, target, content, contenttype, matched } = resolveKey(site, v, call);
       return {
         kind: 'data',
@@ -150,7 +163,7 @@ export function getResolve({ site }: GetOperations): Handler<Breadcrumb> {
 }
 
 /** userinterface.link.htm: the breadcrumb itself, a redirect or a page (seed 4.2). */
-export function linkHtm({ site }: GetOperations): Handler<Breadcrumb> {
+export function linkHtm({ site }: GetOperations): Handler<Omit<Breadcrumb, 'as_of'>> {
   return {
     input: breadcrumb,
     run: (v, call) => ({
@@ -158,6 +171,15 @@ export function linkHtm({ site }: GetOperations): Handler<Breadcrumb> {
       reply: site.breadcrumb(resolveKey(site, v, call)),
     }),
   };
+}
+
+/** The site over the page rules of the moment that is asked for. */
+function siteThen(
+  { site, store }: Pick<GetOperations, 'site' | 'store'>,
+  { as_of: asOf }: { readonly as_of?: string },
+): SiteAccess {
+  const rules = rulesThen(store, asOf);
+  return rules === undefined ? site : site.at(rules);
 }
 
 function resolveKey(site: SiteAccess, { k, origin, query }: Breadcrumb, call: Call): Resolution {
@@ -173,7 +195,7 @@ function resolveKey(site: SiteAccess, { k, origin, query }: Breadcrumb, call: Ca
   });
 }
 
-function winner(site: SiteAccess, where: Place, call: Call): FoundRule {
+function winner(site: SiteAccess, where: Required<Omit<Place, 'as_of'>>, call: Call): FoundRule {
   const found = site.findRule({ ...where, fields: call.fields });
   if (found === undefined) {
     throw new Failure('not_found', `No page rule answers ${where.origin}${where.path}.`);
@@ -185,7 +207,7 @@ function winner(site: SiteAccess, where: Place, call: Call): FoundRule {
  * The origin and path of a visible URL in canonical form; the path is written as in a URL, or
  * decoded already.
  */
-function parsePlace({ origin, path, query = '' }: Place): Required<Place> {
+function parsePlace({ origin, path, query = '' }: Place): Required<Omit<Place, 'as_of'>> {
   const mark = path.indexOf('?');
   const pathOnly = mark === -1 ? path : path.slice(0, mark);
   const canonical = canonicalPath(encodeNonAscii(pathOnly));

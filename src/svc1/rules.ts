@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { mergeFields, type Change } from '../model/change.ts';
+import { mergeFields, type Change, type HistoryRow } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
 import { canonicalJson, type Json, type JsonObject } from '../model/json.ts';
 import { historyRowsDefault, historyRowsMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Decision, Reads, Store } from '../store/store.ts';
+import { asOfProperty, rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
 import { placeFields } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
@@ -127,10 +128,16 @@ export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
         id: { type: 'string' },
         limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
         before: { type: 'integer', minimum: 1, nullable: true },
+        as_of: asOfProperty,
       },
     },
-    run: ({ id, limit, before }, call) => {
+    run: ({ id, limit, before, as_of: asOf }, call) => {
       if (call.qk === 'history') {
+        if (asOf !== undefined) {
+          throw new Failure('invalid', 'A history is read with before, not with as_of.', {
+            field: 'as_of',
+          });
+        }
         const rows = store.history('userinterface', id, {
           before: before ?? undefined,
           limit: limit ?? historyRowsDefault,
@@ -138,13 +145,13 @@ export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
         if (rows.length === 0 && before === undefined) throw noSuchRule(id);
         return {
           kind: 'data',
-          data: { rows: rows.map((row) => ({ ...row, data: { id, ...row.data } })) },
+          data: { rows: rows.map((row) => rowView(id, row)) },
         };
       }
       if (call.qk !== undefined) {
         throw new Failure('invalid', 'qk can only be history.', { field: 'qk' });
       }
-      const stored = existingRule(store, id);
+      const stored = existingRule(rulesThen(store, asOf) ?? store, id);
       return {
         kind: 'data',
         data: recordView(stored, view, call.origin),
@@ -163,6 +170,15 @@ interface ReadInput {
   id: string;
   limit?: number;
   before?: number;
+  as_of?: string;
+}
+
+/** A row as the history shows it: what was invalidated stands under another name (contract §4.3). */
+function rowView(id: string, { data, invalidated, ...row }: HistoryRow): object {
+  const shown = { id, ...data };
+  return invalidated === undefined
+    ? { ...row, data: shown }
+    : { ...row, invalidated, data_invalidated: shown };
 }
 
 /**
@@ -231,7 +247,7 @@ function written(
   };
 }
 
-function existingRule(reads: Reads, id: string): StoredRule {
+function existingRule(reads: Pick<Reads, 'rule'>, id: string): StoredRule {
   const stored = reads.rule(id);
   if (stored === undefined) throw noSuchRule(id);
   return stored;

@@ -1,20 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { startSite, type Answer, type TestSite } from '../harness.ts';
+import { startSite, type Answer } from '../harness.ts';
+import { transports } from './transports.ts';
 
 const origin = 'http://shop.example';
 const page = { origin, path: '/a', kind: 'content', content: '<p>one</p>' };
-
-type Call = (name: string, v: object, more?: { vk?: string; qk?: string }) => Promise<Answer>;
-
-/** One set of expectations for both transports (STYLE 11). */
-const transports: Readonly<Record<string, (site: TestSite) => Promise<Call>>> = {
-  HTTP: (site) => Promise.resolve((name, v, more) => site.call(name, v, more)),
-  websocket: async (site) => {
-    const socket = await site.socket(site.adminKey);
-    return (name, v, more) => socket.call(name, v, more);
-  },
-};
 
 const rule = 'svc1.userinterface';
 

@@ -1,0 +1,40 @@
+import { Failure } from '../model/failure.ts';
+import type { PastRules, Reads } from '../store/store.ts';
+import { parseDateTime } from './fields.ts';
+
+/** The part of an input schema by which reading operations take a moment (contract §4.3). */
+export const asOfProperty = { type: 'string', nullable: true } as const;
+
+/** What a moment is looked up in. */
+export type MomentReads = Pick<Reads, 'seq' | 'seqAt'>;
+
+/**
+ * The seq of the newest change at a moment, which is a seq itself or a date-time, in UTC where it
+ * names no offset. Fails with `invalid`, naming the field, for any other text and for a seq that the
+ * log has not reached.
+ */
+export function seqOfMoment(reads: MomentReads, field: string, text: string): number {
+  if (/^\d{1,10}$/.test(text)) {
+    const seq = Number(text);
+    if (seq <= reads.seq()) return seq;
+    throw new Failure('invalid', `${field} is beyond the newest change, ${reads.seq()}.`, {
+      field,
+    });
+  }
+  const iso = parseDateTime(text);
+  if (iso === undefined) {
+    const forms = 'a seq such as 17, or a date-time such as 2026-01-31T12:00:00Z';
+    throw new Failure('invalid', `${field} must be ${forms}.`, { field });
+  }
+  return reads.seqAt(Date.parse(iso));
+}
+
+/** The page rules at the moment that a caller asks for; undefined where it asks for none. */
+export function rulesThen(
+  reads: MomentReads & Pick<Reads, 'at'>,
+  asOf: string | undefined | null,
+): PastRules | undefined {
+  return asOf === undefined || asOf === null
+    ? undefined
+    : reads.at(seqOfMoment(reads, 'as_of', asOf));
+}

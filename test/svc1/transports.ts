@@ -1,0 +1,17 @@
+import type { Answer, TestSite } from '../harness.ts';
+
+/** Calls an operation as the admin. */
+export type Call = (
+  name: string,
+  v: object,
+  more?: { vk?: string; qk?: string },
+) => Promise<Answer>;
+
+/** The ways in which an operation can be called: one set of expectations holds for all of them. */
+export const transports: Readonly<Record<string, (site: TestSite) => Promise<Call>>> = {
+  HTTP: (site) => Promise.resolve((name, v, more) => site.call(name, v, more)),
+  websocket: async (site) => {
+    const socket = await site.socket(site.adminKey);
+    return (name, v, more) => socket.call(name, v, more);
+  },
+};
