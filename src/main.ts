@@ -3,32 +3,24 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import packageJson from '../package.json' with { type: 'json' };
+import { compose, engineNames, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { restartNeeded } from './config/restart.ts';
 import { requireServed, unserved } from './config/unserved.ts';
-import { builtInEngines } from './model/engine.ts';
 import { Failure } from './model/failure.ts';
 import { accessFlushMs } from './model/limits.ts';
 import type { Logs } from './observe/log.ts';
-import { createDialler } from './outbound/dialler.ts';
 import { startServer, type Server } from './server/server.ts';
-import type { Serving } from './server/serving.ts';
-import { createDisk } from './site/disk.ts';
-import { createFetch } from './site/fetch.ts';
-import { createGenericPages } from './site/generic.ts';
 import { loadPublicFiles, type PublicFiles } from './site/public.ts';
-import { rememberRules, type SiteRules } from './site/rules.ts';
-import { createSite } from './site/site.ts';
-import { createStoredPages, type StoredPages } from './site/stored.ts';
+import { rememberRules } from './site/rules.ts';
+import { createStoredPages } from './site/stored.ts';
 import { claimFolder, type FolderClaim } from './store/lock.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
-import { createAuthenticate, createWrongKeys, requireUnrevoked } from './svc1/authenticate.ts';
-import { createExecute } from './svc1/execute.ts';
+import { createWrongKeys } from './svc1/authenticate.ts';
 import { importRules } from './svc1/import.ts';
 import { addKey } from './svc1/keys.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
-import { operationTable } from './svc1/table.ts';
 
 /** Waymark's version, as its package says it. */
 export const version = packageJson.version;
@@ -48,30 +40,7 @@ export interface Waymark {
   stop(graceMs: number): Promise<{ readonly cut: number }>;
 }
 
-/** What lives as long as the process, whatever the configuration. */
-interface Foundation {
-  readonly store: Store;
-  readonly logs: Logs;
-  readonly publicFiles: PublicFiles;
-  readonly rules: SiteRules;
-  readonly storedPages: StoredPages;
-  readonly wrongKeys: ReturnType<typeof createWrongKeys>;
-  readonly status: () => ConfigurationState;
-  readonly started: string;
-}
-
-/** Everything under one configuration, with what has to be closed when it is replaced. */
-interface Composition {
-  readonly serving: Serving;
-  close(): Promise<void>;
-}
-
 const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
-
-/** The names of all engines that a configuration knows. */
-function engineNames(config: Config): ReadonlySet<string> {
-  return new Set([...builtInEngines, ...config.engines.map(({ name }) => name)]);
-}
 
 /**
  * Opens the store of a data folder, for the server or for a command that works on the folder
@@ -137,6 +106,7 @@ class Running {
       rules: rememberRules(store),
       storedPages: createStoredPages(),
       wrongKeys: createWrongKeys({ now: Date.now }),
+      version,
       status: () => this.#configurationState(),
       started: this.#since,
     };
@@ -221,56 +191,6 @@ class Running {
       problems: this.#problems.map(({ line, message }) => ({ line, message })),
     };
   }
-}
-
-/** Builds what answers requests under a configuration: nothing of it changes afterwards. */
-function compose(config: Config, foundation: Foundation): Composition {
-  const { store, publicFiles, storedPages, wrongKeys } = foundation;
-  const { base, publicUrl } = config.server;
-  const disk = createDisk({ mounts: config.disk, now: Date.now });
-  const dialler = createDialler(config.fetch);
-  const generic = createGenericPages({
-    engines: config.engines,
-    builtInPage: publicFiles.page({ base, nonce: '' }),
-  });
-  const fetch = createFetch({ dialler, bodyBytesMax: config.fetch.bodyBytesMax, via: 'waymark' });
-  const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
-  const authenticate = createAuthenticate({
-    keys: store,
-    anonymous: config.auth.anonymous,
-    wrongKeys,
-  });
-  const view = { base, publicUrl, engines: config.engines, tables: config.tables };
-  const execute = createExecute(
-    operationTable({
-      rules: { store, newId: uuidv7, engines: engineNames(config), view },
-      gets: { site, store, view },
-      keys: { store, newId: uuidv7, randomBytes, now: Date.now },
-      status: {
-        version,
-        started: foundation.started,
-        counts: () => store.counts(),
-        configuration: foundation.status,
-      },
-      authenticate,
-    }),
-  );
-  return {
-    serving: {
-      config,
-      site,
-      execute,
-      authenticate,
-      requireUnrevoked: (caller) => {
-        requireUnrevoked(store, caller);
-      },
-      publicFiles,
-    },
-    async close() {
-      await disk.close();
-      await dialler.close();
-    },
-  };
 }
 
 function warnOfUnserved(config: Config, { log }: Logs): void {

@@ -1,31 +1,45 @@
 import { readFile } from 'node:fs/promises';
 import type { HistoryRow } from '../model/change.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Rule } from '../model/rule.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { invalidateLines } from './invalidate-report.ts';
 import { parseWords, requireNoMore } from './options.ts';
 import { callService, serviceOptions, type Service } from './service.ts';
 
 const family = 'svc1.userinterface';
 
-/** `waymark rule insert | edit | read | history`: a client of the HTTP API. */
+/** `waymark rule list | read | insert | edit | history | invalidate`: a client of the HTTP API. */
 export const rule: Command = {
   usage:
+    'rule list [--origin O] [--path P] [--kind K] [--table T] [--engine E] [--text WORDS] ' +
+    '[--as-of T] | rule read ID [--as-of T] | rule history ID | ' +
     'rule insert JSON|@FILE|- [--vk KEY] | rule edit ID JSON|@FILE|- [--vk KEY] | ' +
-    'rule read ID | rule history ID   [--url URL] [--apikey KEY] [--json]',
+    'rule invalidate [ID] [--txn TXN] [--by KEY] [--from T] [--until T] [--confirm DIGEST]' +
+    '   [--url URL] [--apikey KEY] [--json]',
   summary: 'write and read page rules through the HTTP API (WAYMARK_URL, WAYMARK_APIKEY)',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
       ...serviceOptions,
+      ...inputOptions,
       vk: { type: 'string' },
       json: { type: 'boolean', default: false },
     });
     const [action = '', ...rest] = positionals;
     const act = actions[action];
-    if (act === undefined) throw new UsageError('insert, edit, read or history?');
+    if (act === undefined) {
+      throw new UsageError('list, read, insert, edit, history or invalidate?');
+    }
     const service: Service = { ...values, env: terminal.env };
-    const { answer, lines } = await act(rest, service, values.vk);
-    if (values.json) say(terminal.out, JSON.stringify(answer));
-    else printLines(lines, answer, terminal);
+    const input = inputOf(values);
+    const stray = Object.keys(input).find((name) => !act.takes.includes(name));
+    if (stray !== undefined) {
+      throw new UsageError(`rule ${action} takes no --${stray.replace('_', '-')}.`);
+    }
+    for await (const { answer, lines } of act.run(rest, { service, vk: values.vk, input })) {
+      if (values.json) say(terminal.out, JSON.stringify(answer));
+      else printLines(lines, answer, terminal);
+    }
     return 0;
   },
 };
@@ -37,38 +51,127 @@ interface Done {
   readonly lines: readonly string[];
 }
 
-type Act = (words: readonly string[], service: Service, vk: string | undefined) => Promise<Done>;
+interface Act {
+  /** The input fields that its options may give. */
+  readonly takes: readonly string[];
+  readonly run: (words: readonly string[], given: Given) => AsyncIterable<Done>;
+}
+
+interface Given {
+  readonly service: Service;
+  readonly vk: string | undefined;
+  /** Input fields from options. */
+  readonly input: JsonObject;
+}
+
+const inputOptions = {
+  origin: { type: 'string' },
+  path: { type: 'string' },
+  kind: { type: 'string' },
+  table: { type: 'string' },
+  engine: { type: 'string' },
+  text: { type: 'string' },
+  'as-of': { type: 'string' },
+  txn: { type: 'string' },
+  by: { type: 'string' },
+  from: { type: 'string' },
+  until: { type: 'string' },
+  confirm: { type: 'string' },
+} as const;
+
+/** What options say, under the names that the API has for it. */
+function inputOf(values: Readonly<Record<string, unknown>>): JsonObject {
+  return Object.fromEntries(
+    Object.keys(inputOptions)
+      .map((name) => [name.replace('-', '_'), values[name]] as const)
+      .filter((entry): entry is readonly [string, string] => typeof entry[1] === 'string'),
+  );
+}
 
 const actions: Readonly<Partial<Record<string, Act>>> = {
-  async insert([source, ...more], service, vk) {
-    requireNoMore(more);
-    const v = await readFields(source);
-    return record(await callService(service, `${family}.insert`, { v, vk }));
+  list: {
+    takes: ['origin', 'path', 'kind', 'table', 'engine', 'text', 'as_of'],
+    async *run(words, { service, input }) {
+      requireNoMore(words);
+      let after: string | null = '';
+      while (after !== null) {
+        const v: JsonObject = { ...input, ...(after !== '' && { after }) };
+        const answer: JsonObject = await callService(service, `${family}.list`, { v });
+        const { rows, next } = answer.data as unknown as ListPage;
+        yield { answer, lines: rows.map(listLine) };
+        after = next;
+      }
+    },
   },
-  async edit([id, source, ...more], service, vk) {
-    requireNoMore(more);
-    const v = { ...(await readFields(source)), id: requireId(id) };
-    return record(await callService(service, `${family}.edit`, { v, vk }));
+  insert: {
+    takes: [],
+    async *run([source, ...more], { service, vk }) {
+      requireNoMore(more);
+      const v = await readFields(source);
+      yield record(await callService(service, `${family}.insert`, { v, vk }));
+    },
   },
-  async read([id, ...more], service) {
-    requireNoMore(more);
-    return record(await callService(service, `${family}.read`, { v: { id: requireId(id) } }));
+  edit: {
+    takes: [],
+    async *run([id, source, ...more], { service, vk }) {
+      requireNoMore(more);
+      const v = { ...(await readFields(source)), id: requireId(id) };
+      yield record(await callService(service, `${family}.edit`, { v, vk }));
+    },
   },
-  async history([id, ...more], service) {
-    requireNoMore(more);
-    const v = { id: requireId(id) };
-    const answer = await callService(service, `${family}.read`, { v, qk: 'history' });
-    const rows = isJsonObject(answer.data) ? answer.data.rows : [];
-    return { answer, lines: (rows as unknown as readonly HistoryRow[]).map(historyLine) };
+  read: {
+    takes: ['as_of'],
+    async *run([id, ...more], { service, input }) {
+      requireNoMore(more);
+      const v = { ...input, id: requireId(id) };
+      yield record(await callService(service, `${family}.read`, { v }));
+    },
+  },
+  history: {
+    takes: [],
+    async *run([id, ...more], { service }) {
+      requireNoMore(more);
+      const v = { id: requireId(id) };
+      const answer = await callService(service, `${family}.read`, { v, qk: 'history' });
+      const rows = isJsonObject(answer.data) ? answer.data.rows : [];
+      yield { answer, lines: (rows as unknown as readonly ShownRow[]).map(historyLine) };
+    },
+  },
+  invalidate: {
+    takes: ['txn', 'by', 'from', 'until', 'confirm'],
+    async *run([id, ...more], { service, vk, input }) {
+      requireNoMore(more);
+      const v = { ...input, ...(id !== undefined && { id }) };
+      const answer = await callService(service, `${family}.invalidate`, { v, vk });
+      yield { answer, lines: invalidateLines(answer.data as JsonObject) };
+    },
   },
 };
+
+interface ListPage {
+  readonly rows: readonly Pick<Rule, 'id' | 'origin' | 'path' | 'kind'>[];
+  readonly next: string | null;
+}
+
+function listLine({ id, origin, path, kind }: ListPage['rows'][number]): string {
+  return [id, kind, origin, path].join('\t');
+}
 
 function record(answer: JsonObject): Done {
   return { answer, lines: [JSON.stringify(answer.data, undefined, 2)] };
 }
 
-function historyLine({ seq, dtu_txn: at, action, by, data }: HistoryRow): string {
-  return [seq, at, action, by, JSON.stringify(data)].join('\t');
+/** A row of the history as the API shows it. */
+type ShownRow = Omit<HistoryRow, 'data'> & {
+  readonly data?: JsonObject;
+  readonly data_invalidated?: JsonObject;
+};
+
+function historyLine(row: ShownRow): string {
+  const { seq, dtu_txn: at, action, by, txn, invalidated } = row;
+  const data = JSON.stringify(row.data ?? row.data_invalidated);
+  const standing = invalidated === undefined ? [] : [`invalidated ${invalidated}`];
+  return [seq, at, action, by, txn, data, ...standing].join('\t');
 }
 
 /** What landed in `_unknowns_` is worth a word: it is usually a slip. */

@@ -59,6 +59,21 @@ export const jsonDepthMax = 64;
 
 export const historyRowsDefault = 100;
 export const historyRowsMax = 1_000;
+export const listRowsDefault = 100;
+export const listRowsMax = 1_000;
+/** Characters of one page of a list; a page ends early rather than hold more. */
+export const listCharactersMax = 8 * MIB;
+/** How much is looked at for one page of a list, and how much of it without a pause: in rules. */
+export const listExaminedMax = 200_000;
+export const listSliceRules = 1_000;
+/** Characters of content that take as long to look at as a rule. */
+export const ruleContentCharacters = 4 * KIB;
+/** Records that the report of an invalidate tells of one by one; it counts the others. */
+export const invalidateListedMax = 1_000;
+/** Characters of a value that such a report shows. */
+export const invalidateShownCharactersMax = 200;
+/** Rows of the log that an invalidate may look through in the middle of everything else. */
+export const invalidateInlineRowsMax = 1_000;
 
 export const socketFrameBytesMax = 16 * MIB;
 export const socketRequestsInFlightMax = 64;

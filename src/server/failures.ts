@@ -35,7 +35,8 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
   if (!prefersHtml(accept)) {
     return answer(failure, 'text/plain; charset=utf-8', `${title}\n${failure.message}\n(${id})\n`);
   }
-  const sentence = `${escapeHtml(failure.message)}<br><small>If you report this, quote ${escapeHtml(id)}</small>`;
+  const quote = `If you report this, quote ${escapeHtml(id)}`;
+  const sentence = `${escapeHtml(failure.message)}<br><small>${quote}</small>`;
   return answer(failure, 'text/html; charset=utf-8', plainPage(title, sentence));
 }
 

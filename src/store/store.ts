@@ -51,7 +51,9 @@ export interface Reads {
   inForce(seq: number): boolean;
   /** The seqs of a transaction's first and last row; undefined for an unknown one. */
   txnSeqs(txn: string): SeqRange | undefined;
-  /** The newest change that was stored at or before a time, in milliseconds since 1970; 0 for none. */
+  /**
+   * The newest change that was stored at or before a time, in milliseconds since 1970; 0 for none.
+   */
   seqAt(timeMs: number): number;
   /** The current page rules in the order of their ids, those behind `after` only. */
   rulesAfter(after: string): Iterable<StoredRule>;

@@ -10,23 +10,36 @@ export type MomentReads = Pick<Reads, 'seq' | 'seqAt'>;
 
 /**
  * The seq of the newest change at a moment, which is a seq itself or a date-time, in UTC where it
- * names no offset. Fails with `invalid`, naming the field, for any other text and for a seq that the
- * log has not reached.
+ * names no offset. Fails with `invalid`, naming the field, for any other text and for a seq that
+ * the log has not reached.
  */
 export function seqOfMoment(reads: MomentReads, field: string, text: string): number {
+  const moment = parseMoment(reads, field, text);
+  return 'seq' in moment ? moment.seq : reads.seqAt(moment.timeMs);
+}
+
+/** The seq of the first change at a moment or after it. Fails as seqOfMoment does. */
+export function seqFromMoment(reads: MomentReads, field: string, text: string): number {
+  const moment = parseMoment(reads, field, text);
+  return 'seq' in moment ? moment.seq : reads.seqAt(moment.timeMs - 1) + 1;
+}
+
+function parseMoment(
+  reads: MomentReads,
+  field: string,
+  text: string,
+): { readonly seq: number } | { readonly timeMs: number } {
   if (/^\d{1,10}$/.test(text)) {
     const seq = Number(text);
-    if (seq <= reads.seq()) return seq;
+    if (seq <= reads.seq()) return { seq };
     throw new Failure('invalid', `${field} is beyond the newest change, ${reads.seq()}.`, {
       field,
     });
   }
   const iso = parseDateTime(text);
-  if (iso === undefined) {
-    const forms = 'a seq such as 17, or a date-time such as 2026-01-31T12:00:00Z';
-    throw new Failure('invalid', `${field} must be ${forms}.`, { field });
-  }
-  return reads.seqAt(Date.parse(iso));
+  if (iso !== undefined) return { timeMs: Date.parse(iso) };
+  const forms = 'a seq such as 17, or a date-time such as 2026-01-31T12:00:00Z';
+  throw new Failure('invalid', `${field} must be ${forms}.`, { field });
 }
 
 /** The page rules at the moment that a caller asks for; undefined where it asks for none. */

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { mergeFields, type Change, type HistoryRow } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
-import { canonicalJson, type Json, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import { historyRowsDefault, historyRowsMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Decision, Reads, Store } from '../store/store.ts';
+import { earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
 import { placeFields } from './placement.ts';
@@ -173,7 +173,9 @@ interface ReadInput {
   as_of?: string;
 }
 
-/** A row as the history shows it: what was invalidated stands under another name (contract §4.3). */
+/**
+ * A row as the history shows it: what was invalidated stands under another name (contract §4.3).
+ */
 function rowView(id: string, { data, invalidated, ...row }: HistoryRow): object {
   const shown = { id, ...data };
   return invalidated === undefined
@@ -181,25 +183,15 @@ function rowView(id: string, { data, invalidated, ...row }: HistoryRow): object 
     : { ...row, invalidated, data_invalidated: shown };
 }
 
-/**
- * How a request is told from another under the same vk, and the state it left when it came first
- * (contract §4.4).
- */
+/** How a request is known again, and the state it left when it came first (contract §4.4). */
 function idempotency(name: string, v: JsonObject, call: Call) {
   const ifMatch = call.fields['if-match'];
-  const requested: Json = ifMatch === undefined ? [name, v] : [name, v, ifMatch];
-  const requestHash = createHash('sha256').update(canonicalJson(requested)).digest('hex');
+  const requestHash = requestHashOf(ifMatch === undefined ? [name, v] : [name, v, ifMatch]);
   return {
     requestHash,
     earlier(reads: Reads, vk: string): StoredRule | undefined {
-      const claim = reads.vkClaim(vk);
-      if (claim === undefined) return undefined;
-      if (claim.requestHash !== requestHash) {
-        throw new Failure('conflict', 'This vk was used before, for another request.', {
-          field: 'vk',
-        });
-      }
-      return reads.ruleAt(claim.id, claim.seq);
+      const claim = earlierClaim(reads, { vk, requestHash });
+      return claim && reads.ruleAt(claim.id, claim.seq);
     },
   };
 }

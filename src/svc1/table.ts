@@ -1,6 +1,8 @@
 import type { Authenticate } from './authenticate.ts';
 import { getContent, getRender, getResolve, getRule, linkHtm, type GetOperations } from './gets.ts';
 import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys.ts';
+import { invalidateRules, type InvalidateParts } from './invalidate.ts';
+import { listRules } from './list.ts';
 import { operation, type Operation } from './operation.ts';
 import { editRule, insertRule, readRule, type RuleOperations } from './rules.ts';
 import { serverStatus, type StatusOperations } from './server-status.ts';
@@ -8,7 +10,7 @@ import { authenticateSession } from './session.ts';
 
 /** What each family of operations stands on. */
 export interface OperationParts {
-  readonly rules: RuleOperations;
+  readonly rules: RuleOperations & InvalidateParts;
   readonly gets: GetOperations;
   readonly keys: KeyOperations;
   readonly status: StatusOperations;
@@ -22,6 +24,8 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.userinterface.insert', 'design', 'writes', insertRule(rules)),
     operation('svc1.userinterface.edit', 'design', 'writes', editRule(rules)),
     operation('svc1.userinterface.read', 'read', 'reads', readRule(rules)),
+    operation('svc1.userinterface.list', 'read', 'reads', listRules(rules)),
+    operation('svc1.userinterface.invalidate', 'design', 'writes', invalidateRules(rules)),
     operation('svc1.userinterface.get', 'render', 'reads', getRule(gets)),
     operation('svc1.userinterface.get_render', 'render', 'reads', getRender(gets)),
     operation('svc1.userinterface.get_content', 'render', 'reads', getContent(gets)),

@@ -107,4 +107,37 @@ suite('waymark rule', () => {
     assert.equal(nobody.code, 1);
     assert.match(nobody.err, /Nothing answers/);
   });
+
+  test('lists, invalidates in two steps, and takes that back', async (t) => {
+    const { iniFile } = await serverFolder(t, '');
+    const { url, adminKey } = await startServed(t, iniFile);
+    const env = { WAYMARK_URL: url, WAYMARK_APIKEY: adminKey };
+    const rule = async (...words: string[]) => {
+      const { code, out, err } = await runWaymark(['rule', ...words], { env });
+      assert.equal(code, 0, err);
+      return out;
+    };
+    for (const path of ['/a', '/b']) await rule('insert', JSON.stringify({ path, content: 'x' }));
+    const listed = (await rule('list', '--path', '/a')).trim().split('\n');
+    assert.equal(listed.length, 1);
+    const [id = '', ...rest] = (listed[0] ?? '').split('\t');
+    assert.deepEqual(rest, ['content', '*', '/a']);
+
+    const dry = await rule('invalidate', id);
+    assert.match(dry, /^Nothing is done yet\. 1 rows of 1 page rules/);
+    assert.equal((await fetch(`${url}/a`)).status, 200);
+    const [, digest = ''] = /--confirm ([0-9a-f]{64})/.exec(dry) ?? [];
+    const done = await rule('invalidate', id, '--confirm', digest);
+    assert.equal((await fetch(`${url}/a`)).status, 404);
+    assert.match(await rule('history', id), /invalidated 20/);
+    assert.equal(JSON.parse(await rule('read', id, '--as-of', '2')).path, '/a');
+
+    const [, txn = ''] = /invalidate --txn (\S+)/.exec(done) ?? [];
+    const back = JSON.parse(await rule('invalidate', '--txn', txn, '--json'));
+    await rule('invalidate', '--txn', txn, '--confirm', back.data.digest);
+    assert.equal((await fetch(`${url}/a`)).status, 200);
+    const stray = await runWaymark(['rule', 'list', '--txn', 'x'], { env });
+    assert.equal(stray.code, 2);
+    assert.match(stray.err, /takes no --txn/);
+  });
 });

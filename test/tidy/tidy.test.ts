@@ -15,6 +15,7 @@ const floors: readonly (readonly string[])[] = [
   ['store'],
   ['site', 'svc1'],
   ['server'],
+  ['compose.ts'],
   ['main.ts', 'cli'],
 ];
 

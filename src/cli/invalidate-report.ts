@@ -1,0 +1,64 @@
+import type { Json, JsonObject } from '../model/json.ts';
+
+/** What svc1.userinterface.invalidate reports (contract §4.3), before and after. */
+interface Report {
+  readonly done: boolean;
+  readonly records: number;
+  readonly rows: number;
+  readonly unlisted: number;
+}
+
+interface DryRun extends Report {
+  readonly gone: number;
+  readonly restored: number;
+  readonly changed: number;
+  readonly changes: readonly {
+    readonly id: string;
+    readonly becomes: string;
+    readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
+  }[];
+  readonly conflicts: readonly { readonly id: string; readonly rows: readonly number[] }[];
+  readonly conflicting: number;
+  readonly digest: string;
+}
+
+interface Done extends Report {
+  readonly txn: string | null;
+}
+
+/** The report of an invalidate in words, with what to do next. */
+export function invalidateLines(data: JsonObject): readonly string[] {
+  return data.done === true
+    ? doneLines(data as unknown as Done)
+    : dryRunLines(data as unknown as DryRun);
+}
+
+function doneLines({ records, rows, txn }: Done): readonly string[] {
+  if (txn === null) return ['Nothing was in force that could be invalidated.'];
+  return [
+    `Done: ${rows} rows of ${records} page rules are invalidated.`,
+    `To take it back: waymark rule invalidate --txn ${txn}`,
+  ];
+}
+
+function dryRunLines(report: DryRun): readonly string[] {
+  const { records, rows, gone, restored, changed, changes, conflicts } = report;
+  if (records === 0) return ['Nothing is in force that could be invalidated.'];
+  return [
+    `Nothing is done yet. ${rows} rows of ${records} page rules would be invalidated:`,
+    `${gone} rules would be gone, ${restored} come back, ${changed} change.`,
+    ...changes.flatMap(({ id, becomes, fields }) => [
+      `  ${id}  ${becomes}`,
+      ...Object.entries(fields).map(
+        ([name, { now, then }]) =>
+          `    ${name}: ${JSON.stringify(now)} would be ${JSON.stringify(then)}`,
+      ),
+    ]),
+    ...(report.unlisted > 0 ? [`  … and ${report.unlisted} more`] : []),
+    ...(report.conflicting > 0
+      ? [`${report.conflicting} were edited again since; those later rows stay:`]
+      : []),
+    ...conflicts.map(({ id, rows: later }) => `  ${id}  seq ${later.join(', ')}`),
+    `To do it, repeat the command with --confirm ${report.digest}`,
+  ];
+}

@@ -1,0 +1,100 @@
+import { randomBytes } from 'node:crypto';
+import { uuidv7 } from 'uuidv7';
+import type { Config } from './config/config.ts';
+import { builtInEngines } from './model/engine.ts';
+import type { Logs } from './observe/log.ts';
+import { createDialler } from './outbound/dialler.ts';
+import type { Serving } from './server/serving.ts';
+import { createDisk } from './site/disk.ts';
+import { createFetch } from './site/fetch.ts';
+import { createGenericPages } from './site/generic.ts';
+import type { PublicFiles } from './site/public.ts';
+import type { SiteRules } from './site/rules.ts';
+import { createSite } from './site/site.ts';
+import type { StoredPages } from './site/stored.ts';
+import type { Store } from './store/store.ts';
+import { createAuthenticate, requireUnrevoked, type createWrongKeys } from './svc1/authenticate.ts';
+import { createExecute } from './svc1/execute.ts';
+import { revertInThread } from './svc1/revert-worker.ts';
+import type { ConfigurationState } from './svc1/server-status.ts';
+import { operationTable } from './svc1/table.ts';
+
+/** What lives as long as the process, whatever the configuration. */
+export interface Foundation {
+  readonly store: Store;
+  readonly logs: Logs;
+  readonly publicFiles: PublicFiles;
+  readonly rules: SiteRules;
+  readonly storedPages: StoredPages;
+  readonly wrongKeys: ReturnType<typeof createWrongKeys>;
+  readonly version: string;
+  readonly status: () => ConfigurationState;
+  readonly started: string;
+}
+
+/** Everything under one configuration, with what has to be closed when it is replaced. */
+export interface Composition {
+  readonly serving: Serving;
+  close(): Promise<void>;
+}
+
+/** The names of all engines that a configuration knows. */
+export function engineNames(config: Config): ReadonlySet<string> {
+  return new Set([...builtInEngines, ...config.engines.map(({ name }) => name)]);
+}
+
+/** Builds what answers requests under a configuration: nothing of it changes afterwards. */
+export function compose(config: Config, foundation: Foundation): Composition {
+  const { store, publicFiles, storedPages, wrongKeys } = foundation;
+  const { base, publicUrl } = config.server;
+  const disk = createDisk({ mounts: config.disk, now: Date.now });
+  const dialler = createDialler(config.fetch);
+  const generic = createGenericPages({
+    engines: config.engines,
+    builtInPage: publicFiles.page({ base, nonce: '' }),
+  });
+  const fetch = createFetch({ dialler, bodyBytesMax: config.fetch.bodyBytesMax, via: 'waymark' });
+  const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
+  const authenticate = createAuthenticate({
+    keys: store,
+    anonymous: config.auth.anonymous,
+    wrongKeys,
+  });
+  const view = { base, publicUrl, engines: config.engines, tables: config.tables };
+  const execute = createExecute(
+    operationTable({
+      rules: {
+        store,
+        newId: uuidv7,
+        engines: engineNames(config),
+        view,
+        revertElsewhere: (request) => revertInThread(config.server.data, request),
+      },
+      gets: { site, store, view },
+      keys: { store, newId: uuidv7, randomBytes, now: Date.now },
+      status: {
+        version: foundation.version,
+        started: foundation.started,
+        counts: () => store.counts(),
+        configuration: foundation.status,
+      },
+      authenticate,
+    }),
+  );
+  return {
+    serving: {
+      config,
+      site,
+      execute,
+      authenticate,
+      requireUnrevoked: (caller) => {
+        requireUnrevoked(store, caller);
+      },
+      publicFiles,
+    },
+    async close() {
+      await disk.close();
+      await dialler.close();
+    },
+  };
+}

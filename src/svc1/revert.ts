@@ -1,0 +1,162 @@
+import { createHash } from 'node:crypto';
+import type { Change } from '../model/change.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { invalidateListedMax, invalidateShownCharactersMax } from '../model/limits.ts';
+import type { StoredRule } from '../model/rule.ts';
+import { foldRows } from '../store/fold.ts';
+import type { Reads, SeqRange } from '../store/store.ts';
+
+/** Which rows of page rules are to be taken out: those for which all that is given holds. */
+export interface Selection {
+  readonly id: string | undefined;
+  readonly txn: string | undefined;
+  /** Id of the key, or name of the command, that wrote the row. */
+  readonly by: string | undefined;
+  /** Where in the log to look. */
+  readonly seqs: SeqRange;
+}
+
+/** What is to become of one record. */
+export interface RecordRevert {
+  readonly id: string;
+  /** Seqs of the rows that are taken out, in their order. */
+  readonly rows: readonly number[];
+  /** Seqs of rows that came after the first of those and stay. */
+  readonly conflicts: readonly number[];
+  readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
+  /** The fields that change, each as it is now and as it would be. */
+  readonly fields: JsonObject;
+}
+
+/** All that an invalidate would do, with a digest of it. */
+export interface Revert {
+  readonly records: readonly RecordRevert[];
+  /** Lower-case hex SHA-256: another one as soon as anything of it would come out otherwise. */
+  readonly digest: string;
+}
+
+/** Works out what invalidating the selected rows would do, and does nothing (contract §4.3). */
+export function planRevert(reads: Reads, selection: Selection): Revert {
+  const hash = createHash('sha256');
+  const records = [...selectRows(reads, selection)].map(([id, rows]) => {
+    const history = reads.rows(id);
+    hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
+    return revertOf(reads, { id, rows, history });
+  });
+  return { records, digest: hash.digest('hex') };
+}
+
+/** The report of a dry run, as JSON: counts of everything, and the first records one by one. */
+export function revertReport({ records, digest }: Revert): JsonObject {
+  const count = (becomes: RecordRevert['becomes']): number =>
+    records.filter((record) => record.becomes === becomes).length;
+  const conflicts = records.filter((record) => record.conflicts.length > 0);
+  const listed = records.slice(0, invalidateListedMax);
+  return {
+    done: false,
+    records: records.length,
+    rows: records.reduce((sum, { rows }) => sum + rows.length, 0),
+    gone: count('gone'),
+    restored: count('restored'),
+    changed: count('changed'),
+    ids: listed.map(({ id }) => id),
+    changes: listed.map(({ id, rows, becomes, fields }) => ({
+      id,
+      rows: [...rows],
+      becomes,
+      fields,
+    })),
+    conflicts: conflicts.slice(0, invalidateListedMax).map(({ id, conflicts: rows }) => ({
+      id,
+      rows: [...rows],
+    })),
+    conflicting: conflicts.length,
+    unlisted: records.length - listed.length,
+    digest,
+  };
+}
+
+/** Rows in force that the selection is about, by record, the records in the order of their rows. */
+function selectRows(
+  reads: Reads,
+  { id, txn, by, seqs }: Selection,
+): ReadonlyMap<string, readonly number[]> {
+  const selected = new Map<string, number[]>();
+  // To revert a record is to end it; to take back an invalidate takes its txn, writer or time.
+  const isWholeRecord = txn === undefined && by === undefined && seqs.first <= 1;
+  for (const row of id === undefined ? rowsBetween(reads, seqs) : reads.rows(id, seqs.last)) {
+    if (row.family !== 'userinterface' || row.seq < seqs.first) continue;
+    if (txn !== undefined && row.txn !== txn) continue;
+    if (by !== undefined && row.by !== by) continue;
+    if (id !== undefined && isWholeRecord && row.action === 'invalidate') continue;
+    if (!reads.inForce(row.seq)) continue;
+    const rows = selected.get(row.id);
+    if (rows === undefined) selected.set(row.id, [row.seq]);
+    else rows.push(row.seq);
+  }
+  return selected;
+}
+
+function* rowsBetween(reads: Reads, { first, last }: SeqRange): Iterable<Change> {
+  for (let seq = first; seq <= last; seq += 1) {
+    const row = reads.change(seq);
+    if (row !== undefined) yield row;
+  }
+}
+
+function revertOf(
+  reads: Reads,
+  {
+    id,
+    rows,
+    history,
+  }: { readonly id: string; readonly rows: readonly number[]; readonly history: readonly Change[] },
+): RecordRevert {
+  const [first = 0] = rows;
+  const taken = new Set(rows);
+  const now = reads.rule(id);
+  const then = foldRows([...history, ...invalidating(history.at(-1), rows)]).stored;
+  return {
+    id,
+    rows,
+    conflicts: history
+      .map(({ seq }) => seq)
+      .filter((seq) => seq > first && !taken.has(seq) && reads.inForce(seq)),
+    becomes: becoming(now, then),
+    fields: fieldChanges(now, then),
+  };
+}
+
+/** The row that would be written, as far as the fold looks at it. */
+function invalidating(newest: Change | undefined, rows: readonly number[]): readonly Change[] {
+  if (newest === undefined) return [];
+  return [{ ...newest, seq: newest.seq + 1, action: 'invalidate', data: { rows: [...rows] } }];
+}
+
+function becoming(
+  now: StoredRule | undefined,
+  then: StoredRule | undefined,
+): RecordRevert['becomes'] {
+  if (then === undefined) return now === undefined ? 'same' : 'gone';
+  if (now === undefined) return 'restored';
+  return Object.keys(fieldChanges(now, then)).length === 0 ? 'same' : 'changed';
+}
+
+function fieldChanges(now: StoredRule | undefined, then: StoredRule | undefined): JsonObject {
+  if (then === undefined || now === undefined) return {};
+  const [before, after] = [now.rule, then.rule] as unknown as [JsonObject, JsonObject];
+  return Object.fromEntries(
+    [...new Set([...Object.keys(before), ...Object.keys(after)])]
+      .map((name) => [name, before[name] ?? null, after[name] ?? null] as const)
+      .filter(([, one, other]) => JSON.stringify(one) !== JSON.stringify(other))
+      .map(([name, one, other]) => [name, { now: shortened(one), then: shortened(other) }]),
+  );
+}
+
+/** Long values are told by their beginning: as_of shows them whole. */
+function shortened(value: Json): Json {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (text.length <= invalidateShownCharactersMax) return value;
+  const start = text.slice(0, invalidateShownCharactersMax).toWellFormed();
+  return `${start}… (${text.length} characters${isJsonObject(value) ? ' of JSON' : ''})`;
+}
