@@ -15,7 +15,7 @@ export interface AccessEntry {
   readonly source: string;
   /** Id of the caller's key. */
   readonly keyId: string | undefined;
-  /** Whether the client went away before it had everything. */
+  /** Whether the client, or what it was sent, went away before it had everything. */
   readonly cut: boolean;
 }
 
@@ -90,17 +90,24 @@ function prettyLine(entry: AccessEntry, time: string): string {
   return (
     `${time.slice(11, 23)} ${status} ${printable(method)} ${printable(host)}${printable(target)} ` +
     `${bytes} B ${durationMs.toFixed(1)} ms ${source} ${address}` +
-    `${cut ? ' (client went away)' : ''}\n`
+    `${cut ? ' (cut off)' : ''}\n`
   );
 }
 
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
+/** Text of a client as JSON, without what could start another line or command a terminal. */
 function quoted(text: string): string {
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text);
+  return plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(furtherControls, escaped);
 }
 
-/** Text of a client, without what could start another line or command a terminal. */
 function printable(text: string): string {
-  return plain.test(text) ? text : JSON.stringify(text).slice(1, -1);
+  return plain.test(text) ? text : quoted(text).slice(1, -1);
+}
+
+/** Control characters and line ends that JSON leaves as they are: DEL, C1, U+2028, U+2029. */
+const furtherControls = /[\x7f-\x9f\u2028\u2029]/g;
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -40,7 +40,16 @@ export function createLogs({
   readonly colour: boolean;
   readonly now: () => number;
 }): Logs {
-  let logger = createLogger(settings, destination, colour);
+  // Made once: each one stays tied to the destination for good.
+  let pretty: DestinationStream | undefined;
+  const createLogger = ({ level, format }: LogSettings): Logger =>
+    pino(
+      { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+      format === 'json'
+        ? (destination as unknown as DestinationStream)
+        : (pretty ??= prettyStream(destination, colour)),
+    );
+  let logger = createLogger(settings);
   let lines = createAccessLog({ format: settings.format, sink: destination, now });
   return {
     log: {
@@ -67,26 +76,17 @@ export function createLogs({
     },
     configure(next) {
       lines.flush();
-      logger = createLogger(next, destination, colour);
+      logger = createLogger(next);
       lines = createAccessLog({ format: next.format, sink: destination, now });
     },
   };
 }
 
-function createLogger(
-  { level, format }: LogSettings,
-  destination: NodeJS.WritableStream,
-  colour: boolean,
-): Logger {
-  const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
-  if (format === 'json') return pino(options, destination as unknown as DestinationStream);
-  return pino(
-    options,
-    PinoPretty({
-      colorize: colour,
-      singleLine: true,
-      translateTime: 'UTC:HH:MM:ss.l',
-      destination: destination as unknown as DestinationStream,
-    }),
-  );
+function prettyStream(destination: NodeJS.WritableStream, colorize: boolean): DestinationStream {
+  return PinoPretty({
+    colorize,
+    singleLine: true,
+    translateTime: 'UTC:HH:MM:ss.l',
+    destination: destination as unknown as DestinationStream,
+  });
 }

@@ -21,7 +21,8 @@ export interface ContentPacket {
  */
 export async function contentPacket(reply: Reply): Promise<ContentPacket> {
   const bytes = await collect(reply);
-  const headers: Record<string, string> = {};
+  // Without a prototype, for a field may have any name.
+  const headers = Object.create(null) as Record<string, string>;
   for (let at = 0; at < reply.fields.length; at += 2) {
     const name = (reply.fields[at] ?? '').toLowerCase();
     const value = reply.fields[at + 1] ?? '';

@@ -4,9 +4,10 @@ import { WebSocketServer, type RawData, type WebSocket } from 'ws';
 import type { Fields } from '../http/request.ts';
 import type { Log } from '../observe/log.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
-import { isJsonObject } from '../model/json.ts';
+import { isJsonObject, nestsDeeper } from '../model/json.ts';
 import type { Caller } from '../model/key.ts';
 import {
+  jsonDepthMax,
   socketBufferedBytesMax,
   socketFrameBytesMax,
   socketPingMs,
@@ -80,6 +81,8 @@ export function createSockets({
   };
 }
 
+const authenticateName = 'svc1.session.authenticate';
+
 /** One open websocket. */
 class Session {
   readonly #websocket: WebSocket;
@@ -88,8 +91,12 @@ class Session {
   readonly #log: Log;
   readonly #newId: () => string;
   readonly #abort = new AbortController();
+  /** What has been received but not begun, in order. */
+  readonly #waiting: string[] = [];
   #caller: Caller;
   #inFlight = 0;
+  /** Whether the client is saying who it is: what it sends after that counts on it. */
+  #identifying = false;
   #alive = true;
   #idle: (() => void) | undefined;
 
@@ -126,6 +133,8 @@ class Session {
    * time.
    */
   ping(): void {
+    // While nothing is read of a client, its pongs are not either.
+    if (this.#websocket.isPaused) return;
     if (!this.#alive) {
       this.#websocket.terminate();
       return;
@@ -168,16 +177,30 @@ class Session {
       this.#websocket.close(1003, 'Envelopes are text frames.');
       return;
     }
-    this.#inFlight += 1;
-    // The client's own socket buffer is the queue for what it asks beyond the limit.
-    if (this.#inFlight >= socketRequestsInFlightMax) this.#websocket.pause();
-    void this.#answer((data as Buffer).toString()).finally(() => {
-      this.#inFlight -= 1;
-      if (this.#inFlight < socketRequestsInFlightMax && this.#idle === undefined) {
-        this.#websocket.resume();
-      }
-      if (this.#inFlight === 0) this.#idle?.();
-    });
+    this.#waiting.push((data as Buffer).toString());
+    this.#begin();
+  }
+
+  /** Begins what waits, in order, as far as it may be begun yet. */
+  #begin(): void {
+    const open = this.#isOpen();
+    // Nothing is begun after a goodbye: there would be no answer to tell of it.
+    if (!open) this.#waiting.length = 0;
+    while (this.#inFlight < socketRequestsInFlightMax && !this.#identifying) {
+      const text = this.#waiting.shift();
+      if (text === undefined) break;
+      this.#inFlight += 1;
+      void this.#answer(text).finally(() => {
+        this.#inFlight -= 1;
+        this.#begin();
+        if (this.#inFlight === 0) this.#idle?.();
+      });
+    }
+    // What has been read already may be many requests; for those after them the client's own socket
+    // buffer is the queue.
+    const full = this.#waiting.length > 0 || this.#inFlight >= socketRequestsInFlightMax;
+    if (open && full) this.#websocket.pause();
+    else if (this.#idle === undefined) this.#websocket.resume();
   }
 
   async #answer(text: string): Promise<void> {
@@ -187,17 +210,27 @@ class Session {
       const sent = parseJson(text);
       if (isJsonObject(sent)) {
         const { id, a } = sent;
-        if (id !== undefined) echo = { id };
         if (typeof a === 'string') operation = a;
+        // An id that cannot be written as JSON again could not be echoed.
+        if (nestsDeeper(id, jsonDepthMax)) {
+          throw new Failure('too_large', `id nests deeper than ${jsonDepthMax} levels.`, {
+            field: 'id',
+          });
+        }
+        if (id !== undefined) echo = { id };
+        this.#identifying = operation === authenticateName;
       }
       const members = await this.#run(sent);
       this.#send({ r: operation, ...members, ...echo });
     } catch (thrown) {
       const failure = failureFrom(thrown);
       const id = this.#newId();
-      if (failure.code === 'internal')
-        this.#log.error({ err: failure.cause, id }, 'request failed');
+      const { code, cause, message } = failure;
+      if (code === 'internal') this.#log.error({ err: cause, id }, 'request failed');
+      else if (cause !== undefined) this.#log.warn({ err: cause, id, code }, message);
       this.#send({ r: operation, error: failureMember(failure, id), ...echo });
+    } finally {
+      if (operation === authenticateName) this.#identifying = false;
     }
   }
 
@@ -220,12 +253,16 @@ class Session {
   }
 
   #send(envelope: object): void {
-    if (this.#websocket.readyState !== this.#websocket.OPEN) return;
+    if (!this.#isOpen()) return;
     // What counts is what lies unread already: one answer alone may be larger than the limit.
     if (this.#websocket.bufferedAmount > socketBufferedBytesMax) {
       this.#websocket.close(1013, 'Answers are not being read fast enough.');
     } else {
       this.#websocket.send(JSON.stringify(envelope));
     }
+  }
+
+  #isOpen(): boolean {
+    return this.#websocket.readyState === this.#websocket.OPEN;
   }
 }

@@ -31,66 +31,69 @@ export function placeFields({
   readonly engines: ReadonlySet<string>;
 }): Placement {
   const before = fieldsOf(current);
-  const given = flatten(sent, { ...shown, ...before.fields });
-  const pending = { ...before.unknowns, ...given };
+  const given = flatten(sent, new Map([...Object.entries(shown), ...before.fields]));
+  const pending = new Map([...before.unknowns, ...given]);
   const placing = placingOf(before.fields, pending, engines);
 
-  const fields: Record<string, Json> = {};
-  const unknowns: Record<string, Json> = {};
+  const fields = new Map<string, Json>();
+  const unknowns = new Map<string, Json>();
   for (const name of fieldDefinitions.keys()) {
-    const placed = placeField(name, { old: before.fields[name], next: pending[name], placing });
-    if (placed.field !== undefined) fields[name] = placed.field;
-    if (placed.unknown !== undefined) unknowns[name] = placed.unknown;
+    const [old, next] = [before.fields.get(name), pending.get(name)];
+    const placed = placeField(name, { old, next, placing });
+    if (placed.field !== undefined) fields.set(name, placed.field);
+    if (placed.unknown !== undefined) unknowns.set(name, placed.unknown);
   }
-  for (const [name, value] of Object.entries(pending)) {
-    if (value !== null && !fieldDefinitions.has(name)) unknowns[name] = value;
+  for (const [name, value] of pending) {
+    if (value !== null && !fieldDefinitions.has(name)) unknowns.set(name, value);
   }
 
-  fields.origin ??= '*';
+  if (!fields.has('origin')) fields.set('origin', '*');
   requireUsable(fields, unknowns);
   requireWithinLimits(fields, unknowns);
   return {
     data: difference(before, { fields, unknowns }),
-    unknowns: Object.keys(given).filter((name) => unknowns[name] !== undefined),
+    unknowns: [...given.keys()].filter((name) => unknowns.has(name)),
   };
 }
 
+/** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
+type Named = ReadonlyMap<string, Json>;
+
 interface Fields {
-  readonly fields: Readonly<Record<string, Json>>;
-  readonly unknowns: Readonly<Record<string, Json>>;
+  readonly fields: Named;
+  readonly unknowns: Named;
 }
 
 function fieldsOf(rule: Rule | undefined): Fields {
-  if (rule === undefined) return { fields: {}, unknowns: {} };
-  const { _unknowns_: unknowns = {}, ...all } = rule;
-  const fields: Record<string, Json> = { ...(all as unknown as JsonObject) };
-  Reflect.deleteProperty(fields, 'id');
-  return { fields, unknowns };
+  if (rule === undefined) return { fields: new Map(), unknowns: new Map() };
+  const { id: _id, _unknowns_: unknowns = {}, ...fields } = rule;
+  return {
+    fields: new Map(Object.entries(fields as unknown as JsonObject)),
+    unknowns: new Map(Object.entries(unknowns)),
+  };
 }
 
 /**
  * The sent fields with a sent `_unknowns_` object opened, less those that only repeat what the
  * caller was shown.
  */
-function flatten(sent: JsonObject, shown: JsonObject): Readonly<Record<string, Json>> {
-  const { _unknowns_: nested, ...named } = sent;
-  const all = { ...(isJsonObject(nested) ? nested : {}), ...named };
-  if (nested !== undefined && nested !== null && !isJsonObject(nested)) {
-    Object.assign(all, { _unknowns_: nested });
-  }
-  return Object.fromEntries(
-    Object.entries(all).filter(([name, value]) => !sameJson(shown[name], value)),
-  );
+function flatten(sent: JsonObject, shown: Named): Named {
+  return new Map([...opened(sent)].filter(([name, value]) => !sameJson(shown.get(name), value)));
 }
 
-function placingOf(
-  fields: Readonly<Record<string, Json>>,
-  pending: Readonly<Record<string, Json>>,
-  engines: ReadonlySet<string>,
-): Placing {
-  const wanted = pending.kind;
-  const inferred = pending.content === undefined ? undefined : 'content';
-  const kind = [wanted, wanted === null ? undefined : fields.kind, inferred].find(isRuleKind);
+function opened({ _unknowns_: nested, ...named }: JsonObject): Named {
+  const inner = isJsonObject(nested)
+    ? opened(nested)
+    : new Map(nested === undefined ? [] : [['_unknowns_', nested]]);
+  return new Map([...inner, ...Object.entries(named)]);
+}
+
+function placingOf(fields: Named, pending: Named, engines: ReadonlySet<string>): Placing {
+  const wanted = pending.get('kind');
+  const inferred = (pending.get('content') ?? null) === null ? undefined : 'content';
+  const kind = [wanted, wanted === null ? undefined : fields.get('kind'), inferred].find(
+    isRuleKind,
+  );
   if (kind === undefined) {
     throw new Failure(
       'invalid',
@@ -100,7 +103,7 @@ function placingOf(
       { field: 'kind' },
     );
   }
-  const engine = pending.engine === undefined ? fields.engine : pending.engine;
+  const engine = pending.has('engine') ? pending.get('engine') : fields.get('engine');
   return {
     kind,
     engine: typeof engine === 'string' && engines.has(engine) ? engine : undefined,
@@ -116,12 +119,11 @@ function placeField(
   name: string,
   { old, next, placing }: { old: Json | undefined; next: Json | undefined; placing: Placing },
 ): { field?: Json; unknown?: Json } {
-  if (next === null) return {};
   if (name === 'kind') {
-    return next === undefined || isRuleKind(next)
-      ? { field: placing.kind }
-      : { field: placing.kind, unknown: next };
+    const isUsed = next === undefined || next === null || isRuleKind(next);
+    return isUsed ? { field: placing.kind } : { field: placing.kind, unknown: next };
   }
+  if (next === null) return {};
   const nextField = next === undefined ? undefined : validValue(name, next, placing);
   if (nextField !== undefined) return { field: nextField };
   if (old !== undefined && stillValid(name, old, placing)) {
@@ -147,32 +149,34 @@ function stillValid(name: string, value: Json, placing: Placing): boolean {
   return definition.stillValid?.(value, placing) ?? true;
 }
 
-function requireUsable(fields: JsonObject, unknowns: JsonObject): void {
-  if (fields.path !== undefined) return;
-  const message =
-    unknowns.path === undefined
-      ? 'path is missing: the URL path that the rule answers, such as /news or /news/*.'
-      : 'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
-        'no backslash or encoded slash, and at most one *, at its end.';
+function requireUsable(fields: Named, unknowns: Named): void {
+  if (fields.has('path')) return;
+  const message = !unknowns.has('path')
+    ? 'path is missing: the URL path that the rule answers, such as /news or /news/*.'
+    : 'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
+      'no backslash or encoded slash, and at most one *, at its end.';
   throw new Failure('invalid', message, { field: 'path' });
 }
 
-function requireWithinLimits(fields: JsonObject, unknowns: JsonObject): void {
-  const names = Object.keys(unknowns);
+function requireWithinLimits(fields: Named, unknowns: Named): void {
+  const names = [...unknowns.keys()];
   if (names.length > unknownsMax) {
     throw new Failure('too_large', `More than ${unknownsMax} fields are not known to Waymark.`, {
       field: names[unknownsMax] ?? '_unknowns_',
     });
   }
-  const { content: _content, ...rest } = fields;
-  const bytes =
-    Buffer.byteLength(JSON.stringify(rest)) + Buffer.byteLength(JSON.stringify(unknowns));
+  const rest = [...fields].filter(([name]) => name !== 'content');
+  const bytes = jsonBytes(rest) + jsonBytes(unknowns);
   if (bytes > ruleBytesMax) {
     throw new Failure(
       'too_large',
       `The rule without its content is ${bytes} bytes; at most ${ruleBytesMax} are kept.`,
     );
   }
+}
+
+function jsonBytes(named: Iterable<readonly [string, Json]>): number {
+  return Buffer.byteLength(JSON.stringify(Object.fromEntries(named)));
 }
 
 /** The edit that mergeFields turns `before` into `after` with. */
@@ -182,11 +186,8 @@ function difference(before: Fields, after: Fields): JsonObject {
   return Object.keys(unknowns).length > 0 ? { ...fields, _unknowns_: unknowns } : fields;
 }
 
-function flatDifference(before: JsonObject, after: JsonObject): JsonObject {
-  const changed: Record<string, Json> = {};
-  for (const [name, value] of Object.entries(after)) {
-    if (!sameJson(before[name], value)) changed[name] = value;
-  }
-  for (const name of Object.keys(before)) if (after[name] === undefined) changed[name] = null;
-  return changed;
+function flatDifference(before: Named, after: Named): JsonObject {
+  const changed = new Map([...after].filter(([name, value]) => !sameJson(before.get(name), value)));
+  for (const name of before.keys()) if (!after.has(name)) changed.set(name, null);
+  return Object.fromEntries(changed);
 }

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { loadFile, representFile } from '../../../src/site/disk/file-content.ts';
+import { temporaryFolder, writeFiles } from '../../harness.ts';
+import { mountOf } from '../disk-rig.ts';
+
+const facts = { fields: ['Cache-Control', 'no-cache'], now: Date.now };
+
+suite('a small file', () => {
+  test('is loaded with what is said of it', async (t) => {
+    const root = await temporaryFolder(t);
+    await writeFiles(root, { 'a/page.html': '<p>ä' });
+    const modified = new Date('2025-01-02T03:04:05Z');
+    await utimes(join(root, 'a/page.html'), modified, modified);
+    const loaded = await loadFile(mountOf(root), 'a/page.html', facts);
+    assert.equal(loaded?.bytes.toString(), '<p>ä');
+    const { etag, ...representation } = loaded.representation;
+    assert.match(etag ?? '', /^"[\w-]{22}"$/);
+    assert.deepEqual(representation, {
+      status: 200,
+      contentType: 'text/html; charset=utf-8',
+      lastModifiedMs: modified.getTime(),
+      fields: facts.fields,
+      bytesLength: 5,
+    });
+  });
+
+  test('has another entity tag after every change, however quick', async (t) => {
+    const root = await temporaryFolder(t);
+    const tags = new Set<string | undefined>();
+    for (let turn = 0; turn < 100; turn += 1) {
+      // Within a tick of the file system's clock, and with the same size and date.
+      await writeFile(join(root, 'a'), String(1_000 + turn));
+      await utimes(join(root, 'a'), 1, 1);
+      tags.add((await loadFile(mountOf(root), 'a', facts))?.representation.etag);
+    }
+    assert.equal(tags.size, 100);
+    assert.ok(!tags.has(undefined));
+  });
+
+  test('has another entity tag with other bytes, whatever its file system says of them', async (t) => {
+    const root = await temporaryFolder(t);
+    await writeFiles(root, { a: 'x' });
+    const stats = await stat(join(root, 'a'), { bigint: true });
+    const tagOf = (bytes: string) =>
+      representFile('a', { stats, bytes: Buffer.from(bytes), ...facts }).etag;
+    assert.equal(tagOf('x'), tagOf('x'));
+    assert.notEqual(tagOf('x'), tagOf('y'));
+  });
+
+  test('is known by its identity only when a later change would show in it', async (t) => {
+    const root = await temporaryFolder(t);
+    await writeFiles(root, { a: 'x' });
+    const { ctimeMs } = await stat(join(root, 'a'));
+    const loadAt = (nowMs: number) =>
+      loadFile(mountOf(root), 'a', { fields: [], now: () => nowMs });
+    assert.equal((await loadAt(ctimeMs + 1_000))?.identity, undefined);
+    assert.notEqual((await loadAt(ctimeMs + 3_000))?.identity, undefined);
+  });
+
+  test('is not loaded when it is none, or not small', async (t) => {
+    const root = await temporaryFolder(t);
+    await writeFiles(root, {
+      'folder/a': '',
+      large: Buffer.alloc(256 * 1024 + 1),
+      edge: Buffer.alloc(256 * 1024),
+      empty: '',
+    });
+    for (const below of ['folder', 'none', 'large', 'folder/a/b']) {
+      assert.equal(await loadFile(mountOf(root), below, facts), undefined, below);
+    }
+    assert.equal((await loadFile(mountOf(root), 'edge', facts))?.bytes.length, 256 * 1024);
+    assert.equal((await loadFile(mountOf(root), 'empty', facts))?.bytes.length, 0);
+  });
+
+  test('was never modified later than now', async (t) => {
+    const root = await temporaryFolder(t);
+    await writeFiles(root, { a: 'x' });
+    const stats = await stat(join(root, 'a'), { bigint: true });
+    const { lastModifiedMs } = representFile('a', { stats, fields: [], now: () => 1_000 });
+    assert.equal(lastModifiedMs, 1_000);
+  });
+});
