@@ -10,7 +10,7 @@ import { problemText } from '../src/config/problem.ts';
 import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/observe/log.ts';
 
-/** What comes after a test, in reverse order of what it set up: the context of node:test. */
+/** What comes after a test: the context of node:test. */
 type Cleaning = Pick<TestContext, 'after'>;
 
 /** A folder of its own for a test, gone afterwards. */

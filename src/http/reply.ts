@@ -69,3 +69,13 @@ export function replyField(reply: Pick<Reply, 'fields'>, name: string): string |
   }
   return undefined;
 }
+
+/** Whether answers of a status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
+export function isEmptyStatus(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
+}
+
+/** Fields without those of some lower-case names. */
+export function withoutFields(fields: FieldList, ...names: readonly string[]): FieldList {
+  return fields.filter((_, at) => !names.includes(fields[at - (at % 2)]?.toLowerCase() ?? ''));
+}

@@ -1,6 +1,13 @@
 import type { Readable } from 'node:stream';
 import { plainPage } from '../http/html.ts';
-import { noBody, replyField, type Body, type Reply } from '../http/reply.ts';
+import {
+  noBody,
+  replyField,
+  type Body,
+  type Reply,
+  isEmptyStatus,
+  withoutFields,
+} from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
@@ -91,7 +98,8 @@ function replyWith(
     answer.discard();
     // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
     // would have had.
-    const kept = status === 204 || status === 205 ? without(fields, 'content-length') : fields;
+    const kept =
+      status === 204 || status === 205 ? withoutFields(fields, 'content-length') : fields;
     return { status, fields: kept, body: noBody, source };
   }
   const body = bodyFrom(answer, replyField({ fields }, 'content-length'));
@@ -106,14 +114,6 @@ function bodyFrom(answer: Answer, contentLength: string | undefined): Body {
   if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
   const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
   return { kind: 'stream', stream: content, bytesLength };
-}
-
-function isEmptyStatus(status: number): boolean {
-  return status === 204 || status === 205 || status === 304;
-}
-
-function without(fields: readonly string[], name: string): string[] {
-  return fields.filter((_, at) => fields[at - (at % 2)]?.toLowerCase() !== name);
 }
 
 /** RFC 5842 §7.2 in spirit: the request comes back to the rule that sent it. */

@@ -1,7 +1,7 @@
-import type { Reply } from '../http/reply.ts';
-import { canonicalPath } from '../model/path.ts';
+import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
+import { canonicalPath } from '../model/path.ts';
 import type { PublicFile } from './page.ts';
 import { sendBytes } from './stored.ts';
 
@@ -48,15 +48,18 @@ export function createGenericPages({
       const page = canonicalPath(typeof named === 'string' ? named : (engine?.page ?? ''));
       const status = rule.httpresponse ?? 200;
       const asked =
-        status === 200 ? request : { ...request, fields: unconditional(request.fields) };
+        status === 200
+          ? request
+          : {
+              ...request,
+              // Nothing is opened of what will not be sent.
+              method: isEmptyStatus(status) ? 'HEAD' : request.method,
+              fields: unconditional(request.fields),
+            };
       const opened =
         page === undefined ? undefined : await open({ ...asked, path: page, query: '' });
       const reply = opened ?? sendBuiltIn(asked);
-      return {
-        ...reply,
-        status: reply.status === 200 ? status : reply.status,
-        source: `rule:${rule.id}`,
-      };
+      return withStatus(reply, reply.status === 200 ? status : reply.status, `rule:${rule.id}`);
     },
   };
 
@@ -72,6 +75,14 @@ export function createGenericPages({
     };
     return sendBytes({ representation, bytes }, request, 'none');
   }
+}
+
+function withStatus(reply: Reply, status: number, source: string): Reply {
+  if (!isEmptyStatus(status) || reply.body.kind !== 'none') return { ...reply, status, source };
+  const fields = withoutFields(reply.fields, 'content-type', 'content-length');
+  // A 205 says so by its length, a 204 and a 304 by themselves (RFC 9110 §8.6).
+  const length = status === 205 ? ['Content-Length', '0'] : [];
+  return { status, fields: [...fields, ...length], body: noBody, source };
 }
 
 /**

@@ -1,17 +1,20 @@
 import { encodePath } from '../model/path.ts';
 import { escapeHtml, plainPage } from '../http/html.ts';
-import { noBody, type FieldList, type Reply } from '../http/reply.ts';
+import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { Resolution } from '../model/found.ts';
 import { breadcrumbHopsMax } from '../model/limits.ts';
-import type { StoredRule } from '../model/rule.ts';
-import { inOrder } from './matcher.ts';
+import type { Candidate, StoredRule } from '../model/rule.ts';
+import { inOrder, type CandidateReads } from './matcher.ts';
 import type { SiteRules } from './rules.ts';
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Statuses whose answers have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
-const bare: ReadonlySet<number> = new Set([204, 205, 304]);
+/** Where a breadcrumb is looked up, and the query that it may forward. */
+export interface Visit {
+  readonly origin: string;
+  readonly query: string;
+}
 
 /**
  * Follows a breadcrumb's key to what it stands for (contract §6), `key:` targets included. Throws
@@ -20,18 +23,21 @@ const bare: ReadonlySet<number> = new Set([204, 205, 304]);
  */
 export function resolveKey(
   reads: SiteRules,
-  { key, origin, query }: { readonly key: string; readonly origin: string; readonly query: string },
+  { key, ...visit }: Visit & { readonly key: string },
 ): Resolution {
-  return resolveVisit(reads, breadcrumbRule(reads, key, origin), { origin, query });
+  return resolveVisit(reads, breadcrumbRule(reads, key, visit.origin), visit);
 }
 
-/** What a resolve rule found by a visit to its own path comes to; throws as resolveKey does. */
+/**
+ * What a resolve rule found by a visit to its own path comes to; throws as resolveKey does. The
+ * keys that it leads over are added to `seen`, whether it comes to anything or not.
+ */
 export function resolveVisit(
   reads: SiteRules,
   rule: StoredRule,
-  { origin, query }: { readonly origin: string; readonly query: string },
+  { origin, query }: Visit,
+  seen = new Set<string>(),
 ): Resolution {
-  const seen = new Set<string>();
   let last = rule;
   for (let key = keyOf(last); key !== undefined; key = keyOf(last)) {
     if (seen.has(key) || seen.size === breadcrumbHopsMax) {
@@ -44,6 +50,19 @@ export function resolveVisit(
     last = breadcrumbRule(reads, key, origin);
   }
   return resolveRule(last, query);
+}
+
+/** The resolve rules of a key in the order in which they win: the first one is the breadcrumb. */
+export function breadcrumbCandidates(
+  reads: CandidateReads,
+  key: string,
+  origin: string,
+): readonly Candidate[] {
+  const candidates = [...reads.exactRules(origin, key), ...reads.exactRules('*', key)];
+  return inOrder(
+    candidates.filter(({ kind }) => kind === 'resolve'),
+    {},
+  );
 }
 
 /**
@@ -59,14 +78,14 @@ export function breadcrumbReply({ id, status, target, content, contenttype }: Re
           'Moved',
           `The page is at <a href="${escapeHtml(target)}">${escapeHtml(target)}</a>.`,
         ));
-  const bytes = Buffer.from(bare.has(status) ? '' : html);
+  const bytes = Buffer.from(isEmptyStatus(status) ? '' : html);
   const type = (content === undefined ? undefined : contenttype) ?? 'text/html; charset=utf-8';
   const length: FieldList = ['Content-Length', String(bytes.length)];
   return {
     status,
     fields: [
       ...(target === undefined ? [] : ['Location', target]),
-      ...(bare.has(status) ? [] : ['Content-Type', type]),
+      ...(isEmptyStatus(status) ? [] : ['Content-Type', type]),
       ...(status === 204 || status === 304 ? [] : length),
       'Cache-Control',
       'private, no-store',
@@ -83,11 +102,7 @@ export function breadcrumbReply({ id, status, target, content, contenttype }: Re
 }
 
 function breadcrumbRule(reads: SiteRules, key: string, origin: string): StoredRule {
-  const candidates = [...reads.exactRules(origin, key), ...reads.exactRules('*', key)];
-  const [winner] = inOrder(
-    candidates.filter(({ kind }) => kind === 'resolve'),
-    {},
-  );
+  const [winner] = breadcrumbCandidates(reads, key, origin);
   const stored = winner && reads.ruleOf(winner);
   if (stored === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');
   return stored;

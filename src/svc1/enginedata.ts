@@ -44,18 +44,21 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
 };
 
 /** The shape of enginedata by engine; `page` is the path of the generic page to show. */
-const engineSchemas: Readonly<Partial<Record<string, JsonObject>>> = {
-  html: {
-    type: 'object',
-    properties: {
-      html: { type: 'string' },
-      css: { type: 'string' },
-      scripts: { ...texts, maxItems: 256 },
-      title: { type: 'string' },
-      page: { type: 'string', pattern: '^/' },
+const engineSchemas: ReadonlyMap<string, JsonObject> = new Map([
+  [
+    'html',
+    {
+      type: 'object',
+      properties: {
+        html: { type: 'string' },
+        css: { type: 'string' },
+        scripts: { ...texts, maxItems: 256 },
+        title: { type: 'string' },
+        page: { type: 'string', pattern: '^/' },
+      },
     },
-  },
-};
+  ],
+]);
 
 const ajv = new Ajv({ strict: true });
 const compiled = new Map<JsonObject, ValidateFunction>();
@@ -65,7 +68,7 @@ export function validEnginedata(
   value: JsonObject,
   { kind, engine }: { readonly kind: RuleKind; readonly engine: string | undefined },
 ): boolean {
-  const schema = kindSchemas[kind] ?? (engine === undefined ? undefined : engineSchemas[engine]);
+  const schema = kindSchemas[kind] ?? engineSchemas.get(engine ?? '');
   if (schema !== undefined && !validates(schema, value)) return false;
   if (kind === 'content.fetch') return isFetchSource(value.source);
   if (kind === 'resolve') return isTarget(value.target);

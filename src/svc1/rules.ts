@@ -227,8 +227,8 @@ function written(
 ): Outcome {
   const kept = stored.rule._unknowns_ ?? {};
   const { _unknowns_: nested, ...named } = sent;
-  const unknowns = Object.keys({ ...(nested as JsonObject | undefined), ...named }).filter(
-    (name) => kept[name] !== undefined,
+  const unknowns = Object.keys({ ...(nested as JsonObject | undefined), ...named }).filter((name) =>
+    Object.hasOwn(kept, name),
   );
   return {
     kind: 'data',

@@ -241,6 +241,25 @@ suite('methods and fields', () => {
     assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS');
   });
 
+  test('a status without content has none, whatever page would carry it', async (t) => {
+    const rules = [204, 205, 304].flatMap((httpresponse) => [
+      { path: `/generic/${httpresponse}`, kind: 'content', engine: 'html', httpresponse },
+      { path: `/stored/${httpresponse}`, kind: 'content', content: 'x', httpresponse },
+    ]);
+    const site = await startSite(t, { rules });
+    for (const { path, httpresponse } of rules) {
+      const answer = await site.raw(
+        `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+      );
+      const [head = '', content] = answer.split('\r\n\r\n');
+      assert.match(head, new RegExp(`^HTTP/1.1 ${httpresponse} `));
+      assert.equal(content, '', path);
+      assert.doesNotMatch(head, /^content-type:/im, path);
+      const [, length] = /^content-length: (.*)$/im.exec(head) ?? [];
+      assert.equal(length, httpresponse === 205 ? '0' : undefined, path);
+    }
+  });
+
   test('Server-Timing names the source to those who may read rules, and to nobody else', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/a', kind: 'content', content: 'x' }] });
     const timing = async (apikey?: string) => {

@@ -90,6 +90,21 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(sentBack.unknowns, []);
     });
 
+    test('a name that every object has is a name like others', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const v = {
+        path: '/z',
+        content: 'x',
+        hasOwnProperty: null,
+        toString: 1,
+        engine: 'constructor',
+      };
+      const { data } = await call(`${rule}.insert`, v);
+      assert.deepEqual(data.unknowns.toSorted(), ['engine', 'toString']);
+      assert.deepEqual(data._unknowns_, { engine: 'constructor', toString: 1 });
+    });
+
     test('the same vk gives the first answer again, another request under it is refused', async (t) => {
       const call = await open(await startSite(t));
       const first = await call(`${rule}.insert`, page, { vk: 'upload-1' });
