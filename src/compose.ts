@@ -4,6 +4,7 @@ import type { Config } from './config/config.ts';
 import { builtInEngines } from './model/engine.ts';
 import type { Logs } from './observe/log.ts';
 import { createDialler } from './outbound/dialler.ts';
+import { createDocuments } from './server/documents.ts';
 import type { Serving } from './server/serving.ts';
 import { createDisk } from './site/disk.ts';
 import { createFetch } from './site/fetch.ts';
@@ -61,26 +62,25 @@ export function compose(config: Config, foundation: Foundation): Composition {
     wrongKeys,
   });
   const view = { base, publicUrl, engines: config.engines, tables: config.tables };
-  const execute = createExecute(
-    operationTable({
-      rules: {
-        store,
-        newId: uuidv7,
-        engines: engineNames(config),
-        view,
-        revertElsewhere: (request) => revertInThread(config.server.data, request),
-      },
-      gets: { site, store, view },
-      keys: { store, newId: uuidv7, randomBytes, now: Date.now },
-      status: {
-        version: foundation.version,
-        started: foundation.started,
-        counts: () => store.counts(),
-        configuration: foundation.status,
-      },
-      authenticate,
-    }),
-  );
+  const operations = operationTable({
+    rules: {
+      store,
+      newId: uuidv7,
+      engines: engineNames(config),
+      view,
+      revertElsewhere: (request) => revertInThread(config.server.data, request),
+    },
+    gets: { site, store, view },
+    keys: { store, newId: uuidv7, randomBytes, now: Date.now },
+    status: {
+      version: foundation.version,
+      started: foundation.started,
+      counts: () => store.counts(),
+      configuration: foundation.status,
+    },
+    authenticate,
+  });
+  const execute = createExecute(operations);
   return {
     serving: {
       config,
@@ -91,6 +91,13 @@ export function compose(config: Config, foundation: Foundation): Composition {
         requireUnrevoked(store, caller);
       },
       publicFiles,
+      documents: createDocuments({
+        operations,
+        version: foundation.version,
+        base,
+        publicUrl,
+        anonymous: config.auth.anonymous,
+      }),
     },
     async close() {
       await disk.close();

@@ -9,12 +9,12 @@ import { restartNeeded } from './config/restart.ts';
 import { requireServed, unserved } from './config/unserved.ts';
 import { Failure } from './model/failure.ts';
 import { accessFlushMs } from './model/limits.ts';
-import type { Logs } from './observe/log.ts';
+import { silentLog, type Log, type Logs } from './observe/log.ts';
 import { startServer, type Server } from './server/server.ts';
 import { loadPublicFiles, type PublicFiles } from './site/public.ts';
 import { rememberRules } from './site/rules.ts';
 import { createStoredPages } from './site/stored.ts';
-import { claimFolder, type FolderClaim } from './store/lock.ts';
+import { claimFolder } from './store/lock.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './svc1/authenticate.ts';
@@ -55,29 +55,90 @@ export function openData(folder: string): Promise<Store> {
  * foreign, a port is taken, the rules to import have mistakes. Nothing is left open then.
  */
 export async function startWaymark(config: Config, logs: Logs): Promise<Waymark> {
-  requireServed(config);
-  warnOfUnserved(config, logs);
-  const publicFiles = await loadPublicFiles(publicFolder);
-  const claim = await claimFolder(config.server.data, { pid: process.pid });
-  const opened: (() => Promise<unknown>)[] = [() => claim.release()];
+  const prepared = await prepareData(config, logs);
   try {
-    const store = await openData(config.server.data);
-    opened.unshift(() => store.close());
-    await importOnce(store, config, logs);
-    const firstKey = await makeFirstKey(store);
-    const running = new Running({ config, logs, store, publicFiles, claim });
-    opened.unshift(() => running.closeComposition());
-    await running.listen();
-    return Object.assign(running, { firstKey });
+    const running = await startServing(config, logs, { store: prepared.store, isSpokesman: true });
+    return {
+      addresses: running.addresses,
+      // Last of all: a key that was made at a start that failed would never be shown.
+      firstKey: await makeFirstKey(prepared.store),
+      reload: (result) => {
+        running.reload(result);
+      },
+      async stop(graceMs) {
+        const cut = await running.stop(graceMs);
+        await prepared.release();
+        return { cut };
+      },
+    };
   } catch (error) {
-    for (const close of opened) await close();
+    await prepared.release();
     throw error;
   }
 }
 
-class Running {
+/** A data folder that is this process's to serve, with everything in it that has to be there. */
+export interface PreparedData {
+  readonly store: Store;
+  /** Closes the store and gives the folder back. */
+  release(): Promise<void>;
+}
+
+/**
+ * Claims a data folder and imports what belongs into an empty one. Rejects as startWaymark does,
+ * and leaves nothing open then.
+ */
+export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
+  requireServed(config);
+  warnOfUnserved(config, logs.log);
+  const claim = await claimFolder(config.server.data, { pid: process.pid });
+  let store: Store | undefined;
+  const release = async (): Promise<void> => {
+    await store?.close();
+    await claim.release();
+  };
+  try {
+    store = await openData(config.server.data);
+    await importOnce(store, config, logs);
+    return { store, release };
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** Requests being answered, in this process. */
+export interface Running {
+  readonly addresses: readonly string[];
+  /** As Waymark.reload. */
+  reload(result: ConfigResult): void;
+  /** As Waymark.stop, but for the store, which stays open; resolves to how many were cut off. */
+  stop(graceMs: number): Promise<number>;
+}
+
+/**
+ * Opens the ports over a store. Of several processes on the same ports one is the spokesman, who
+ * tells the log what happens to all of them. Rejects with `unavailable` when a port cannot be had.
+ */
+export async function startServing(
+  config: Config,
+  logs: Logs,
+  { store, isSpokesman }: { readonly store: Store; readonly isSpokesman: boolean },
+): Promise<Running> {
+  const publicFiles = await loadPublicFiles(publicFolder);
+  const running = new Process({ config, logs, store, publicFiles, isSpokesman });
+  try {
+    await running.listen();
+    return running;
+  } catch (error) {
+    await running.stop(0);
+    throw error;
+  }
+}
+
+class Process implements Running {
   readonly #foundation: Foundation;
-  readonly #claim: FolderClaim;
+  readonly #isSpokesman: boolean;
   readonly #flushing: NodeJS.Timeout;
   #composition: Composition;
   #server: Server | undefined;
@@ -90,15 +151,15 @@ class Running {
     logs,
     store,
     publicFiles,
-    claim,
+    isSpokesman,
   }: {
     readonly config: Config;
     readonly logs: Logs;
     readonly store: Store;
     readonly publicFiles: PublicFiles;
-    readonly claim: FolderClaim;
+    readonly isSpokesman: boolean;
   }) {
-    this.#claim = claim;
+    this.#isSpokesman = isSpokesman;
     this.#foundation = {
       store,
       logs,
@@ -136,7 +197,8 @@ class Running {
   }
 
   reload(result: ConfigResult): void {
-    const { log } = this.#foundation.logs;
+    const { logs } = this.#foundation;
+    const log = this.#isSpokesman ? logs.log : silentLog;
     if (!result.ok) {
       this.#problems = result.problems;
       for (const { line, message } of result.problems) {
@@ -158,29 +220,21 @@ class Running {
       tls: config.tls,
     };
     this.#composition = compose(next, this.#foundation);
-    this.#foundation.logs.configure(next.log);
+    logs.configure(next.log);
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
-    warnOfUnserved(result.config, this.#foundation.logs);
+    warnOfUnserved(result.config, log);
     before.close().catch((error: unknown) => {
-      log.error({ err: error }, 'closing the former configuration failed');
+      logs.log.error({ err: error }, 'closing the former configuration failed');
     });
   }
 
-  async stop(graceMs: number): Promise<{ readonly cut: number }> {
-    const { logs, store } = this.#foundation;
+  async stop(graceMs: number): Promise<number> {
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
     clearInterval(this.#flushing);
-    await this.closeComposition();
-    await store.close();
-    await this.#claim.release();
-    logs.access.flush();
-    return { cut };
-  }
-
-  async closeComposition(): Promise<void> {
-    clearInterval(this.#flushing);
     await this.#composition.close();
+    this.#foundation.logs.access.flush();
+    return cut;
   }
 
   #configurationState(): ConfigurationState {
@@ -193,7 +247,7 @@ class Running {
   }
 }
 
-function warnOfUnserved(config: Config, { log }: Logs): void {
+function warnOfUnserved(config: Config, log: Log): void {
   for (const name of unserved(config)) log.warn({}, `${name} has no effect in this version.`);
 }
 
@@ -211,7 +265,8 @@ async function importOnce(store: Store, config: Config, logs: Logs): Promise<voi
   }
 }
 
-async function makeFirstKey(store: Store): Promise<string | undefined> {
+/** An admin key for a data folder that has no key yet; undefined where there is one. */
+export async function makeFirstKey(store: Store): Promise<string | undefined> {
   if (store.counts().keys > 0) return undefined;
   const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
   const { key } = await addKey(parts, { name: 'admin', scopes: ['admin'], by: 'serve' });

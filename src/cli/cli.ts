@@ -4,11 +4,12 @@ import { version } from '../main.ts';
 import { Failure } from '../model/failure.ts';
 import { check } from './check.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { explain } from './explain.ts';
 import { key } from './key.ts';
 import { rule } from './rule.ts';
 import { serve } from './serve.ts';
 
-const commands: Readonly<Record<string, Command>> = { serve, check, key, rule };
+const commands: Readonly<Record<string, Command>> = { serve, check, key, explain, rule };
 
 /** Runs a command line, without its `node waymark`; resolves to the exit code (contract §1). */
 export async function run(words: readonly string[]): Promise<number> {
@@ -22,7 +23,7 @@ export async function run(words: readonly string[]): Promise<number> {
   };
   const [name = 'help', ...rest] = words;
   if (name === 'help' || words.includes('--help') || words.includes('-h')) {
-    out.write(usage(commands[name]));
+    out.write(usage(Object.hasOwn(commands, name) ? commands[name] : undefined));
     return 0;
   }
   if (name === '--version' || name === 'version') {

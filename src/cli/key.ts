@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 import { openData } from '../main.ts';
-import { isScope, scopes, type Scope } from '../model/key.ts';
+import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokeKey } from '../svc1/keys.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
@@ -91,8 +91,8 @@ function revoke(id: string): Act {
 }
 
 function requireName(name: string | undefined): string {
-  if (name !== undefined && name.trim() !== '') return name;
-  throw new UsageError('Give the key a name: --name N.');
+  if (name !== undefined && isKeyName(name)) return name;
+  throw new UsageError('Give the key a name of one line, at most 128 characters: --name N.');
 }
 
 function requireScopes(given: readonly string[]): readonly Scope[] {

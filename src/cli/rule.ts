@@ -26,7 +26,7 @@ export const rule: Command = {
       json: { type: 'boolean', default: false },
     });
     const [action = '', ...rest] = positionals;
-    const act = actions[action];
+    const act = Object.hasOwn(actions, action) ? actions[action] : undefined;
     if (act === undefined) {
       throw new UsageError('list, read, insert, edit, history or invalidate?');
     }

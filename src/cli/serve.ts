@@ -1,10 +1,21 @@
-import type { ConfigResult } from '../config/config.ts';
+import cluster from 'node:cluster';
+import type { Config } from '../config/config.ts';
 import { configResults } from '../config/watch.ts';
-import { startWaymark, version, type Waymark } from '../main.ts';
+import {
+  makeFirstKey,
+  openData,
+  prepareData,
+  startServing,
+  startWaymark,
+  version,
+  type Waymark,
+} from '../main.ts';
 import { stopGraceMs } from '../model/limits.ts';
 import { createLogs, type Logs } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
 import type { Command, Terminal } from './command.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+import { Workers, type WorkerMessage } from './workers.ts';
 
 /** `waymark serve`: runs the server until a signal ends it, and follows changes of the ini file. */
 export const serve: Command = {
@@ -14,7 +25,7 @@ export const serve: Command = {
     const { values, positionals } = parseWords(words, configOption);
     requireNoMore(positionals);
     const config = await requireConfig(values.config, terminal);
-    const { out } = terminal;
+    const { out, err } = terminal;
     const logs = createLogs({
       settings: config.log,
       destination: out,
@@ -22,62 +33,128 @@ export const serve: Command = {
       now: Date.now,
     });
     // Whoever read the log has gone; the site goes on.
-    out.on('error', () => undefined);
-    const signals = listenToSignals(logs);
-    const waymark = await startWaymark(config, logs);
-    greet(waymark, { base: config.server.base, terminal, logs });
-    const ended = new AbortController();
-    const following = follow(values.config, {
-      current: { ok: true, config },
-      waymark,
-      terminal,
-      logs,
-      signal: ended.signal,
-    });
-    await signals.first;
-    logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
-    ended.abort();
-    const { cut } = await waymark.stop(stopGraceMs);
-    await following;
-    signals.ignore();
-    logs.log.info(
-      {},
-      cut === 0 ? 'Stopped, nothing was cut off.' : `Stopped; ${cut} were cut off.`,
-    );
-    return 0;
+    for (const stream of [out, err]) stream.on('error', () => undefined);
+    const given = { file: values.config, config, terminal, logs };
+    if (cluster.isWorker) return serveAsWorker(given);
+    return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
   },
 };
 
+interface Given {
+  /** The ini file, and what it said when it was read. */
+  readonly file: string;
+  readonly config: Config;
+  readonly terminal: Terminal;
+  readonly logs: Logs;
+}
+
+async function serveAlone(given: Given): Promise<number> {
+  const { config, logs } = given;
+  const signals = listenToSignals(logs);
+  const waymark = await startWaymark(config, logs);
+  greet(waymark, given);
+  const ended = new AbortController();
+  const following = follow(given, { serving: waymark, signal: ended.signal });
+  await signals.first;
+  logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
+  ended.abort();
+  const { cut } = await waymark.stop(stopGraceMs);
+  await following;
+  signals.ignore();
+  sayStopped(logs, cut);
+  return 0;
+}
+
+/** The process that leads several: it keeps the data folder, and answers nothing itself. */
+async function leadWorkers(given: Given): Promise<number> {
+  const { config, logs, file } = given;
+  const workers = new Workers(['serve', '--config', file], logs.log);
+  const signals = listenToSignals(logs, () => {
+    workers.kill();
+  });
+  const prepared = await prepareData(config, logs);
+  try {
+    const addresses = await workers.start(config.server.workers);
+    if (addresses === undefined) return 1;
+    greet({ addresses, firstKey: await makeFirstKey(prepared.store) }, given);
+    await signals.first;
+    logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
+    sayStopped(logs, await workers.stop());
+    signals.ignore();
+    return 0;
+  } finally {
+    await prepared.release();
+  }
+}
+
+/** One of several processes on the same ports. */
+async function serveAsWorker(given: Given): Promise<number> {
+  const asked = new Promise<void>((resolve) => {
+    process.once('SIGTERM', resolve).once('message', () => {
+      resolve();
+    });
+    // Without the process that leads it, nobody would ever end it.
+    process.once('disconnect', resolve);
+  });
+  // A terminal sends it to all processes; the one that leads them passes it on.
+  process.on('SIGINT', () => undefined);
+  const store = await openData(given.config.server.data);
+  try {
+    await serveUntil(asked, given, store);
+    return 0;
+  } finally {
+    await store.close();
+    // An open channel would keep the process.
+    if (process.connected) process.disconnect?.();
+  }
+}
+
+async function serveUntil(asked: Promise<void>, given: Given, store: Store): Promise<void> {
+  const { config, logs, terminal } = given;
+  const isSpokesman = terminal.env.WAYMARK_WORKER === '1';
+  const running = await startServing(config, logs, { store, isSpokesman });
+  tell({ kind: 'serving', addresses: running.addresses });
+  const ended = new AbortController();
+  const following = follow(given, { serving: running, signal: ended.signal });
+  await asked;
+  ended.abort();
+  const cut = await running.stop(stopGraceMs);
+  await following;
+  tell({ kind: 'stopped', cut });
+}
+
+function tell(message: WorkerMessage): void {
+  if (process.connected) process.send?.(message);
+}
+
+function sayStopped({ log }: Logs, cut: number): void {
+  log.info({}, cut === 0 ? 'Stopped, nothing was cut off.' : `Stopped; ${cut} were cut off.`);
+}
+
+/** Takes over every change of the ini file until the signal aborts. */
 async function follow(
-  file: string,
-  {
-    current,
-    waymark,
-    terminal,
-    logs,
-    signal,
-  }: {
-    readonly current: ConfigResult;
-    readonly waymark: Waymark;
-    readonly terminal: Terminal;
-    readonly logs: Logs;
-    readonly signal: AbortSignal;
-  },
+  { file, config, terminal, logs }: Given,
+  { serving, signal }: { readonly serving: Pick<Waymark, 'reload'>; readonly signal: AbortSignal },
 ): Promise<void> {
   const read = () => terminal.readConfig(file);
+  const current = { ok: true, config } as const;
   try {
     for await (const result of configResults({ file, current, read, signal }))
-      waymark.reload(result);
+      serving.reload(result);
   } catch (error) {
     logs.log.error({ err: error }, 'The ini file is no longer watched; restart to read it again.');
   }
 }
 
 /** The first SIGTERM or SIGINT ends gracefully, a second one at once. */
-function listenToSignals(logs: Logs): { readonly first: Promise<unknown>; ignore(): void } {
+function listenToSignals(
+  logs: Logs,
+  kill: () => void = () => undefined,
+): { readonly first: Promise<unknown>; ignore(): void } {
   const names = ['SIGTERM', 'SIGINT'] as const;
   const again = (): never => {
     logs.access.flush();
+    kill();
     process.exit(1);
   };
   const first = new Promise<void>((resolve) => {
@@ -94,14 +171,15 @@ function listenToSignals(logs: Logs): { readonly first: Promise<unknown>; ignore
 }
 
 function greet(
-  { addresses, firstKey }: Waymark,
-  {
-    base,
-    terminal,
-    logs,
-  }: { readonly base: string; readonly terminal: Terminal; readonly logs: Logs },
+  { addresses, firstKey }: Pick<Waymark, 'addresses' | 'firstKey'>,
+  { config, terminal, logs }: Given,
 ): void {
-  logs.log.info({ pid: process.pid }, `Waymark ${version} serves ${addresses.join(' and ')}`);
+  const { base, workers } = config.server;
+  const processes = workers > 1 ? ` with ${workers} workers` : '';
+  logs.log.info(
+    { pid: process.pid },
+    `Waymark ${version} serves ${addresses.join(' and ')}${processes}`,
+  );
   if (firstKey === undefined) return;
   const url = addresses.find((address) => address.startsWith('http')) ?? 'http://localhost';
   // In one piece, so that nobody sees half of it.

@@ -1,4 +1,3 @@
-import { relative, resolve, sep } from 'node:path';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -15,16 +14,12 @@ export function lineOf(
 }
 
 /** What does not fit together in an ini text, as far as it shows without looking at other files. */
-export function findInconsistencies(
-  ini: ParsedIni,
-  { folder }: { readonly folder: string },
-): readonly LineProblem[] {
+export function findInconsistencies(ini: ParsedIni): readonly LineProblem[] {
   return [
     ...listenTwice(ini),
     ...halfCertificates(ini),
     ...mountsTwice(ini),
     ...headersWithoutMount(ini),
-    ...exposedPaths(ini, folder),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
   ];
@@ -84,28 +79,6 @@ function headersWithoutMount({ disk, headers }: ParsedIni): readonly LineProblem
       line,
       message: `[disk.${name}.headers] without a [disk.${name}]`,
     }));
-}
-
-/** What no mount may serve: the data folder and private keys. */
-function exposedPaths(ini: ParsedIni, folder: string): readonly LineProblem[] {
-  const keys = [ini.tls, ...ini.hosts].flatMap(({ values }) => values.key ?? []);
-  const secrets = [
-    { what: 'the data folder', path: resolve(folder, ini.server.values.data) },
-    ...keys.map((key) => ({ what: 'a private key', path: resolve(folder, key) })),
-  ];
-  return ini.disk.flatMap((mount) => {
-    const line = lineOf(mount, 'root');
-    const root = resolve(folder, mount.values.root);
-    const exposed = secrets.find(({ path }) => isWithin(path, root));
-    if (line === undefined || exposed === undefined) return [];
-    const written = shown(mount.values.root);
-    return [{ line, message: `\`root\` = ${written} holds ${exposed.what}: keep them apart` }];
-  });
-}
-
-function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== '..' && !way.startsWith(`..${sep}`) && !/^[A-Za-z]:/.test(way);
 }
 
 function tokensWithoutKeys({ auth }: ParsedIni): readonly LineProblem[] {

@@ -3,6 +3,7 @@ import { configFileBytesMax } from '../model/limits.ts';
 import { assembleConfig } from './assemble.ts';
 import type { ConfigResult } from './config.ts';
 import { findInconsistencies } from './consistency.ts';
+import { findExposed } from './exposure.ts';
 import { readText } from './files.ts';
 import { parseIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
@@ -36,7 +37,8 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const folder = dirname(absolute);
   const ini = parseIni(read.text, { env });
   const { schemas, problems } = await readReferenced(ini, { folder });
-  const all = [...ini.problems, ...findInconsistencies(ini, { folder }), ...problems];
+  const exposed = await findExposed(ini, { folder });
+  const all = [...ini.problems, ...findInconsistencies(ini), ...exposed, ...problems];
   if (all.length > 0) return failed(file, all);
   const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, schemas });
   return { ok: true, config };

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { cidrsContain, parseAddress, type Cidr } from '../model/cidr.ts';
 import { forwardedHopsMax } from '../model/limits.ts';
 import { parseAuthority, type Scheme } from '../model/authority.ts';
@@ -37,12 +38,12 @@ const schemes: ReadonlyMap<string, Scheme> = new Map([
 ]);
 
 /**
- * The client behind a connection: the peer itself, or what Forwarded (RFC 7239), else
- * X-Forwarded-For, -Proto and -Host say, if the peer is a trusted proxy. The client is the
- * right-most address that is no trusted proxy; what stands left of it is the client's own claim and
- * is not looked at. Scheme and authority are those of the last hop. Where any of it is malformed,
- * all of it is ignored. An address that the proxy hides (`unknown`, `_name`) leaves the hop behind
- * it.
+ * The client behind a connection: the peer itself, or what Forwarded (RFC 7239) or X-Forwarded-For,
+ * -Proto and -Host say, if the peer is a trusted proxy and the two do not contradict each other.
+ * The client is the right-most address that is no trusted proxy; what stands left of it is the
+ * client's own claim and is not looked at. Scheme and authority are those of the last hop. Where
+ * any of it is malformed, all of it is ignored. An address that the proxy hides (`unknown`,
+ * `_name`) leaves the hop behind it.
  */
 export function believedClient({
   fields,
@@ -56,9 +57,22 @@ export function believedClient({
   readonly trustProxy: readonly Cidr[];
 }): Client {
   const peer = { address: plainAddress(peerAddress), scheme, authority: undefined };
-  if (!isForwarded(fields) || !cidrsContain(trustProxy, peer.address)) return peer;
-  const forwarding = readForwarding(fields);
-  return (forwarding && believe(forwarding, peer, trustProxy)) ?? peer;
+  if (!isForwarded(fields) || !isTrustedPeer(peerAddress, trustProxy)) return peer;
+  const told = readForwarding(fields).map(
+    (forwarding) => forwarding && believe(forwarding, peer, trustProxy),
+  );
+  const [client] = told;
+  // A proxy that sets one kind of field may pass on what a client wrote into the other.
+  const agreed = told.every((other) => isDeepStrictEqual(other, client));
+  return (agreed ? client : undefined) ?? peer;
+}
+
+/**
+ * Whether what a peer says of its clients is believed: it is in a trusted network, or at the other
+ * end of a unix socket, which has no address and lets in whom its file's mode does.
+ */
+export function isTrustedPeer(peerAddress: string, trustProxy: readonly Cidr[]): boolean {
+  return peerAddress === '' || cidrsContain(trustProxy, plainAddress(peerAddress));
 }
 
 function isForwarded(fields: Fields): boolean {
@@ -70,14 +84,23 @@ function isForwarded(fields: Fields): boolean {
   );
 }
 
-function readForwarding(fields: Fields): Forwarding | undefined {
-  const forwarded = fields.forwarded;
-  if (forwarded !== undefined) return parseForwarded(forwarded);
-  return {
+/** What each kind of field says; undefined for one that is malformed. */
+function readForwarding(fields: Fields): readonly (Forwarding | undefined)[] {
+  const { forwarded } = fields;
+  const others = {
     hops: splitList(fields['x-forwarded-for'] ?? '', ',')?.slice(-forwardedHopsMax) ?? [''],
     proto: lastOf(fields['x-forwarded-proto']),
     host: lastOf(fields['x-forwarded-host']),
   };
+  if (forwarded === undefined) return [others];
+  const said = parseForwarded(forwarded);
+  if (said === undefined || fields['x-forwarded-for'] === undefined) return [said];
+  return [merged(said, others), merged(others, said)];
+}
+
+/** Proto and host may stand in one kind of field alone. */
+function merged(one: Forwarding, other: Forwarding): Forwarding {
+  return { ...one, proto: one.proto ?? other.proto, host: one.host ?? other.host };
 }
 
 function parseForwarded(value: string): Forwarding | undefined {

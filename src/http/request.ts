@@ -31,3 +31,8 @@ export interface ContentRequest extends RequestTarget {
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
 }
+
+/** Whether a method does nothing but ask for a representation (RFC 9110 §9.3.1, §9.3.2). */
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}

@@ -2,7 +2,7 @@ import { parseAuthority, type Scheme } from '../model/authority.ts';
 import type { Cidr } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { requestLineBytesMax } from '../model/limits.ts';
-import { illegalCharacter, readPath } from '../model/path.ts';
+import { queryRefusal, readPath } from '../model/path.ts';
 import { readFields, requireFraming } from './fields.ts';
 import { believedClient } from './forwarded.ts';
 import type { Fields, RequestTarget } from './request.ts';
@@ -28,12 +28,6 @@ export interface Entrance {
   readonly address: string;
 }
 
-/**
- * What no query may hold: controls, space, `#`, `<`, `>` and everything that is not ASCII. The
- * other characters that RFC 3986 §3.4 leaves out (`"`, `\`, `^`, a backtick, `{`, `|`, `}`) are
- * what browsers and people at a command line send in queries, and a query is opaque here.
- */
-const notInQuery = /[^\x21\x22\x24-\x3b\x3d\x3f-\x7e]/;
 const absoluteForm = /^(https?):\/\/([^/?#]*)/i;
 /**
  * The door (contract §3.1): turns the head of a request into its one canonical target, its fields
@@ -93,10 +87,8 @@ function readTarget(
   const relative = target.startsWith('/') ? target : withoutSite(target, site);
   const mark = relative.indexOf('?');
   const query = mark === -1 ? '' : relative.slice(mark + 1);
-  if (query !== '') {
-    const illegal = notInQuery.exec(query);
-    if (illegal !== null) throw refusal(illegalCharacter(illegal[0], 'query'));
-  }
+  const refused = queryRefusal(query);
+  if (refused !== undefined) throw refusal(refused.reason);
   const path = readPath(mark === -1 ? relative : relative.slice(0, mark));
   if (typeof path !== 'string') throw refusal(path.reason);
   return { path, query };

@@ -3,8 +3,11 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts';
 /** The kinds of record that the log holds. */
 export type Family = 'userinterface' | 'key';
 
+/** What can be done to a record. */
+export const actions = ['insert', 'edit', 'invalidate'] as const;
+
 /** What was done to a record. */
-export type Action = 'insert' | 'edit' | 'invalidate';
+export type Action = (typeof actions)[number];
 
 /** One row of the append-only log (contract §4.3): all state is a fold of these. */
 export interface Change {

@@ -1,5 +1,10 @@
+import { keyNameCharactersMax } from './limits.ts';
+
 /** What a key may do (contract §9); `admin` implies every other scope. */
 export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'admin'] as const;
+
+/** What the name of a key looks like: one line of text. */
+export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCharactersMax}}$`;
 
 /** One thing that a key may do. */
 export type Scope = (typeof scopes)[number];
@@ -24,6 +29,11 @@ export interface Caller {
   readonly address: string;
   /** The signed-in user that a trusted proxy named (`[auth] user_header`). */
   readonly user: string | undefined;
+}
+
+/** Whether a text can be the name of a key: one line of at most 128 characters. */
+export function isKeyName(text: string): boolean {
+  return new RegExp(keyNamePattern, 'u').test(text);
 }
 
 /** Whether a text names a scope. */

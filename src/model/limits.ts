@@ -51,6 +51,10 @@ export const breadcrumbKeyCharactersMax = 512;
 export const breadcrumbHopsMax = 8;
 /** Rules kept in memory with their pages, all together. */
 export const rememberedRulesBytesMax = 128 * MIB;
+/** Candidates that an explanation names of one source, the one that answers among them. */
+export const explainCandidatesMax = 100;
+/** The longest method that is registered has 17. */
+export const methodCharactersMax = 32;
 export const tableCharactersMax = 128;
 export const keyNameCharactersMax = 128;
 export const vkCharactersMax = 256;
@@ -72,6 +76,8 @@ export const ruleContentCharacters = 4 * KIB;
 export const invalidateListedMax = 1_000;
 /** Characters of a value that such a report shows. */
 export const invalidateShownCharactersMax = 200;
+/** Large invalidates that may be asked for at the same time; they are done one by one. */
+export const revertsWaitingMax = 4;
 /** Rows of the log that an invalidate may look through in the middle of everything else. */
 export const invalidateInlineRowsMax = 1_000;
 
@@ -82,6 +88,22 @@ export const socketRequestsInFlightMax = 64;
  */
 export const socketBufferedBytesMax = 4 * MIB;
 export const socketPingMs = 30_000;
+/** Subscriptions of all websockets of a process … */
+export const subscriptionsMax = 1_000;
+/** … and of one websocket. */
+export const socketSubscriptionsMax = 64;
+/** Characters, as JSON, of the id that every packet of a subscription repeats. */
+export const subscriptionIdCharactersMax = 256;
+/** Unsent bytes to a client after which its further changes wait in the log until it has read. */
+export const subscriptionUnsentBytesMax = MIB;
+
+/** How often the log is asked what other processes have written, while somebody waits for it. */
+export const feedPollMs = 100;
+/** How much of the log is read without a pause: rows, and about how many characters. */
+export const feedSliceRowsMax = 64;
+export const feedSliceCharactersMax = MIB;
+/** Characters of the latest changes and their records, kept for those who come next. */
+export const feedRememberedCharactersMax = 64 * MIB;
 
 export const wrongKeysPerMinuteMax = 20;
 /** Addresses whose wrong keys are remembered at the same time. */
@@ -92,6 +114,30 @@ export const commitBatchMax = 1_000;
 export const commitBatchBytesMax = 64 * MIB;
 /** Changes waiting for their commit, after which further ones are answered `unavailable`. */
 export const commitQueueMax = 20_000;
+
+/** Rows that an import writes in one transaction. */
+export const importRowsMax = 100_000;
+/** A line of an import: content in which each character takes six in JSON, and all else. */
+export const importLineBytesMax = 6 * contentBytesMax + 2 * ruleBytesMax;
+/** About how much of an import is read at once … */
+export const importBlockBytes = MIB;
+/** … and how much of it while something before it is being written. */
+export const importAheadBytesMax = 32 * MIB;
+
+/** Requests that a client may send before it has read the answers to those before them. */
+export const pipelinedRequestsMax = 100;
+/** How long a client may leave an answer unread, or a connection of its own silent. */
+export const stalledMs = 120_000;
+/** How long a connection that has been said goodbye to may stay, for the client to read it. */
+export const lingerMs = 1_000;
+/** Informational answers of a source before the one that counts. */
+export const informationalMax = 16;
+
+/** How long after the end of a worker another one is started, at first and at most. */
+export const workerRestartMs = 100;
+export const workerRestartMsMax = 30_000;
+/** A worker that lived this long did not end because it could not begin. */
+export const workerSettledMs = 60_000;
 
 export const stopGraceMs = 10_000;
 

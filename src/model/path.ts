@@ -62,6 +62,14 @@ export function readPath(encoded: string): string | Refusal {
     : path;
 }
 
+/** The part of a path behind `{base}/svc1`; undefined for a path that is content. */
+export function servicePath(path: string, base: string): string | undefined {
+  const prefix = `${base}/svc1`;
+  if (!path.startsWith(prefix)) return undefined;
+  const rest = path.slice(prefix.length);
+  return rest === '' || rest.startsWith('/') ? rest : undefined;
+}
+
 function decodePath(encoded: string): string | Refusal {
   const illegal = notInPath.exec(encoded);
   if (illegal !== null) return { reason: illegalCharacter(illegal[0], 'path') };
@@ -78,8 +86,21 @@ function decodePath(encoded: string): string | Refusal {
   return control.test(path) ? { reason: 'the path has a control character' } : path;
 }
 
+/**
+ * What no query may hold: controls, space, `#`, `<`, `>` and everything that is not ASCII. The
+ * other characters that RFC 3986 §3.4 leaves out (`"`, `\\`, `^`, a backtick, `{`, `|`, `}`) are
+ * what browsers and people at a command line send in queries, and a query is opaque here.
+ */
+const notInQuery = /[^\x21\x22\x24-\x3b\x3d\x3f-\x7e]/;
+
+/** Why a text cannot be the query of a URL; undefined where it can. */
+export function queryRefusal(query: string): Refusal | undefined {
+  const illegal = notInQuery.exec(query);
+  return illegal === null ? undefined : { reason: illegalCharacter(illegal[0], 'query') };
+}
+
 /** Says which character a part of a target may not hold as it is. */
-export function illegalCharacter(character: string, where: 'path' | 'query'): string {
+function illegalCharacter(character: string, where: 'path' | 'query'): string {
   if (character === '#') return 'the request target has a fragment';
   if (character === '\\') return `the ${where} has a backslash`;
   const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');

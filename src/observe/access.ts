@@ -22,6 +22,8 @@ export interface AccessEntry {
 /** Where lines go, many at a time. */
 export interface LineSink {
   write(text: string): unknown;
+  /** Whether so much waits to be taken that more would only pile up. */
+  readonly writableNeedDrain?: boolean;
 }
 
 /** Writes a line for every request. */
@@ -46,6 +48,8 @@ export function createAccessLog({
 }): AccessLog {
   const lineOf = format === 'json' ? jsonLine : prettyLine;
   let heldBack = '';
+  let linesHeldBack = 0;
+  let linesLost = 0;
   let second = -1;
   let time = '';
 
@@ -61,18 +65,40 @@ export function createAccessLog({
 
   function flush(): void {
     if (heldBack === '') return;
-    const text = heldBack;
-    heldBack = '';
-    sink.write(text);
+    const [text, lines] = [heldBack, linesHeldBack];
+    [heldBack, linesHeldBack] = ['', 0];
+    // Whoever reads the log has stopped: the site goes on, in the memory it has.
+    if (sink.writableNeedDrain === true) linesLost += lines;
+    else {
+      const told = linesLost > 0 ? lostLine(format, linesLost, timestamp()) : '';
+      linesLost = 0;
+      sink.write(told + text);
+    }
   }
 
   return {
     add(entry) {
-      heldBack += lineOf(entry, timestamp());
+      heldBack += lineOf(withoutKeys(entry), timestamp());
+      linesHeldBack += 1;
       if (heldBack.length > accessHeldBackCharactersMax) flush();
     },
     flush,
   };
+}
+
+/** A key in a URL is a mistake that a log must not spread. */
+function withoutKeys(entry: AccessEntry): AccessEntry {
+  const { target } = entry;
+  return target.includes('wmk_') ? { ...entry, target: target.replace(keyText, 'wmk_…') } : entry;
+}
+
+const keyText = /wmk_[A-Za-z0-9_-]+/g;
+
+function lostLine(format: 'pretty' | 'json', lines: number, time: string): string {
+  const text = `${lines} requests are not in this log: it was not being read fast enough`;
+  return format === 'json'
+    ? `{"level":40,"time":"${time}","msg":"${text}"}\n`
+    : `${time.slice(11, 23)} ${text}\n`;
 }
 
 function jsonLine(entry: AccessEntry, time: string): string {

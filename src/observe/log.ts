@@ -12,6 +12,14 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
+/** A log that nobody reads. */
+export const silentLog: Log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
 /** `[log]` of the ini file, as far as it says how lines look. */
 export interface LogSettings {
   readonly level: string;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Failure } from '../model/failure.ts';
-import { outboundUnreadBytesMax } from '../model/limits.ts';
+import { informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
 import { outboundFailure } from './failure.ts';
 
 /** An answer of another server whose header section has arrived. */
@@ -36,6 +36,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #ended = false;
+  #informational = 0;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #stream: Readable | undefined;
@@ -64,7 +65,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     // Informational answers (RFC 9110 §15.2) come before the one that counts.
-    if (status < 200) return;
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > informationalMax) {
+        this.#giveUp(new Failure('bad_gateway', 'The source never comes to its answer.'));
+      }
+      return;
+    }
     this.#settle.resolve({
       status,
       fields: Array.from(controller.rawHeaders as Iterable<Buffer>, (raw) =>

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
-import { cidrsContain } from '../model/cidr.ts';
 import type { Caller } from '../model/key.ts';
 import type { Serving } from './serving.ts';
 
@@ -28,7 +28,7 @@ export function enter({ config }: Serving, message: IncomingMessage): Entrance {
   const { userHeader } = config.auth;
   if (userHeader === undefined) return { ...opened, user: undefined };
   const user = opened.fields[userHeader];
-  if (cidrsContain(config.server.trustProxy, peerAddress)) return { ...opened, user };
+  if (isTrustedPeer(peerAddress, config.server.trustProxy)) return { ...opened, user };
   // What only a trusted proxy may say is taken off, lest a fetched source believe it.
   return { ...opened, fields: without(opened.fields, userHeader), user: undefined };
 }
@@ -38,10 +38,12 @@ export function identify(serving: Serving, { fields, address, user }: Entrance):
   return serving.authenticate({ apikey: fields.apikey, address, user });
 }
 
+/** Also under a name with `_`, which many servers behind us would take for the same. */
 function without(fields: Fields, name: string): Fields {
-  if (fields[name] === undefined) return fields;
+  const names = Object.keys(fields).filter((one) => one.replaceAll('_', '-') === name);
+  if (names.length === 0) return fields;
   const others = Object.create(null) as Record<string, string | undefined>;
   Object.assign(others, fields);
-  Reflect.deleteProperty(others, name);
+  for (const one of names) Reflect.deleteProperty(others, one);
   return others;
 }

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Reply } from '../http/reply.ts';
+import { noBody, type Reply } from '../http/reply.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
+import { servicePath } from '../model/path.ts';
 import type { Log } from '../observe/log.ts';
 import { hasBody } from './body.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
 import { contentFailure } from './failures.ts';
 import { discard, send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
-import { answerService, servicePath } from './service.ts';
+import { answerService } from './service.ts';
 
 /** One request and its answer, under the configuration that was in force when it came. */
 export class Exchange {
@@ -64,14 +65,24 @@ export class Exchange {
     }
   }
 
-  /** Sends the answer, and ends the connection of a request whose content nobody has read. */
+  /**
+   * Sends the answer, to a HEAD without content, and ends the connection of a request whose content
+   * nobody has read.
+   */
   async send(reply: Reply): Promise<Sent> {
     if (this.#response.destroyed) {
       await discard(reply);
       return { bytes: 0, cut: true };
     }
     if (hasBody(this.#message) && !this.#message.complete) this.#response.shouldKeepAlive = false;
-    return send(this.#response, reply);
+    const isHead = this.#message.method === 'HEAD' && reply.body.kind !== 'none';
+    if (isHead) await discard(reply);
+    try {
+      return await send(this.#response, isHead ? { ...reply, body: noBody } : reply);
+    } catch (error) {
+      await discard(reply);
+      throw error;
+    }
   }
 
   async #service(path: string, entrance: Entrance, signal: () => AbortSignal): Promise<Reply> {

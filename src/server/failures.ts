@@ -2,8 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
+import { statusOf } from '../http/status.ts';
 import type { Failure } from '../model/failure.ts';
-import { statusOf } from './status.ts';
 
 /** A failure as an envelope carries it (contract §9). */
 export interface FailureMember {

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
@@ -10,12 +10,17 @@ import {
   headerFieldsMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
+  lingerMs,
   requestLineBytesMax,
   requestTimeoutMs,
 } from '../model/limits.ts';
+import { sayLast, type Connections } from './connections.ts';
 
 /** A bare HTTP/1.1 server with the limits of contract §10, not yet listening. */
-export function createHttpServer(shouldUpgrade: (upgrade: string) => boolean): Server {
+export function createHttpServer(
+  connections: Connections,
+  shouldUpgrade: (upgrade: string) => boolean,
+): Server {
   const server = createServer({
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
     headersTimeout: headersTimeoutMs,
@@ -31,16 +36,16 @@ export function createHttpServer(shouldUpgrade: (upgrade: string) => boolean): S
   server.maxConnections = connectionsMax;
   // One more than is allowed, so that the door sees that there are too many instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  server.on('request', ({ socket }, response) => {
-    answering.set(socket, response);
-    response.once('close', () => answering.delete(socket));
-  });
+  connections.watch(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    const answer = answering.get(socket);
+    const answer = connections.lastAnswer(socket);
     if (answer === undefined) refuseUnreadable(error, socket);
-    // What follows a request cannot be read: its answer is the last one of the connection.
-    else answer.shouldKeepAlive = false;
+    // What follows a whole request cannot be read: its answer is the last one of the connection.
+    else {
+      answer.shouldKeepAlive = false;
+      // The rest of its request will never come: who waits for that is not left waiting.
+      if (!answer.req.complete) setTimeout(() => socket.destroy(), lingerMs).unref();
+    }
   });
   return server;
 }
@@ -115,7 +120,8 @@ function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
         ? ['408 Request Timeout', 'The request did not arrive in time.']
         : ['400 Bad Request', 'The request is not valid HTTP/1.1.'];
   const body = `${sentence}\n`;
-  socket.end(
+  sayLast(
+    socket,
     `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
       `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );

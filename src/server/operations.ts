@@ -6,7 +6,7 @@ import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { operationBodyBytesMax } from '../model/limits.ts';
 import type { Execute } from '../svc1/execute.ts';
-import type { Operation, Outcome } from '../svc1/operation.ts';
+import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
 import { readBody } from './body.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
 
@@ -45,6 +45,7 @@ export async function answerOperation(
   const operation = execute.find(name);
   if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
   if (message.method === 'OPTIONS') return optionsReply(operation);
+  if (operation.effect === 'streams') throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');
   const envelope = await readEnvelope(name, message, target.query);
   const outcome = await execute.run(name, withLinkQuery(name, envelope, target.query), {
@@ -55,7 +56,12 @@ export async function answerOperation(
     fields,
     signal,
   });
+  if (outcome.kind === 'stream') throw websocketOnly(name);
   return outcome.kind === 'reply' ? outcome.reply : envelopeReply(operation, outcome, fields);
+}
+
+function websocketOnly(name: string): Failure {
+  return new Failure('invalid', `${name} answers over the websocket only, at svc1/ws.`);
 }
 
 /** The members of an answer's envelope besides its `r` and `id`. */
@@ -64,16 +70,18 @@ export function outcomeMembers(outcome: Extract<Outcome, { kind: 'data' }>): obj
   return { data, ...(vk !== undefined && { vk }), ...(replayed === true && { replayed }) };
 }
 
-function allowed({ effect }: Operation): readonly string[] {
-  return effect === 'reads' ? ['GET', 'HEAD', 'POST', 'OPTIONS'] : ['POST', 'OPTIONS'];
-}
+const methods: Readonly<Record<Effect, readonly string[]>> = {
+  reads: ['GET', 'HEAD', 'POST', 'OPTIONS'],
+  writes: ['POST', 'OPTIONS'],
+  streams: ['OPTIONS'],
+};
 
 function requireMethod(operation: Operation, method: string): void {
-  if (allowed(operation).includes(method)) return;
+  if (methods[operation.effect].includes(method)) return;
   throw new Failure(
     'method_not_allowed',
     `${operation.name} takes ${operation.effect === 'reads' ? 'GET or POST' : 'POST'}.`,
-    { allow: allowed(operation) },
+    { allow: methods[operation.effect] },
   );
 }
 
@@ -135,7 +143,7 @@ function envelopeReply(
 function optionsReply(operation: Operation): Reply {
   return {
     status: 204,
-    fields: ['Allow', allowed(operation).join(', ')],
+    fields: ['Allow', methods[operation.effect].join(', ')],
     body: noBody,
     source: 'svc1',
   };

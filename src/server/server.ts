@@ -3,15 +3,16 @@ import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
+import { servicePath } from '../model/path.ts';
 import type { AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
+import { Connections, sayLast } from './connections.ts';
 import { enter, identify } from './entrance.ts';
 import { Exchange } from './exchange.ts';
 import { contentFailure } from './failures.ts';
 import { createHttpServer, listen } from './listener.ts';
 import type { Serving } from './serving.ts';
 import { createSockets, type Sockets } from './socket.ts';
-import { servicePath } from './service.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
 export interface ServerParts {
@@ -53,6 +54,7 @@ class Port implements Server {
   readonly #parts: ServerParts;
   readonly #servers: HttpServer[] = [];
   readonly #sockets: Sockets;
+  readonly #connections = new Connections();
   readonly #open = new Set<ServerResponse>();
   #stopping = false;
   #emptied: (() => void) | undefined;
@@ -63,7 +65,10 @@ class Port implements Server {
   }
 
   async listen(where: Listen): Promise<void> {
-    const server = createHttpServer((upgrade) => upgrade.toLowerCase() === 'websocket');
+    const server = createHttpServer(
+      this.#connections,
+      (upgrade) => upgrade.toLowerCase() === 'websocket',
+    );
     server.on('request', (message, response) => {
       void this.#handle(message, response);
     });
@@ -92,20 +97,32 @@ class Port implements Server {
     ]);
     clearTimeout(timer);
     const cut = this.#open.size;
-    for (const server of this.#servers) server.closeAllConnections();
     const cutSockets = await sockets;
+    this.#connections.destroyAll();
     await Promise.all(closed);
     return { cut: cut + cutSockets };
   }
 
+  /** Answers a request, whatever happens: nothing of it reaches the process. */
   async #handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const startedMs = this.#parts.monotonicMs();
+    const turn = this.#connections.turn(message, response);
+    if (!(typeof turn === 'boolean' ? turn : await turn)) return;
     this.#open.add(response);
     response.once('close', () => {
       this.#open.delete(response);
       if (this.#open.size === 0) this.#emptied?.();
     });
     if (this.#stopping) response.shouldKeepAlive = false;
+    try {
+      await this.#answer(message, response);
+    } catch (error) {
+      this.#parts.log.error({ err: error, id: this.#parts.newId() }, 'an answer failed');
+      response.destroy();
+    }
+  }
+
+  async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    const startedMs = this.#parts.monotonicMs();
     const serving = this.#parts.serving();
     const exchange = new Exchange(this.#parts, serving, message, response);
     const reply = await exchange.reply();
@@ -129,12 +146,18 @@ class Port implements Server {
     const serving = this.#parts.serving();
     socket.on('error', () => socket.destroy());
     try {
+      if (this.#stopping) {
+        throw new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
+      }
       const entrance = enter(serving, message);
       if (servicePath(entrance.target.path, serving.config.server.base) !== '/ws') {
         throw new Failure('not_found', 'There is no websocket here.');
       }
-      const caller = identify(serving, entrance);
       const { target, fields } = entrance;
+      const { corsOrigins } = serving.config.auth;
+      const isOwn = requireAllowedOrigin(fields.origin, target.origin, corsOrigins);
+      // A page of another site may ask as anybody, but not as the user who looks at it.
+      const caller = identify(serving, isOwn ? entrance : { ...entrance, user: undefined });
       this.#sockets.open(message, socket, head, { caller, origin: target.origin, fields });
     } catch (thrown) {
       refuseUpgrade(socket, contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
@@ -142,9 +165,24 @@ class Port implements Server {
   }
 }
 
+/**
+ * Whether a websocket is opened by a page of its own origin, or by no page at all. Throws
+ * `forbidden` for a page of an origin that `[auth] cors_origins` does not name.
+ */
+function requireAllowedOrigin(
+  origin: string | undefined,
+  own: string,
+  allowed: readonly string[],
+): boolean {
+  if (origin === undefined || origin === own) return true;
+  if (allowed.includes('*') || allowed.includes(origin)) return false;
+  throw new Failure('forbidden', 'Pages of this origin may not open a websocket here.');
+}
+
 function refuseUpgrade(socket: Duplex, { status, body }: Reply): void {
   const text = body.kind === 'bytes' ? body.bytes.toString() : '';
-  socket.end(
+  sayLast(
+    socket,
     `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );

@@ -21,14 +21,6 @@ export interface ServiceRequest {
   readonly signal: AbortSignal;
 }
 
-/** The part of a path behind `{base}/svc1`; undefined for a path that is content. */
-export function servicePath(path: string, base: string): string | undefined {
-  const prefix = `${base}/svc1`;
-  if (!path.startsWith(prefix)) return undefined;
-  const rest = path.slice(prefix.length);
-  return rest === '' || rest.startsWith('/') ? rest : undefined;
-}
-
 /**
  * Answers what is Waymark's own: health, engine files, operations. Never rejects; the caller is
  * undefined where no key was looked at.
@@ -70,7 +62,7 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
   if (path === '/ws') {
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
-  const { publicFiles } = serving;
+  const { publicFiles, documents } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
   const schemaType = 'application/schema+json';
@@ -79,9 +71,8 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
   const file =
     path === '/engine.js'
       ? publicFiles.engineScript
-      : wantsSchema
-        ? reference?.schema
-        : reference?.page;
+      : ((wantsSchema ? reference?.schema : reference?.page) ??
+        documents.file(path, entrance.target.origin));
   if (file === undefined) return undefined;
   requireRead(message);
   const representation = {
@@ -94,7 +85,7 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
       'public, no-cache',
       'X-Content-Type-Options',
       'nosniff',
-      // A generic page on another origin loads the script from here.
+      // A generic page on another origin loads the script from here, a tool its document.
       'Access-Control-Allow-Origin',
       '*',
       ...(reference === undefined ? [] : ['Vary', 'Accept']),

@@ -4,6 +4,7 @@ import type { PublicFiles } from '../site/public.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../svc1/authenticate.ts';
 import type { Execute } from '../svc1/execute.ts';
+import type { Documents } from './documents.ts';
 
 /**
  * Everything that answers requests under one configuration. A reload makes a new one; a request
@@ -17,4 +18,5 @@ export interface Serving {
   /** Throws `unauthenticated` when the caller's key has been revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
+  readonly documents: Documents;
 }

@@ -3,7 +3,7 @@ import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { diskHeldBytesMax, diskTrustMs } from '../model/limits.ts';
 import type { Answer } from './disk/files.ts';
-import { createMount } from './disk/mount.ts';
+import { createMount, type Mount } from './disk/mount.ts';
 import type { Held } from './disk/replies.ts';
 import { createShelf } from './disk/shelf.ts';
 
@@ -12,6 +12,8 @@ import { createShelf } from './disk/shelf.ts';
  * `[disk.*]`, §3).
  */
 export interface Disk {
+  /** In the order in which they are asked. */
+  readonly mounts: readonly Mount[];
   /**
    * The answer of the first mount that has the file, at once where it is held in memory; undefined
    * where no mount has it or the method is neither GET nor HEAD. Fails with `forbidden` for a file
@@ -60,6 +62,7 @@ export function createDisk({
   }
 
   return {
+    mounts: asked,
     respond: (request) => respondFrom(0, request),
     async fallback(request) {
       for (const mount of asked) {

@@ -25,6 +25,8 @@ export interface Fetch {
    * source breaks off; destroying it, or aborting the request, aborts the fetch.
    */
   respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
+  /** Refuses what respond refuses before it asks the source, a loop and content left aside. */
+  admit(rule: FetchRule, asked: Pick<ContentRequest, 'method' | 'path' | 'query'>): void;
 }
 
 /**
@@ -42,11 +44,9 @@ export function createFetch({
 }): Fetch {
   return {
     async respond(rule, request) {
-      const plan = fetchPlan(rule);
-      requireMethod(plan, request.method);
+      const plan = planFor(rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const target = fetchTarget(plan, request);
-      if (target === undefined) throw new Failure('not_found', 'There is no page here.');
+      const target = requireTarget(plan, request);
       const body = bodyOf(request, bodyBytesMax);
       const answer = await dialler.send({
         origin: plan.source.origin,
@@ -63,6 +63,9 @@ export function createFetch({
         fields: answerFields(answer.fields, fetched, via),
       });
     },
+    admit(rule, asked) {
+      requireTarget(planFor(rule, asked.method), asked);
+    },
   };
 }
 
@@ -73,11 +76,22 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
   return meteredBody(body, bytesMax);
 }
 
-function requireMethod({ methods }: FetchPlan, method: string): void {
-  if (methods.includes(method)) return;
+/** Reads a rule for a method that it takes. */
+function planFor(rule: FetchRule, method: string): FetchPlan {
+  const plan = fetchPlan(rule);
+  if (plan.methods.includes(method)) return plan;
   throw new Failure('method_not_allowed', 'This page does not take that method.', {
-    allow: methods,
+    allow: plan.methods,
   });
+}
+
+function requireTarget(
+  plan: FetchPlan,
+  asked: { readonly path: string; readonly query: string },
+): string {
+  const target = fetchTarget(plan, asked);
+  if (target === undefined) throw new Failure('not_found', 'There is no page here.');
+  return target;
 }
 
 function replyWith(

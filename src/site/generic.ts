@@ -1,9 +1,12 @@
 import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
+import { winnerName, type Explanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/found.ts';
 import { canonicalPath } from '../model/path.ts';
+import type { Rule } from '../model/rule.ts';
 import type { PublicFile } from './page.ts';
-import { sendBytes } from './stored.ts';
+import type { Asked, Outcome } from './source.ts';
+import { pageStatus, sendBytes } from './stored.ts';
 
 /**
  * Answers visible URLs whose rule has an engine with that engine's generic page, silently (contract
@@ -16,6 +19,8 @@ export interface GenericPages {
     request: ContentRequest,
     open: (request: ContentRequest) => Promise<Reply | undefined>,
   ): Promise<Reply>;
+  /** What respond comes to, where `explain` does for it what `open` does. */
+  look(found: FoundRule, asked: Asked, explain: (asked: Asked) => Explanation): Outcome;
 }
 
 const conditional: ReadonlySet<string> = new Set([
@@ -40,26 +45,41 @@ export function createGenericPages({
   /** The page shown where none is named, with its entity tag. */
   readonly builtInPage: PublicFile;
 }): GenericPages {
+  /** The path of the page that a rule shows; undefined for the built-in one. */
+  function pageOf(rule: Rule): string | undefined {
+    const named = rule.enginedata?.page;
+    const engine = engines.find(({ name }) => name === rule.engine);
+    return canonicalPath(typeof named === 'string' ? named : (engine?.page ?? ''));
+  }
+
   return {
     async respond({ stored }, request, open) {
       const { rule } = stored;
-      const named = rule.enginedata?.page;
-      const engine = engines.find(({ name }) => name === rule.engine);
-      const page = canonicalPath(typeof named === 'string' ? named : (engine?.page ?? ''));
-      const status = rule.httpresponse ?? 200;
+      const page = pageOf(rule);
+      const method = methodFor(rule, request.method);
       const asked =
-        status === 200
+        pageStatus(rule) === 200
           ? request
-          : {
-              ...request,
-              // Nothing is opened of what will not be sent.
-              method: isEmptyStatus(status) ? 'HEAD' : request.method,
-              fields: unconditional(request.fields),
-            };
+          : { ...request, method, fields: unconditional(request.fields) };
       const opened =
         page === undefined ? undefined : await open({ ...asked, path: page, query: '' });
       const reply = opened ?? sendBuiltIn(asked);
-      return withStatus(reply, reply.status === 200 ? status : reply.status, `rule:${rule.id}`);
+      return withStatus(reply, statusFor(rule, reply.status), `rule:${rule.id}`);
+    },
+    look({ stored }, asked, explain) {
+      const { rule } = stored;
+      const path = pageOf(rule);
+      if (path === undefined) return { status: statusFor(rule, 200), notes: [`${builtIn}.`] };
+      const method = methodFor(rule, asked.method);
+      const { winner, status } = explain({ ...asked, method, path, query: '' });
+      if (winner === null) {
+        return { status: statusFor(rule, 200), notes: [`${builtIn}: nothing is at ${path}.`] };
+      }
+      const answers = `${winnerName(winner)} answers${status === null ? '' : ` with ${status}`}`;
+      return {
+        status: status === null ? null : statusFor(rule, status),
+        notes: [`It shows the generic page ${path}, which ${answers}.`],
+      };
     },
   };
 
@@ -75,6 +95,18 @@ export function createGenericPages({
     };
     return sendBytes({ representation, bytes }, request, 'none');
   }
+}
+
+const builtIn = 'It shows the built-in generic page';
+
+/** The method by which a rule opens its page: nothing is opened of what will not be sent. */
+function methodFor(rule: Rule, method: string): string {
+  return isEmptyStatus(pageStatus(rule)) ? 'HEAD' : method;
+}
+
+/** The rule's own status in place of its page's 200. */
+function statusFor(rule: Rule, status: number): number {
+  return status === 200 ? pageStatus(rule) : status;
 }
 
 function withStatus(reply: Reply, status: number, source: string): Reply {

@@ -1,5 +1,6 @@
 import { languagePreference, type LanguagePreference } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
+import type { Loss, RuleLoss } from '../model/explanation.ts';
 import type { Candidate } from '../model/rule.ts';
 
 /** What the matcher reads of the store. */
@@ -7,6 +8,67 @@ export interface CandidateReads {
   exactRules(origin: string, path: string): readonly Candidate[];
   wildcardRules(origin: string, path: string): readonly Candidate[];
 }
+
+/** What rules are compared by. */
+interface Criterion {
+  /** What a rule loses by that has less of it. */
+  readonly code: RuleLoss;
+  /** The rule with more of it wins; `rank` is that of its language, none for an excluded one. */
+  readonly merit: (rule: Candidate, rank: number | undefined) => number;
+  /** The sentence to the code. */
+  readonly says: (loser: Candidate, winner: Candidate) => string;
+}
+
+/**
+ * THE order in which rules win (contract §4.2): the first criterion in which two differ decides. It
+ * is total, for no two rules share an insert.
+ */
+const criteria: readonly Criterion[] = [
+  {
+    code: 'language_excluded',
+    merit: (_, rank) => (rank === undefined ? 0 : 1),
+    says: ({ lang }) => `The caller does not want its language, ${lang ?? 'none'}.`,
+  },
+  {
+    code: 'any_origin',
+    merit: ({ origin }) => (origin === '*' ? 0 : 1),
+    says: (_, winner) => `It is for every origin, and there is a rule for ${winner.origin}.`,
+  },
+  {
+    code: 'wildcard',
+    merit: ({ path }) => (isWildcard(path) ? 0 : 1),
+    says: (_, winner) => `It is a wildcard, and there is a rule for exactly ${winner.path}.`,
+  },
+  {
+    code: 'shorter_wildcard',
+    merit: ({ path }) => path.length,
+    says: (_, winner) => `There is a rule with the longer wildcard ${winner.path}.`,
+  },
+  {
+    code: 'language',
+    merit: (_, rank) => -(rank ?? 0),
+    says: (loser, winner) =>
+      `The caller prefers ${languageOf(winner)} to ${languageOf(loser)}, which is this rule's.`,
+  },
+  {
+    code: 'lower_rve',
+    merit: ({ rve }) => rve ?? 0,
+    says: (loser, winner) =>
+      `Its rve is ${loser.rve ?? 0}; there is a rule with ${winner.rve ?? 0}.`,
+  },
+  {
+    code: 'older_design',
+    merit: ({ designedAtMs }) => designedAtMs ?? -Infinity,
+    says: (loser, winner) =>
+      `It was designed ${designOf(loser)}; there is a rule designed ${designOf(winner)}.`,
+  },
+  {
+    code: 'older_insert',
+    merit: ({ insertedSeq }) => insertedSeq,
+    says: (loser, winner) =>
+      `It was inserted as change ${loser.insertedSeq}, before the one with ${winner.insertedSeq}.`,
+  },
+];
 
 /**
  * The rules that cover an origin and path, in no special order (contract §4.2): four look-ups,
@@ -31,6 +93,13 @@ export function inOrder(candidates: readonly Candidate[], fields: Fields): reado
   return candidates.toSorted((one, other) => precedence(one, other, preference));
 }
 
+/** Why a rule comes after another one for a caller; undefined when it does not. */
+export function lossTo(winner: Candidate, loser: Candidate, fields: Fields): Loss | undefined {
+  const preference = languagePreference(fields['accept-language']);
+  const criterion = criteria[precedence(loser, winner, preference) - 1];
+  return criterion && { code: criterion.code, says: criterion.says(loser, winner) };
+}
+
 /**
  * Whether some of the rules are in other languages than others, so that Accept-Language chooses
  * between them.
@@ -45,25 +114,32 @@ export function captureOf(rulePath: string, path: string): string | undefined {
 }
 
 /**
- * Negative when `one` wins over `other`: a language the caller excluded last, then exact origin,
- * exact path, longer wildcard, better language, higher rve (absent counts as 0), newer designed_at,
- * newer insert. Total: no two rules share an insert.
+ * Negative when `one` wins over `other`, positive when it loses; its size is the place of the
+ * criterion that decides, counted from 1.
  */
 function precedence(one: Candidate, other: Candidate, preference: LanguagePreference): number {
   const oneRank = preference.rank(one.lang);
   const otherRank = preference.rank(other.lang);
-  return (
-    Number(oneRank === undefined) - Number(otherRank === undefined) ||
-    Number(one.origin === '*') - Number(other.origin === '*') ||
-    Number(isWildcard(one.path)) - Number(isWildcard(other.path)) ||
-    other.path.length - one.path.length ||
-    (oneRank ?? 0) - (otherRank ?? 0) ||
-    (other.rve ?? 0) - (one.rve ?? 0) ||
-    (other.designedAtMs ?? -Infinity) - (one.designedAtMs ?? -Infinity) ||
-    other.insertedSeq - one.insertedSeq
-  );
+  let place = 0;
+  for (const { merit } of criteria) {
+    place += 1;
+    const oneMerit = merit(one, oneRank);
+    const otherMerit = merit(other, otherRank);
+    if (oneMerit !== otherMerit) return oneMerit > otherMerit ? -place : place;
+  }
+  return 0;
 }
 
 function isWildcard(path: string): boolean {
   return path.startsWith('/') && path.endsWith('*');
+}
+
+function languageOf({ lang }: Candidate): string {
+  return lang ?? 'no language';
+}
+
+function designOf({ designedAtMs }: Candidate): string {
+  return designedAtMs === undefined
+    ? 'at an unknown time'
+    : `at ${new Date(designedAtMs).toISOString()}`;
 }

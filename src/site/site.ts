@@ -1,20 +1,21 @@
 import { Failure } from '../model/failure.ts';
+import type { Explanation } from '../model/explanation.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
-import type { Candidate, StoredRule } from '../model/rule.ts';
-import { noBody, type Reply } from '../http/reply.ts';
+import type { StoredRule } from '../model/rule.ts';
+import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
+import { explainKey } from './breadcrumb-look.ts';
+import { diskSource, fallbackSource } from './disk-sources.ts';
 import type { Disk } from './disk.ts';
+import { explainFrom } from './explain.ts';
 import type { Fetch } from './fetch.ts';
+import { findRule } from './find.ts';
 import type { GenericPages } from './generic.ts';
-import {
-  candidatesFor,
-  captureOf,
-  inOrder,
-  varyByLanguage,
-  type CandidateReads,
-} from './matcher.ts';
-import { breadcrumbReply, resolveKey, resolveVisit } from './resolve.ts';
+import type { CandidateReads } from './matcher.ts';
+import { breadcrumbReply, resolveKey } from './resolve.ts';
+import { fetchedSource, storedSource } from './rule-sources.ts';
 import type { SiteRules } from './rules.ts';
+import { answerAbsence, type Asked, type Source } from './source.ts';
 import type { StoredPages } from './stored.ts';
 
 /** What the site's sources are made of. */
@@ -27,8 +28,8 @@ export interface SiteParts {
 }
 
 /**
- * The site under one configuration: serving, the get operations and tests all ask it, and it has
- * one precedence.
+ * The site under one configuration: serving, the get operations, explain and tests all ask it, and
+ * it has one precedence.
  */
 export interface Site {
   /**
@@ -49,28 +50,45 @@ export interface Site {
     readonly query: string;
   }): Resolution;
   breadcrumb(resolution: Resolution): Reply;
+  /** How respond would answer, and why: reads only, and asks no other server. */
+  explain(asked: Asked): Explanation;
+  /** How a breadcrumb's key would be answered. */
+  explainKey(asked: {
+    readonly key: string;
+    readonly origin: string;
+    readonly query: string;
+  }): Explanation;
   /** The same sources over page rules of another moment. */
   at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): Site;
 }
 
-const readMethods = ['GET', 'HEAD', 'OPTIONS'] as const;
-
-/** Puts the sources of content together (contract §3.3). */
+/** Puts the sources of content together. */
 export function createSite(parts: SiteParts): Site {
-  const { rules } = parts;
+  const { rules, disk } = parts;
+  // THE precedence (contract §3): the first source that has a page answers, whatever the method.
+  const sources: readonly Source[] = [
+    diskSource(disk),
+    storedSource(parts, {
+      respond: (request, opened) => respondFrom(sources, request, opened),
+      explain: (asked, opened) => explainFrom(sources, asked, opened),
+    }),
+    fetchedSource(parts),
+    fallbackSource(disk),
+  ];
   return {
     async respond(request) {
-      const reads = request.method === 'GET' || request.method === 'HEAD';
-      const reply = await (reads ? readFrom(parts, request, 0) : answerOther(parts, request));
-      if (reply === undefined) throw new Failure('not_found', 'There is no page here.');
-      return reply;
+      return (await respondFrom(sources, request, 0)) ?? answerAbsence(request.method);
     },
-    findRule: (asked) => findStored(rules, asked) ?? findFetched(rules, asked),
+    findRule: (asked) =>
+      findRule('stored', rules, asked) ?? findRule('content.fetch', rules, asked),
     resolve: (asked) => resolveKey(rules, asked),
     breadcrumb: breadcrumbReply,
+    explain: (asked) => explainFrom(sources, asked, 0),
+    explainKey: (asked) => explainKey(rules, asked),
     at: (past) =>
       createSite({
         ...parts,
+        fetch: { ...parts.fetch, respond: refuseThen },
         rules: {
           exactRules: (origin, path) => past.exactRules(origin, path),
           wildcardRules: (origin, path) => past.wildcardRules(origin, path),
@@ -81,106 +99,24 @@ export function createSite(parts: SiteParts): Site {
 }
 
 /**
- * THE precedence (contract §3.3) for GET and HEAD: the first source that has it answers. `opened`
+ * Asks the sources in their order, and waits only for those that have to wait themselves. `opened`
  * counts the generic pages that the request has come through.
  */
-async function readFrom(
-  parts: SiteParts,
+async function respondFrom(
+  sources: readonly Source[],
   request: ContentRequest,
   opened: number,
 ): Promise<Reply | undefined> {
-  return (
-    (await parts.disk.respond(request)) ??
-    (await readStored(parts, request, opened)) ??
-    (await readFetched(parts, request)) ??
-    (await parts.disk.fallback(request))
+  for (const source of sources) {
+    const answer = source.respond(request, opened);
+    const reply = answer instanceof Promise ? await answer : answer;
+    if (reply !== undefined) return reply;
+  }
+  return undefined;
+}
+
+/** What another server answered then nobody knows; what it would answer now is not asked for. */
+const refuseThen: Fetch['respond'] = () =>
+  Promise.reject(
+    new Failure('unprocessable', 'This page was fetched from another server, and not kept.'),
   );
-}
-
-async function readStored(
-  parts: SiteParts,
-  request: ContentRequest,
-  opened: number,
-): Promise<Reply | undefined> {
-  const { rules, stored, generic } = parts;
-  const found = findStored(rules, request);
-  if (found === undefined) return undefined;
-  if (found.stored.rule.kind === 'resolve') {
-    return breadcrumbReply(resolveVisit(rules, found.stored, request));
-  }
-  if (!isGeneric(found.stored)) return stored.respond(found, request);
-  // A generic page shown by a generic page would have no end.
-  if (opened > 0) return undefined;
-  return generic.respond(found, request, (page) => readFrom(parts, page, opened + 1));
-}
-
-async function readFetched(
-  { rules, fetch }: SiteParts,
-  request: ContentRequest,
-): Promise<Reply | undefined> {
-  const found = findFetched(rules, request);
-  return found && fetch.respond(found.stored.rule, request);
-}
-
-/**
- * Other methods reach a source only where it is a fetched one; a file or page in front of it hides
- * it from them too.
- */
-async function answerOther(parts: SiteParts, request: ContentRequest): Promise<Reply | undefined> {
-  const { rules, disk } = parts;
-  const isOptions = request.method === 'OPTIONS';
-  const inFront = await disk.respond({ ...request, method: 'HEAD' });
-  if (inFront !== undefined || findStored(rules, request) !== undefined) {
-    if (isOptions) return optionsReply;
-    throw new Failure('method_not_allowed', 'This page can only be read.', { allow: readMethods });
-  }
-  if (isOptions && !takesOptions(findFetched(rules, request))) return optionsReply;
-  return readFetched(parts, request);
-}
-
-function findStored(rules: SiteRules, asked: Asked): FoundRule | undefined {
-  return find(rules, asked, ({ kind }) => kind !== 'content.fetch');
-}
-
-function findFetched(rules: SiteRules, asked: Asked): FoundRule | undefined {
-  return find(rules, asked, ({ kind }) => kind === 'content.fetch');
-}
-
-function find(
-  rules: SiteRules,
-  asked: Asked,
-  isSource: (candidate: Candidate) => boolean,
-): FoundRule | undefined {
-  const candidates = candidatesFor(rules, asked).filter(isSource);
-  const [winner] = inOrder(candidates, asked.fields);
-  const stored = winner && rules.ruleOf(winner);
-  if (stored === undefined) return undefined;
-  return {
-    stored,
-    capture: captureOf(stored.rule.path, asked.path),
-    variesByLanguage: varyByLanguage(candidates),
-  };
-}
-
-type Asked = Parameters<Site['findRule']>[0];
-
-/**
- * Whether a rule is answered with a generic page: an engine, or a record to edit, and no body of
- * its own.
- */
-function isGeneric({ rule }: StoredRule): boolean {
-  if (rule.content !== undefined) return false;
-  return rule.engine !== undefined || rule.kind !== 'content';
-}
-
-function takesOptions(found: FoundRule | undefined): boolean {
-  const methods = found?.stored.rule.enginedata?.methods;
-  return Array.isArray(methods) && methods.includes('OPTIONS');
-}
-
-const optionsReply: Reply = {
-  status: 204,
-  fields: ['Allow', readMethods.join(', ')],
-  body: noBody,
-  source: 'none',
-};

@@ -2,7 +2,7 @@ import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
-import type { RuleContent, StoredRule } from '../model/rule.ts';
+import type { Rule, RuleContent, StoredRule } from '../model/rule.ts';
 
 interface Page {
   readonly representation: Representation;
@@ -62,6 +62,11 @@ export function sendBytes(
   };
 }
 
+/** The status of a rule's own page, before preconditions and ranges. */
+export function pageStatus({ httpresponse }: Pick<Rule, 'httpresponse'>): number {
+  return httpresponse ?? 200;
+}
+
 function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page {
   const bytes = contentBytes(rule.content);
   const fields: FieldList = [
@@ -73,7 +78,7 @@ function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page
   return {
     bytes,
     representation: {
-      status: rule.httpresponse ?? 200,
+      status: pageStatus(rule),
       contentType: rule.contenttype ?? 'text/html; charset=utf-8',
       etag: `"${rule.id}.${seq.toString(36)}"`,
       lastModifiedMs: undefined,

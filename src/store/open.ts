@@ -9,6 +9,7 @@ import {
   schemaVersion,
   type Databases,
 } from './databases.ts';
+import { Feed } from './feed.ts';
 import { dataFile, folderFailure, inspectDataFile, prepareFolder, reasonOf } from './folder.ts';
 import { CommitQueue } from './queue.ts';
 import { createReads } from './reads.ts';
@@ -34,11 +35,17 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
   const databases = await openMarked(folder);
   const reads = createReads(databases);
   const queue = new CommitQueue({ databases, reads, now, newId });
+  const feed = new Feed(databases, reads);
   let closing: Promise<void> | undefined;
 
   return {
     ...reads,
-    commit: (by, decide) => queue.commit(by, decide),
+    async commit(by, decide) {
+      const answer = await queue.commit(by, decide);
+      feed.look();
+      return answer;
+    },
+    changesAfter: (seq, signal) => feed.next(seq, signal),
     counts: () => ({
       seq: reads.seq(),
       rules: entryCount(databases.rule),
@@ -46,6 +53,7 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
       bytes: statSync(join(folder, dataFile)).size,
     }),
     close() {
+      feed.close();
       closing ??= queue.close().then(() => databases.environment.close());
       return closing;
     },

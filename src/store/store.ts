@@ -82,6 +82,23 @@ export interface Decision<T> {
   readonly answer: (changes: readonly Change[]) => T;
 }
 
+/** A change of a page rule, with the record before and after it. */
+export interface RuleChange {
+  readonly change: Change;
+  /** Undefined where there was none. */
+  readonly before: StoredRule | undefined;
+  /** Undefined where it is gone. */
+  readonly after: StoredRule | undefined;
+}
+
+/** A piece of the log, as those who follow it read it. */
+export interface FeedSlice {
+  /** The changes of page rules in it, in the order of seq. */
+  readonly changes: readonly RuleChange[];
+  /** The seq up to which the log was read: the next piece is what comes after it. */
+  readonly upTo: number;
+}
+
 /** How much the store holds. */
 export interface StoreCounts {
   readonly seq: number;
@@ -100,6 +117,12 @@ export interface Store extends Reads {
    * with the Failure `storage_full` or `unavailable`.
    */
   commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
+  /**
+   * The next piece of the log behind a seq: at once what is there, otherwise as soon as this or
+   * another process has committed something. Empty when the signal is aborted; rejects with
+   * `unavailable` when the store is closed.
+   */
+  changesAfter(seq: number, signal: AbortSignal): Promise<FeedSlice>;
   counts(): StoreCounts;
   /** Waits for pending commits, then closes the data folder. */
   close(): Promise<void>;

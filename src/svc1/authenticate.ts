@@ -78,7 +78,8 @@ export function createAuthenticate({
       wrongKeys.count(address);
       throw new Failure('unauthenticated', 'The API key is unknown or has been revoked.');
     }
-    return { scopes: new Set(key.scopes), keyId: key.id, address, user };
+    // A key never takes away what anybody may do without one.
+    return { scopes: new Set([...anonymous, ...key.scopes]), keyId: key.id, address, user };
   };
 }
 

@@ -3,7 +3,8 @@ import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope } from '../model/key.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
-import type { Call, Operation, Outcome } from './operation.ts';
+import type { RuleChange } from '../store/store.ts';
+import type { Call, Operation, Outcome, Packet } from './operation.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -15,6 +16,11 @@ export interface Execute {
    * what the operation itself refuses.
    */
   run(name: string, v: unknown, call: Call): Promise<Outcome>;
+  /**
+   * Authorises anew, and makes the packet of a change for a caller of an operation that streams.
+   * Throws `unauthenticated` or `forbidden`.
+   */
+  packet(name: string, change: RuleChange, call: Call): Packet;
 }
 
 /** Makes the one way in which every transport runs an operation. */
@@ -61,6 +67,12 @@ export function createExecute(operations: readonly Operation[]): Execute {
       if (v.as_of !== undefined && !takesMoment(found)) throw presentOnly(name);
       parse(found, v);
       return found.run(v, call);
+    },
+    packet(name, change, call) {
+      const found = table.get(name);
+      if (found?.packet === undefined) throw new TypeError(`${name} does not stream`);
+      authorise(found, call);
+      return found.packet(change, call);
     },
   };
 }

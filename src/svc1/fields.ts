@@ -193,7 +193,9 @@ export function parseDateTime(value: Json): string | undefined {
   // not exist.
   if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== date) return undefined;
   const timeMs = Date.parse(`${date}T${time}${offset.toUpperCase()}`);
-  return Number.isNaN(timeMs) ? undefined : new Date(timeMs).toISOString();
+  // An offset can lead out of the years that have four digits.
+  const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs).toISOString();
+  return /^\d/.test(iso) ? iso : undefined;
 }
 
 function refuseOver(field: string, size: number, sizeMax: number): void {

@@ -1,13 +1,21 @@
-import { canonicalPath, encodeNonAscii } from '../model/path.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
+import type { Explanation } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
+import { hasScope } from '../model/key.ts';
 import { headerFieldsMax } from '../model/limits.ts';
 import type { PastRules, Reads } from '../store/store.ts';
-import { isBreadcrumbKey, parseRuleOrigin } from './fields.ts';
+import {
+  getContentDescription,
+  getDescription,
+  getRenderDescription,
+  getResolveDescription,
+  linkDescription,
+} from './gets-description.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import type { Call, Handler } from './operation.ts';
+import { parseOrigin, parsePlace, requireBreadcrumbKey, type Place } from './place.ts';
 import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
 
 /** What these operations ask of the site: the very functions that answer visitors. */
@@ -27,6 +35,14 @@ export interface SiteAccess {
   }): Resolution;
   /** The HTTP answer to a visitor of a breadcrumb. */
   breadcrumb(resolution: Resolution): Reply;
+  /** How respond would answer, and why: reads only, and asks no other server. */
+  explain(asked: Omit<ContentRequest, 'address' | 'user' | 'body' | 'signal'>): Explanation;
+  /** How a breadcrumb's key would be answered, and why. */
+  explainKey(asked: {
+    readonly key: string;
+    readonly origin: string;
+    readonly query: string;
+  }): Explanation;
   /** The same site over page rules of another moment; files and sources stay those of now. */
   at(rules: PastRules): SiteAccess;
 }
@@ -38,10 +54,7 @@ export interface GetOperations {
   readonly view: ViewConfig;
 }
 
-interface Place {
-  origin: string;
-  path: string;
-  query?: string;
+interface PlaceThen extends Place {
   as_of?: string;
 }
 
@@ -50,18 +63,19 @@ const place = {
   required: ['origin', 'path'],
   properties: {
     origin: { type: 'string' },
-    path: { type: 'string' },
+    path: { type: 'string', description: 'As in a URL, or decoded; a query may follow.' },
     query: { type: 'string', nullable: true },
     as_of: asOfProperty,
   },
 } as const;
 
 /** userinterface.get: the render-safe fields of the rule that wins for an origin and path. */
-export function getRule({ view, ...parts }: GetOperations): Handler<Place> {
+export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
   return {
+    ...getDescription,
     input: place,
     run: (v, call) => {
-      const found = winner(siteThen(parts, v), parsePlace(v), call);
+      const found = winner(siteThen(parts, v, call), parsePlace(v), call);
       const data = { ...renderView(found), ...serverFields(found.stored.rule, view, call.origin) };
       return { kind: 'data', data, etag: etagOf(data) };
     },
@@ -69,12 +83,13 @@ export function getRule({ view, ...parts }: GetOperations): Handler<Place> {
 }
 
 /** userinterface.get_render: what a generic page needs to render itself (contract §6). */
-export function getRender({ view, ...parts }: GetOperations): Handler<Place> {
+export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen> {
   return {
+    ...getRenderDescription,
     input: place,
     run: (v, call) => {
       const where = parsePlace(v);
-      const { stored, capture } = winner(siteThen(parts, v), where, call);
+      const { stored, capture } = winner(siteThen(parts, v, call), where, call);
       const { rule, seq } = stored;
       const hidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
       const data = {
@@ -101,8 +116,9 @@ export function getRender({ view, ...parts }: GetOperations): Handler<Place> {
 /**
  * userinterface.get_content: the page's own HTTP answer; over a websocket its packet (contract §5).
  */
-export function getContent(parts: GetOperations): Handler<Place & { headers?: object }> {
+export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?: object }> {
   return {
+    ...getContentDescription,
     input: {
       type: 'object',
       required: ['origin', 'path'],
@@ -111,19 +127,28 @@ export function getContent(parts: GetOperations): Handler<Place & { headers?: ob
         headers: { type: 'object', nullable: true, maxProperties: headerFieldsMax },
       },
     },
-    run: async (v, call) => ({
-      kind: 'reply',
-      reply: await siteThen(parts, v).respond({
+    run: async (v, call) => {
+      const where = parsePlace(v);
+      const reply = await siteThen(parts, v, call).respond({
         method: 'GET',
-        ...parsePlace(v),
-        fields: requestFields(v.headers ?? {}),
+        ...where,
+        fields: requestFields(v.headers ?? {}, call.fields.via),
         address: call.caller.address,
         user: call.caller.user,
         body: undefined,
         signal: call.signal,
-      }),
-    }),
+      });
+      return { kind: 'reply', reply: where.origin === call.origin ? reply : sandboxed(reply) };
+    },
   };
+}
+
+/**
+ * A page of another origin, shown under this one, may do nothing in its name: an origin of its own
+ * keeps the two apart (CSP 3, sandbox).
+ */
+function sandboxed(reply: Reply): Reply {
+  return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
 }
 
 interface Breadcrumb {
@@ -137,8 +162,8 @@ const breadcrumb = {
   type: 'object',
   required: ['k'],
   properties: {
-    k: { type: 'string' },
-    origin: { type: 'string', nullable: true },
+    k: { type: 'string', description: 'The key of the breadcrumb.' },
+    origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
     query: { type: 'string', nullable: true },
   },
 } as const;
@@ -146,13 +171,14 @@ const breadcrumb = {
 /** userinterface.get_resolve: what a breadcrumb comes to, as data. */
 export function getResolve(parts: GetOperations): Handler<Breadcrumb> {
   return {
+    ...getResolveDescription,
     input: {
       type: 'object',
       required: ['k'],
       properties: { ...breadcrumb.properties, as_of: asOfProperty },
     },
     run: (v, call) => {
-      const site = siteThen(parts, v);
+      const site = siteThen(parts, v, call);
       const { id, status, target, content, contenttype, matched } = resolveKey(site, v, call);
       return {
         kind: 'data',
@@ -165,6 +191,7 @@ export function getResolve(parts: GetOperations): Handler<Breadcrumb> {
 /** userinterface.link.htm: the breadcrumb itself, a redirect or a page (seed 4.2). */
 export function linkHtm({ site }: GetOperations): Handler<Omit<Breadcrumb, 'as_of'>> {
   return {
+    ...linkDescription,
     input: breadcrumb,
     run: (v, call) => ({
       kind: 'reply',
@@ -173,21 +200,27 @@ export function linkHtm({ site }: GetOperations): Handler<Omit<Breadcrumb, 'as_o
   };
 }
 
-/** The site over the page rules of the moment that is asked for. */
-function siteThen(
+/**
+ * The site over the page rules of the moment that is asked for. The past is for callers who may
+ * read: what was taken away from visitors stays away from them (contract §5).
+ */
+export function siteThen(
   { site, store }: Pick<GetOperations, 'site' | 'store'>,
   { as_of: asOf }: { readonly as_of?: string },
+  { caller }: Call,
 ): SiteAccess {
   const rules = rulesThen(store, asOf);
-  return rules === undefined ? site : site.at(rules);
+  if (rules === undefined) return site;
+  if (hasScope(caller, 'read')) return site.at(rules);
+  throw new Failure(
+    caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
+    'To see the site as it was needs an API key with the scope read.',
+    { field: 'as_of' },
+  );
 }
 
 function resolveKey(site: SiteAccess, { k, origin, query }: Breadcrumb, call: Call): Resolution {
-  if (!isBreadcrumbKey(k)) {
-    throw new Failure('invalid', 'k must have 1 to 512 characters, none a control character.', {
-      field: 'k',
-    });
-  }
+  requireBreadcrumbKey(k);
   return site.resolve({
     key: k,
     origin: parseOrigin(origin ?? call.origin),
@@ -195,47 +228,12 @@ function resolveKey(site: SiteAccess, { k, origin, query }: Breadcrumb, call: Ca
   });
 }
 
-function winner(site: SiteAccess, where: Required<Omit<Place, 'as_of'>>, call: Call): FoundRule {
+function winner(site: SiteAccess, where: Required<Place>, call: Call): FoundRule {
   const found = site.findRule({ ...where, fields: call.fields });
   if (found === undefined) {
     throw new Failure('not_found', `No page rule answers ${where.origin}${where.path}.`);
   }
   return found;
-}
-
-/**
- * The origin and path of a visible URL in canonical form; the path is written as in a URL, or
- * decoded already.
- */
-function parsePlace({ origin, path, query = '' }: Place): Required<Omit<Place, 'as_of'>> {
-  const mark = path.indexOf('?');
-  const pathOnly = mark === -1 ? path : path.slice(0, mark);
-  const canonical = canonicalPath(encodeNonAscii(pathOnly));
-  if (canonical === undefined) {
-    throw new Failure(
-      'invalid',
-      'path is not the path of a URL: /like/this, no . or .. segments.',
-      {
-        field: 'path',
-      },
-    );
-  }
-  const ownQuery = mark === -1 ? '' : path.slice(mark + 1);
-  return {
-    origin: parseOrigin(origin),
-    path: canonical,
-    query: [ownQuery, query.replace(/^\?/, '')].filter((part) => part !== '').join('&'),
-  };
-}
-
-function parseOrigin(text: string): string {
-  const origin = parseRuleOrigin(text);
-  if (origin === undefined || origin === '*') {
-    throw new Failure('invalid', 'origin must be scheme://host[:port], with http or https.', {
-      field: 'origin',
-    });
-  }
-  return origin;
 }
 
 function parseQuery(query: string): Record<string, string | string[]> {
@@ -248,15 +246,32 @@ function parseQuery(query: string): Record<string, string | string[]> {
   );
 }
 
-/** Header fields that the caller wants the page requested with; only text counts, the key never. */
-function requestFields(headers: object): Fields {
+/** What a page may be asked with; what says who asks is the server's to say. */
+const askable: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-language',
+  'cookie',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'range',
+  'referer',
+  'user-agent',
+]);
+
+/**
+ * Header fields that the caller wants the page requested with, as far as they can be asked for; and
+ * the way that the request has come, for a page that is fetched from itself has no end.
+ */
+function requestFields(headers: object, via: string | undefined): Fields {
   const fields = Object.create(null) as Record<string, string>;
   for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
     const lower = name.toLowerCase();
-    const usable = /^[a-z0-9!#$%&'*+.^_`|~-]+$/.test(lower) && lower !== 'apikey';
-    if (usable && typeof value === 'string' && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      fields[lower] = value;
-    }
+    if (!askable.has(lower) || typeof value !== 'string') continue;
+    if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
   }
+  if (via !== undefined) fields.via = via;
   return fields;
 }

@@ -5,7 +5,20 @@ import type { Reads, StoredVkClaim } from '../store/store.ts';
 
 /** Lower-case hex SHA-256 of a request in canonical form, by which two requests are the same. */
 export function requestHashOf(request: Json): string {
-  return createHash('sha256').update(canonicalJson(request)).digest('hex');
+  return createHash('sha256').update(canonicalOf(request)).digest('hex');
+}
+
+/** Only Unicode text and numbers that JSON can write have a canonical form (RFC 8785 §3.2). */
+function canonicalOf(request: Json): string {
+  try {
+    return canonicalJson(request);
+  } catch (error) {
+    throw new Failure(
+      'invalid',
+      'A text is not Unicode (it has half a surrogate pair), or a number is too large.',
+      { cause: error },
+    );
+  }
 }
 
 /**

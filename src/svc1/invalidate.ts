@@ -5,6 +5,7 @@ import { invalidateInlineRowsMax, invalidateListedMax } from '../model/limits.ts
 import { rowsNamed } from '../store/fold.ts';
 import type { Decision, Reads, SeqRange, Store, VkClaim } from '../store/store.ts';
 import { earlierClaim, requestHashOf } from './idempotency.ts';
+import { invalidateDescription } from './invalidate-description.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { authorOf, type Handler, type Outcome } from './operation.ts';
 import { planRevert, revertReport, type Selection } from './revert.ts';
@@ -54,9 +55,17 @@ export function invalidateRules({
   revertElsewhere,
 }: InvalidateParts): Handler<InvalidateInput> {
   return {
+    ...invalidateDescription,
     input: {
       type: 'object',
-      properties: { id: text, txn: text, by: text, from: text, until: text, confirm: text },
+      properties: {
+        id: { ...text, description: 'Rows of one page rule; alone, the whole of it.' },
+        txn: { ...text, description: 'Rows of one transaction.' },
+        by: { ...text, description: 'Rows that one key, or one command, wrote.' },
+        from: { ...text, description: 'Rows from a seq or a date-time on.' },
+        until: { ...text, description: 'Rows up to a seq or a date-time.' },
+        confirm: { ...text, description: 'The digest of a dry run: does what that showed.' },
+      },
     },
     run: async (v, call): Promise<Outcome> => {
       const selection = parseSelection(store, v);

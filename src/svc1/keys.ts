@@ -1,6 +1,6 @@
 import { Failure } from '../model/failure.ts';
-import { scopes, type Key, type Scope } from '../model/key.ts';
-import { keyNameCharactersMax } from '../model/limits.ts';
+import { keyNamePattern, scopes, type Key, type Scope } from '../model/key.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Store } from '../store/store.ts';
 import { keyHash } from './authenticate.ts';
 import { authorOf, type Handler } from './operation.ts';
@@ -63,14 +63,38 @@ export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
   return store.keys().map(({ id, name, scopes, created }) => ({ id, name, scopes, created }));
 }
 
+const shownProperties = {
+  id: { type: 'string' },
+  name: { type: 'string' },
+  scopes: { type: 'array', items: { type: 'string', enum: scopes } },
+  created: { type: 'string', format: 'date-time' },
+} as const;
+
+const keySchema: JsonObject = {
+  title: 'Key',
+  type: 'object',
+  required: ['id', 'name', 'scopes', 'created'],
+  properties: shownProperties,
+};
+
 /** key.insert: answers the new key, once. */
 export function insertKey(parts: KeyOperations): Handler<{ name: string; scopes: Scope[] }> {
   return {
+    summary: 'Makes an API key, and answers it this one time.',
+    output: {
+      title: 'NewKey',
+      type: 'object',
+      required: ['id', 'name', 'scopes', 'created', 'key'],
+      properties: {
+        ...shownProperties,
+        key: { type: 'string', description: 'The key itself, which nothing can show again.' },
+      },
+    },
     input: {
       type: 'object',
       required: ['name', 'scopes'],
       properties: {
-        name: { type: 'string', minLength: 1, maxLength: keyNameCharactersMax },
+        name: { type: 'string', pattern: keyNamePattern },
         scopes: {
           type: 'array',
           minItems: 1,
@@ -89,6 +113,13 @@ export function insertKey(parts: KeyOperations): Handler<{ name: string; scopes:
 /** key.list: every key in force, without its secret. */
 export function listKeys({ store }: KeyOperations): Handler<object> {
   return {
+    summary: 'Every API key in force, without the key itself.',
+    output: {
+      title: 'KeyList',
+      type: 'object',
+      required: ['rows'],
+      properties: { rows: { type: 'array', items: keySchema } },
+    },
     input: { type: 'object' },
     run: () => ({ kind: 'data', data: { rows: keyViews(store) } }),
   };
@@ -97,6 +128,14 @@ export function listKeys({ store }: KeyOperations): Handler<object> {
 /** key.revoke: ends a key at once and for good. */
 export function revokeKeyById({ store }: KeyOperations): Handler<{ id: string }> {
   return {
+    summary: 'Ends an API key at once and for good.',
+    failures: ['not_found'],
+    output: {
+      title: 'RevokedKey',
+      type: 'object',
+      required: ['id', 'revoked'],
+      properties: { id: { type: 'string' }, revoked: { const: true } },
+    },
     input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
     run: async ({ id }, call) => {
       await revokeKey(store, id, authorOf(call));

@@ -15,6 +15,7 @@ import type { PastRules, Reads } from '../store/store.ts';
 import { isRuleKind, parseRuleOrigin } from './fields.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import type { Handler } from './operation.ts';
+import { listedRule } from './record-schema.ts';
 import { recordView, type ViewConfig } from './record.ts';
 
 interface ListInput {
@@ -45,16 +46,29 @@ export function listRules({
   readonly view: ViewConfig;
 }): Handler<ListInput> {
   return {
+    summary: 'Page rules that all filters let through, in the order of their inserts.',
+    output: {
+      title: 'PageRuleList',
+      type: 'object',
+      required: ['rows', 'next'],
+      properties: {
+        rows: { type: 'array', items: listedRule },
+        next: {
+          type: ['string', 'null'],
+          description: 'Goes into after for the next page; null at the end.',
+        },
+      },
+    },
     input: {
       type: 'object',
       properties: {
         origin: optionalText,
-        path: optionalText,
+        path: { ...optionalText, description: 'A prefix of the path, or of the key.' },
         kind: optionalText,
         table: optionalText,
         engine: optionalText,
-        text: optionalText,
-        after: optionalText,
+        text: { ...optionalText, description: 'Found in any field, in any case of letters.' },
+        after: { ...optionalText, description: 'The next of the page before.' },
         limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
         as_of: asOfProperty,
       },

@@ -3,7 +3,11 @@ import type { PastRules, Reads } from '../store/store.ts';
 import { parseDateTime } from './fields.ts';
 
 /** The part of an input schema by which reading operations take a moment (contract §4.3). */
-export const asOfProperty = { type: 'string', nullable: true } as const;
+export const asOfProperty = {
+  type: 'string',
+  nullable: true,
+  description: 'A seq or a date-time: the answer as it was then, for callers with the scope read.',
+} as const;
 
 /** What a moment is looked up in. */
 export type MomentReads = Pick<Reads, 'seq' | 'seqAt'>;

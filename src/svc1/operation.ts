@@ -1,8 +1,10 @@
 import type { JSONSchemaType } from 'ajv';
 import type { Fields } from '../http/request.ts';
 import type { Reply } from '../http/reply.ts';
+import type { FailureCode } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller, Scope } from '../model/key.ts';
+import type { RuleChange, Store } from '../store/store.ts';
 
 /** Everything about a call besides its input fields. */
 export interface Call {
@@ -18,7 +20,25 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** What an operation answers: data for the envelope, or an HTTP answer of its own. */
+/** What an operation goes on with after its answer: the changes behind a seq, as they come. */
+export interface Stream {
+  readonly after: number;
+  /** Store.changesAfter: whoever sends the packets reads the log at the pace of its client. */
+  readonly changesAfter: Store['changesAfter'];
+  /** Whether a change makes a packet. */
+  readonly matches: (change: RuleChange) => boolean;
+}
+
+/** One more envelope to a caller that has its answer already. */
+export interface Packet {
+  readonly r: string;
+  readonly data: unknown;
+}
+
+/**
+ * What an operation answers: data for the envelope, an HTTP answer of its own, or data that a
+ * stream follows.
+ */
 export type Outcome =
   | {
       readonly kind: 'data';
@@ -31,21 +51,51 @@ export type Outcome =
       /** A new identity for the websocket that the call came by. */
       readonly caller?: Caller;
     }
-  | { readonly kind: 'reply'; readonly reply: Reply };
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream };
+
+/** What the documents of the API say of an operation besides its input (OpenAPI, AsyncAPI). */
+export interface Description {
+  /** One sentence. */
+  readonly summary: string;
+  /** JSON Schema of `data`; of an operation with an HTTP answer of its own, over the websocket. */
+  readonly output: JsonObject;
+  /** JSON Schema of the valid fields of `v`, where `input` lets others pass. */
+  readonly fields?: JsonObject;
+  /** JSON Schemas of the members of the envelope that the operation looks at besides `v`. */
+  readonly envelope?: { readonly vk?: JsonObject; readonly qk?: JsonObject };
+  /** Query parameters of a GET that are not input fields under `_v.`. */
+  readonly query?: Readonly<Record<string, JsonObject>>;
+  /** Whether answers have a validator. */
+  readonly etag?: true;
+  /** Its refusals beside those that any operation knows. */
+  readonly failures?: readonly FailureCode[];
+  /** Its HTTP answers where they are no envelope: a sentence by status, or by `default`. */
+  readonly replies?: Readonly<Record<string, string>>;
+  /** Of an operation that streams: the `r` of its packets, and the JSON Schema of their `data`. */
+  readonly packets?: { readonly r: string; readonly data: JsonObject };
+}
 
 /** One definition of an operation serves HTTP, websocket and command line (contract §5). */
-export interface Operation {
+export interface Operation extends Description {
   /** `svc1.<family>.<operation>`. */
   readonly name: string;
   /** What the caller needs; undefined for an operation that anyone may call. */
   readonly scope: Scope | undefined;
-  /** Reading operations answer to GET, writing ones to POST only. */
-  readonly effect: 'reads' | 'writes';
+  readonly effect: Effect;
   /** JSON Schema of `v`. */
   readonly input: JsonObject;
   /** Rejects with a Failure; `v` has been validated against the input schema. */
   readonly run: (v: unknown, call: Call) => Promise<Outcome> | Outcome;
+  /** Of an operation that streams: the packet of a change that its stream lets through. */
+  readonly packet?: (change: RuleChange, call: Call) => Packet;
 }
+
+/**
+ * Reading operations answer to GET and POST, writing ones to POST only, streaming ones over the
+ * websocket only.
+ */
+export type Effect = 'reads' | 'writes' | 'streams';
 
 /** Who a change is said to be by (contract §4.3): the id of the caller's key, or `anonymous`. */
 export function authorOf({ caller }: Call): string {
@@ -56,20 +106,22 @@ export function authorOf({ caller }: Call): string {
 export function operation<Input>(
   name: string,
   scope: Scope | undefined,
-  effect: 'reads' | 'writes',
-  { input, run }: Handler<Input>,
+  effect: Effect,
+  { run, packet, ...described }: Handler<Input>,
 ): Operation {
   return {
     name,
     scope,
     effect,
-    input: input,
+    ...described,
     run: (v, call) => run(v as Input, call),
+    ...(packet !== undefined && { packet }),
   };
 }
 
 /** The input schema of an operation with the function that answers it. */
-export interface Handler<Input> {
+export interface Handler<Input> extends Description {
   readonly input: JSONSchemaType<Input>;
   readonly run: (v: Input, call: Call) => Promise<Outcome> | Outcome;
+  readonly packet?: Operation['packet'];
 }

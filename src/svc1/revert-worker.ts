@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { uuidv7 } from 'uuidv7';
 import { Failure, failureFrom, type FailureCode } from '../model/failure.ts';
+import { revertsWaitingMax } from '../model/limits.ts';
 import { openStore } from '../store/open.ts';
 import { runRevert, type RevertRequest, type RevertResult } from './invalidate.ts';
 
@@ -30,6 +31,26 @@ export async function revertInThread(
   folder: string,
   request: RevertRequest,
 ): Promise<RevertResult> {
+  if (waiting >= revertsWaitingMax) {
+    throw new Failure('unavailable', 'Several large invalidates are under way; try again later.', {
+      retryAfterSeconds: 10,
+    });
+  }
+  waiting += 1;
+  // One after the other: each of them is worth a core and some memory.
+  const mine = latest.then(() => runInThread(folder, request));
+  latest = mine.then(ended, ended);
+  return mine;
+}
+
+let waiting = 0;
+let latest: Promise<void> = Promise.resolve();
+
+function ended(): void {
+  waiting -= 1;
+}
+
+async function runInThread(folder: string, request: RevertRequest): Promise<RevertResult> {
   const job: Job = { revert: { folder, request } };
   const worker = new Worker(new URL(import.meta.url), { workerData: job });
   const [told] = (await once(worker, 'message')) as [Told];

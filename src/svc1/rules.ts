@@ -9,6 +9,7 @@ import { asOfProperty, rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
 import { placeFields } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
+import { editDescription, insertDescription, readDescription } from './rules-description.ts';
 
 /** What the operations on page rules stand on. */
 export interface RuleOperations {
@@ -27,6 +28,7 @@ const anyFields = { type: 'object', required: [], additionalProperties: true } a
  */
 export function insertRule(parts: RuleOperations): Handler<JsonObject> {
   return {
+    ...insertDescription,
     input: anyFields,
     run: (v, call) => {
       const write = idempotency('insert', v, call);
@@ -71,6 +73,7 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
  */
 export function editRule(parts: RuleOperations): Handler<EditInput> {
   return {
+    ...editDescription,
     input: {
       type: 'object',
       required: ['id'],
@@ -121,13 +124,19 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
  */
 export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
   return {
+    ...readDescription,
     input: {
       type: 'object',
       required: ['id'],
       properties: {
         id: { type: 'string' },
         limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
-        before: { type: 'integer', minimum: 1, nullable: true },
+        before: {
+          type: 'integer',
+          minimum: 1,
+          nullable: true,
+          description: 'Of a history: only rows before this seq.',
+        },
         as_of: asOfProperty,
       },
     },

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../model/json.ts';
 import type { StoreCounts } from '../store/store.ts';
 import type { Handler } from './operation.ts';
 
@@ -24,9 +25,59 @@ export interface StatusOperations {
   readonly configuration: () => ConfigurationState;
 }
 
+const time = { type: 'string', format: 'date-time' } as const;
+const integer = { type: 'integer' } as const;
+
+const statusSchema: JsonObject = {
+  title: 'ServerStatus',
+  type: 'object',
+  required: ['version', 'started', 'seq', 'configuration', 'counts'],
+  properties: {
+    version: { type: 'string' },
+    started: time,
+    seq: { ...integer, description: 'Position of the newest change in the log.' },
+    configuration: {
+      type: 'object',
+      required: ['since', 'state', 'restart_needed', 'problems'],
+      properties: {
+        since: { ...time, description: 'When the configuration in force was read.' },
+        state: {
+          type: 'string',
+          enum: ['current', 'broken'],
+          description: 'broken when the ini file has changed and cannot be used.',
+        },
+        restart_needed: {
+          type: 'array',
+          items: { type: 'string' },
+          description: 'Settings that have changed in the file and need a restart.',
+        },
+        problems: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['line', 'message'],
+            properties: { line: integer, message: { type: 'string' } },
+          },
+        },
+      },
+    },
+    counts: {
+      type: 'object',
+      required: ['rules', 'keys', 'bytes'],
+      properties: {
+        rules: integer,
+        keys: integer,
+        bytes: { ...integer, description: 'Size of the data file.' },
+      },
+    },
+  },
+};
+
 /** server.status: version, position of the log, state of the configuration, counts. */
 export function serverStatus(parts: StatusOperations): Handler<object> {
   return {
+    summary: 'Version, position of the log, state of the configuration, counts.',
+    output: statusSchema,
     input: { type: 'object' },
     run: () => {
       const { seq, ...counts } = parts.counts();

@@ -1,4 +1,5 @@
 import type { Authenticate } from './authenticate.ts';
+import { scopes } from '../model/key.ts';
 import type { Handler } from './operation.ts';
 
 /**
@@ -8,6 +9,13 @@ import type { Handler } from './operation.ts';
  */
 export function authenticateSession(authenticate: Authenticate): Handler<{ apikey: string }> {
   return {
+    summary: 'Gives a websocket its API key; a browser cannot send it with the upgrade.',
+    output: {
+      title: 'Session',
+      type: 'object',
+      required: ['scopes'],
+      properties: { scopes: { type: 'array', items: { type: 'string', enum: scopes } } },
+    },
     input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
     run: ({ apikey }, call) => {
       const { address, user } = call.caller;

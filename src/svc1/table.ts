@@ -1,4 +1,5 @@
 import type { Authenticate } from './authenticate.ts';
+import { explainRequest } from './explain.ts';
 import { getContent, getRender, getResolve, getRule, linkHtm, type GetOperations } from './gets.ts';
 import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys.ts';
 import { invalidateRules, type InvalidateParts } from './invalidate.ts';
@@ -7,6 +8,7 @@ import { operation, type Operation } from './operation.ts';
 import { editRule, insertRule, readRule, type RuleOperations } from './rules.ts';
 import { serverStatus, type StatusOperations } from './server-status.ts';
 import { authenticateSession } from './session.ts';
+import { subscribeToRules } from './subscribe.ts';
 
 /** What each family of operations stands on. */
 export interface OperationParts {
@@ -26,6 +28,8 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.userinterface.read', 'read', 'reads', readRule(rules)),
     operation('svc1.userinterface.list', 'read', 'reads', listRules(rules)),
     operation('svc1.userinterface.invalidate', 'design', 'writes', invalidateRules(rules)),
+    operation('svc1.userinterface.subscribe', 'read', 'streams', subscribeToRules(rules)),
+    operation('svc1.userinterface.explain', 'read', 'reads', explainRequest(gets)),
     operation('svc1.userinterface.get', 'render', 'reads', getRule(gets)),
     operation('svc1.userinterface.get_render', 'render', 'reads', getRender(gets)),
     operation('svc1.userinterface.get_content', 'render', 'reads', getContent(gets)),

@@ -100,6 +100,20 @@ suite('what does not fit together, or names what is not there, is named with its
     });
   }
 
+  test('a root that is a link to the folder above the data', async (context) => {
+    const folder = await makeFolder(context, {
+      'conf/server.ini': '[server]\ndata = ../all/data\n[disk.site]\nroot = link',
+      'all/': '',
+    });
+    await symlink('../all', join(folder, 'conf/link'));
+    const result = await readIni(join(folder, 'conf/server.ini'));
+    assert.ok(!result.ok);
+    assert.deepEqual(
+      result.problems.map(({ message }) => message),
+      ['`root` = `link` holds the data folder: keep them apart'],
+    );
+  });
+
   test('a schema that is not JSON', async (context) => {
     const [problem = '', ...more] = await mistakes(
       context,

@@ -83,9 +83,9 @@ const believed: readonly (readonly [
     'https://shop.example',
   ],
   [
-    { Forwarded: 'for=192.0.2.7', 'X-Forwarded-For': '192.0.2.8', 'X-Forwarded-Proto': 'https' },
+    { Forwarded: 'for=192.0.2.7', 'X-Forwarded-For': '192.0.2.7', 'X-Forwarded-Proto': 'https' },
     '192.0.2.7',
-    inner,
+    'https://inner.example:8080',
   ],
 ];
 
@@ -146,8 +146,35 @@ suite('what a trusted proxy says of a request', () => {
       Forwarded: 'for=192.0.2.7;proto=https;host=evil.example',
       'X-Forwarded-For': '192.0.2.7',
     };
-    for (const peerAddress of ['198.51.100.9', '11.0.0.1', '::2', '']) {
+    for (const peerAddress of ['198.51.100.9', '11.0.0.1', '::2']) {
       assert.deepEqual(enter(fields, { peerAddress }), { address: peerAddress, origin: inner });
+    }
+  });
+
+  test('is believed at the other end of a unix socket', () => {
+    const fields = { 'X-Forwarded-For': '192.0.2.7' };
+    assert.equal(enter(fields, { peerAddress: '' }).address, '192.0.2.7');
+  });
+
+  test('is not believed where two kinds of field contradict each other', () => {
+    // A proxy that appends to one of them passes on what the client wrote into the other.
+    for (const fields of [
+      { Forwarded: 'for=192.0.2.7', 'X-Forwarded-For': '192.0.2.8' },
+      {
+        Forwarded: 'for=192.0.2.8;proto=https',
+        'X-Forwarded-For': '192.0.2.8',
+        'X-Forwarded-Proto': 'http',
+      },
+      {
+        Forwarded: 'for=192.0.2.8;host=admin.example',
+        'X-Forwarded-For': '192.0.2.8',
+        'X-Forwarded-Host': 'shop.example',
+      },
+    ]) {
+      assert.deepEqual(enter(fields, { peerAddress: '10.0.0.1' }), {
+        address: '10.0.0.1',
+        origin: inner,
+      });
     }
   });
 

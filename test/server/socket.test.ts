@@ -198,7 +198,7 @@ suite('who is at the other end', () => {
     assert.equal((await before).error?.code, 'unauthenticated');
     assert.equal((await wrong).error?.code, 'unauthenticated');
     assert.equal((await still).error?.code, 'unauthenticated');
-    assert.deepEqual((await right).data, { scopes: ['admin'] });
+    assert.deepEqual((await right).data, { scopes: ['render', 'admin'] });
     for (const answer of await Promise.all(after)) assert.equal(answer.error, undefined);
     assert.ok(!site.logged().includes(site.adminKey));
   });

@@ -194,7 +194,10 @@ function naiveWinner(
   keep((rule) => (rule.path.endsWith('*') ? 0 : 1));
   keep((rule) => rule.path.length);
   const wanted = tags.filter(({ q }) => q > 0).flatMap(({ tag }) => withBase(tag));
-  keep(({ lang }) => {
+  keep((rule) => {
+    const { lang } = rule;
+    // Where nothing else is left, all that is not wanted is unwanted alike.
+    if (isExcluded(rule)) return -Infinity;
     if (lang === undefined) return -wanted.length;
     const rank = wanted.indexOf(lang);
     if (rank !== -1) return -rank;

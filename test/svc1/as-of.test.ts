@@ -74,9 +74,28 @@ test('get_content shows a page as it was, by HTTP its own answer', async (t) => 
   await site.call(`${rule}.edit`, { id: data.id, content: 'two', httpresponse: 203 });
   const fetched = async (asOf: string) => {
     const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/a${asOf}`;
-    const reply = await fetch(`${site.url}/svc1/userinterface/get_content?${place}`);
+    const headers = { apikey: site.adminKey };
+    const reply = await fetch(`${site.url}/svc1/userinterface/get_content?${place}`, { headers });
     return [reply.status, await reply.text()];
   };
   assert.deepEqual(await fetched(''), [203, 'two']);
   assert.deepEqual(await fetched(`&_v.as_of=${data.seq}`), [200, 'one']);
+});
+
+test('the past is for those who may read, and asks no other server', async (t) => {
+  const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
+  const source = 'http://127.0.0.1:9/';
+  const rules = [
+    { path: '/a', kind: 'content', content: 'one' },
+    { path: '/far', kind: 'content.fetch', enginedata: { source } },
+  ];
+  const site = await startSite(t, { ini, rules });
+  const as = async (apikey: string | undefined, path: string) => {
+    const v = { origin: site.url, path, as_of: 2 };
+    return (await site.call(`${rule}.get_content`, v, { apikey })).error?.code;
+  };
+  const { data: key } = await site.call('svc1.key.insert', { name: 'x', scopes: ['render'] });
+  assert.equal(await as(undefined, '/a'), 'unauthenticated');
+  assert.equal(await as(key.key, '/a'), 'forbidden');
+  assert.equal(await as(site.adminKey, '/far'), 'unprocessable');
 });

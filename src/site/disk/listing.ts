@@ -1,11 +1,11 @@
-import type { BigIntStats } from 'node:fs';
+import { opendirSync, type BigIntStats } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../config/config.ts';
 import { canonicalPath, encodePath } from '../../model/path.ts';
 import { Failure } from '../../model/failure.ts';
 import { diskAttemptsMax, listingEntriesMax } from '../../model/limits.ts';
-import { unlessAbsentLater } from './absence.ts';
+import { unlessAbsent, unlessAbsentLater } from './absence.ts';
 import { isServableName } from './place.ts';
 import { locate } from './regular-file.ts';
 
@@ -48,6 +48,15 @@ export async function readListing(
   throw new Failure('unavailable', 'This folder is being replaced; try again in a moment.', {
     retryAfterSeconds: 1,
   });
+}
+
+/** Whether readListing would have a folder to read; opens it only. Fails as unlessAbsent does. */
+export function canList(mount: DiskMount, below: string): boolean {
+  const located = locate(mount, below);
+  if (located?.stats.isDirectory() !== true) return false;
+  const opened = unlessAbsent(() => opendirSync(located.path));
+  opened?.closeSync();
+  return opened !== undefined;
 }
 
 async function readEntries(

@@ -1,0 +1,107 @@
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  stopGraceMs,
+  workerRestartMs,
+  workerRestartMsMax,
+  workerSettledMs,
+} from '../model/limits.ts';
+import type { Log } from '../observe/log.ts';
+
+/** What a worker tells the process that leads it. */
+export type WorkerMessage =
+  | { readonly kind: 'serving'; readonly addresses: readonly string[] }
+  | { readonly kind: 'stopped'; readonly cut: number };
+
+/** What a worker is told: to end, for nothing else is asked of one. */
+export interface StopMessage {
+  readonly kind: 'stop';
+}
+
+/**
+ * Processes that share ports and data folder, led by this one: a worker that ends without being
+ * asked to is replaced, at growing intervals where it keeps ending.
+ */
+export class Workers {
+  readonly #log: Log;
+  readonly #running = new Set<Worker>();
+  #stopping = false;
+  #cut = 0;
+
+  /** `args` are the words of the command line that a worker runs. */
+  constructor(args: readonly string[], log: Log) {
+    this.#log = log;
+    cluster.setupPrimary({ args: [...args] });
+  }
+
+  /**
+   * Starts so many workers. The first one goes ahead, and what keeps it from serving is said once,
+   * by it. Resolves to where they serve; undefined when they cannot.
+   */
+  async start(count: number): Promise<readonly string[] | undefined> {
+    const addresses = await this.#startOne(1);
+    if (addresses === undefined) return undefined;
+    const others = Array.from({ length: count - 1 }, (_, at) => this.#startOne(at + 2));
+    await Promise.all(others);
+    return addresses;
+  }
+
+  /** Asks all to end, and resolves to how many requests were cut off when the last one has. */
+  async stop(): Promise<number> {
+    this.#stopping = true;
+    const ends = [...this.#running].map((worker) => {
+      const ended = new Promise((resolve) => worker.once('exit', resolve));
+      if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies StopMessage);
+      return ended;
+    });
+    const insist = setTimeout(() => {
+      this.kill();
+    }, 2 * stopGraceMs);
+    await Promise.all(ends);
+    clearTimeout(insist);
+    return this.#cut;
+  }
+
+  /** Ends all at once. */
+  kill(): void {
+    for (const worker of this.#running) worker.process.kill('SIGKILL');
+  }
+
+  /** Starts the worker of a number; resolves when it serves, to undefined when it ends before. */
+  async #startOne(number: number, restarts = 0): Promise<readonly string[] | undefined> {
+    const startedMs = performance.now();
+    const worker = cluster.fork({ WAYMARK_WORKER: String(number) });
+    this.#running.add(worker);
+    let serves = false;
+    return new Promise((resolve) => {
+      worker.on('message', (message: WorkerMessage) => {
+        if (message.kind === 'stopped') this.#cut += message.cut;
+        else {
+          serves = true;
+          resolve(message.addresses);
+        }
+      });
+      worker.once('exit', (code: number | null, signal: string | null) => {
+        this.#running.delete(worker);
+        resolve(undefined);
+        // Nobody counts on a first worker that never served: the start has failed.
+        if (this.#stopping || (!serves && restarts === 0)) return;
+        const lived = performance.now() - startedMs;
+        void this.#replace(number, {
+          how: signal ?? `exit code ${code ?? ''}`,
+          restarts: lived > workerSettledMs ? 1 : restarts + 1,
+        });
+      });
+    });
+  }
+
+  async #replace(
+    number: number,
+    { how, restarts }: { readonly how: string; readonly restarts: number },
+  ): Promise<void> {
+    const waitMs = Math.min(workerRestartMs * 2 ** (restarts - 1), workerRestartMsMax);
+    this.#log.error({ worker: number }, `A worker has ended (${how}); another one is started.`);
+    await delay(waitMs, undefined, { ref: false });
+    if (!this.#stopping) await this.#startOne(number, restarts);
+  }
+}

@@ -1,0 +1,49 @@
+import type { FoundRule } from '../model/found.ts';
+import type { Candidate } from '../model/rule.ts';
+import { candidatesFor, captureOf, inOrder, varyByLanguage } from './matcher.ts';
+import type { SiteRules } from './rules.ts';
+import type { Asked } from './source.ts';
+
+/** What a rule is looked for by. */
+export type Where = Pick<Asked, 'origin' | 'path' | 'fields'>;
+
+/** The kinds of rule that make up a source: content.fetch alone, or all others. */
+export type RuleSource = 'stored' | 'content.fetch';
+
+/** The rules of a source that cover an origin and path, in the order in which they win. */
+export function candidatesOf(
+  source: RuleSource,
+  rules: SiteRules,
+  where: Where,
+): readonly Candidate[] {
+  const isFetched = source === 'content.fetch';
+  const candidates = candidatesFor(rules, where).filter(
+    ({ kind }) => (kind === 'content.fetch') === isFetched,
+  );
+  return inOrder(candidates, where.fields);
+}
+
+/** The winner of candidates in their order; undefined when there is none. */
+export function winnerOf(
+  candidates: readonly Candidate[],
+  rules: SiteRules,
+  { path }: Where,
+): FoundRule | undefined {
+  const [winner] = candidates;
+  const stored = winner && rules.ruleOf(winner);
+  if (stored === undefined) return undefined;
+  return {
+    stored,
+    capture: captureOf(stored.rule.path, path),
+    variesByLanguage: varyByLanguage(candidates),
+  };
+}
+
+/** The rule with which a source answers; undefined when it has none. */
+export function findRule(
+  source: RuleSource,
+  rules: SiteRules,
+  where: Where,
+): FoundRule | undefined {
+  return winnerOf(candidatesOf(source, rules, where), rules, where);
+}

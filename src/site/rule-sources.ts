@@ -1,0 +1,132 @@
+import type { Reply } from '../http/reply.ts';
+import { isRead, type ContentRequest } from '../http/request.ts';
+import type { Explanation } from '../model/explanation.ts';
+import type { Rule, StoredRule } from '../model/rule.ts';
+import { lookAlong } from './breadcrumb-look.ts';
+import type { Fetch } from './fetch.ts';
+import { candidatesOf, findRule, winnerOf } from './find.ts';
+import type { GenericPages } from './generic.ts';
+import { namedRules } from './named-rules.ts';
+import { breadcrumbReply, resolveVisit } from './resolve.ts';
+import type { SiteRules } from './rules.ts';
+import {
+  answerUnread,
+  lookUnread,
+  outcomeOf,
+  type Asked,
+  type LookedAnswer,
+  type Outcome,
+  type Source,
+} from './source.ts';
+import { pageStatus, type StoredPages } from './stored.ts';
+
+/** The whole precedence, asked again for the page that a generic page shows. */
+export interface Precedence {
+  respond(request: ContentRequest, opened: number): Promise<Reply | undefined>;
+  explain(asked: Asked, opened: number): Explanation;
+}
+
+/** All page rules but content.fetch; they hide what is behind them from every method. */
+export function storedSource(
+  {
+    rules,
+    stored,
+    generic,
+  }: {
+    readonly rules: SiteRules;
+    readonly stored: StoredPages;
+    readonly generic: GenericPages;
+  },
+  precedence: Precedence,
+): Source {
+  return {
+    name: 'stored',
+    respond(request, opened) {
+      const found = findRule('stored', rules, request);
+      if (found === undefined) return undefined;
+      const way = wayOf(found.stored, opened);
+      if (way === 'none') return undefined;
+      if (!isRead(request.method)) return answerUnread(request.method);
+      switch (way) {
+        case 'breadcrumb':
+          return breadcrumbReply(resolveVisit(rules, found.stored, request));
+        case 'generic':
+          return generic.respond(found, request, (page) => precedence.respond(page, opened + 1));
+        case 'page':
+          return stored.respond(found, request);
+      }
+    },
+    look(asked, opened) {
+      const ordered = candidatesOf('stored', rules, asked);
+      const found = winnerOf(ordered, rules, asked);
+      const way = found === undefined ? 'none' : wayOf(found.stored, opened);
+      if (found === undefined || way === 'none') return { candidates: [], answer: undefined };
+      const decide = (): LookedAnswer => {
+        if (!isRead(asked.method)) return lookUnread(asked.method);
+        switch (way) {
+          case 'breadcrumb':
+            return lookAlong(rules, found.stored, asked);
+          case 'generic':
+            return generic.look(found, asked, (page) => precedence.explain(page, opened + 1));
+          case 'page':
+            return { status: pageStatus(found.stored.rule) };
+        }
+      };
+      const answer = { id: found.stored.rule.id, ...outcomeOf(decide) };
+      return { ...namedRules(ordered, asked.fields), answer };
+    },
+  };
+}
+
+/** The page rules of the kind content.fetch, which may take any method. */
+export function fetchedSource({
+  rules,
+  fetch,
+}: {
+  readonly rules: SiteRules;
+  readonly fetch: Fetch;
+}): Source {
+  return {
+    name: 'content.fetch',
+    respond(request) {
+      const rule = findRule('content.fetch', rules, request)?.stored.rule;
+      if (rule === undefined) return undefined;
+      if (!asksSource(rule, request.method)) return answerUnread(request.method);
+      return fetch.respond(rule, request);
+    },
+    look(asked) {
+      const ordered = candidatesOf('content.fetch', rules, asked);
+      const rule = winnerOf(ordered, rules, asked)?.stored.rule;
+      if (rule === undefined) return { candidates: [], answer: undefined };
+      const outcome = outcomeOf((): Outcome => {
+        if (!asksSource(rule, asked.method)) return lookUnread(asked.method);
+        fetch.admit(rule, asked);
+        return { status: null, notes: [fetchedNote(rule)] };
+      });
+      return { ...namedRules(ordered, asked.fields), answer: { id: rule.id, ...outcome } };
+    },
+  };
+}
+
+/**
+ * How a rule answers: as a breadcrumb, with its own page, or, with an engine or a record to edit
+ * and no content, with a generic page. A generic page shown by a generic page would have no end.
+ */
+function wayOf({ rule }: StoredRule, opened: number): 'breadcrumb' | 'page' | 'generic' | 'none' {
+  if (rule.kind === 'resolve') return 'breadcrumb';
+  if (rule.content !== undefined) return 'page';
+  if (rule.engine === undefined && rule.kind === 'content') return 'page';
+  return opened > 0 ? 'none' : 'generic';
+}
+
+/** OPTIONS is answered here, unless the rule lists it. */
+function asksSource({ enginedata }: Rule, method: string): boolean {
+  if (method !== 'OPTIONS') return true;
+  const methods = enginedata?.methods;
+  return Array.isArray(methods) && methods.includes('OPTIONS');
+}
+
+function fetchedNote({ httpresponse }: Rule): string {
+  const replaced = httpresponse === undefined ? '' : `; in place of its 200, ${httpresponse}`;
+  return `The status is that of the source, which was not asked${replaced}.`;
+}

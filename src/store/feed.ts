@@ -1,0 +1,159 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import type { Change } from '../model/change.ts';
+import { Failure } from '../model/failure.ts';
+import {
+  feedPollMs,
+  feedRememberedCharactersMax,
+  feedSliceCharactersMax,
+  feedSliceRowsMax,
+} from '../model/limits.ts';
+import type { StoredRule } from '../model/rule.ts';
+import type { Databases } from './databases.ts';
+import { foldRule } from './fold.ts';
+import { historyKey, historyPrefix } from './key-bytes.ts';
+import type { FeedSlice, Reads, RuleChange } from './store.ts';
+
+/** A row of the log as it is remembered; `changed` is undefined for one of another family. */
+interface Remembered {
+  readonly changed: RuleChange | undefined;
+  readonly characters: number;
+}
+
+interface Waiting {
+  readonly after: number;
+  readonly resolve: () => void;
+}
+
+/**
+ * Reads the log for those who follow it: what the process itself wrote at once, what other
+ * processes wrote within a poll. All followers share what was read, and between them they read one
+ * slice in a turn of the event loop, so that a thousand of them hold up nobody else.
+ */
+export class Feed {
+  readonly #databases: Databases;
+  readonly #reads: Reads;
+  readonly #remembered = new LRUCache<number, Remembered>({
+    maxSize: feedRememberedCharactersMax,
+    sizeCalculation: ({ characters }) => characters,
+  });
+  readonly #waiting = new Set<Waiting>();
+  #poll: NodeJS.Timeout | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(databases: Databases, reads: Reads) {
+    this.#databases = databases;
+    this.#reads = reads;
+  }
+
+  /** Store.changesAfter: see there. */
+  async next(after: number, signal: AbortSignal): Promise<FeedSlice> {
+    await this.#growth(after, signal);
+    this.#turn = this.#turn.then(() => nextTurn());
+    await this.#turn;
+    if (signal.aborted) return { changes: [], upTo: after };
+    this.#requireOpen();
+    return this.#slice(after);
+  }
+
+  /** Lets those go on who wait for what is in the log by now. */
+  look(): void {
+    if (this.#waiting.size === 0) return;
+    const newest = this.#reads.seq();
+    for (const { after, resolve } of this.#waiting) if (after < newest) resolve();
+  }
+
+  /** Ends all waiting; nothing is read any more. */
+  close(): void {
+    this.#closed = true;
+    for (const { resolve } of this.#waiting) resolve();
+  }
+
+  #requireOpen(): void {
+    if (!this.#closed) return;
+    throw new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
+  }
+
+  /** Resolves once there is something after a seq, or the signal is aborted. */
+  async #growth(after: number, signal: AbortSignal): Promise<void> {
+    this.#requireOpen();
+    if (signal.aborted || after < this.#reads.seq()) return;
+    this.#poll ??= setInterval(() => {
+      this.look();
+    }, feedPollMs).unref();
+    let waiting: Waiting | undefined;
+    try {
+      await new Promise<void>((resolve) => {
+        waiting = { after, resolve };
+        this.#waiting.add(waiting);
+        signal.addEventListener('abort', waiting.resolve, { once: true });
+      });
+    } finally {
+      if (waiting !== undefined) {
+        this.#waiting.delete(waiting);
+        signal.removeEventListener('abort', waiting.resolve);
+      }
+      if (this.#waiting.size === 0) {
+        clearInterval(this.#poll);
+        this.#poll = undefined;
+      }
+    }
+  }
+
+  #slice(after: number): FeedSlice {
+    const changes: RuleChange[] = [];
+    const end = Math.min(this.#reads.seq(), after + feedSliceRowsMax);
+    let upTo = after;
+    for (let characters = 0; upTo < end && characters < feedSliceCharactersMax;) {
+      upTo += 1;
+      const row = this.#row(upTo);
+      characters += row.characters;
+      if (row.changed !== undefined) changes.push(row.changed);
+    }
+    return { changes, upTo };
+  }
+
+  #row(seq: number): Remembered {
+    const known = this.#remembered.get(seq);
+    if (known !== undefined) return known;
+    const text = this.#databases.log.get(seq);
+    if (text === undefined) throw new Error(`the log has no change ${seq}`);
+    const change = JSON.parse(text) as Change;
+    const changed = change.family === 'userinterface' ? this.#changed(change) : undefined;
+    const states = characterCount(changed?.before) + characterCount(changed?.after);
+    const row = { changed, characters: text.length + states };
+    this.#remembered.set(seq, row);
+    return row;
+  }
+
+  #changed(change: Change): RuleChange {
+    const { id, seq, action } = change;
+    const previous = this.#previousSeq(id, seq);
+    // From one change to the next: a fold of all rows for each would make a long history longer
+    // than anyone can wait.
+    const before =
+      previous === undefined
+        ? undefined
+        : (this.#remembered.get(previous)?.changed?.after ?? this.#reads.ruleAt(id, previous));
+    const after = action === 'invalidate' ? this.#reads.ruleAt(id, seq) : foldRule(before, change);
+    return { change, before, after };
+  }
+
+  /** The seq of a record's row before another one of it. */
+  #previousSeq(id: string, seq: number): number | undefined {
+    const prefix = historyPrefix(id);
+    const range = { start: historyKey(prefix, seq - 1), end: historyKey(prefix, 0) };
+    for (const key of this.#databases.history.getKeys({ ...range, reverse: true, limit: 1 })) {
+      return new DataView(key.buffer, key.byteOffset).getUint32(prefix.length);
+    }
+    return undefined;
+  }
+}
+
+function characterCount(stored: StoredRule | undefined): number {
+  if (stored === undefined) return 0;
+  const { content = '', ...rest } = stored.rule;
+  const text = typeof content === 'string' ? content : content.base64;
+  return text.length + JSON.stringify(rest).length;
+}

@@ -1,0 +1,203 @@
+import type { Json, JsonObject } from '../../model/json.ts';
+import {
+  socketFrameBytesMax,
+  socketPingMs,
+  socketRequestsInFlightMax,
+} from '../../model/limits.ts';
+import type { Operation } from '../operation.ts';
+import {
+  answerMembers,
+  failure,
+  familyOf,
+  isOpen,
+  requestMembers,
+  scopeSentence,
+} from './envelope.ts';
+import type { DocumentParts } from './openapi.ts';
+import { published, type Components } from './schemas.ts';
+
+/**
+ * The websocket side of the operations as an AsyncAPI 3 document, for a server that is reached at
+ * an origin: as the server sees it, which receives requests and sends answers and packets.
+ */
+export function asyncApi(
+  { operations, version, base, anonymous }: DocumentParts,
+  origin: string,
+): JsonObject {
+  const components: Components = new Map();
+  const { host, protocol } = new URL(origin);
+  const messages = new Map<string, JsonObject>();
+  const add = ({ name, ...message }: Message): JsonObject => {
+    messages.set(name, { name, ...message, payload: published(message.payload, components) });
+    return { $ref: `#/channels/ws/messages/${name}` };
+  };
+  const failed = add(failureMessage);
+  const all = operations.flatMap((one) => {
+    const needsKey = !isOpen(one, anonymous);
+    return operationEntries(one, { add, failed, needsKey });
+  });
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Waymark',
+      version,
+      description:
+        'Operations over the websocket, and the packets of those that stream. Unknown input ' +
+        'fields are never a reason to refuse, and answers may grow further members.',
+    },
+    defaultContentType: 'application/json',
+    servers: {
+      here: {
+        host,
+        protocol: protocol === 'https:' ? 'wss' : 'ws',
+        ...(base !== '' && { pathname: base }),
+      },
+    },
+    channels: { ws: { ...channel, messages: Object.fromEntries(messages) } },
+    operations: Object.fromEntries(all),
+    components: {
+      schemas: Object.fromEntries(components),
+      securitySchemes: {
+        apikey: {
+          type: 'httpApiKey',
+          in: 'header',
+          name: 'apikey',
+          description:
+            'An API key, in the header field of the upgrade or by svc1.session.authenticate.',
+        },
+      },
+    },
+  };
+}
+
+const channel: JsonObject = {
+  address: '/svc1/ws',
+  title: 'The websocket',
+  description: [
+    'Envelopes are JSON in text frames. Answers may overtake each other: what a request has as',
+    'id stands in its answer, its failure and its packets.',
+    `At most ${socketRequestsInFlightMax} requests are worked on at a time, others wait; a frame`,
+    `has at most ${socketFrameBytesMax} bytes; the server pings every ${socketPingMs / 1000} s.`,
+    'It closes with 1001 when it stops, 1003 for a binary frame, 1008 when the caller may not',
+    'read its changes any more, 1011 when changes cannot be read, and 1013 when answers or changes',
+    'are not read fast enough.',
+  ].join(' '),
+  servers: [{ $ref: '#/servers/here' }],
+  bindings: {
+    ws: {
+      method: 'GET',
+      headers: {
+        type: 'object',
+        properties: { apikey: { type: 'string', description: 'An API key.' } },
+      },
+      bindingVersion: '0.1.0',
+    },
+  },
+};
+
+interface Message {
+  readonly name: string;
+  readonly title: string;
+  readonly summary?: string;
+  readonly correlationId: JsonObject;
+  readonly payload: JsonObject;
+}
+
+const correlationId: JsonObject = { location: '$message.payload#/id' };
+const id: JsonObject = { description: 'Any JSON value: the answer has the same.' };
+
+const failureMessage: Message = {
+  name: 'failure',
+  title: 'A failure',
+  summary: 'In place of an answer; for a request that streams also in place of further packets.',
+  correlationId,
+  payload: {
+    title: 'FailureAnswer',
+    type: 'object',
+    required: ['r', 'error'],
+    properties: {
+      r: { type: 'string', description: 'The operation, as far as it was named.' },
+      error: failure,
+      id,
+    },
+  },
+};
+
+function operationEntries(
+  operation: Operation,
+  {
+    add,
+    failed,
+    needsKey,
+  }: {
+    readonly add: (message: Message) => JsonObject;
+    readonly failed: JsonObject;
+    readonly needsKey: boolean;
+  },
+): readonly (readonly [string, JsonObject])[] {
+  const { name, summary, packets } = operation;
+  const shared = {
+    channel: { $ref: '#/channels/ws' },
+    summary,
+    tags: [{ name: familyOf(operation) }],
+  };
+  const asked: JsonObject = {
+    action: 'receive',
+    ...shared,
+    description: scopeSentence(operation),
+    ...(needsKey && { security: [{ $ref: '#/components/securitySchemes/apikey' }] }),
+    messages: [add(requestMessage(operation))],
+    reply: {
+      channel: { $ref: '#/channels/ws' },
+      messages: [add(answerMessage(operation)), failed],
+    },
+  };
+  if (packets === undefined) return [[name, asked]];
+  const sent: JsonObject = {
+    action: 'send',
+    ...shared,
+    messages: [add(packetMessage(operation, packets)), failed],
+  };
+  return [
+    [name, asked],
+    [packets.r, sent],
+  ];
+}
+
+function requestMessage(operation: Operation): Message {
+  const { required, properties } = requestMembers(operation);
+  return message(operation.name, 'request', {
+    required: ['a', ...required],
+    properties: { a: { const: operation.name }, ...properties, id },
+  });
+}
+
+function answerMessage(operation: Operation): Message {
+  const { required, properties } = answerMembers(operation);
+  return message(operation.name, 'answer', { required, properties: { ...properties, id } });
+}
+
+function packetMessage(
+  { name }: Operation,
+  { r, data }: NonNullable<Operation['packets']>,
+): Message {
+  const of = message(r, 'packet', {
+    required: ['r', 'data'],
+    properties: { r: { const: r }, data, id },
+  });
+  return { ...of, summary: `After the answer to ${name}, one for each that it lets through.` };
+}
+
+function message(
+  name: string,
+  role: 'request' | 'answer' | 'packet',
+  members: { readonly required: readonly Json[]; readonly properties: JsonObject },
+): Message {
+  const title = `${name}.${role}`;
+  return {
+    name: title,
+    title: `${name}: ${role}`,
+    correlationId,
+    payload: { title, type: 'object', ...members },
+  };
+}

@@ -1,0 +1,116 @@
+import type { JsonObject } from '../../model/json.ts';
+import type { Operation } from '../operation.ts';
+import { requestMembers, shownInput } from './envelope.ts';
+import { published, textFields, type Components, type TextField } from './schemas.ts';
+
+/**
+ * The query parameters of an operation that is asked by GET; undefined where a needed field does
+ * not fit into a query string.
+ */
+export function queryParameters(operation: Operation): readonly JsonObject[] | undefined {
+  const { query, envelope } = operation;
+  if (query !== undefined) {
+    return Object.entries(query).map(([name, schema]) => queryParameter(name, schema, true));
+  }
+  const qk = envelope?.qk;
+  return textFields(shownInput(operation))
+    ?.map(({ name, schema, isRequired }) =>
+      queryParameter(name, schema ?? membersOf(name), isRequired),
+    )
+    .concat(qk === undefined ? [] : [queryParameter('_qk', qk, false)]);
+}
+
+function queryParameter(
+  name: string,
+  { description, ...schema }: JsonObject,
+  required: boolean,
+): JsonObject {
+  return {
+    name,
+    in: 'query',
+    ...(required && { required }),
+    ...(description !== undefined && { description }),
+    schema,
+  };
+}
+
+/** An object in a query string or a form is its members, each a parameter of its own. */
+function membersOf(name: string): JsonObject {
+  return {
+    type: 'object',
+    description: `An object, as ${name}.<member>=<value>.`,
+    patternProperties: { [memberPattern(name)]: { type: 'string' } },
+    additionalProperties: false,
+  };
+}
+
+function memberPattern(name: string): string {
+  return `^${name.replaceAll('.', '\\.')}\\.`;
+}
+
+/** The preconditions (RFC 9110 §13.1) that an operation looks at, as header parameters. */
+export function conditionParameters(
+  operation: Operation,
+  method: 'get' | 'post',
+): readonly JsonObject[] {
+  const header = (name: string, description: string): JsonObject => ({
+    name,
+    in: 'header',
+    description,
+    schema: { type: 'string' },
+  });
+  const { properties = {} } = shownInput(operation);
+  if (method === 'get') {
+    const says = 'The ETag of an answer that is here already.';
+    return operation.etag === undefined ? [] : [header('If-None-Match', says)];
+  }
+  return Object.hasOwn(properties as JsonObject, 'if_seq')
+    ? [header('If-Match', 'The ETag that the record still has to have, as if_seq says it.')]
+    : [];
+}
+
+/** The envelope of a request as JSON, and as a form where all that is needed fits into one. */
+export function requestBody(operation: Operation, components: Components): JsonObject {
+  const { required, properties } = requestMembers(operation);
+  const json = {
+    title: `${operation.name}.request`,
+    type: 'object',
+    ...(required.length > 0 && { required }),
+    properties,
+  };
+  const form = formSchema(operation);
+  return {
+    required: required.length > 0,
+    content: {
+      'application/json': { schema: published(json, components) },
+      ...(form !== undefined && {
+        'application/x-www-form-urlencoded': { schema: published(form, components) },
+      }),
+    },
+  };
+}
+
+function formSchema(operation: Operation): JsonObject | undefined {
+  const fields = textFields(shownInput(operation));
+  if (fields === undefined) return undefined;
+  const envelope = Object.entries(operation.envelope ?? {}).map(([name, schema]): TextField => ({
+    name: `_${name}`,
+    schema,
+    isRequired: false,
+  }));
+  const all = [...fields, ...envelope];
+  const objects = all.filter(({ schema }) => schema === undefined);
+  const required = all.filter(({ isRequired }) => isRequired).map(({ name }) => name);
+  return {
+    type: 'object',
+    ...(required.length > 0 && { required }),
+    properties: Object.fromEntries(
+      all.flatMap(({ name, schema }) => (schema === undefined ? [] : [[name, schema] as const])),
+    ),
+    ...(objects.length > 0 && {
+      patternProperties: Object.fromEntries(
+        objects.map(({ name }) => [memberPattern(name), { type: 'string' }] as const),
+      ),
+    }),
+  };
+}

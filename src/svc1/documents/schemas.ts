@@ -1,0 +1,92 @@
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+
+/** Named schemas of a document, in the order in which they were met. */
+export type Components = Map<string, JsonObject>;
+
+/**
+ * A schema as a document shows it, in the words that JSON Schema 2020-12 (OpenAPI 3.1) and draft-07
+ * (AsyncAPI 3) have in common: `nullable`, which ajv's types ask of every optional field, is left
+ * out, and a schema with a title goes into the components, once, and leaves a reference.
+ */
+export function published(schema: JsonObject, components: Components): JsonObject {
+  const { nullable: _nullable, ...members } = schema;
+  const shown = Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [name, publishedValue(name, value, components)]),
+  );
+  const { title } = shown;
+  if (typeof title !== 'string') return shown;
+  const known = components.get(title);
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(shown)) {
+    throw new TypeError(`two schemas are called ${title}`);
+  }
+  components.set(title, shown);
+  return { $ref: `#/components/schemas/${title}` };
+}
+
+/** What is an instance, not a schema, stays as it is. */
+const instances: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
+
+/** Keywords whose members are named by the data: a property may be called `title` itself. */
+const schemasByName: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
+
+function publishedValue(keyword: string, value: Json, components: Components): Json {
+  if (instances.has(keyword)) return value;
+  if (Array.isArray(value)) {
+    return (value as readonly Json[]).map((one) => publishedValue('', one, components));
+  }
+  if (!isJsonObject(value)) return value;
+  if (!schemasByName.has(keyword)) return published(value, components);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, publishedValue('', one, components)]),
+  );
+}
+
+/** A field of an input as text carries it, in a query string or a form. */
+export interface TextField {
+  /** With `_v.` before it. */
+  readonly name: string;
+  readonly isRequired: boolean;
+  /** Undefined for an object, whose members are named `<name>.<member>`. */
+  readonly schema: JsonObject | undefined;
+}
+
+/**
+ * The fields of an input that text can carry; undefined where one is needed that it cannot, a list.
+ */
+export function textFields({
+  properties = {},
+  required = [],
+}: JsonObject): readonly TextField[] | undefined {
+  const fields: TextField[] = [];
+  for (const [field, schema] of Object.entries(
+    properties as Readonly<Record<string, JsonObject>>,
+  )) {
+    const isRequired = (required as readonly Json[]).includes(field);
+    const form = textForm(schema);
+    if (form !== undefined) fields.push({ name: `_v.${field}`, isRequired, ...form });
+    else if (isRequired) return undefined;
+  }
+  return fields;
+}
+
+/** The first form of a value that is one text, or else an object of texts. */
+function textForm(schema: JsonObject): Pick<TextField, 'schema'> | undefined {
+  const forms = formsOf(schema);
+  const scalar = forms.find(({ type }) => isScalar(type));
+  if (scalar === undefined) {
+    return forms.some(({ type }) => type === 'object') ? { schema: undefined } : undefined;
+  }
+  const description = schema.description ?? scalar.description;
+  return { schema: { ...scalar, ...(description !== undefined && { description }) } };
+}
+
+function formsOf(schema: JsonObject): readonly JsonObject[] {
+  const { oneOf, description } = schema;
+  if (oneOf === undefined) return [schema];
+  const told = description === undefined ? {} : { description };
+  return (oneOf as readonly JsonObject[]).flatMap(formsOf).map((form) => ({ ...told, ...form }));
+}
+
+function isScalar(type: Json | undefined): boolean {
+  return typeof type === 'string' && !['null', 'object', 'array'].includes(type);
+}

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { postOperation } from '../harness.ts';
+import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
+
+const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
+
+/** The processes that a process leads. */
+function workersOf({ pid }: Served): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks over a connection of its own, so that any of the workers may answer. */
+async function textOf(url: string): Promise<string> {
+  const reply = await fetch(url, { headers: { connection: 'close' } });
+  return `${reply.status} ${await reply.text()}`;
+}
+
+suite('several workers', onLinux, () => {
+  test('share a port, and what one has acknowledged all serve at once', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n');
+    const served = await startServed(t, iniFile);
+    assert.equal(workersOf(served).length, 2);
+    assert.match(served.out(), /with 2 workers/);
+    const call = (name: string, v: object) =>
+      postOperation(served.url, `svc1.userinterface.${name}`, v, {
+        apikey: served.adminKey,
+        headers: { connection: 'close' },
+      });
+    const { data } = await call('insert', { path: '/a', kind: 'content', content: '0' });
+    for (let edit = 1; edit <= 40; edit += 1) {
+      await call('edit', { id: data.id, content: String(edit) });
+      const seen = await Promise.all([1, 2, 3, 4].map(() => textOf(`${served.url}/a`)));
+      assert.deepEqual(new Set(seen), new Set([`200 ${edit}`]));
+    }
+  });
+
+  test('a worker that dies is replaced, and the others go on', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n');
+    const served = await startServed(t, iniFile);
+    const [first = 0, second = 0] = workersOf(served);
+    process.kill(first, 'SIGKILL');
+    while (!served.out().includes('another one is started')) {
+      await once(served.child.stdout ?? served.child, 'data');
+    }
+    assert.match(await textOf(`${served.url}/none`), /^404/);
+    const deadline = Date.now() + 20_000;
+    while (workersOf(served).length < 2) {
+      assert.ok(Date.now() < deadline, 'no other worker came');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.ok(workersOf(served).includes(second));
+  });
+
+  test('all take over a changed ini file, of which the log tells once', async (t) => {
+    const { iniFile, ini } = await serverFolder(t, 'workers = 2\n[disk.site]\nroot = site\n', {
+      'site/index.html': 'x',
+    });
+    const served = await startServed(t, iniFile);
+    assert.match(await textOf(`${served.url}/shop/`), /^404/);
+    await writeFile(iniFile, ini.replace('root = site', 'root = site\npath = /shop'));
+    const deadline = Date.now() + 20_000;
+    for (let inForce = 0; inForce < 20;) {
+      assert.ok(Date.now() < deadline, 'not taken over by all');
+      inForce = (await textOf(`${served.url}/shop/`)) === '200 x' ? inForce + 1 : 0;
+    }
+    assert.equal(served.out().split('ini file is in force').length, 2);
+  });
+
+  test('end together, and when the one that leads them is killed', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n');
+    const served = await startServed(t, iniFile);
+    served.child.kill('SIGTERM');
+    assert.deepEqual(await served.closed, { code: 0, signal: null });
+    assert.match(served.out(), /Stopped, nothing was cut off/);
+
+    const again = await startServed(t, iniFile, { first: false });
+    const workers = workersOf(again);
+    again.child.kill('SIGKILL');
+    await again.closed;
+    const deadline = Date.now() + 20_000;
+    while (workers.some(isAlive)) {
+      assert.ok(Date.now() < deadline, 'a worker stayed behind');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  });
+
+  test('say once what keeps them from serving', async (t) => {
+    const { iniFile } = await serverFolder(t, '');
+    const first = await startServed(t, iniFile);
+    const other = await serverFolder(t, '');
+    await writeFile(
+      other.iniFile,
+      `[server]\nlisten = 127.0.0.1:${first.port}\ndata = data\nworkers = 3\n`,
+    );
+    const { code, err } = await runWaymark(['serve', '--config', other.iniFile]);
+    assert.equal(code, 1);
+    assert.equal(err.split('in use').length, 2, err);
+  });
+});

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import fc from 'fast-check';
+import type { DiskMount } from '../../src/config/config.ts';
+import { statusOf } from '../../src/http/status.ts';
+import { winnerName, type Explanation, type Tried } from '../../src/model/explanation.ts';
+import { Failure } from '../../src/model/failure.ts';
+import type { Rule, RuleKind, StoredRule } from '../../src/model/rule.ts';
+import { discard } from '../../src/server/send.ts';
+import { createDisk } from '../../src/site/disk.ts';
+import { createGenericPages } from '../../src/site/generic.ts';
+import { publicFile } from '../../src/site/page.ts';
+import type { SiteRules } from '../../src/site/rules.ts';
+import { createSite, type Site } from '../../src/site/site.ts';
+import { createStoredPages } from '../../src/site/stored.ts';
+import { candidateOf } from '../../src/store/candidates.ts';
+import { temporaryFolder, writeFiles } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
+import { mountOf } from './disk-rig.ts';
+import { testFetch, visit } from './fetch-rig.ts';
+
+export const shop = 'http://shop.example';
+
+/** What a test says of a rule; `content` on every origin unless it says otherwise. */
+export type RuleFields = Partial<Rule> & Pick<Rule, 'path'>;
+
+/** What a test asks for; GET from the shop unless it says otherwise. */
+export interface Asking {
+  readonly path: string;
+  readonly method?: string;
+  readonly origin?: string;
+  readonly lang?: string | undefined;
+}
+
+/** The rules `rule 1`, `rule 2` …, each inserted after the one before. */
+export function rulesOf(rules: readonly RuleFields[]): SiteRules {
+  const stored = rules.map((fields, at): StoredRule => {
+    const kind: RuleKind = 'content';
+    const rule = { id: `rule ${at + 1}`, origin: '*', kind, ...fields };
+    return { rule, seq: at + 1, insertedSeq: at + 1 };
+  });
+  const where = (isThere: (rule: Rule) => boolean) =>
+    stored.filter(({ rule }) => isThere(rule)).map(candidateOf);
+  return {
+    exactRules: (origin, path) =>
+      where((rule) => rule.origin === origin && rule.path === path && !isWildcard(rule)),
+    wildcardRules: (origin, path) =>
+      where(
+        (rule) =>
+          rule.origin === origin && isWildcard(rule) && path.startsWith(rule.path.slice(0, -1)),
+      ),
+    ruleOf: ({ id }) => stored.find(({ rule }) => rule.id === id),
+  };
+}
+
+function isWildcard({ path }: Rule): boolean {
+  return path.startsWith('/') && path.endsWith('*');
+}
+
+/** Everything a site is made of but its rules and mounts. */
+export interface Ground {
+  /** Holds the folders `site` and `docs`, with files of every sort. */
+  readonly folder: string;
+  /** URL of a server that answers `/far/…` with 200, or with the number that the path names. */
+  readonly source: string;
+  /** How often that server was asked. */
+  readonly fetches: () => number;
+  readonly siteOf: (rules: readonly RuleFields[], mounts?: readonly DiskMount[]) => Site;
+}
+
+/** Lays the ground for many sites. */
+export async function layGround(t: TestContext): Promise<Ground> {
+  const folder = await temporaryFolder(t);
+  await writeFiles(folder, {
+    'site/a': 'a file',
+    'site/b/index.html': 'an index',
+    'site/b/large.bin': Buffer.alloc(300_000, 'x'),
+    'site/bare/a': 'a file in a folder without an index',
+    'site/.hidden': 'hidden',
+    'site/app.html': 'the app',
+    'docs/a': 'a document',
+    'docs/b/c/a': 'another',
+    'elsewhere/secret': 'secret',
+  });
+  await mkdir(join(folder, 'site/empty'));
+  await symlink('../elsewhere/secret', join(folder, 'site/out'));
+  await symlink('a', join(folder, 'site/in'));
+  let fetches = 0;
+  const source = await httpSource(t, (request, response) => {
+    fetches += 1;
+    response.statusCode = Number(/\/([2-5]\d\d)$/.exec(request.url ?? '')?.[1] ?? 200);
+    request.resume();
+    response.end('from afar');
+  });
+  const fetch = testFetch(t);
+  const generic = createGenericPages({
+    engines: [
+      { name: 'html', page: undefined },
+      { name: 'paged', page: '/app.html' },
+    ],
+    builtInPage: publicFile('text/html', Buffer.from('the built-in page')),
+  });
+  return {
+    folder,
+    source: source.origin,
+    fetches: () => fetches,
+    siteOf(rules, mounts = []) {
+      const disk = createDisk({ mounts, now: Date.now });
+      return createSite({
+        rules: rulesOf(rules),
+        disk,
+        stored: createStoredPages(),
+        generic,
+        fetch,
+      });
+    },
+  };
+}
+
+/** Mounts of the two folders, in the order in which a configuration asks them. */
+export function mountsOf(folder: string): readonly DiskMount[] {
+  const root = (name: string) => join(folder, name);
+  return [
+    mountOf(root('docs'), { name: 'shop docs', origin: shop, path: '/docs/' }),
+    mountOf(root('docs'), { name: 'docs', path: '/docs/', listing: true }),
+    mountOf(root('site'), { name: 'site', fallback: 'app.html' }),
+    mountOf(root('site'), { name: 'plain', symlinks: 'deny', dotfiles: 'allow' }),
+    mountOf(root('docs'), { name: 'all docs', fallback: 'gone.html' }),
+  ];
+}
+
+/** What a request is answered with, and by whom as Server-Timing says it. */
+export async function serve(
+  site: Site,
+  { path, method = 'GET', origin = shop, lang }: Asking,
+): Promise<{ readonly status: number; readonly source: string }> {
+  const fields = lang === undefined ? {} : { 'accept-language': lang };
+  try {
+    const reply = await site.respond(visit({ path, method, origin, fields }));
+    await discard(reply);
+    return { status: reply.status, source: reply.source };
+  } catch (thrown) {
+    if (!(thrown instanceof Failure)) throw thrown;
+    return { status: statusOf[thrown.code], source: 'none' };
+  }
+}
+
+/** What the site explains of a request. */
+export function explain(
+  site: Site,
+  { path, method = 'GET', origin = shop, lang }: Asking,
+): Explanation {
+  const fields = lang === undefined ? {} : { 'accept-language': lang };
+  return site.explain({ method, origin, path, query: '', fields });
+}
+
+/** `source: name code` of everything that was tried, without code for what answers. */
+export function reasons(tried: readonly Tried[]): readonly string[] {
+  return tried.flatMap(({ source, key, candidates }) =>
+    candidates.map(({ mount, id, lost }) =>
+      [key === undefined ? `${source}:` : `${source} ${key}:`, mount ?? id, lost?.code]
+        .filter((part) => part !== undefined)
+        .join(' '),
+    ),
+  );
+}
+
+/** Holds an explanation against what was served; a failure and an OPTIONS name no source. */
+export function assertTrue(
+  { winner, status, tried }: Explanation,
+  served: { readonly status: number; readonly source: string },
+): void {
+  if (status === null) assert.notEqual(served.source, 'none');
+  else assert.equal(served.status, status);
+  if (served.source !== 'none') assert.equal(winner && winnerName(winner), served.source);
+  assert.equal(winner?.status ?? status, status);
+  const sources = tried.filter(({ key }) => key === undefined);
+  assert.deepEqual(
+    sources.map(({ source }) => source),
+    ['disk', 'stored', 'content.fetch', 'fallback'],
+  );
+  const answering = sources.flatMap(({ source, candidates }) =>
+    candidates.filter(({ lost }) => lost === undefined).map(() => source),
+  );
+  assert.deepEqual(answering, winner === null ? [] : [winner.source]);
+}
+
+const langs = ['de', 'de-CH', 'en', 'fr'];
+const paths = ['/', '/a', '/a/', '/b', '/b/', '/b/large.bin', '/bare', '/bare/', '/empty/', '/out'];
+const morePaths = ['/in', '/.hidden', '/docs', '/docs/', '/docs/a', '/docs/b/c/', '/x', '/x/y'];
+const wildcards = ['/*', '/a*', '/b/*', '/docs/*', '/x*'];
+const keys = ['spring', 'summer', '/x', 'nowhere'];
+const origins = ['*', shop, 'http://other.example'];
+const anyPath = fc.constantFrom(...paths, ...morePaths);
+const statuses = fc.constantFrom(200, 200, 201, 204, 301, 304, 404, 410, 503);
+
+function optional<T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.option(arbitrary, { nil: undefined });
+}
+
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** Leaves out what is undefined, as a rule does. */
+function defined<T extends object>(fields: T): Defined<T> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Defined<T>;
+}
+
+const common = fc
+  .record({
+    origin: fc.constantFrom(...origins),
+    lang: optional(fc.constantFrom(...langs)),
+    rve: optional(fc.constantFrom(-1, 0, 2)),
+    designed_at: optional(fc.constantFrom('2025-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')),
+    httpresponse: optional(statuses),
+  })
+  .map(defined);
+
+const pages = fc
+  .record({
+    path: fc.oneof(anyPath, fc.constantFrom(...wildcards)),
+    content: optional(fc.constantFrom('', 'a page')),
+    engine: optional(fc.constantFrom('html', 'paged')),
+    kind: fc.constantFrom<RuleKind>('content', 'content', 'edit-record'),
+    enginedata: optional(anyPath.map((page) => ({ page }))),
+  })
+  .map(defined);
+
+const crumbs = fc.record({
+  kind: fc.constant<RuleKind>('resolve'),
+  path: fc.oneof(fc.constantFrom(...keys), anyPath, fc.constantFrom(...wildcards)),
+  enginedata: fc.oneof(
+    fc
+      .constantFrom('/a', 'https://other.example/', ...keys.map((key) => `key:${key}`))
+      .map((target) => ({ target })),
+    fc.constantFrom({}, { html: 'a page' }, { status: 410 }, { html: 'gone', status: 404 }),
+  ),
+});
+
+/** Rules that fetch from a source, or cannot. */
+function fetches(source: string): fc.Arbitrary<RuleFields> {
+  return fc
+    .record({
+      path: fc.oneof(anyPath, fc.constantFrom(...wildcards)),
+      target: fc.constantFrom('/far/', '/far/404', '/far/*', '/far/*', ' nowhere'),
+      methods: optional(fc.subarray(['GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'])),
+    })
+    .map(({ path, target, methods }) => ({
+      kind: 'content.fetch',
+      path,
+      enginedata: { source: source + target, ...(methods && { methods }) },
+    }));
+}
+
+/** Sets of rules of all kinds, close together so that they get in each other's way. */
+export function ruleSets(source: string): fc.Arbitrary<readonly RuleFields[]> {
+  const rule = fc
+    .tuple(common, fc.oneof(pages, pages, crumbs, fetches(source)))
+    .map(([fields, own]): RuleFields => ({ ...fields, ...own }));
+  return fc.array(rule, { maxLength: 14 });
+}
+
+/** Requests for what the rules and folders have, and for what they have not. */
+export const askings: fc.Arbitrary<Asking> = fc.record({
+  path: anyPath,
+  method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'),
+  origin: fc.constantFrom(shop, shop, 'http://other.example', 'http://third.example'),
+  lang: optional(
+    fc
+      .array(fc.tuple(fc.constantFrom(...langs, '*'), fc.constantFrom('', ';q=0', ';q=0.5')), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      .map((tags) => tags.map(([tag, q]) => tag + q).join(', ')),
+  ),
+});

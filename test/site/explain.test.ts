@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { mountOf, openDescriptors } from './disk-rig.ts';
+import {
+  askings,
+  assertTrue,
+  explain,
+  layGround,
+  mountsOf,
+  reasons,
+  ruleSets,
+  serve,
+  shop,
+  type RuleFields,
+} from './explain-rig.ts';
+
+suite('an explanation', () => {
+  test('names who answers and with which status, whatever the rules, files and requests', async (t) => {
+    const ground = await layGround(t);
+    const all = mountsOf(ground.folder);
+    const sites = fc.record({ rules: ruleSets(ground.source), mounts: fc.subarray([...all]) });
+    await fc.assert(
+      fc.asyncProperty(
+        sites,
+        fc.array(askings, { minLength: 1, maxLength: 8 }),
+        async ({ rules, mounts }, asked) => {
+          const site = ground.siteOf(rules, mounts);
+          for (const asking of asked) {
+            const before = ground.fetches();
+            const explained = explain(site, asking);
+            assert.equal(ground.fetches(), before, 'an explanation asks no other server');
+            assertTrue(explained, await serve(site, asking));
+            // What serving has put into memory changes nothing.
+            assert.deepEqual(explain(site, asking), explained);
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('is given as of the moment when it was asked, and leaves no file open', async (t) => {
+    const ground = await layGround(t);
+    const site = ground.siteOf([], [mountOf(join(ground.folder, 'site'))]);
+    const large = { path: '/b/large.bin' };
+    assert.equal(explain(site, large).status, 200);
+    assert.equal(openDescriptors(ground.folder), 0);
+    await rm(join(ground.folder, 'site/b/large.bin'));
+    assert.deepEqual(reasons(explain(site, large).tried), ['disk: site no_file']);
+  });
+
+  test('names a hundred candidates of a source, among them the one that answers', async (t) => {
+    const ground = await layGround(t);
+    const rules = Array.from({ length: 130 }, (_, at): RuleFields => ({ path: '/a', rve: at }));
+    const mounts = Array.from({ length: 130 }, (_, at) =>
+      mountOf(join(ground.folder, at === 120 ? 'site' : 'nowhere'), { name: `mount ${at}` }),
+    );
+    const { winner, tried } = explain(ground.siteOf(rules, mounts), { path: '/a' });
+    assert.deepEqual(winner, { source: 'disk', mount: 'mount 120', status: 200 });
+    const [disk, stored] = tried;
+    assert.deepEqual([disk?.candidates.length, disk?.omitted], [100, 30]);
+    assert.equal(disk?.candidates.at(-1)?.mount, 'mount 120');
+    assert.deepEqual([stored?.candidates.length, stored?.omitted], [100, 30]);
+    assert.equal(stored?.candidates[0]?.id, 'rule 130');
+  });
+});
+
+suite('what a rule lost by', () => {
+  const cases: readonly (readonly [
+    code: string,
+    winner: RuleFields,
+    loser: RuleFields,
+    sentence: string,
+    lang?: string,
+  ])[] = [
+    [
+      'language_excluded',
+      { path: '/*' },
+      { path: '/a', lang: 'de' },
+      'The caller does not want its language, de.',
+      'en, de;q=0',
+    ],
+    [
+      'any_origin',
+      { path: '/*', origin: shop },
+      { path: '/a' },
+      `It is for every origin, and there is a rule for ${shop}.`,
+    ],
+    [
+      'wildcard',
+      { path: '/a' },
+      { path: '/a*', rve: 9 },
+      'It is a wildcard, and there is a rule for exactly /a.',
+    ],
+    [
+      'shorter_wildcard',
+      { path: '/a*' },
+      { path: '/*', rve: 9 },
+      'There is a rule with the longer wildcard /a*.',
+    ],
+    [
+      'language',
+      { path: '/a', lang: 'en' },
+      { path: '/a', rve: 9 },
+      "The caller prefers en to no language, which is this rule's.",
+      'en',
+    ],
+    [
+      'lower_rve',
+      { path: '/a', rve: 0.5 },
+      { path: '/a', designed_at: '2026-01-01T00:00:00.000Z' },
+      'Its rve is 0; there is a rule with 0.5.',
+    ],
+    [
+      'older_design',
+      { path: '/a', designed_at: '2026-01-01T00:00:00.000Z' },
+      { path: '/a' },
+      'It was designed at an unknown time; there is a rule designed at 2026-01-01T00:00:00.000Z.',
+    ],
+    [
+      'older_insert',
+      { path: '/a' },
+      { path: '/a' },
+      'It was inserted as change 1, before the one with 2.',
+    ],
+  ];
+  for (const [code, winner, loser, says, lang] of cases) {
+    test(code, async (t) => {
+      const ground = await layGround(t);
+      const explained = explain(ground.siteOf([loser, winner]), { path: '/a', lang });
+      assert.deepEqual(explained.winner, { source: 'stored', id: 'rule 2', status: 200 });
+      const [, stored] = explained.tried;
+      const name = { kind: 'content', origin: '*' };
+      assert.deepEqual(stored?.candidates, [
+        { ...name, id: 'rule 2', origin: winner.origin ?? '*', path: winner.path },
+        { ...name, id: 'rule 1', path: loser.path, lost: { code, says } },
+      ]);
+    });
+  }
+
+  test('a source before its own, which it would have won', async (t) => {
+    const { folder, source, siteOf } = await layGround(t);
+    const far: RuleFields = { path: '/a', kind: 'content.fetch', enginedata: { source } };
+    const site = siteOf([{ path: '/a' }, { path: '/*' }, far], [mountOf(join(folder, 'site'))]);
+    const { tried } = explain(site, { path: '/a' });
+    assert.deepEqual(reasons(tried), [
+      'disk: site',
+      'stored: rule 1 earlier_source',
+      'stored: rule 2 wildcard',
+      'content.fetch: rule 3 earlier_source',
+    ]);
+    assert.equal(
+      tried[1]?.candidates[0]?.lost?.says,
+      'The source disk is asked before it, and disk:site answers.',
+    );
+  });
+});
+
+suite('what is said besides', () => {
+  const cases: readonly (readonly [
+    title: string,
+    rule: RuleFields,
+    status: number | null,
+    notes: readonly string[],
+    method?: string,
+  ])[] = [
+    [
+      'a folder is asked for without its slash',
+      { path: '/none' },
+      301,
+      ['It is a folder: browsers are sent on to /a/.'],
+    ],
+    [
+      'a generic page is built in',
+      { path: '/a', engine: 'html', httpresponse: 404 },
+      404,
+      ['It shows the built-in generic page.'],
+    ],
+    [
+      'a generic page is missing',
+      { path: '/a', engine: 'html', enginedata: { page: '/none' } },
+      200,
+      ['It shows the built-in generic page: nothing is at /none.'],
+    ],
+    [
+      'a generic page has a status of its own',
+      { path: '/a', engine: 'html', httpresponse: 404, enginedata: { page: '/gone' } },
+      410,
+      ['It shows the generic page /gone, which rule:gone answers with 410.'],
+    ],
+    [
+      'a generic page comes from another server',
+      { path: '/a', engine: 'html', enginedata: { page: '/far' } },
+      null,
+      ['It shows the generic page /far, which rule:far answers.'],
+    ],
+    [
+      'a generic page of which nothing will be sent is only asked for its head',
+      { path: '/a', engine: 'html', httpresponse: 204, enginedata: { page: '/head' } },
+      null,
+      ['It shows the generic page /head, which rule:head answers.'],
+    ],
+    [
+      'a page comes from another server',
+      { path: '/a', kind: 'content.fetch', enginedata: { source: 'http://far.example/' } },
+      null,
+      ['The status is that of the source, which was not asked.'],
+    ],
+    [
+      'the status of another server is replaced',
+      {
+        path: '/a',
+        kind: 'content.fetch',
+        httpresponse: 203,
+        enginedata: { source: 'http://far.example/' },
+      },
+      null,
+      ['The status is that of the source, which was not asked; in place of its 200, 203.'],
+    ],
+    [
+      'a rule names no source',
+      { path: '/a', kind: 'content.fetch', enginedata: {} },
+      502,
+      ['This page has no usable source.'],
+    ],
+    [
+      'a breadcrumb leads somewhere',
+      { path: '/a', kind: 'resolve', enginedata: { target: '/b', status: 307 } },
+      307,
+      ['It leads to /b.'],
+    ],
+    [
+      'a breadcrumb leads nowhere',
+      { path: '/a', kind: 'resolve', enginedata: {} },
+      404,
+      ['This breadcrumb has no target yet.'],
+    ],
+    [
+      'a breadcrumb has conditions',
+      { path: '/a', kind: 'resolve', enginedata: { html: 'x', when: [] } },
+      200,
+      [
+        'The rule rule 4 has conditions (when), which this version does not evaluate: ' +
+          'its default decides, whoever asks.',
+      ],
+    ],
+    ['a page is read only', { path: '/a' }, 405, ['This page can only be read.'], 'POST'],
+  ];
+  for (const [title, rule, status, notes, method = 'GET'] of cases) {
+    test(title, async (t) => {
+      const { folder, source, siteOf } = await layGround(t);
+      const far = { kind: 'content.fetch' } as const;
+      const others: readonly RuleFields[] = [
+        { id: 'gone', path: '/gone', httpresponse: 410 },
+        { ...far, id: 'far', path: '/far', enginedata: { source } },
+        { ...far, id: 'head', path: '/head', enginedata: { source, methods: ['HEAD'] } },
+      ];
+      const mounts = [mountOf(join(folder, 'docs/b'), { path: '/a/', listing: true })];
+      const site = siteOf([...others, rule], rule.path === '/a' ? [] : mounts);
+      const explained = explain(site, { path: '/a', method });
+      assert.deepEqual([explained.status, explained.notes], [status, notes]);
+    });
+  }
+});

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { startSite, type Answer } from '../../harness.ts';
+import { overHttp, overWebsocket, type Call } from './callers.ts';
+import { checkAgainst, definedOperations, fetchDocument } from './documents.ts';
+
+const rule = 'svc1.userinterface';
+const origin = 'http://shop.example';
+
+const everyField = {
+  origin,
+  path: '/lamps/*',
+  kind: 'content',
+  table: 'lamps',
+  designed_at: '2026-01-31T12:00:00Z',
+  lang: 'en',
+  contenttype: 'text/html',
+  httpresponse: 203,
+  engine: 'html',
+  enginedata: { html: '<h1>Lamp</h1>' },
+  enginecomments: 'brass',
+  rve: 1.5,
+  content: '<p>one</p>',
+};
+
+/** What goes into a field that has to be there and is no text. */
+const samples: Readonly<Record<string, unknown>> = { scopes: ['read'] };
+
+/** Calls every operation at least once, in most of the ways in which its answer can look. */
+async function callAll(call: Call, seen: Set<string>): Promise<void> {
+  const ask: Call = async (name, v, more) => {
+    const answer = await call(name, v, more);
+    assert.equal(answer.error, undefined, `${name}: ${answer.error?.message}`);
+    seen.add(name);
+    return answer;
+  };
+  const first = await ask(`${rule}.insert`, everyField, { vk: 'first' });
+  await ask(`${rule}.insert`, everyField, { vk: 'first' });
+  await ask(`${rule}.insert`, { path: '/bytes', content: { base64: 'AAH/' } });
+  const far = { kind: 'content.fetch', enginedata: { source: 'http://x.example/*' } };
+  await ask(`${rule}.insert`, { path: '/far/*', ...far });
+  await ask(`${rule}.insert`, { path: 'spring', kind: 'resolve', enginedata: { target: '/a' } });
+  await ask(`${rule}.insert`, { path: 'note', kind: 'resolve', enginedata: { html: '<p>!</p>' } });
+
+  const { id, seq } = first.data;
+  const edit = {
+    id,
+    if_seq: seq,
+    rve: null,
+    content: '<p>two</p>',
+    _unknowns_: { colour: 'blue' },
+  };
+  await ask(`${rule}.edit`, edit);
+  await ask(`${rule}.read`, { id });
+  await ask(`${rule}.read`, { id, as_of: String(seq) });
+  await ask(`${rule}.read`, { id, limit: 10 }, { qk: 'history' });
+  await ask(`${rule}.list`, { limit: 2, kind: 'content' });
+  await ask(`${rule}.list`, { text: 'brass' });
+
+  const place = { origin, path: '/lamps/tern' };
+  await ask(`${rule}.get`, place);
+  await ask(`${rule}.get_render`, { ...place, query: 'a=1&a=2&b=3' });
+  await ask(`${rule}.get_content`, { ...place, headers: { accept: 'text/html' } });
+  await ask(`${rule}.get_content`, { origin, path: '/bytes' });
+  await ask(`${rule}.get_resolve`, { k: 'spring' });
+  await ask(`${rule}.get_resolve`, { k: 'note' });
+  await ask(`${rule}.link.htm`, { k: 'spring' });
+  await ask(`${rule}.link.htm`, { k: 'note' });
+  await ask(`${rule}.explain`, { ...place, lang: 'de' });
+  await ask(`${rule}.explain`, { origin, path: '/far/x' });
+  await ask(`${rule}.explain`, { origin, path: '/nowhere' });
+  await ask(`${rule}.explain`, { k: 'spring' });
+
+  const since = { id, from: String(Number(seq) + 1) };
+  const { data: dry } = await ask(`${rule}.invalidate`, since);
+  const confirmed = { ...since, confirm: dry.digest };
+  await ask(`${rule}.invalidate`, confirmed, { vk: 'undo' });
+  await ask(`${rule}.invalidate`, confirmed, { vk: 'undo' });
+  await ask(`${rule}.read`, { id }, { qk: 'history' });
+
+  const { data: made } = await ask('svc1.key.insert', { name: 'ci', scopes: ['read'] });
+  await ask('svc1.key.list');
+  await ask('svc1.server.status');
+  await ask('svc1.session.authenticate', { apikey: made.key });
+}
+
+const lamps = '[table.lamps]\nschema = lamps.json\n[engine.globe]\nscript = /globe.js\n';
+const files = { 'lamps.json': '{"type":"object"}' };
+
+const transports = { HTTP: overHttp, websocket: overWebsocket };
+
+for (const [transport, open] of Object.entries(transports)) {
+  suite(`what the documents say, over ${transport}`, () => {
+    test('answers of every operation are as documented, and hold nothing else', async (t) => {
+      const site = await startSite(t, { ini: lamps, files });
+      const seen = new Set<string>();
+      await callAll(await open(site, site.adminKey), seen);
+      // A websocket has become somebody else in between.
+      const admin = await open(site, site.adminKey);
+      const { rows } = (await admin('svc1.key.list')).data;
+      const revoked = await admin('svc1.key.revoke', { id: rows.at(-1).id });
+      assert.equal(revoked.data.revoked, true);
+      seen.add('svc1.key.revoke');
+      const missing = definedOperations()
+        .filter(({ name, effect }) => !seen.has(name) && effect !== 'streams')
+        .map(({ name }) => name);
+      assert.deepEqual(missing, [], 'operations that this test does not call');
+    });
+
+    const refusals: readonly (readonly [string, object, string])[] = [
+      [`${rule}.insert`, { path: '/a/../b', content: 'x' }, 'invalid'],
+      [`${rule}.insert`, { path: `/${'a'.repeat(5000)}`, content: 'x' }, 'too_large'],
+      [`${rule}.insert`, { ...everyField, content: 'other' }, 'conflict'],
+      [`${rule}.edit`, { id: 'none' }, 'not_found'],
+      [`${rule}.edit`, { if_seq: 1, rve: 2 }, 'precondition_failed'],
+      [`${rule}.edit`, { rve: 2 }, 'conflict'],
+      [`${rule}.read`, { id: 'none' }, 'not_found'],
+      [`${rule}.invalidate`, { txn: 'none' }, 'not_found'],
+      [`${rule}.invalidate`, { confirm: 'other' }, 'precondition_failed'],
+      [`${rule}.invalidate`, { confirm: 'used' }, 'conflict'],
+      [`${rule}.get`, { origin, path: '/nowhere' }, 'not_found'],
+      [`${rule}.get_render`, { origin, path: '/nowhere' }, 'not_found'],
+      [`${rule}.get_content`, { origin, path: '/nowhere' }, 'not_found'],
+      [`${rule}.get_content`, { origin, path: '/far/x' }, 'bad_gateway'],
+      [`${rule}.get_resolve`, { k: 'none' }, 'not_found'],
+      [`${rule}.get_resolve`, { k: 'circle' }, 'unprocessable'],
+      [`${rule}.link.htm`, { k: 'none' }, 'not_found'],
+      [`${rule}.link.htm`, { k: 'circle' }, 'unprocessable'],
+      ['svc1.key.revoke', { id: 'none' }, 'not_found'],
+      ['svc1.session.authenticate', { apikey: 'wmk_wrong' }, 'unauthenticated'],
+    ];
+    test('refusals are as documented', async (t) => {
+      const site = await startSite(t, {
+        rules: [
+          { path: 'circle', kind: 'resolve', enginedata: { target: 'key:circle' } },
+          { path: '/far/*', kind: 'content.fetch', enginedata: { source: 'http://127.0.0.1:1/*' } },
+        ],
+      });
+      const call = await open(site, site.adminKey);
+      const { data } = await call(`${rule}.insert`, everyField, { vk: 'used' });
+      for (const [name, v, code] of refusals) {
+        const sent =
+          name === `${rule}.edit` || name === `${rule}.invalidate` ? { id: data.id, ...v } : v;
+        const answer = await call(name, sent, code === 'conflict' ? { vk: 'used' } : {});
+        assert.equal(answer.error?.code, code, `${name} ${JSON.stringify(v)}`);
+      }
+      const nobody = await open(site, undefined);
+      const { key } = (await call('svc1.key.insert', { name: 'r', scopes: ['render'] })).data;
+      const somebody = await open(site, key);
+      for (const { name, scope, effect, input, fields = input } of definedOperations()) {
+        if (scope === undefined || scope === 'render') continue;
+        if (effect === 'streams' && transport === 'HTTP') continue;
+        const needed = (fields.required ?? []) as readonly string[];
+        const v = Object.fromEntries(needed.map((field) => [field, samples[field] ?? 'x']));
+        assert.equal((await nobody(name, v)).error?.code, 'unauthenticated');
+        assert.equal((await somebody(name, v)).error?.code, 'forbidden');
+      }
+    });
+  });
+}
+
+test('a form with the documented names does what JSON does', async (t) => {
+  const site = await startSite(t);
+  const document = await fetchDocument(`${site.url}/svc1/openapi.json`);
+  const { enginedata, ...texts } = everyField;
+  const form = {
+    ...Object.fromEntries(Object.entries(texts).map(([name, value]) => [`_v.${name}`, value])),
+    '_v.enginedata.html': enginedata.html,
+    _vk: 'form',
+  };
+  const type = 'application/x-www-form-urlencoded';
+  const path = '/svc1/userinterface/insert';
+  const place = ['paths', path, 'post', 'requestBody', 'content', type, 'schema'];
+  checkAgainst(document)(place, form);
+  const reply = await fetch(`${site.url}${path}`, {
+    method: 'POST',
+    headers: { apikey: site.adminKey, 'content-type': type },
+    body: new URLSearchParams(form),
+  });
+  const { data, vk } = (await reply.json()) as Answer;
+  assert.equal(vk, 'form');
+  const { data: other } = await site.call(`${rule}.insert`, { ...everyField, path: '/other' });
+  const { id, seq } = data;
+  assert.deepEqual(data, { ...other, id, seq, path: everyField.path });
+});
+
+test('the packets of a subscription are as documented', async (t) => {
+  const site = await startSite(t, { ini: lamps, files });
+  const call = await overWebsocket(site, site.adminKey);
+  await call(`${rule}.subscribe`, { origin });
+  await site.call(`${rule}.insert`, everyField);
+  const { data } = await call.packet();
+  assert.equal(data.record.path, everyField.path);
+});
