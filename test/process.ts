@@ -69,7 +69,7 @@ export async function startServed(
     code: code as number | null,
     signal: signal as string | null,
   }));
-  const address = () => /serves (http:\/\/[^ "]+)/.exec(out())?.[1];
+  const address = () => /serves (http:\/\/[^\s"]+)/.exec(out())?.[1];
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on('data', () => {
       if (address() !== undefined) resolve();

@@ -62,7 +62,7 @@ function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly 
 
 function candidateLine({ mount, id = '', origin, path, kind, lost }: TriedCandidate): string {
   const name = mount ?? `${id} (${kind ?? 'rule'})`;
-  const where = origin === '*' ? path : `${origin} ${path}`;
+  const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;
   if (lost === undefined) return `  * ${name} at ${where}`;
   return `    ${name} at ${where}\n      ${lost.says} [${lost.code}]`;
 }

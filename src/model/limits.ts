@@ -37,6 +37,10 @@ export const fileNameBytesMax = 255;
 export const fileChunkBytes = 256 * KIB;
 
 export const operationBodyBytesMax = 16 * MIB;
+/** The body of an operation that only reads. */
+export const questionBodyBytesMax = 256 * KIB;
+/** A name of a form or query, dots included. */
+export const memberNameCharactersMax = 1_024;
 export const contentBytesMax = 16 * MIB;
 export const enginedataBytesMax = MIB;
 /** Everything of a rule but its content: `_unknowns_` and enginecomments included. */
@@ -123,6 +127,8 @@ export const importLineBytesMax = 6 * contentBytesMax + 2 * ruleBytesMax;
 export const importBlockBytes = MIB;
 /** … and how much of it while something before it is being written. */
 export const importAheadBytesMax = 32 * MIB;
+/** Entries of the data that are verified without a pause. */
+export const verifySliceEntries = 500;
 
 /** Requests that a client may send before it has read the answers to those before them. */
 export const pipelinedRequestsMax = 100;

@@ -1,6 +1,7 @@
 import { parseMediaType } from '../http/mediatype.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
+import { jsonDepthMax, memberNameCharactersMax } from '../model/limits.ts';
 
 /**
  * A request of either transport before it is run (seed 4.1): operation, input, idempotency key,
@@ -104,7 +105,13 @@ interface Tree {
 }
 
 function putDeep(tree: Tree, name: string, value: string): void {
-  const parts = name.split('.');
+  const parts = name.slice(0, memberNameCharactersMax).split('.');
+  if (parts.length > jsonDepthMax || name.length > memberNameCharactersMax) {
+    throw new Failure(
+      'too_large',
+      `_v.${name.slice(0, 40)}… goes too deep, or is too long a name.`,
+    );
+  }
   const last = parts.pop() ?? '';
   let at = tree;
   for (const part of parts) {

@@ -4,8 +4,8 @@ import { etagListed } from '../http/preconditions.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
-import { operationBodyBytesMax } from '../model/limits.ts';
-import type { Execute } from '../svc1/execute.ts';
+import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
+import { authorise, type Execute } from '../svc1/execute.ts';
 import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
 import { readBody } from './body.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
@@ -47,7 +47,9 @@ export async function answerOperation(
   if (message.method === 'OPTIONS') return optionsReply(operation);
   if (operation.effect === 'streams') throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');
-  const envelope = await readEnvelope(name, message, target.query);
+  // Nothing is read of a caller who may not ask.
+  authorise(operation, caller);
+  const envelope = await readEnvelope(operation, message, target.query);
   const outcome = await execute.run(name, withLinkQuery(name, envelope, target.query), {
     caller,
     vk: envelope.vk,
@@ -86,12 +88,13 @@ function requireMethod(operation: Operation, method: string): void {
 }
 
 async function readEnvelope(
-  name: string,
+  { name, effect }: Operation,
   message: IncomingMessage,
   query: string,
 ): Promise<Envelope> {
   if (message.method !== 'POST') return envelopeFromQuery(name, query);
-  const body = await readBody(message, operationBodyBytesMax);
+  const bytesMax = effect === 'reads' ? questionBodyBytesMax : operationBodyBytesMax;
+  const body = await readBody(message, bytesMax);
   return envelopeFromBody(name, body, message.headers['content-type']);
 }
 

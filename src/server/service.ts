@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { preferredType } from '../http/negotiation.ts';
-import type { Reply } from '../http/reply.ts';
+import { withoutFields, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { sendBytes } from '../site/stored.ts';
@@ -120,6 +120,10 @@ const healthReply: Reply = {
   source: 'svc1',
 };
 
+/** What a fetched page says of itself gives way to what is said of the operation that shows it. */
 function withFields(reply: Reply, fields: readonly string[]): Reply {
-  return fields.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...fields] };
+  if (fields.length === 0) return reply;
+  const names = fields.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+  const replaced = names.filter((name) => name !== 'vary');
+  return { ...reply, fields: [...withoutFields(reply.fields, ...replaced), ...fields] };
 }

@@ -1,4 +1,5 @@
 import type { RawData, WebSocket } from 'ws';
+import type { Reply } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import type { Log } from '../observe/log.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
@@ -12,7 +13,8 @@ import {
 import { envelopeFrom, parseJson } from './envelope.ts';
 import { failureMember } from './failures.ts';
 import { outcomeMembers } from './operations.ts';
-import { contentPacket } from './packet.ts';
+import { contentPacket, type ContentPacket } from './packet.ts';
+import { discard } from './send.ts';
 import type { Serving } from './serving.ts';
 import { Subscriptions } from './subscriptions.ts';
 
@@ -44,6 +46,7 @@ export class Session {
   readonly #waiting: string[] = [];
   #caller: Caller;
   #inFlight = 0;
+  #collected: Promise<unknown> = Promise.resolve();
   /** Whether the client is saying who it is: what it sends after that counts on it. */
   #identifying = false;
   #alive = true;
@@ -202,13 +205,24 @@ export class Session {
       signal: this.#abort.signal,
     };
     const outcome = await execute.run(a, v, call);
-    if (outcome.kind === 'reply') return { data: await contentPacket(outcome.reply) };
+    if (outcome.kind === 'reply') return { data: await this.#collect(outcome.reply) };
     if (outcome.kind === 'stream') {
       this.subscriptions.add({ name: a, stream: outcome.stream, call, echo });
       return { data: outcome.data };
     }
     if (outcome.caller !== undefined) this.#caller = outcome.caller;
     return outcomeMembers(outcome);
+  }
+
+  /** One after the other: of what a client has asked for at once, one content is in memory. */
+  #collect(reply: Reply): Promise<ContentPacket> {
+    const packet = this.#collected.then(async () => {
+      if (this.#isOpen()) return contentPacket(reply);
+      await discard(reply);
+      throw new Failure('unavailable', 'The websocket was closed.');
+    });
+    this.#collected = packet.catch(() => undefined);
+    return packet;
   }
 
   /** A caller without a key may do what such callers may do by now. */

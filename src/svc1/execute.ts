@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
-import { hasScope } from '../model/key.ts';
+import { hasScope, type Caller } from '../model/key.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import type { RuleChange } from '../store/store.ts';
 import type { Call, Operation, Outcome, Packet } from './operation.ts';
@@ -49,7 +49,7 @@ export function createExecute(operations: readonly Operation[]): Execute {
           `There is no operation ${JSON.stringify(name.slice(0, 80))}.`,
         );
       }
-      authorise(found, call);
+      authorise(found, call.caller);
       const v = given ?? {};
       if (!isJsonObject(v)) {
         throw new Failure('invalid', 'v must be an object of input fields.', { field: 'v' });
@@ -71,13 +71,16 @@ export function createExecute(operations: readonly Operation[]): Execute {
     packet(name, change, call) {
       const found = table.get(name);
       if (found?.packet === undefined) throw new TypeError(`${name} does not stream`);
-      authorise(found, call);
+      authorise(found, call.caller);
       return found.packet(change, call);
     },
   };
 }
 
-function authorise({ scope, name }: Operation, { caller }: Call): void {
+/**
+ * Throws `unauthenticated` or `forbidden` for a caller without the scope that an operation asks for.
+ */
+export function authorise({ scope, name }: Operation, caller: Caller): void {
   if (scope === undefined || hasScope(caller, scope)) return;
   if (caller.keyId === undefined) {
     throw new Failure(
