@@ -1,0 +1,139 @@
+// The long fault run: kills a server at random points of mixed writes, again and again on one data
+// folder, and holds after each that nothing acknowledged is lost, nothing is half there, and no vk
+// was carried out twice. `npm run faults [-- RUNS]`; prints what it saw and exits 1 at a violation.
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { postOperation, type Answer } from '../harness.ts';
+import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
+import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
+
+const runs = Number(process.argv[2] ?? 200);
+const inFlight = 32;
+/** A run lives this long at most before it is killed. */
+const lifeMsMax = 300;
+
+/** One write that was asked for, and its answer once there was one. */
+interface Write {
+  readonly a: string;
+  readonly v: Record<string, unknown>;
+  readonly vk: string;
+  answer?: Answer;
+}
+
+const cleanings: (() => unknown)[] = [];
+const context: Pick<TestContext, 'after'> = {
+  after: (clean) => {
+    cleanings.unshift(clean as () => unknown);
+  },
+};
+
+try {
+  await runAll();
+} finally {
+  for (const clean of cleanings) await clean();
+}
+
+async function runAll(): Promise<void> {
+  const { iniFile } = await serverFolder(context as TestContext, '[log]\naccess = no\n');
+  let served = await startServed(context as TestContext, iniFile);
+  const { adminKey } = served;
+  const writes: Write[] = [];
+  let [acknowledged, cut] = [0, 0];
+  for (let run = 1; run <= runs; run += 1) {
+    const before = writes.length;
+    await writeUntilKilled(served, adminKey, writes);
+    served = await startServed(context as TestContext, iniFile, { first: false });
+    const recent = writes.slice(before);
+    await holdRepeats(served, adminKey, recent);
+    acknowledged += recent.filter(({ answer }) => answer !== undefined).length;
+    cut += recent.filter(({ answer }) => answer === undefined).length;
+    if (run % 20 === 0 || run === runs) {
+      await holdProjections(iniFile);
+      process.stdout.write(
+        `${run} kills: ${acknowledged} acknowledged, ${cut} cut off, all as promised\n`,
+      );
+    }
+  }
+  served.child.kill('SIGKILL');
+  await served.closed;
+}
+
+/** Writes some at a time until the server is killed under it. */
+async function writeUntilKilled(served: Served, apikey: string, writes: Write[]): Promise<void> {
+  const socket = await openSocketCalls(served.url, apikey);
+  const killer = setTimeout(() => served.child.kill('SIGKILL'), 20 + Math.random() * lifeMsMax);
+  await Promise.all(Array.from({ length: inFlight }, () => writeOn(socket, writes)));
+  clearTimeout(killer);
+  await served.closed;
+}
+
+async function writeOn(socket: SocketCalls, writes: Write[]): Promise<void> {
+  for (;;) {
+    const write = await nextWrite(socket, writes);
+    if (write === undefined) return;
+    writes.push(write);
+    const answer = await socket.call(write);
+    if (answer === undefined) return;
+    const code = answer.error?.code;
+    // Two of them may have been after the same record: the later one is refused, and wrote nothing.
+    const isLate = code === 'not_found' || code === 'precondition_failed';
+    assert.ok(code === undefined || isLate, JSON.stringify(answer));
+    if (isLate) writes.splice(writes.indexOf(write), 1);
+    else write.answer = answer;
+  }
+}
+
+/** An insert, an edit, or an invalidate of something that was inserted before. */
+async function nextWrite(
+  socket: SocketCalls,
+  writes: readonly Write[],
+): Promise<Write | undefined> {
+  const vk = `vk ${writes.length} ${Math.random()}`;
+  const known = writes[Math.floor(Math.random() * writes.length)]?.answer?.data?.id as
+    string | undefined;
+  const kind = Math.random();
+  if (known === undefined || kind < 0.5) {
+    const v = { path: `/${vk.replaceAll(' ', '/')}`, kind: 'content', content: vk };
+    return { a: 'svc1.userinterface.insert', v, vk };
+  }
+  const read = await socket.call({ a: 'svc1.userinterface.read', v: { id: known } });
+  if (read === undefined) return undefined;
+  // Somebody else may have taken it back in the meantime.
+  if (read.error !== undefined) return nextWrite(socket, []);
+  if (kind < 0.9) return { a: 'svc1.userinterface.edit', v: { id: known, rve: kind }, vk };
+  const dry = await socket.call({ a: 'svc1.userinterface.invalidate', v: { id: known } });
+  if (dry === undefined) return undefined;
+  const confirm = dry.data.digest as string;
+  return { a: 'svc1.userinterface.invalidate', v: { id: known, confirm }, vk };
+}
+
+/** Every write asked for again: an acknowledged one is only told again, and none is done twice. */
+async function holdRepeats(
+  served: Served,
+  apikey: string,
+  writes: readonly Write[],
+): Promise<void> {
+  for (const { a, v, vk, answer } of writes) {
+    const again = await postOperation(served.url, a, v, { apikey, vk });
+    if (answer !== undefined) {
+      assert.equal(again.replayed, true, `${a} ${vk} was acknowledged and is lost`);
+      assert.equal(again.data.id, answer.data.id);
+      assert.equal(again.data.seq, answer.data.seq);
+    }
+    if (!a.endsWith('.insert') || again.error !== undefined) continue;
+    const { data } = await postOperation(
+      served.url,
+      'svc1.userinterface.read',
+      { id: again.data.id },
+      { apikey, qk: 'history' },
+    );
+    const inserts = data.rows.filter(({ action }: { action: string }) => action === 'insert');
+    assert.equal(inserts.length, 1, `${vk} was carried out twice`);
+  }
+}
+
+/** The projections are the fold of the log, as waymark itself checks it. */
+async function holdProjections(iniFile: string): Promise<void> {
+  const { code, err, out } = await runWaymark(['check', '--data', '--config', iniFile]);
+  assert.equal(code, 0, out + err);
+}
