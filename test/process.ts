@@ -14,13 +14,21 @@ export interface Finished {
   readonly err: string;
 }
 
-/** Runs `waymark` with some words to its end. */
+/** Runs `waymark` with some words, and what it reads, to its end. */
 export async function runWaymark(
   words: readonly string[],
-  { cwd = project, env = {} }: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  {
+    cwd = project,
+    env = {},
+    input = '',
+  }: {
+    readonly cwd?: string;
+    readonly env?: NodeJS.ProcessEnv;
+    readonly input?: string;
+  } = {},
 ): Promise<Finished> {
   const child = spawnWaymark(words, { cwd, env });
-  child.stdin?.end();
+  child.stdin?.end(input);
   const [out, err] = [collect(child, 'stdout'), collect(child, 'stderr')];
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
   return { code, signal, out: out(), err: err() };
@@ -98,9 +106,10 @@ export async function startServed(
   };
 }
 
-function spawnWaymark(
+/** Starts `waymark` with some words, its three streams in the hands of the test. */
+export function spawnWaymark(
   words: readonly string[],
-  { cwd, env }: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
+  { cwd = project, env = {} }: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
 ): ChildProcess {
   return spawn(process.execPath, [join(project, 'bin/waymark.js'), ...words], {
     cwd,

@@ -1,19 +1,27 @@
 import { configJson, describeConfig } from '../config/describe.ts';
 import { problemText } from '../config/problem.ts';
+import { checkData } from './check-data.ts';
 import { say, type Command } from './command.ts';
 import { configOption, parseWords, requireNoMore } from './options.ts';
 
-/** `waymark check`: validates the ini file and prints the configuration that it comes to. */
+/**
+ * `waymark check`: validates the ini file and prints the configuration that it comes to; with
+ * `--data` it looks at the data instead.
+ */
 export const check: Command = {
-  usage: 'check [--config FILE] [--json]',
-  summary: 'validate the ini file and print the effective configuration',
+  usage: 'check [--data] [--config FILE] [--json]',
+  summary:
+    'validate the ini file and print the effective configuration; with --data hold everything ' +
+    'that is made of the log against it',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
       ...configOption,
+      data: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     });
     requireNoMore(positionals);
     const result = await terminal.readConfig(values.config);
+    if (values.data && result.ok) return checkData(result.config, terminal, values);
     if (values.json) {
       const answer = result.ok
         ? { ok: true, config: configJson(result.config) }

@@ -2,14 +2,26 @@ import { availableParallelism, hostname } from 'node:os';
 import { readConfig } from '../config/read.ts';
 import { version } from '../main.ts';
 import { Failure } from '../model/failure.ts';
+import { backup } from './backup.ts';
 import { check } from './check.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
 import { explain } from './explain.ts';
+import { exportCommand } from './export.ts';
+import { importCommand } from './import.ts';
 import { key } from './key.ts';
 import { rule } from './rule.ts';
 import { serve } from './serve.ts';
 
-const commands: Readonly<Record<string, Command>> = { serve, check, key, explain, rule };
+const commands: Readonly<Record<string, Command>> = {
+  serve,
+  check,
+  key,
+  explain,
+  rule,
+  export: exportCommand,
+  import: importCommand,
+  backup,
+};
 
 /** Runs a command line, without its `node waymark`; resolves to the exit code (contract §1). */
 export async function run(words: readonly string[]): Promise<number> {
@@ -17,6 +29,7 @@ export async function run(words: readonly string[]): Promise<number> {
   const terminal: Terminal = {
     out,
     err,
+    input: () => process.stdin,
     env,
     readConfig: (file) =>
       readConfig({ file, env, cores: availableParallelism(), hostName: hostname() }),

@@ -6,6 +6,8 @@ export interface Terminal {
   readonly out: NodeJS.WriteStream;
   /** What a person wants to know besides. */
   readonly err: NodeJS.WriteStream;
+  /** What is written to the command. */
+  readonly input: () => AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads the ini file that `--config` names. */
   readonly readConfig: (file: string) => Promise<ConfigResult>;

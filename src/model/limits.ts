@@ -127,8 +127,12 @@ export const importLineBytesMax = 6 * contentBytesMax + 2 * ruleBytesMax;
 export const importBlockBytes = MIB;
 /** … and how much of it while something before it is being written. */
 export const importAheadBytesMax = 32 * MIB;
+/** Refused lines that the report of an import tells of one by one. */
+export const refusalsKeptMax = 1_000;
 /** Entries of the data that are verified without a pause. */
 export const verifySliceEntries = 500;
+/** Places where data is not what its log says, told one by one. */
+export const differencesKeptMax = 1_000;
 
 /** Requests that a client may send before it has read the answers to those before them. */
 export const pipelinedRequestsMax = 100;

@@ -13,6 +13,14 @@ const metaBytes = 160;
 /** Name of the file in the data folder that LMDB keeps everything in. */
 export const dataFile = 'data.mdb';
 
+/** Whether a folder holds data; false where there is no such folder. */
+export async function holdsData(folder: string): Promise<boolean> {
+  return stat(join(folder, dataFile)).then(
+    ({ size }) => size > 0,
+    () => false,
+  );
+}
+
 /** A Failure that tells the operator what is wrong with the data folder, in one line. */
 export function folderFailure(folder: string, what: string, cause?: unknown): Failure {
   return new Failure('unavailable', `the data folder ${folder} ${what}`, { cause });

@@ -32,7 +32,7 @@ export function historyPrefix(id: string): Buffer {
 
 /** The key of one row in the history of a record, in the order of seq. */
 export function historyKey(prefix: Buffer, seq: number): Buffer {
-  const key = Buffer.alloc(prefix.length + seqBytes);
+  const key = Buffer.allocUnsafe(prefix.length + seqBytes);
   prefix.copy(key);
   key.writeUInt32BE(seq, prefix.length);
   return key;

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { Failure } from '../model/failure.ts';
+import { backUp } from './backup.ts';
 import {
   applicationMark,
   openDatabases,
@@ -14,6 +15,7 @@ import { dataFile, folderFailure, inspectDataFile, prepareFolder, reasonOf } fro
 import { CommitQueue } from './queue.ts';
 import { createReads } from './reads.ts';
 import type { Store } from './store.ts';
+import { verifyData } from './verify.ts';
 
 interface StoreParts {
   /** Absolute path of the data folder; made where it is missing. */
@@ -52,6 +54,8 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
       keys: entryCount(databases.key),
       bytes: statSync(join(folder, dataFile)).size,
     }),
+    backUp: (target, signal) => backUp(databases, { target, signal }),
+    verify: () => verifyData(databases),
     close() {
       feed.close();
       closing ??= queue.close().then(() => databases.environment.close());

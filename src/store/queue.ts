@@ -121,9 +121,8 @@ export class CommitQueue {
         pending.reject(error);
         continue;
       }
-      putWrites(databases, plan);
+      batch.bytes += putWrites(databases, plan);
       seq += plan.changes.length;
-      batch.bytes += plan.bytes;
     }
   }
 }

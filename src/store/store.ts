@@ -108,6 +108,29 @@ export interface StoreCounts {
   readonly bytes: number;
 }
 
+/** What a backup holds. */
+export interface Backup {
+  /** Seq of its newest change. */
+  readonly seq: number;
+  /** Size of its data file in bytes. */
+  readonly bytes: number;
+}
+
+/** A place where a projection is not what the log says. */
+export interface Difference {
+  /** Name of the database: see databases.ts. */
+  readonly database: string;
+  readonly what: string;
+}
+
+/** How far a verification is, and what the last part of it has found. */
+export interface Verification {
+  /** Entries looked at, of about how many there are. */
+  readonly checked: number;
+  readonly of: number;
+  readonly differences: readonly Difference[];
+}
+
 /** The log and its projections (contract §4.3). */
 export interface Store extends Reads {
   /**
@@ -124,6 +147,14 @@ export interface Store extends Reads {
    */
   changesAfter(seq: number, signal: AbortSignal): Promise<FeedSlice>;
   counts(): StoreCounts;
+  /**
+   * Copies the data as it is at one moment into a folder that is empty or not there yet, given by
+   * its absolute path. Rejects with `conflict` for one that is not empty, with `unavailable` for
+   * one that cannot be written, with what the signal says when that is aborted; nothing stays then.
+   */
+  backUp(target: string, signal?: AbortSignal): Promise<Backup>;
+  /** Holds every projection against the fold of the log, part by part, also while it is written. */
+  verify(): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */
   close(): Promise<void>;
 }

@@ -10,9 +10,8 @@ import type { LoggedDraft, Reads, StoredVkClaim } from './store.ts';
 /** One change with what it does to the projections, ready to be put. */
 interface Step {
   readonly change: Change;
-  readonly row: string;
   readonly claim: StoredVkClaim | undefined;
-  readonly rule: Transition<StoredRule> | undefined;
+  readonly rule: RuleTransition | undefined;
   /** Rows whose standing changes: seq, and the row that invalidates it or none any more. */
   readonly marks: readonly (readonly [number, Change | undefined])[];
   readonly key: Transition<Key> | undefined;
@@ -23,11 +22,15 @@ interface Transition<T> {
   readonly after: T | undefined;
 }
 
-/** All that one decision writes; `bytes` is about what it adds to the transaction. */
+interface RuleTransition extends Transition<StoredRule> {
+  /** Where the rule is found after it. */
+  readonly place: CandidatePlace | undefined;
+}
+
+/** All that one decision writes. */
 export interface WritePlan {
   readonly changes: readonly Change[];
   readonly steps: readonly Step[];
-  readonly bytes: number;
 }
 
 /** What a plan gives its changes besides their drafts. */
@@ -52,28 +55,25 @@ export function planWrites(
   // Drafts of one decision may be about the same record.
   const rules = new Map<string, RuleState>();
   const keys = new Map<string, Key | undefined>();
-  let bytes = 0;
   const steps = drafts.map(({ family, id, action, data, vk }, index): Step => {
     const { by, txn, dtu_txn, dtu_stored } = origin;
     const seq = firstSeq + index;
     const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
-    const row = JSON.stringify(change);
-    bytes += row.length;
     const claim = vk && { vk: vk.vk, requestHash: vk.requestHash, id, seq };
     if (family === 'key') {
       const before = keys.has(id) ? keys.get(id) : reads.key(id);
       const after = foldKey(before, change);
       keys.set(id, after);
-      return { change, row, claim, rule: undefined, marks: [], key: { before, after } };
+      return { change, claim, rule: undefined, marks: [], key: { before, after } };
     }
     const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
     const { stored: after, marks } = afterRow(reads, state, change);
-    if (after !== undefined) candidatePlace(after);
+    const place = after && candidatePlace(after);
     rules.set(id, { stored: after, written: [...state.written, change] });
-    bytes += row.length;
-    return { change, row, claim, rule: { before: state.stored, after }, marks, key: undefined };
+    const rule = { before: state.stored, after, place };
+    return { change, claim, rule, marks, key: undefined };
   });
-  return { changes: steps.map(({ change }) => change), steps, bytes };
+  return { changes: steps.map(({ change }) => change), steps };
 }
 
 /** A page rule in the middle of a decision, with the rows that the decision has added to it. */
@@ -101,21 +101,42 @@ function marksBetween(before: Folded, after: Folded): Step['marks'] {
     .map((seq) => [seq, after.invalidated.get(seq)] as const);
 }
 
-/** Puts a plan into the log and the projections; to be called in a write transaction. */
-export function putWrites(databases: Databases, { steps }: WritePlan): void {
-  const { log, history, mark, vk } = databases;
+/**
+ * Puts a plan into the log and the projections; to be called in a write transaction. Returns about
+ * how many bytes it adds to that.
+ */
+export function putWrites(databases: Databases, { steps }: WritePlan): number {
   putTxn(databases, steps);
-  for (const { change, row, claim, rule, marks, key } of steps) {
-    log.putSync(change.seq, row);
-    history.putSync(historyKey(historyPrefix(change.id), change.seq), '1');
-    for (const [seq, by] of marks) {
-      if (by === undefined) mark.removeSync(seq);
-      else mark.putSync(seq, String(by.seq));
-    }
+  // One database after the other, so that the pages of one tree are still at hand for the next row;
+  // and each text lives no longer than it takes to put it.
+  const bytes = putRows(databases, steps);
+  const { mark, vk } = databases;
+  for (const { claim } of steps) {
     if (claim !== undefined) vk.putSync(keyOf(claim.vk), JSON.stringify(claim));
-    if (rule !== undefined) putRule(databases, change.id, rule);
-    if (key !== undefined) putKey(databases, change.id, key);
   }
+  for (const [seq, by] of steps.flatMap(({ marks }) => marks)) {
+    if (by === undefined) mark.removeSync(seq);
+    else mark.putSync(seq, String(by.seq));
+  }
+  const rules = steps.flatMap(({ rule }) => rule ?? []);
+  for (const { change, rule } of steps) if (rule !== undefined) putRule(databases, change.id, rule);
+  for (const rule of rules) putCandidate(databases, rule);
+  for (const rule of rules) putEver(databases, rule);
+  for (const { change, key } of steps) if (key !== undefined) putKey(databases, change.id, key);
+  return bytes;
+}
+
+function putRows({ log, history }: Databases, steps: readonly Step[]): number {
+  let bytes = 0;
+  for (const { change, rule } of steps) {
+    const row = JSON.stringify(change);
+    log.putSync(change.seq, row);
+    bytes += rule === undefined ? row.length : 2 * row.length;
+  }
+  for (const { change } of steps) {
+    history.putSync(historyKey(historyPrefix(change.id), change.seq), '1');
+  }
+  return bytes;
 }
 
 function putTxn({ txn }: Databases, steps: readonly Step[]): void {
@@ -124,20 +145,22 @@ function putTxn({ txn }: Databases, steps: readonly Step[]): void {
   txn.putSync(keyOf(first.txn), `${first.seq} ${last.seq}`);
 }
 
-function putRule(databases: Databases, id: string, { before, after }: Transition<StoredRule>) {
-  if (before !== undefined) removeCandidate(databases, candidatePlace(before));
-  if (after === undefined) {
-    databases.rule.removeSync(keyOf(id));
-    return;
-  }
-  databases.rule.putSync(keyOf(id), JSON.stringify(after));
-  const { database, key, value } = candidatePlace(after);
-  databases[database].putSync(key, value);
-  databases[`ever${database}`].putSync(key, id);
+function putRule({ rule }: Databases, id: string, { after }: RuleTransition): void {
+  if (after === undefined) rule.removeSync(keyOf(id));
+  else rule.putSync(keyOf(id), JSON.stringify(after));
 }
 
-function removeCandidate(databases: Databases, { database, key, value }: CandidatePlace): void {
-  databases[database].removeSync(key, value);
+function putCandidate(databases: Databases, { before, place }: RuleTransition): void {
+  if (before !== undefined) {
+    const { database, key, value } = candidatePlace(before);
+    databases[database].removeSync(key, value);
+  }
+  if (place !== undefined) databases[place.database].putSync(place.key, place.value);
+}
+
+function putEver(databases: Databases, { after, place }: RuleTransition): void {
+  if (after === undefined || place === undefined) return;
+  databases[`ever${place.database}`].putSync(place.key, after.rule.id);
 }
 
 function putKey({ key, keyhash }: Databases, id: string, { before, after }: Transition<Key>): void {

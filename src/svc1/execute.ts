@@ -78,7 +78,8 @@ export function createExecute(operations: readonly Operation[]): Execute {
 }
 
 /**
- * Throws `unauthenticated` or `forbidden` for a caller without the scope that an operation asks for.
+ * Throws `unauthenticated` or `forbidden` for a caller without the scope that an operation asks
+ * for.
  */
 export function authorise({ scope, name }: Operation, caller: Caller): void {
   if (scope === undefined || hasScope(caller, scope)) return;

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Failure } from '../model/failure.ts';
 import { canonicalJson, type Json } from '../model/json.ts';
 import type { Reads, StoredVkClaim } from '../store/store.ts';
 
 /** Lower-case hex SHA-256 of a request in canonical form, by which two requests are the same. */
 export function requestHashOf(request: Json): string {
-  return createHash('sha256').update(canonicalOf(request)).digest('hex');
+  return hash('sha256', canonicalOf(request));
 }
 
 /** Only Unicode text and numbers that JSON can write have a canonical form (RFC 8785 §3.2). */

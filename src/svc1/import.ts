@@ -1,15 +1,9 @@
-import { createHash } from 'node:crypto';
-import { Failure, failureFrom } from '../model/failure.ts';
-import {
-  canonicalJson,
-  isJsonObject,
-  nestsDeeper,
-  type Json,
-  type JsonObject,
-} from '../model/json.ts';
-import { jsonDepthMax } from '../model/limits.ts';
-import type { LoggedDraft, Store } from '../store/store.ts';
-import { placeFields } from './placement.ts';
+import { Failure } from '../model/failure.ts';
+import { commitBatchBytesMax, importRowsMax } from '../model/limits.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../store/store.ts';
+import { exportedFields, idOfExportVk } from './export.ts';
+import { requestHashOf } from './idempotency.ts';
+import { readImportLines, type ImportLine, type ReadLines, type Refusal } from './import-line.ts';
 
 /** What an import stands on. */
 export interface ImportParts {
@@ -18,64 +12,163 @@ export interface ImportParts {
   readonly engines: ReadonlySet<string>;
 }
 
-const insertName = 'svc1.userinterface.insert';
+/** What became of the lines of one transaction. */
+export interface Imported {
+  readonly imported: number;
+  /** Lines whose rule is here already. */
+  readonly unchanged: number;
+  readonly refused: readonly Refusal[];
+}
+
+/** A step of a long import. */
+export interface ImportStep extends Imported {
+  /** How many lines have been read so far. */
+  readonly read: number;
+}
+
+/** Some lines that were read, with how many bytes they take. */
+export interface ReadBlock extends ReadLines {
+  readonly bytes: number;
+}
+
+/** Who the changes of an import are by. */
+const author = 'import';
 
 /**
- * Imports page rules from NDJSON (contract §1: a rule a line, its vk beside its fields, or an
- * envelope `{a, v, vk}`) in one transaction: all lines or none. Resolves to how many rules came in.
- * Rejects with `invalid`, naming every line that cannot be imported.
+ * Imports page rules from NDJSON in one transaction: all lines or none. Resolves to how many rules
+ * came in. Rejects with `invalid`, naming every line that cannot be imported.
  */
 export async function importRules(
-  { store, newId, engines }: ImportParts,
+  { engines, ...parts }: ImportParts,
   text: string,
 ): Promise<number> {
-  const drafts: LoggedDraft[] = [];
-  const problems: string[] = [];
-  for (const [index, line] of text.split('\n').entries()) {
-    if (line.trim() === '') continue;
-    try {
-      const { v, vk } = parseLine(line);
-      const { data } = placeFields({ current: undefined, sent: v, shown: {}, engines });
-      const requestHash = createHash('sha256')
-        .update(canonicalJson(['insert', v]))
-        .digest('hex');
-      drafts.push({
-        family: 'userinterface',
-        id: newId(),
-        action: 'insert',
-        data,
-        vk: { vk: vk ?? `fields:${requestHash}`, requestHash },
-      });
-    } catch (thrown) {
-      problems.push(`line ${index + 1}: ${failureFrom(thrown).message}`);
+  const lines = readImportLines(Buffer.from(text), { first: 1, engines });
+  if (lines.refused.length > 0) throw refusal(lines.refused);
+  const { imported } = await commitLines(parts, lines.ready, ({ refused }) => {
+    if (refused.length > 0) throw refusal(refused);
+  });
+  return imported;
+}
+
+/**
+ * Imports page rules from blocks of lines as they come, in transactions of at most importRowsMax: a
+ * line that cannot be imported stops no other. While one transaction is written, the next one is
+ * read. Yields at each block, and with the counts of a transaction when it is durable. Rejects as
+ * Store.commit does; what was yielded before stays.
+ */
+export async function* importBlocks(
+  parts: Omit<ImportParts, 'engines'>,
+  blocks: AsyncIterable<ReadBlock>,
+): AsyncGenerator<ImportStep> {
+  let read = 0;
+  let batch = emptyBatch();
+  let writing = Promise.resolve(nothing);
+  for await (const { count, ready, refused, bytes } of blocks) {
+    read += count;
+    batch.refused.push(...refused);
+    batch.bytes += bytes;
+    for (const line of ready) {
+      batch.ready.push(line);
+      if (batch.ready.length < importRowsMax && batch.bytes < commitBatchBytesMax) continue;
+      yield { read, ...(await writing) };
+      writing = commitBatch(parts, batch);
+      // Awaited before the next one is written; until then, nobody would hear of a failure.
+      writing.catch(() => undefined);
+      batch = emptyBatch();
     }
+    yield { read, ...nothing };
   }
-  if (problems.length > 0) throw new Failure('invalid', problems.join('\n'));
-  return store.commit('import', () => ({ drafts, answer: (changes) => changes.length }));
+  yield { read, ...(await writing) };
+  yield { read, ...(await commitBatch(parts, batch)) };
 }
 
-function parseLine(line: string): { readonly v: JsonObject; readonly vk: string | undefined } {
-  const row = parseObject(line);
-  const { a, vk, ...fields } = row;
-  if (a !== undefined && a !== insertName) {
-    throw new Failure('invalid', `${JSON.stringify(a)} cannot be imported, only ${insertName}.`);
-  }
-  const v: Json | undefined = a === undefined ? fields : row.v;
-  if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');
-  if (vk !== undefined && typeof vk !== 'string') {
-    throw new Failure('invalid', 'vk must be a string.');
-  }
-  return { v, vk };
+interface Batch {
+  readonly ready: ImportLine[];
+  readonly refused: Refusal[];
+  bytes: number;
 }
 
-function parseObject(line: string): JsonObject {
-  let row: unknown;
-  try {
-    row = JSON.parse(line) as unknown;
-  } catch {
-    throw new Failure('invalid', 'not JSON.');
-  }
-  if (!isJsonObject(row)) throw new Failure('invalid', 'not a JSON object.');
-  if (nestsDeeper(row, jsonDepthMax)) throw new Failure('too_large', 'nested too deep.');
-  return row;
+function emptyBatch(): Batch {
+  return { ready: [], refused: [], bytes: 0 };
+}
+
+const nothing: Imported = { imported: 0, unchanged: 0, refused: [] };
+
+async function commitBatch(
+  parts: Omit<ImportParts, 'engines'>,
+  { ready, refused: unreadable }: Batch,
+): Promise<Imported> {
+  const { refused, ...counts } = await commitLines(parts, ready);
+  const all = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
+  return { ...counts, refused: all };
+}
+
+/** Writes lines in one transaction; nothing is written when `review` throws at what it comes to. */
+function commitLines(
+  { store, newId }: Omit<ImportParts, 'engines'>,
+  lines: readonly ImportLine[],
+  review: (result: Imported) => void = () => undefined,
+): Promise<Imported> {
+  if (lines.length === 0) return Promise.resolve(nothing);
+  return store.commit(author, (reads): Decision<Imported> => {
+    const drafts: LoggedDraft[] = [];
+    const refused: Refusal[] = [];
+    const taken = new Map<string, string>();
+    for (const line of lines) {
+      const { vk, requestHash, data } = line;
+      const standing = standingOf(reads, line, taken);
+      if (standing === 'same') continue;
+      if (standing === 'other') {
+        refused.push({ line: line.line, why: whyOther(line) });
+        continue;
+      }
+      taken.set(vk, requestHash);
+      const id = freeId(reads, line) ?? newId();
+      const claim = { vk, requestHash };
+      drafts.push({ family: 'userinterface', id, action: 'insert', data, vk: claim });
+    }
+    const imported = drafts.length;
+    const result = { imported, unchanged: lines.length - imported - refused.length, refused };
+    review(result);
+    return { drafts, answer: () => result };
+  });
+}
+
+/**
+ * Whether what a line stands for is here: not at all, with the same fields, or with others. A
+ * request was made for good (contract §4.4); a vk made of the fields or of an id ends with its
+ * record, so that an import which was taken back can be repeated. A line read a second time is the
+ * same, whatever has been edited since.
+ */
+function standingOf(
+  reads: Reads,
+  { vk, requestHash, standsFor }: ImportLine,
+  taken: ReadonlyMap<string, string>,
+): 'free' | 'same' | 'other' {
+  const before = taken.get(vk);
+  if (before !== undefined) return before === requestHash ? 'same' : 'other';
+  const claim = reads.vkClaim(vk);
+  const claimed = claim && reads.rule(claim.id);
+  const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
+  if (isUsed && claim.requestHash === requestHash) return 'same';
+  const current =
+    standsFor === 'record' ? (reads.rule(idOfExportVk(vk) ?? '') ?? claimed) : undefined;
+  if (current === undefined) return isUsed ? 'other' : 'free';
+  return requestHashOf(['insert', exportedFields(current.rule)]) === requestHash ? 'same' : 'other';
+}
+
+function whyOther({ vk, standsFor }: ImportLine): string {
+  return standsFor === 'record'
+    ? `${vk} is here with other fields, and an import edits nothing.`
+    : `The vk ${JSON.stringify(vk)} was used before, for another rule.`;
+}
+
+/** The id that an exported rule had, where no record has ever had it here. */
+function freeId(reads: Reads, { vk, standsFor }: ImportLine): string | undefined {
+  const id = standsFor === 'record' ? idOfExportVk(vk) : undefined;
+  return id === undefined || reads.rows(id).length > 0 ? undefined : id;
+}
+
+function refusal(refused: readonly Refusal[]): Failure {
+  return new Failure('invalid', refused.map(({ line, why }) => `line ${line}: ${why}`).join('\n'));
 }

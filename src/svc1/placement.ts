@@ -38,7 +38,9 @@ export function placeFields({
   const fields = new Map<string, Json>();
   const unknowns = new Map<string, Json>();
   for (const name of fieldDefinitions.keys()) {
-    const [old, next] = [before.fields.get(name), pending.get(name)];
+    const old = before.fields.get(name);
+    const next = pending.get(name);
+    if (old === undefined && next === undefined && name !== 'kind') continue;
     const placed = placeField(name, { old, next, placing });
     if (placed.field !== undefined) fields.set(name, placed.field);
     if (placed.unknown !== undefined) unknowns.set(name, placed.unknown);
@@ -78,13 +80,14 @@ function fieldsOf(rule: Rule | undefined): Fields {
  * caller was shown.
  */
 function flatten(sent: JsonObject, shown: Named): Named {
-  return new Map([...opened(sent)].filter(([name, value]) => !sameJson(shown.get(name), value)));
+  const all = opened(sent);
+  if (shown.size === 0) return all;
+  return new Map([...all].filter(([name, value]) => !sameJson(shown.get(name), value)));
 }
 
 function opened({ _unknowns_: nested, ...named }: JsonObject): Named {
-  const inner = isJsonObject(nested)
-    ? opened(nested)
-    : new Map(nested === undefined ? [] : [['_unknowns_', nested]]);
+  if (nested === undefined) return new Map(Object.entries(named));
+  const inner = isJsonObject(nested) ? opened(nested) : [['_unknowns_', nested] as const];
   return new Map([...inner, ...Object.entries(named)]);
 }
 
@@ -166,7 +169,7 @@ function requireWithinLimits(fields: Named, unknowns: Named): void {
     });
   }
   const rest = [...fields].filter(([name]) => name !== 'content');
-  const bytes = jsonBytes(rest) + jsonBytes(unknowns);
+  const bytes = jsonBytes(rest) + (names.length === 0 ? 0 : jsonBytes(unknowns));
   if (bytes > ruleBytesMax) {
     throw new Failure(
       'too_large',
@@ -187,6 +190,7 @@ function difference(before: Fields, after: Fields): JsonObject {
 }
 
 function flatDifference(before: Named, after: Named): JsonObject {
+  if (before.size === 0) return Object.fromEntries(after);
   const changed = new Map([...after].filter(([name, value]) => !sameJson(before.get(name), value)));
   for (const name of before.keys()) if (!after.has(name)) changed.set(name, null);
   return Object.fromEntries(changed);

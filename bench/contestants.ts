@@ -1,0 +1,76 @@
+import type { Cores, Programs } from './machine.ts';
+import type { Contestant } from './measure.ts';
+import { freePorts } from './processes.ts';
+import { caddy } from './servers/caddy.ts';
+import { nginx, nginxSource } from './servers/nginx.ts';
+import type { BenchServer } from './servers/server.ts';
+import { nodeSource } from './servers/source.ts';
+import { waymark } from './servers/waymark.ts';
+import { rulesFor, type Workspace } from './workspace.ts';
+
+/** The servers of one run, none of them started. */
+export interface Servers {
+  /** What the others fetch from. */
+  readonly source: BenchServer;
+  readonly contestants: readonly BenchServer[];
+}
+
+/** Waymark, and those of its peers that are installed, on free ports. */
+export async function prepareServers(
+  { folderFor, diskRoot, peerRoot, sourceRoot }: Workspace,
+  { programs, cores }: { readonly programs: Programs; readonly cores: Cores },
+): Promise<Servers> {
+  const [sourcePort = 0, ...ports] = await freePorts(4);
+  const source = `http://127.0.0.1:${sourcePort}`;
+  const sourcePlace = { folder: await folderFor('source'), port: sourcePort, core: cores.load };
+  const place = async (name: string, port = 0) => ({
+    folder: await folderFor(name),
+    port,
+    core: cores.server,
+    source,
+  });
+  const contestants = [
+    waymark(await place('waymark', ports[0]), { root: diskRoot, rules: rulesFor(source) }),
+  ];
+  if (programs.nginx !== undefined) {
+    const its = await place('nginx', ports[1]);
+    contestants.push(nginx(programs.nginx, its, { root: peerRoot }));
+  }
+  if (programs.caddy !== undefined) {
+    const its = await place('caddy', ports[2]);
+    contestants.push(caddy(programs.caddy, its, { root: peerRoot }));
+  }
+  return {
+    source:
+      programs.nginx === undefined
+        ? nodeSource(sourcePlace)
+        : nginxSource(programs.nginx, sourcePlace, { root: sourceRoot }),
+    contestants,
+  };
+}
+
+/** Starts the source, then the contestants one after the other. */
+export async function startAll({ source, contestants }: Servers): Promise<readonly Contestant[]> {
+  await source.start();
+  const started: Contestant[] = [];
+  for (const server of contestants) {
+    started.push({ name: server.name, server: await server.start() });
+  }
+  return started;
+}
+
+/** So many Waymarks with an empty data folder each, not pinned: as a user would start them. */
+export async function freshWaymarks(
+  count: number,
+  { folderFor, diskRoot }: Workspace,
+): Promise<readonly BenchServer[]> {
+  const ports = await freePorts(count);
+  return Promise.all(
+    ports.map(async (port, at) =>
+      waymark(
+        { folder: await folderFor(`start-${at}`), port, core: undefined },
+        { root: diskRoot, rules: [] },
+      ),
+    ),
+  );
+}

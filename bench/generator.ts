@@ -1,0 +1,98 @@
+// A load generator for machines without wrk: raw keep-alive connections, one request in flight on
+// each. Its argument is a LoadOrder as JSON; it prints a LoadResult.
+import { connect, type Socket } from 'node:net';
+import type { LoadOrder, LoadResult } from './load.ts';
+
+const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
+const { hostname, port, host, pathname, search } = new URL(order.url);
+const lines = Object.entries(order.headers).map(([name, value]) => `${name}: ${value}\r\n`);
+const request = Buffer.from(
+  `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}\r\n`,
+  'latin1',
+);
+const endOfHeader = Buffer.from('\r\n\r\n');
+
+const latenciesMs: number[] = [];
+let bytes = 0;
+let refused = 0;
+let broken = 0;
+let over = false;
+
+const started = performance.now();
+const sockets = new Set<Socket>();
+for (let count = 0; count < order.connections; count += 1) open();
+setTimeout(finish, order.seconds * 1000);
+
+function open(): void {
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  sockets.add(socket);
+  let sentAt = 0;
+  let unread: Buffer | undefined;
+  /** Bytes of content that are still to come; undefined while the header is being read. */
+  let missing: number | undefined;
+  /** Whether the server has said that it closes after this answer, as nginx does after 1,000. */
+  let closing = false;
+  const next = (): void => {
+    missing = undefined;
+    sentAt = performance.now();
+    socket.write(request);
+  };
+  const count = (): void => {
+    latenciesMs.push(performance.now() - sentAt);
+    if (!closing) next();
+  };
+  socket.on('connect', next);
+  socket.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (missing === undefined) {
+      const read: Buffer = unread === undefined ? chunk : Buffer.concat([unread, chunk]);
+      const end = read.indexOf(endOfHeader);
+      unread = end < 0 ? read : undefined;
+      if (end < 0) return;
+      const header = read.toString('latin1', 0, end);
+      closing = /\r\nconnection: *close/i.test(header);
+      missing = contentLength(header) - (read.length - end - endOfHeader.length);
+    } else {
+      missing -= chunk.length;
+    }
+    if (missing === 0) count();
+  });
+  socket.on('error', () => {
+    if (!over) broken += 1;
+  });
+  socket.on('close', () => {
+    sockets.delete(socket);
+    if (!over) open();
+  });
+}
+
+/** How many bytes follow a header (RFC 9112 §6.3, without chunks: nobody here sends any). */
+function contentLength(header: string): number {
+  const status = header.slice(9, 12);
+  if (status >= '400') refused += 1;
+  if (status === '304') return 0;
+  const field = /\r\ncontent-length: *(\d+)/i.exec(header);
+  if (field === null) throw new Error(`an answer without Content-Length: ${header}`);
+  return Number(field[1]);
+}
+
+function finish(): void {
+  over = true;
+  const seconds = (performance.now() - started) / 1000;
+  const { user, system } = process.cpuUsage();
+  for (const socket of sockets) socket.destroy();
+  latenciesMs.sort((a, b) => a - b);
+  const percentileUs = (share: number): number =>
+    Math.round((latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0) * 1000);
+  const result: LoadResult = {
+    requests: latenciesMs.length,
+    seconds,
+    bytes,
+    p50Us: percentileUs(0.5),
+    p99Us: percentileUs(0.99),
+    refused,
+    broken,
+    cpuUs: user + system,
+  };
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+}

@@ -1,0 +1,97 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startProcess } from './processes.ts';
+
+/**
+ * What a load generator is told to do: keep every connection busy with one request after the other.
+ */
+export interface LoadOrder {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly connections: number;
+  readonly seconds: number;
+}
+
+/** What it saw. */
+export interface LoadResult {
+  readonly requests: number;
+  readonly seconds: number;
+  /** Bytes read, headers included. */
+  readonly bytes: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  /** Answers with a status of 400 or more. */
+  readonly refused: number;
+  /** Connections that failed, and answers that did not come in time. */
+  readonly broken: number;
+  /** CPU time that the generator used itself; undefined where it does not say. */
+  readonly cpuUs: number | undefined;
+}
+
+/** Makes requests from a process of its own. */
+export interface LoadGenerator {
+  readonly name: string;
+  run(order: LoadOrder): Promise<LoadResult>;
+}
+
+/** The generator wrk, with one thread. */
+export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
+  const script = fileURLToPath(new URL('./wrk.lua', import.meta.url));
+  return {
+    name: 'wrk',
+    run: ({ url, headers, connections, seconds }) =>
+      runGenerator(parts, program, [
+        ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script],
+        ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+        url,
+      ]),
+  };
+}
+
+/**
+ * The generator of this folder, for machines without wrk; it costs more CPU time a request than wrk
+ * does.
+ */
+export function ownGenerator(parts: GeneratorParts): LoadGenerator {
+  const program = fileURLToPath(new URL('./generator.ts', import.meta.url));
+  return {
+    name: 'the generator of bench/',
+    run: (order) => runGenerator(parts, process.execPath, [program, JSON.stringify(order)]),
+  };
+}
+
+/** Where a generator runs. */
+export interface GeneratorParts {
+  readonly core: number | undefined;
+  /** A folder for what it prints. */
+  readonly folder: string;
+}
+
+/** The first line that a program prints, wherever it prints it: how programs tell their version. */
+export async function firstLine(program: string, args: readonly string[]): Promise<string> {
+  // Some exit with an error after it, so the exit code says nothing.
+  const text = await new Promise<string>((resolve) => {
+    execFile(program, args, (_error, stdout, stderr) => {
+      resolve(stdout === '' ? stderr : stdout);
+    });
+  });
+  return text.split('\n')[0]?.trim() ?? '';
+}
+
+async function runGenerator(
+  { core, folder }: GeneratorParts,
+  program: string,
+  args: readonly string[],
+): Promise<LoadResult> {
+  const own = await mkdtemp(join(folder, 'load-'));
+  const stdout = join(own, 'stdout');
+  const child = startProcess(program, args, { core, stdout, stderr: join(own, 'stderr') });
+  const how = await child.ended;
+  // The last line is the report; whatever wrk says above it is for people.
+  const line = (await readFile(stdout, 'utf8')).trimEnd().split('\n').at(-1) ?? '';
+  if (!line.startsWith('{')) throw new Error(how);
+  await rm(own, { recursive: true });
+  return { cpuUs: undefined, ...(JSON.parse(line) as Omit<LoadResult, 'cpuUs'>) };
+}

@@ -1,0 +1,169 @@
+import { stat, truncate } from 'node:fs/promises';
+import type { LoadGenerator } from './load.ts';
+import { ask, type Answer } from './probe.ts';
+import { coreMicroseconds, cpuMicroseconds } from './proc.ts';
+import type { Scenario } from './scenarios.ts';
+import type { RunningServer } from './servers/server.ts';
+
+/** A running server by its name. */
+export interface Contestant {
+  readonly name: string;
+  readonly server: RunningServer;
+}
+
+/** How long and how hard everything is measured. */
+export interface Effort {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  readonly connections: number;
+}
+
+/** What does not change from one scenario to the next. */
+export interface Conditions {
+  readonly load: LoadGenerator;
+  readonly effort: Effort;
+  /** The core that the servers are pinned to; undefined where they are not. */
+  readonly core: number | undefined;
+}
+
+/** One server under load for one round. */
+export interface Sample {
+  readonly requestsPerSecond: number;
+  /** CPU time of the server's processes, divided by the requests done. */
+  readonly cpuUsPerRequest: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+  /** CPU time of the server's processes, divided by the time that passed: 1 is a whole core. */
+  readonly busy: number;
+  /** The same of the load generator; undefined where it does not say. */
+  readonly generatorBusy: number | undefined;
+  /**
+   * Share of the server's core that other processes took, or the host; undefined where nothing is
+   * pinned.
+   */
+  readonly others: number | undefined;
+  /** Connections that failed. */
+  readonly broken: number;
+}
+
+/** All samples of one server in one scenario, by round. */
+export interface Row {
+  readonly name: string;
+  readonly answer: Answer;
+  readonly samples: readonly Sample[];
+}
+
+/**
+ * Measures one scenario on all contestants, in turns. Rejects when one of them answers otherwise
+ * than the scenario says, before or during the measurement, or writes no access log.
+ */
+export async function measureScenario(
+  scenario: Scenario,
+  contestants: readonly Contestant[],
+  conditions: Conditions,
+): Promise<readonly Row[]> {
+  const { effort } = conditions;
+  const runs = [];
+  for (const contestant of contestants) {
+    const run = await prepare(scenario, contestant);
+    await sample(run, effort.warmUpSeconds, conditions);
+    runs.push({ ...run, samples: [] as Sample[] });
+  }
+  for (let round = 0; round < effort.rounds; round += 1) {
+    for (const run of runs) {
+      run.samples.push(await sample(run, effort.seconds, conditions));
+    }
+  }
+  return runs.map(({ contestant: { name }, answer, samples }) => ({ name, answer, samples }));
+}
+
+/**
+ * A contestant that has given the right answer once, and the request that it is given from now on.
+ */
+interface Run {
+  readonly scenario: Scenario;
+  readonly contestant: Contestant;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly answer: Answer;
+}
+
+async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run> {
+  const url = contestant.server.url + scenario.path;
+  const headers = scenario.conditional ? await condition(url) : {};
+  const answer = await ask(url, headers);
+  const { status, contentBytes = answer.contentBytes } = scenario;
+  if (answer.status !== status || answer.contentBytes !== contentBytes) {
+    throw new Error(
+      `${contestant.name}, ${scenario.title}: answered ${answer.status} with ${answer.contentBytes} bytes, ` +
+        `expected ${status} with ${contentBytes}`,
+    );
+  }
+  return { scenario, contestant, url, headers, answer };
+}
+
+async function condition(url: string): Promise<Readonly<Record<string, string>>> {
+  const { etag } = await ask(url, {});
+  if (etag === undefined) throw new Error(`${url} is answered without an ETag`);
+  return { 'If-None-Match': etag };
+}
+
+async function sample(
+  { scenario, contestant, url, headers, answer }: Run,
+  seconds: number,
+  { load, effort: { connections }, core }: Conditions,
+): Promise<Sample> {
+  const { pids, accessLog } = contestant.server;
+  const clock = cpuClock(pids, core);
+  const before = await clock();
+  const result = await load.run({ url, headers, connections, seconds });
+  const after = await clock();
+  const cpuUs = after.server - before.server;
+  const { requests, bytes, refused } = result;
+  const what = `${contestant.name}, ${scenario.title}`;
+  if (requests === 0) throw new Error(`${what}: no request was answered`);
+  if (refused !== (scenario.status >= 400 ? requests : 0)) {
+    throw new Error(`${what}: ${refused} of ${requests} answers had a status of 400 or more`);
+  }
+  const wireBytes = bytes / requests;
+  if (Math.abs(wireBytes / answer.wireBytes - 1) > wireTolerance) {
+    throw new Error(`${what}: ${wireBytes} bytes an answer, expected ${answer.wireBytes}`);
+  }
+  await emptyLog(what, accessLog);
+  return {
+    requestsPerSecond: requests / result.seconds,
+    cpuUsPerRequest: cpuUs / requests,
+    p50Us: result.p50Us,
+    p99Us: result.p99Us,
+    busy: cpuUs / 1e6 / result.seconds,
+    generatorBusy: result.cpuUs === undefined ? undefined : result.cpuUs / 1e6 / result.seconds,
+    others:
+      core === undefined
+        ? undefined
+        : Math.max(0, after.core - before.core - cpuUs) / (after.wall - before.wall),
+    broken: result.broken,
+  };
+}
+
+/**
+ * Readings in microseconds: CPU time of the server, CPU time spent on its core, and the clock on
+ * the wall.
+ */
+function cpuClock(pids: readonly number[], core: number | undefined) {
+  return async () => ({
+    server: await cpuMicroseconds(pids),
+    core: core === undefined ? 0 : await coreMicroseconds(core),
+    wall: performance.now() * 1000,
+  });
+}
+
+// Answers cut off at the end of a run count as bytes and not as requests.
+const wireTolerance = 0.05;
+
+/** Whoever writes no access log is not measured; and five minutes of them would fill the disk. */
+async function emptyLog(what: string, file: string): Promise<void> {
+  const { size } = await stat(file);
+  if (size === 0) throw new Error(`${what}: the access log is empty`);
+  await truncate(file);
+}

@@ -1,0 +1,78 @@
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Child } from './processes.ts';
+
+/** What a server answered to one request. */
+export interface Answer {
+  readonly status: number;
+  readonly contentBytes: number;
+  /** Bytes of the whole answer as they came over the connection, its header included. */
+  readonly wireBytes: number;
+  readonly etag: string | undefined;
+}
+
+const readyTimeoutMs = 20_000;
+const pollMs = 2;
+
+/** Asks once, on a connection of its own that both sides could keep. */
+export async function ask(url: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+  const agent = new Agent({ keepAlive: true });
+  try {
+    return await new Promise((resolve, reject) => {
+      get(url, { agent, headers: { ...headers } }, (message) => {
+        readAnswer(message, resolve, reject);
+      }).once('error', reject);
+    });
+  } finally {
+    agent.destroy();
+  }
+}
+
+/**
+ * Asks again and again until the URL answers with 200; rejects when the process ends before that,
+ * or after 20 s.
+ */
+export async function untilAnswers(url: string, child: Child): Promise<void> {
+  const died = child.ended.then((how): never => {
+    throw new Error(how);
+  });
+  await Promise.race([died, poll(url)]);
+}
+
+async function poll(url: string): Promise<void> {
+  const deadline = performance.now() + readyTimeoutMs;
+  let last = 'nothing listens';
+  while (performance.now() < deadline) {
+    try {
+      const { status } = await ask(url, {});
+      if (status === 200) return;
+      last = `status ${status}`;
+    } catch (error) {
+      last = String(error);
+    }
+    await wait(pollMs);
+  }
+  throw new Error(`${url} did not answer with 200 within ${readyTimeoutMs / 1000} s: ${last}`);
+}
+
+function readAnswer(
+  message: IncomingMessage,
+  resolve: (answer: Answer) => void,
+  reject: (error: Error) => void,
+): void {
+  // A message that has ended no longer knows its connection.
+  const { socket } = message;
+  let contentBytes = 0;
+  message.on('data', (chunk: Buffer) => {
+    contentBytes += chunk.length;
+  });
+  message.once('error', reject);
+  message.once('end', () => {
+    resolve({
+      status: message.statusCode ?? 0,
+      contentBytes,
+      wireBytes: socket.bytesRead,
+      etag: message.headers.etag,
+    });
+  });
+}

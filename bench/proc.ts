@@ -1,0 +1,73 @@
+import { readFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+
+/**
+ * CPU time in microseconds that processes have used, all threads, user and system:
+ * /proc/<pid>/stat, see proc(5).
+ */
+export async function cpuMicroseconds(pids: readonly number[]): Promise<number> {
+  const ticks = await Promise.all(pids.map(cpuTicks));
+  return (ticks.reduce((sum, one) => sum + one, 0) / ticksPerSecond) * 1e6;
+}
+
+/**
+ * CPU time in microseconds that all processes together have had on a core, and the time that a
+ * virtual machine's host kept from it (/proc/stat). Interrupts are left out: here they are the
+ * network's.
+ */
+export async function coreMicroseconds(core: number): Promise<number> {
+  const stat = await readFile('/proc/stat', 'latin1');
+  const fields =
+    stat
+      .split('\n')
+      .find((line) => line.startsWith(`cpu${core} `))
+      ?.split(' ') ?? [];
+  const [, user, nice, system, , , , , steal] = fields.map(Number);
+  return (((user ?? 0) + (nice ?? 0) + (system ?? 0) + (steal ?? 0)) / ticksPerSecond) * 1e6;
+}
+
+/** Resident memory of processes in bytes, added up; pages that they share count once for each. */
+export async function residentBytes(pids: readonly number[]): Promise<number> {
+  const kilobytes = await Promise.all(
+    pids.map(async (pid) => {
+      const status = await readFile(`/proc/${pid}/status`, 'utf8');
+      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+    }),
+  );
+  return kilobytes.reduce((sum, one) => sum + one, 0) * 1024;
+}
+
+/** The processes that a process has started itself. */
+export async function childPids(pid: number): Promise<readonly number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
+}
+
+/** The cores that this process may run on. */
+export async function allowedCores(): Promise<readonly number[]> {
+  const status = await readFile('/proc/self/status', 'utf8');
+  const list = /^Cpus_allowed_list:\s+(\S+)$/m.exec(status)?.[1] ?? '';
+  return list.split(',').flatMap((span) => {
+    const [first = 0, last = first] = span.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, at) => first + at);
+  });
+}
+
+const ticksPerSecond = clockTicksPerSecond();
+
+function clockTicksPerSecond(): number {
+  try {
+    return Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+  } catch {
+    // Every Linux since 2.6 shows user space this many, whatever the kernel's own rate is.
+    return 100;
+  }
+}
+
+async function cpuTicks(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
+  // The second field is a name in brackets that may hold anything; after it utime and stime are the
+  // 12th and 13th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+}

@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { delimiter, join } from 'node:path';
+
+/** A process that the benchmark has started, with all that it starts itself. */
+export interface Child {
+  readonly pid: number;
+  /** Resolves when it has ended, to a line that says how, and what it last wrote to stderr. */
+  readonly ended: Promise<string>;
+  /** Asks it to end, insists after 5 s, and resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+/** How a process is started. */
+export interface StartOptions {
+  /** The core it is pinned to; undefined leaves the choice to the kernel. */
+  readonly core: number | undefined;
+  /** Files that its output is appended to. */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+const stopGraceMs = 5_000;
+const running = new Set<ChildProcess>();
+
+/** Starts a process as the leader of its own group, so that its workers end with it. */
+export function startProcess(
+  program: string,
+  args: readonly string[],
+  options: StartOptions,
+): Child {
+  const { core, env = process.env } = options;
+  const [command, ...rest] =
+    core === undefined ? [program, ...args] : ['taskset', '-c', String(core), program, ...args];
+  const files = [openSync(options.stdout, 'a'), openSync(options.stderr, 'a')] as const;
+  const child = spawn(command, rest, {
+    detached: true,
+    env,
+    stdio: ['ignore', ...files],
+  });
+  for (const file of files) closeSync(file);
+  running.add(child);
+  const ended = new Promise<string>((resolve) => {
+    const done = (how: string): void => {
+      running.delete(child);
+      resolve(`${program} ended (${how}): ${readFileSync(options.stderr, 'utf8').slice(-2000)}`);
+    };
+    child.once('error', ({ message }) => {
+      done(message);
+    });
+    child.once('exit', (code, signal) => {
+      done(signal ?? `exit code ${code}`);
+    });
+  });
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    async stop() {
+      child.kill('SIGTERM');
+      const insist = setTimeout(killGroup, stopGraceMs, child);
+      await ended;
+      clearTimeout(insist);
+    },
+  };
+}
+
+/** Ends at once whatever still runs; for the last moment of this process. */
+export function killAll(): void {
+  for (const child of running) killGroup(child);
+}
+
+/**
+ * Where a program is, looked for in PATH and where Debian keeps daemons; undefined when it is not
+ * installed.
+ */
+export function findProgram(name: string): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+}
+
+/** Ports of 127.0.0.1 that nothing listens on, all different. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const held = await Promise.all(Array.from({ length: count }, holdPort));
+  await Promise.all(held.map(({ release }) => release()));
+  return held.map(({ port }) => port);
+}
+
+async function holdPort(): Promise<{
+  readonly port: number;
+  readonly release: () => Promise<void>;
+}> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return {
+    port: address.port,
+    release: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+      }),
+  };
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended in the meantime.
+  }
+}

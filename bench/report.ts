@@ -1,0 +1,110 @@
+import { ratioOf, spreadOf, type Spread } from './figures.ts';
+import type { Row, Sample } from './measure.ts';
+import type { Scenario } from './scenarios.ts';
+
+/** The server that the others are held against. */
+const ours = 'Waymark';
+const busyEnough = 0.9;
+const quietEnough = 0.05;
+const widths = [12, 25, 22, 10, 10, 7, 8] as const;
+
+/** What one scenario came to, as the JSON file holds it. */
+export interface ScenarioReport {
+  readonly id: string;
+  readonly title: string;
+  readonly servers: readonly (Row & { readonly summary: Readonly<Record<SummaryName, Spread>> })[];
+  /** CPU time a request of Waymark, divided by that of each other server, round by round. */
+  readonly cpuRatios: Readonly<Record<string, Spread>>;
+}
+
+type SummaryName = 'requestsPerSecond' | 'cpuUsPerRequest' | 'p50Us' | 'p99Us' | 'busy' | 'others';
+
+/** Medians, spreads and ratios of a scenario's samples. */
+export function summarise({ id, title }: Scenario, rows: readonly Row[]): ScenarioReport {
+  const cpu = (row: Row): readonly number[] => row.samples.map((one) => one.cpuUsPerRequest);
+  const mine = rows.find(({ name }) => name === ours);
+  const peers = rows.filter(({ name }) => name !== ours);
+  return {
+    id,
+    title,
+    servers: rows.map((row) => ({ ...row, summary: summaryOf(row.samples) })),
+    cpuRatios: Object.fromEntries(
+      mine === undefined ? [] : peers.map((row) => [row.name, ratioOf(cpu(mine), cpu(row))]),
+    ),
+  };
+}
+
+function summaryOf(samples: readonly Sample[]): Readonly<Record<SummaryName, Spread>> {
+  const of = (name: SummaryName): Spread => spreadOf(samples.map((sample) => sample[name] ?? NaN));
+  return {
+    requestsPerSecond: of('requestsPerSecond'),
+    cpuUsPerRequest: of('cpuUsPerRequest'),
+    p50Us: of('p50Us'),
+    p99Us: of('p99Us'),
+    busy: of('busy'),
+    others: of('others'),
+  };
+}
+
+/** The line above all tables. */
+export function headingText(): string {
+  return line(['', 'requests/s (min–max)', 'CPU µs/request', 'p50 ms', 'p99 ms', 'busy', 'others']);
+}
+
+/** One scenario as a table for people, with its ratios and whatever makes its figures doubtful. */
+export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): string {
+  const rows = servers.map(({ name, summary }) =>
+    line([
+      `  ${name}`,
+      spreadText(summary.requestsPerSecond, 0),
+      spreadText(summary.cpuUsPerRequest, 1),
+      (summary.p50Us.median / 1000).toFixed(2),
+      (summary.p99Us.median / 1000).toFixed(2),
+      percentText(summary.busy.median),
+      percentText(summary.others.median),
+    ]),
+  );
+  const ratios = Object.entries(cpuRatios).map(
+    ([name, ratio]) => `${ours}/${name} ${spreadText(ratio, 2)}`,
+  );
+  return [
+    title,
+    ...rows,
+    ...(ratios.length > 0 ? [`  CPU ratio   ${ratios.join('    ')}`] : []),
+    ...servers.flatMap(doubts),
+  ].join('\n');
+}
+
+/** A spread as `median (min–max)`. */
+export function spreadText({ median, min, max }: Spread, digits: number): string {
+  return `${median.toFixed(digits)} (${min.toFixed(digits)}–${max.toFixed(digits)})`;
+}
+
+function percentText(share: number): string {
+  return Number.isNaN(share) ? '-' : `${Math.round(share * 100)} %`;
+}
+
+function doubts({ name, samples, summary }: ScenarioReport['servers'][number]): readonly string[] {
+  const broken = samples.reduce((sum, sample) => sum + sample.broken, 0);
+  const generator = Math.max(...samples.map(({ generatorBusy }) => generatorBusy ?? 0));
+  const { busy, others } = summary;
+  return [
+    ...(broken > 0 ? [`  ! ${name}: ${broken} connections failed or timed out`] : []),
+    ...(others.median > quietEnough
+      ? [`  ! ${name} shared its core: CPU time too high, requests/s too low, measure again`]
+      : []),
+    ...(busy.median + (others.median || 0) < busyEnough
+      ? [
+          `  ! ${name} was not kept busy` +
+            (generator > busyEnough ? ', the load generator was the bottleneck' : '') +
+            ': read its CPU time, not its requests/s',
+        ]
+      : []),
+  ];
+}
+
+function line(cells: readonly string[]): string {
+  return cells
+    .map((cell, at) => (at === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[at] ?? 0)))
+    .join('');
+}

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { percentilesOf, type Percentiles } from './matching.ts';
+import { placeOf, visitOf } from './fill.ts';
+
+// The peer: what PocketBase and many others stand on. Durable as Waymark is: WAL with a sync at
+// every commit.
+
+function openSqlite(folder: string): DatabaseSync {
+  const database = new DatabaseSync(join(folder, 'peer.sqlite'));
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+  database.exec('CREATE TABLE IF NOT EXISTS rule (id INTEGER PRIMARY KEY, origin, path, content)');
+  database.exec('CREATE INDEX IF NOT EXISTS place ON rule (origin, path)');
+  return database;
+}
+
+/** Rows a second, durable, with so many to a transaction. */
+export function measureSqliteInserts(folder: string, rows: number, perCommit: number): number {
+  const database = openSqlite(folder);
+  const insert = database.prepare('INSERT INTO rule (origin, path, content) VALUES (?, ?, ?)');
+  const started = performance.now();
+  for (let first = 0; first < rows; first += perCommit) {
+    database.exec('BEGIN');
+    for (let at = first; at < Math.min(rows, first + perCommit); at += 1) {
+      const { origin, path } = placeOf(at);
+      insert.run(origin, path, `<h1>Page ${at}</h1>`);
+    }
+    database.exec('COMMIT');
+  }
+  const seconds = (performance.now() - started) / 1000;
+  database.close();
+  return rows / seconds;
+}
+
+/** How long one indexed look-up of an exact path takes, the simplest part of a match. */
+export function measureSqliteLookups(folder: string, rows: number): Percentiles {
+  const database = openSqlite(folder);
+  const select = database.prepare('SELECT id, content FROM rule WHERE origin = ? AND path = ?');
+  const times: number[] = [];
+  let at = 1;
+  for (let done = 0; done < 100_000; done += 1) {
+    at = (at * 48_271) % 2_147_483_647;
+    const { origin, path } = visitOf(at % rows);
+    const started = performance.now();
+    select.get(origin, path);
+    times.push((performance.now() - started) * 1000);
+  }
+  database.close();
+  return percentilesOf(times.slice(10_000));
+}

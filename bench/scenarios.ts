@@ -1,0 +1,63 @@
+/** Bytes of the small and the large piece of content. */
+export const smallBytes = 1024;
+export const largeBytes = 100 * 1024;
+
+/** One thing that every server is asked for, again and again. */
+export interface Scenario {
+  /** The name by which `--only` and the JSON know it. */
+  readonly id: string;
+  readonly title: string;
+  readonly path: string;
+  readonly status: number;
+  /**
+   * Bytes of content that every server has to answer with; undefined where each has a page of its
+   * own.
+   */
+  readonly contentBytes: number | undefined;
+  /**
+   * Whether the request carries the ETag that the server gave as If-None-Match (RFC 9110 §13.1.2).
+   */
+  readonly conditional: boolean;
+}
+
+/** Every scenario, in the order of the table; the paths are the same on all servers. */
+export const scenarios: readonly Scenario[] = [
+  ask({ id: 'file-1k', title: '1 KB file', path: '/file/1k.html', contentBytes: smallBytes }),
+  ask({ id: 'file-100k', title: '100 KB file', path: '/file/100k.html', contentBytes: largeBytes }),
+  ask({
+    id: 'page-1k',
+    title: '1 KB stored page (the others: a file)',
+    path: '/page/1k.html',
+    contentBytes: smallBytes,
+  }),
+  ask({
+    id: 'page-100k',
+    title: '100 KB stored page (the others: a file)',
+    path: '/page/100k.html',
+    contentBytes: largeBytes,
+  }),
+  ask({
+    id: 'fetch-1k',
+    title: '1 KB fetched (content.fetch, proxy_pass, reverse_proxy)',
+    path: '/fetched/1k.html',
+    contentBytes: smallBytes,
+  }),
+  ask({
+    id: 'not-modified',
+    title: '304 for the 1 KB file',
+    path: '/file/1k.html',
+    status: 304,
+    contentBytes: 0,
+    conditional: true,
+  }),
+  ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
+];
+
+function ask({
+  status = 200,
+  contentBytes,
+  conditional = false,
+  ...rest
+}: Pick<Scenario, 'id' | 'title' | 'path'> & Partial<Scenario>): Scenario {
+  return { ...rest, status, contentBytes, conditional };
+}

@@ -1,0 +1,66 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startProcess, type Child } from '../processes.ts';
+import { untilAnswers } from '../probe.ts';
+import type { BenchServer, Place } from './server.ts';
+
+/** Caddy with file_server and reverse_proxy as they come, access log on (JSON, its default). */
+export function caddy(
+  program: string,
+  { folder, port, core, source }: Place,
+  { root }: { readonly root: string },
+): BenchServer {
+  const url = `http://127.0.0.1:${port}`;
+  const accessLog = join(folder, 'access.log');
+  let child: Child | undefined;
+  return {
+    name: 'Caddy',
+    async start() {
+      const config = join(folder, 'Caddyfile');
+      await writeFile(config, caddyfileText({ port, root, source, accessLog }));
+      const args = ['run', '--config', config, '--adapter', 'caddyfile'];
+      const stderr = join(folder, 'stderr.log');
+      child = startProcess(program, args, {
+        core,
+        stdout: stderr,
+        stderr,
+        env: { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+      });
+      await untilAnswers(`${url}/file/1k.html`, child);
+      return { url, pids: [child.pid], accessLog };
+    },
+    async stop() {
+      await child?.stop();
+    },
+  };
+}
+
+/** A rolled log would be compressed by the process that is being measured, so rolling is off. */
+function caddyfileText({
+  port,
+  root,
+  source,
+  accessLog,
+}: {
+  readonly port: number;
+  readonly root: string;
+  readonly source: string;
+  readonly accessLog: string;
+}): string {
+  return `{
+	admin off
+	auto_https off
+}
+:${port} {
+	bind 127.0.0.1
+	root * ${root}
+	log {
+		output file ${accessLog} {
+			roll_disabled
+		}
+	}
+	reverse_proxy /fetched/* ${source}
+	file_server
+}
+`;
+}

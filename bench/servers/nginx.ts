@@ -1,0 +1,125 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startProcess, type Child } from '../processes.ts';
+import { childPids } from '../proc.ts';
+import { untilAnswers } from '../probe.ts';
+import type { BenchServer, Place } from './server.ts';
+
+/**
+ * Nginx with one worker, set up as Debian's nginx.conf does it: sendfile on, open_file_cache off,
+ * access log on.
+ */
+export function nginx(
+  program: string,
+  place: Place,
+  { root }: { readonly root: string },
+): BenchServer {
+  const accessLog = join(place.folder, 'access.log');
+  return nginxServer(program, place, {
+    name: 'nginx',
+    accessLog,
+    ready: '/file/1k.html',
+    http: `
+  access_log ${accessLog};
+  upstream source { server ${new URL(place.source).host}; keepalive 64; }
+  server {
+    listen 127.0.0.1:${place.port};
+    root ${root};
+    location /fetched/ {
+      proxy_pass http://source;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }
+  }`,
+  });
+}
+
+/**
+ * Nginx as the source that others fetch from: answers `/fetched/` from memory of the page cache,
+ * logs nothing.
+ */
+export function nginxSource(
+  program: string,
+  place: Omit<Place, 'source'>,
+  { root }: { readonly root: string },
+): BenchServer {
+  return nginxServer(program, place, {
+    name: 'source (nginx)',
+    accessLog: '/dev/null',
+    ready: '/fetched/1k.html',
+    http: `
+  access_log off;
+  keepalive_requests 1000000000;
+  open_file_cache max=16;
+  server {
+    listen 127.0.0.1:${place.port};
+    root ${root};
+    add_header Cache-Control no-store;
+  }`,
+  });
+}
+
+function nginxServer(
+  program: string,
+  { folder, port, core }: Omit<Place, 'source'>,
+  {
+    name,
+    accessLog,
+    ready,
+    http,
+  }: {
+    readonly name: string;
+    readonly accessLog: string;
+    readonly ready: string;
+    readonly http: string;
+  },
+): BenchServer {
+  const url = `http://127.0.0.1:${port}`;
+  let child: Child | undefined;
+  return {
+    name,
+    async start() {
+      const config = join(folder, 'nginx.conf');
+      const errors = join(folder, 'error.log');
+      await writeFile(config, configText({ folder, errors, http }));
+      const args = ['-p', folder, '-e', errors, '-c', config];
+      const stderr = join(folder, 'stderr.log');
+      child = startProcess(program, args, { core, stdout: stderr, stderr });
+      await untilAnswers(`${url}${ready}`, child);
+      return { url, pids: [child.pid, ...(await childPids(child.pid))], accessLog };
+    },
+    async stop() {
+      await child?.stop();
+    },
+  };
+}
+
+function configText({
+  folder,
+  errors,
+  http,
+}: {
+  readonly folder: string;
+  readonly errors: string;
+  readonly http: string;
+}): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((name) => `  ${name}_temp_path ${join(folder, name)};`)
+    .join('\n');
+  // A master that runs as root would hand its worker to a user who may not read the temporary
+  // folder.
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  return `${user}
+daemon off;
+worker_processes 1;
+pid ${join(folder, 'nginx.pid')};
+error_log ${errors};
+events { worker_connections 768; }
+http {
+  sendfile on;
+  tcp_nopush on;
+  types { text/html html; }
+${temporary}${http}
+}
+`;
+}

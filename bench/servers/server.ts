@@ -1,0 +1,29 @@
+/** A server under measurement while it runs. */
+export interface RunningServer {
+  /** `http://127.0.0.1:<port>`, without a final slash. */
+  readonly url: string;
+  /** Every process that answers requests, or leads those that do. */
+  readonly pids: readonly number[];
+  /** The file that the server writes its access log to, by appending. */
+  readonly accessLog: string;
+}
+
+/** A server that can be measured. */
+export interface BenchServer {
+  readonly name: string;
+  /** Resolves when the server answers; rejects with what it said when it ends before that. */
+  start(): Promise<RunningServer>;
+  /** Ends it and resolves when it is gone; nothing happens when it does not run. */
+  stop(): Promise<void>;
+}
+
+/** What a server needs to know of its surroundings. */
+export interface Place {
+  /** A folder of its own, which exists. */
+  readonly folder: string;
+  readonly port: number;
+  /** The core that it is pinned to; undefined where pinning is not possible. */
+  readonly core: number | undefined;
+  /** Origin of the source server that `/fetched/` is fetched from. */
+  readonly source: string;
+}

@@ -1,0 +1,90 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { startProcess, type Child } from '../processes.ts';
+import { untilAnswers } from '../probe.ts';
+import type { BenchServer, Place } from './server.ts';
+
+const program = fileURLToPath(new URL('../../bin/waymark.js', import.meta.url));
+
+/** A page rule that is inserted before anything is measured. */
+export type RuleFields = Readonly<Record<string, unknown>>;
+
+/**
+ * Waymark from this clone: a disk mount at `/`, access log on, `rules` inserted through its API.
+ */
+export function waymark(
+  { folder, port, core }: Omit<Place, 'source'>,
+  { root, rules }: { readonly root: string; readonly rules: readonly RuleFields[] },
+): BenchServer {
+  const url = `http://127.0.0.1:${port}`;
+  const accessLog = join(folder, 'access.log');
+  let child: Child | undefined;
+  return {
+    name: 'Waymark',
+    async start() {
+      const config = join(folder, 'server.ini');
+      const stderr = join(folder, 'stderr.log');
+      await writeFile(config, iniText({ port, data: join(folder, 'data'), root }));
+      const args = [program, 'serve', '--config', config];
+      child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
+      await untilAnswers(`${url}/svc1/health`, child);
+      if (rules.length > 0) await insertAll(url, await firstKey(stderr), rules);
+      return { url, pids: [child.pid], accessLog };
+    },
+    async stop() {
+      await child?.stop();
+    },
+  };
+}
+
+function iniText({
+  port,
+  data,
+  root,
+}: {
+  readonly port: number;
+  readonly data: string;
+  readonly root: string;
+}): string {
+  return `[server]
+listen = 127.0.0.1:${port}
+data = ${data}
+[disk.site]
+root = ${root}
+[fetch]
+allow_private = 127.0.0.0/8
+[log]
+format = json
+access = yes
+`;
+}
+
+const keyTimeoutMs = 5_000;
+
+/**
+ * The admin key that the first start on an empty data folder prints, which is the last thing that it
+ * does.
+ */
+export async function firstKey(stderrFile: string): Promise<string> {
+  const deadline = performance.now() + keyTimeoutMs;
+  while (performance.now() < deadline) {
+    const key = /wmk_[A-Za-z0-9_-]{43}/.exec(await readFile(stderrFile, 'utf8'));
+    if (key !== null) return key[0];
+    await wait(5);
+  }
+  throw new Error('Waymark printed no admin key at its first start');
+}
+
+async function insertAll(url: string, key: string, rules: readonly RuleFields[]): Promise<void> {
+  for (const v of rules) {
+    const answer = await fetch(`${url}/svc1/userinterface/insert`, {
+      method: 'POST',
+      headers: { apikey: key, 'content-type': 'application/json' },
+      body: JSON.stringify({ v }),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`Waymark refused a rule: ${answer.status} ${text}`);
+  }
+}

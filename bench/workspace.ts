@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { killAll } from './processes.ts';
+import { largeBytes, smallBytes } from './scenarios.ts';
+import type { RuleFields } from './servers/waymark.ts';
+
+/** A temporary folder that goes, with every process, when this process ends, however it ends. */
+export interface Workspace {
+  readonly folder: string;
+  /** What Waymark has on disk: the files of `/file/`. */
+  readonly diskRoot: string;
+  /** What the others have on disk: the same, and the pages that Waymark stores. */
+  readonly peerRoot: string;
+  /** What the source server has on disk. */
+  readonly sourceRoot: string;
+  /** Makes a folder of its own for a server. */
+  readonly folderFor: (name: string) => Promise<string>;
+}
+
+const pieces = { '1k.html': content(smallBytes), '100k.html': content(largeBytes) };
+
+/** Makes the folder with the files that are served, and arranges for its removal. */
+export async function createWorkspace(): Promise<Workspace> {
+  const folder = mkdtempSync(join(tmpdir(), 'waymark-bench-'));
+  process.once('exit', () => {
+    killAll();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  });
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const) {
+    process.once(signal, () => process.exit(code));
+  }
+  const folderFor = async (name: string): Promise<string> => {
+    const made = join(folder, name);
+    await mkdir(made, { recursive: true });
+    return made;
+  };
+  const [diskRoot, peerRoot, sourceRoot] = [
+    await folderFor('disk'),
+    await folderFor('peers'),
+    await folderFor('fetched'),
+  ];
+  await writePieces(join(diskRoot, 'file'));
+  await writePieces(join(peerRoot, 'file'));
+  await writePieces(join(peerRoot, 'page'));
+  await writePieces(join(sourceRoot, 'fetched'));
+  return { folder, diskRoot, peerRoot, sourceRoot, folderFor };
+}
+
+/**
+ * The page rules that make Waymark answer `/page/` from its store and `/fetched/` from the source.
+ */
+export function rulesFor(source: string): readonly RuleFields[] {
+  return [
+    ...Object.entries(pieces).map(([name, text]) => ({
+      origin: '*',
+      path: `/page/${name}`,
+      kind: 'content',
+      content: text,
+    })),
+    {
+      origin: '*',
+      path: '/fetched/*',
+      kind: 'content.fetch',
+      enginedata: { source: `${source}/fetched/*` },
+    },
+  ];
+}
+
+async function writePieces(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [name, text] of Object.entries(pieces)) await writeFile(join(folder, name), text);
+}
+
+/** Text of so many ASCII characters. */
+function content(bytes: number): string {
+  const sentence = '<p>A page that is as long as it has to be, and says nothing else.</p>\n';
+  return sentence.repeat(Math.ceil(bytes / sentence.length)).slice(0, bytes);
+}

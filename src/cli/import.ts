@@ -1,0 +1,85 @@
+import { createReadStream } from 'node:fs';
+import { uuidv7 } from 'uuidv7';
+import { engineNames } from '../compose.ts';
+import { openData } from '../main.ts';
+import { Failure } from '../model/failure.ts';
+import { refusalsKeptMax } from '../model/limits.ts';
+import { readBlocks } from '../svc1/import-blocks.ts';
+import type { Refusal } from '../svc1/import-line.ts';
+import { createLineReader } from '../svc1/import-worker.ts';
+import { importBlocks, type ImportStep } from '../svc1/import.ts';
+import { say, type Command, type Terminal } from './command.ts';
+import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+import { createProgress } from './progress.ts';
+
+/** `waymark import`: page rules from NDJSON into the data folder, also beside a server. */
+export const importCommand: Command = {
+  usage: 'import [FILE] [--config FILE] [--json] < FILE.ndjson',
+  summary:
+    'add page rules, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}; what is there ' +
+    'already stays as it is, a line that is refused stops no other',
+  async run(words, terminal) {
+    const { values, positionals } = parseWords(words, {
+      ...configOption,
+      json: { type: 'boolean', default: false },
+    });
+    const [file = '-', ...more] = positionals;
+    requireNoMore(more);
+    const config = await requireConfig(values.config, terminal);
+    const input = file === '-' ? terminal.input() : fileInput(file);
+    const reader = createLineReader(engineNames(config));
+    const store = await openData(config.server.data);
+    try {
+      const steps = importBlocks({ store, newId: uuidv7 }, readBlocks(input, reader.read));
+      const report = await follow(steps, terminal);
+      const { imported, unchanged, refused } = report;
+      const text = `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
+      say(terminal.out, values.json ? JSON.stringify(report) : text);
+      return refused > 0 ? 1 : 0;
+    } finally {
+      await reader.close();
+      await store.close();
+    }
+  },
+};
+
+/** What became of all lines; of those refused, only the first are told one by one. */
+interface Report {
+  imported: number;
+  unchanged: number;
+  refused: number;
+  readonly refusals: Refusal[];
+}
+
+/** Shows how an import goes on; what a failure comes after is said before it. */
+async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Promise<Report> {
+  const progress = createProgress(err, Date.now);
+  const report: Report = { imported: 0, unchanged: 0, refused: 0, refusals: [] };
+  try {
+    for await (const { read, imported, unchanged, refused } of steps) {
+      report.imported += imported;
+      report.unchanged += unchanged;
+      report.refused += refused.length;
+      report.refusals.push(...refused.slice(0, refusalsKeptMax - report.refusals.length));
+      if (refused.length > 0) progress.clear();
+      for (const { line, why } of refused) say(err, `line ${line}: ${why}`);
+      progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
+    }
+    return report;
+  } catch (error) {
+    progress.clear();
+    say(err, `${report.imported} page rules are in; run it again to go on.`);
+    throw error;
+  } finally {
+    progress.clear();
+  }
+}
+
+async function* fileInput(file: string): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of createReadStream(file)) yield chunk as Buffer;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw new Failure('not_found', `${file} cannot be read (${code})`, { cause: error });
+  }
+}

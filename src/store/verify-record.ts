@@ -1,0 +1,174 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Change } from '../model/change.ts';
+import type { Key } from '../model/key.ts';
+import type { StoredRule } from '../model/rule.ts';
+import { candidatePlace } from './candidates.ts';
+import type { Databases } from './databases.ts';
+import { foldKey, foldRows, foldRule } from './fold.ts';
+import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
+import type { Difference } from './store.ts';
+
+type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard';
+
+/** The databases that are verified. */
+export interface Verified {
+  readonly databases: Databases;
+  /** Whether a value stands under a key of a database of several values a key. */
+  readonly holds: (name: Sorted, key: Uint8Array, value: string) => boolean;
+}
+
+/**
+ * Makes databases ready to be verified. Among many values of one key, lmdb finds one only with an
+ * encoding that orders them: its own of texts is their UTF-8, as in `encoding: 'string'`.
+ */
+export function openVerified(databases: Databases): Verified {
+  const opened = (name: Sorted) =>
+    databases.environment.openDB<string, Uint8Array>(name, {
+      encoding: 'ordered-binary',
+      keyEncoding: 'binary',
+      dupSort: true,
+    });
+  const [exact, wildcard] = [opened('exact'), opened('wildcard')];
+  const [everexact, everwildcard] = [opened('everexact'), opened('everwildcard')];
+  const sorted = { exact, wildcard, everexact, everwildcard };
+  return {
+    databases,
+    holds: (name, key, value) => sorted[name].doesExist(key, value),
+  };
+}
+
+/** What the rows of a page rule come to, with every place where it has ever been found. */
+export interface FoldedRule {
+  readonly stored: StoredRule | undefined;
+  /** Seqs of the rows that do not count → seq of the row that says so. */
+  readonly marks: ReadonlyMap<number, number>;
+  /** `exact` or `wildcard`, and the key there in hexadecimal. */
+  readonly places: ReadonlySet<string>;
+}
+
+/** Folds the rows of a page rule one after the other. Throws where one cannot follow. */
+export function foldVisibly(rows: readonly Change[]): FoldedRule {
+  const places = new Set<string>();
+  let stored: StoredRule | undefined;
+  for (const [index, row] of rows.entries()) {
+    stored =
+      row.action === 'invalidate'
+        ? foldRows(rows.slice(0, index + 1)).stored
+        : foldRule(stored, row);
+    if (stored !== undefined) places.add(placeName(candidatePlace(stored)));
+  }
+  const marks = [...foldRows(rows).invalidated].map(([seq, by]) => [seq, by.seq] as const);
+  return { stored, marks: new Map(marks), places };
+}
+
+/** A key of `exact` or `wildcard`, as FoldedRule has it. */
+export function placeName({ database, key }: { database: string; key: Uint8Array }): string {
+  return `${database} ${Buffer.from(key).toString('hex')}`;
+}
+
+/** The seqs in the history of a record, oldest first. */
+export function recordSeqs({ history }: Databases, prefix: Buffer): readonly number[] {
+  const range = { start: historyKey(prefix, 0), end: historyKey(prefix, seqMax) };
+  return [...history.getKeys(range)].map(seqOfKey);
+}
+
+/** A row of the log. */
+export function rowOf({ log }: Databases, seq: number): Change | undefined {
+  const text = log.get(seq);
+  return text === undefined ? undefined : (JSON.parse(text) as Change);
+}
+
+/** The seq at the end of a key of `history`. */
+function seqOfKey(key: Uint8Array): number {
+  return new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
+}
+
+/**
+ * Holds every projection of one record, with the seqs of its history, against the fold of its rows.
+ */
+export function* verifyRecord(
+  verified: Verified,
+  { prefix, seqs }: { readonly prefix: Buffer; readonly seqs: readonly number[] },
+): Iterable<Difference> {
+  const rows: Change[] = [];
+  for (const seq of seqs) {
+    const row = rowOf(verified.databases, seq);
+    if (row !== undefined && historyPrefix(row.id).equals(prefix)) rows.push(row);
+    else yield { database: 'history', what: `change ${seq} is not of the record it stands under` };
+  }
+  const id = rows[0]?.id;
+  if (id === undefined) return;
+  const rules = rows.filter(({ family }) => family === 'userinterface');
+  if (rules.length > 0) yield* verifyRule(verified, id, rules);
+  const keys = rows.filter(({ family }) => family === 'key');
+  if (keys.length > 0) yield* verifyKey(verified.databases, id, keys);
+}
+
+function* verifyRule(
+  { databases, holds }: Verified,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: FoldedRule;
+  try {
+    folded = foldVisibly(rows);
+  } catch (error) {
+    yield { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
+    return;
+  }
+  const { stored, marks, places } = folded;
+  if (!isText(databases.rule.get(keyOf(id)), stored)) {
+    yield { database: 'rule', what: `${id} is not what its rows come to` };
+  }
+  for (const { seq } of rows) {
+    const [by, expected] = [databases.mark.get(seq), marks.get(seq)];
+    if (by !== (expected === undefined ? undefined : String(expected))) {
+      yield { database: 'mark', what: `change ${seq} is not marked as its record's rows say` };
+    }
+  }
+  if (stored !== undefined) {
+    const { database, key, value } = candidatePlace(stored);
+    if (!holds(database, key, value)) {
+      yield { database, what: `${id} is not found at ${stored.rule.origin} ${stored.rule.path}` };
+    }
+  }
+  for (const place of places) {
+    const [database = '', key = ''] = place.split(' ');
+    const ever = `ever${database === 'exact' ? 'exact' : 'wildcard'}` as const;
+    if (!holds(ever, Buffer.from(key, 'hex'), id)) {
+      yield { database: ever, what: `${id} is not found where it was once` };
+    }
+  }
+}
+
+function* verifyKey(
+  { key, keyhash }: Databases,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: Key | undefined;
+  try {
+    for (const row of rows) folded = foldKey(folded, row);
+  } catch (error) {
+    yield { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
+    return;
+  }
+  if (!isText(key.get(keyOf(id)), folded)) {
+    yield { database: 'key', what: `${id} is not what its rows come to` };
+  }
+  if (folded !== undefined && keyhash.get(keyOf(folded.hash)) !== id) {
+    yield { database: 'keyhash', what: `${id} is not found by its hash` };
+  }
+}
+
+/** Whether a JSON text is that of a value, whatever the order of its members. */
+function isText(text: string | undefined, value: unknown): boolean {
+  if (text === undefined || value === undefined) return text === value;
+  const expected = JSON.stringify(value);
+  if (text === expected) return true;
+  try {
+    return isDeepStrictEqual(JSON.parse(text), JSON.parse(expected));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,103 @@
+import type { Key } from '../model/key.ts';
+import type { StoredRule } from '../model/rule.ts';
+import { candidatePlace } from './candidates.ts';
+import type { Databases } from './databases.ts';
+import { historyPrefix, keyOf } from './key-bytes.ts';
+import type { StoredVkClaim } from './store.ts';
+import { foldVisibly, placeName, recordSeqs, rowOf } from './verify-record.ts';
+
+/** Whether an entry of a projection is there by right: what is wrong with it, where it is not. */
+export type StrayCheck = (
+  databases: Databases,
+  key: Uint8Array,
+  value: string,
+) => string | undefined;
+
+/**
+ * What entitles an entry of each projection with keys of bytes to be there; the other way round,
+ * that what has to be there is, is verifyRecord's.
+ */
+export const strayChecks = {
+  txn(databases, key, value) {
+    const [first = 0] = value.split(' ').map(Number);
+    const row = rowOf(databases, first);
+    return row !== undefined && isKey(key, row.txn) ? undefined : 'begins with no change of it';
+  },
+  rule(databases, key, value) {
+    const { rule } = JSON.parse(value) as StoredRule;
+    if (!isKey(key, rule.id)) return `holds the rule ${rule.id}`;
+    return hasRows(databases, rule.id, 'userinterface') ? undefined : 'is not in the log';
+  },
+  exact: (databases, key, value) => candidateStray(databases, 'exact', key, value),
+  wildcard: (databases, key, value) => candidateStray(databases, 'wildcard', key, value),
+  everexact: (databases, key, id) => everStray(databases, 'exact', key, id),
+  everwildcard: (databases, key, id) => everStray(databases, 'wildcard', key, id),
+  vk(databases, key, value) {
+    const { vk, id, seq } = JSON.parse(value) as StoredVkClaim;
+    if (!isKey(key, vk)) return `claims ${vk}`;
+    return rowOf(databases, seq)?.id === id
+      ? undefined
+      : `claims change ${seq}, which is not ${id}'s`;
+  },
+  key(databases, key, value) {
+    const { id } = JSON.parse(value) as Key;
+    if (!isKey(key, id)) return `holds the key ${id}`;
+    return hasRows(databases, id, 'key') ? undefined : 'is not in the log';
+  },
+  keyhash(databases, key, id) {
+    const text = databases.key.get(keyOf(id));
+    const isOwn = text !== undefined && isKey(key, (JSON.parse(text) as Key).hash);
+    return isOwn ? undefined : `leads to ${id}, whose hash it is not`;
+  },
+} as const satisfies Readonly<Record<string, StrayCheck>>;
+
+/** What is wrong with a mark: that its row has the right one is verifyRecord's. */
+export function markStray(databases: Databases, seq: number): string | undefined {
+  const row = rowOf(databases, seq);
+  return row?.family === 'userinterface' ? undefined : 'marks no change of a page rule';
+}
+
+function candidateStray(
+  databases: Databases,
+  database: 'exact' | 'wildcard',
+  key: Uint8Array,
+  value: string,
+): string | undefined {
+  const [id] = JSON.parse(value) as readonly [string];
+  const stored = storedRule(databases, id);
+  const place = stored && candidatePlace(stored);
+  const isOwn = place?.database === database && place.key.equals(key) && place.value === value;
+  return isOwn ? undefined : `leads to ${id}, which is not there`;
+}
+
+function everStray(
+  databases: Databases,
+  database: 'exact' | 'wildcard',
+  key: Uint8Array,
+  id: string,
+): string | undefined {
+  const name = placeName({ database, key });
+  const stored = storedRule(databases, id);
+  // Most records have never been anywhere else: that takes no fold.
+  if (stored !== undefined && placeName(candidatePlace(stored)) === name) return undefined;
+  const rows = recordSeqs(databases, historyPrefix(id)).flatMap(
+    (seq) => rowOf(databases, seq) ?? [],
+  );
+  const rules = rows.filter((row) => row.family === 'userinterface' && row.id === id);
+  return foldVisibly(rules).places.has(name) ? undefined : `leads to ${id}, which was never there`;
+}
+
+function storedRule({ rule }: Databases, id: string): StoredRule | undefined {
+  const text = rule.get(keyOf(id));
+  return text === undefined ? undefined : (JSON.parse(text) as StoredRule);
+}
+
+function hasRows(databases: Databases, id: string, family: string): boolean {
+  return recordSeqs(databases, historyPrefix(id)).some(
+    (seq) => rowOf(databases, seq)?.family === family,
+  );
+}
+
+function isKey(key: Uint8Array, text: string): boolean {
+  return keyOf(text).equals(key);
+}

@@ -1,0 +1,210 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Database } from 'lmdb';
+import { verifySliceEntries } from '../model/limits.ts';
+import type { Change } from '../model/change.ts';
+import type { Databases } from './databases.ts';
+import { reasonOf } from './folder.ts';
+import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
+import type { Difference, Verification } from './store.ts';
+import { openVerified, recordSeqs, verifyRecord, type Verified } from './verify-record.ts';
+import { markStray, strayChecks, type StrayCheck } from './verify-strays.ts';
+
+/** What has been found in some entries, all looked at in one turn of the event loop. */
+interface Slice {
+  readonly entries: number;
+  readonly differences: readonly Difference[];
+}
+
+/**
+ * Holds every projection against the fold of the log, and back (contract §4.3), slice by slice.
+ * Each check is about one state of the data, so they may be written meanwhile; nothing is kept from
+ * one slice to the next.
+ */
+export async function* verifyData(databases: Databases): AsyncGenerator<Verification> {
+  const of = entryCount(databases);
+  let checked = 0;
+  for (const [name, slices] of passes(openVerified(databases))) {
+    for (const { entries, differences } of untilUnreadable(name, slices)) {
+      checked += entries;
+      yield { checked, of, differences };
+      await nextTurn();
+    }
+  }
+}
+
+function* passes(verified: Verified): Iterable<readonly [string, Iterable<Slice>]> {
+  const { databases } = verified;
+  yield ['log', verifyLog(databases)];
+  yield ['history', verifyRecords(verified)];
+  yield ['mark', verifyEntries('mark', databases.mark, (seq) => markStray(databases, seq))];
+  for (const [name, check] of strays) {
+    const isEntitled = (key: Uint8Array, value: string) => check(databases, key, value);
+    yield [name, verifyEntries(name, databases[name], isEntitled)];
+  }
+}
+
+const strays = Object.entries(strayChecks) as readonly (readonly [
+  keyof typeof strayChecks,
+  StrayCheck,
+])[];
+
+/** The databases with several values under a key. */
+const sorted: ReadonlySet<string> = new Set(['exact', 'wildcard', 'everexact', 'everwildcard']);
+
+function entryCount(databases: Databases): number {
+  const { log, history, mark } = databases;
+  return [log, history, mark, ...strays.map(([name]) => databases[name])].reduce(
+    (sum, database) => sum + (database.getStats() as { entryCount: number }).entryCount,
+    0,
+  );
+}
+
+/** A damaged tree ends its own pass only. */
+function* untilUnreadable(database: string, slices: Iterable<Slice>): Iterable<Slice> {
+  try {
+    yield* slices;
+  } catch (error) {
+    yield { entries: 0, differences: [{ database, what: `cannot be read (${reasonOf(error)})` }] };
+  }
+}
+
+/** Checks each entry of a database by itself. */
+function* verifyEntries<K extends number | Uint8Array>(
+  name: string,
+  database: Database<string, K>,
+  check: (key: K, value: string) => string | undefined,
+): Iterable<Slice> {
+  for (const keys of keySlices(database)) {
+    const differences: Difference[] = [];
+    let entries = 0;
+    for (const key of keys) {
+      const shown = typeof key === 'number' ? `change ${key}` : shownKey(key);
+      const values = sorted.has(name) ? database.getValues(key) : [database.get(key) ?? ''];
+      for (const value of values) {
+        entries += 1;
+        const what = orUnreadable(() => check(key, value));
+        if (what !== undefined) differences.push({ database: name, what: `${shown} ${what}` });
+      }
+    }
+    yield { entries, differences };
+  }
+}
+
+/** Where in the log verifyLog is. */
+interface Position {
+  newest: number;
+  storedAt: string;
+  txn: string;
+  /** The seq with which that transaction ends; undefined where that is not known. */
+  txnLast: number | undefined;
+}
+
+/** Checks that the log has no gap, that its times never go back, and where its transactions are. */
+function* verifyLog(databases: Databases): Iterable<Slice> {
+  const position: Position = { newest: 0, storedAt: '', txn: '', txnLast: undefined };
+  for (const seqs of keySlices(databases.log)) {
+    const differences = seqs.flatMap((seq) => [...verifyRow(databases, seq, position)]);
+    yield { entries: seqs.length, differences };
+  }
+  const { newest, txn, txnLast } = position;
+  if (txnLast === undefined || txnLast <= newest) return;
+  const what = `${txn} ends with change ${txnLast}, which the log lacks`;
+  yield { entries: 0, differences: [{ database: 'txn', what }] };
+}
+
+function* verifyRow(
+  { log, history, txn }: Databases,
+  seq: number,
+  position: Position,
+): Iterable<Difference> {
+  const { newest, storedAt, txnLast } = position;
+  position.newest = seq;
+  if (seq !== newest + 1) {
+    yield { database: 'log', what: `change ${newest + 1} is missing in front of ${seq}` };
+  }
+  const row = changeOf(log.get(seq));
+  if (row?.seq !== seq) {
+    yield { database: 'log', what: `change ${seq} cannot be read, or is another` };
+    return;
+  }
+  if (row.dtu_stored < storedAt) {
+    yield { database: 'log', what: `change ${seq} is older than the one before it` };
+  }
+  position.storedAt = row.dtu_stored;
+  if (!history.doesExist(historyKey(historyPrefix(row.id), seq))) {
+    yield { database: 'history', what: `change ${seq} is not in the history of ${row.id}` };
+  }
+  const isInside = txnLast === undefined ? row.txn === position.txn : seq <= txnLast;
+  if (isInside && row.txn === position.txn) return;
+  const [first, last] = txn.get(keyOf(row.txn))?.split(' ').map(Number) ?? [];
+  const isPlaced = !isInside && first === seq && last !== undefined && last >= seq;
+  position.txn = row.txn;
+  position.txnLast = isPlaced ? last : undefined;
+  if (isPlaced) return;
+  yield { database: 'txn', what: `${row.txn}, of change ${seq}, is not where its changes are` };
+}
+
+/** Checks the records one after the other: a seek for each. */
+function* verifyRecords(verified: Verified): Iterable<Slice> {
+  const { history } = verified.databases;
+  let after: Uint8Array | undefined;
+  for (;;) {
+    let entries = 0;
+    const differences: Difference[] = [];
+    while (entries < verifySliceEntries) {
+      const start = after === undefined ? {} : { start: after, exclusiveStart: true };
+      const [key] = history.getKeys({ ...start, limit: 1 });
+      if (key === undefined) break;
+      const prefix = Buffer.from(key.subarray(0, key.length - seqBytes));
+      const seqs = recordSeqs(verified.databases, prefix);
+      const what = orUnreadable(() => {
+        differences.push(...verifyRecord(verified, { prefix, seqs }));
+        return undefined;
+      });
+      if (what !== undefined) differences.push({ database: 'log', what });
+      entries += seqs.length;
+      after = historyKey(prefix, seqMax);
+    }
+    if (entries === 0) return;
+    yield { entries, differences };
+  }
+}
+
+const seqBytes = 4;
+
+/** The keys of a database, some at a time; each time they are looked for anew. */
+function* keySlices<K extends number | Uint8Array>(
+  database: Database<string, K>,
+): Iterable<readonly K[]> {
+  let last: K | undefined;
+  for (;;) {
+    const start = last === undefined ? {} : { start: last, exclusiveStart: true };
+    const keys = [...database.getKeys({ ...start, limit: verifySliceEntries })];
+    last = keys.at(-1);
+    if (last === undefined) return;
+    yield keys;
+  }
+}
+
+function changeOf(text: string | undefined): Change | undefined {
+  try {
+    return JSON.parse(text ?? '') as Change;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What a check says, and what is wrong with data that it cannot even read. */
+function orUnreadable(check: () => string | undefined): string | undefined {
+  try {
+    return check();
+  } catch (error) {
+    return `cannot be read (${reasonOf(error)})`;
+  }
+}
+
+/** A key as a person may know it: texts in it, and a hash in hexadecimal. */
+function shownKey(key: Uint8Array): string {
+  const bytes = Buffer.from(key);
+  return bytes[0] === 0 ? bytes.toString('hex') : bytes.toString().replaceAll('\0', ' ');
+}

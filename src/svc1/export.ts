@@ -1,0 +1,79 @@
+import type { Change, HistoryRow } from '../model/change.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Rule } from '../model/rule.ts';
+import type { Reads } from '../store/store.ts';
+
+/**
+ * The page rules that there are, as lines that an import takes (contract §1), in the order of their
+ * inserts, which is the last to decide between two rules: those of the moment when the first line
+ * is asked for, whatever is written meanwhile.
+ */
+export function* exportedRules(reads: Pick<Reads, 'seq' | 'change' | 'ruleAt'>): Iterable<string> {
+  const upTo = reads.seq();
+  for (let seq = 1; seq <= upTo; seq += 1) {
+    const { family, action, id } = changeOf(reads, seq);
+    if (family !== 'userinterface' || action !== 'insert') continue;
+    const stored = reads.ruleAt(id, upTo);
+    if (stored?.insertedSeq !== seq) continue;
+    yield JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(id) });
+  }
+}
+
+/**
+ * The log, a row a line, as `read` with `qk=history` shows rows (contract §4.3), with the family
+ * and id of their records; less the hashes of keys.
+ */
+export function* exportedHistory(
+  reads: Pick<Reads, 'seq' | 'change' | 'inForce' | 'history'>,
+): Iterable<string> {
+  const upTo = reads.seq();
+  for (let seq = 1; seq <= upTo; seq += 1) {
+    const change = changeOf(reads, seq);
+    const { txn, by, family, id, action, dtu_stored, dtu_txn } = change;
+    const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
+    const { hash: _hash, ...open } = change.data;
+    const data = family === 'key' ? open : change.data;
+    const invalidated = reads.inForce(seq) ? undefined : historyRow(reads, change)?.invalidated;
+    yield JSON.stringify(
+      invalidated === undefined
+        ? { ...row, data }
+        : { ...row, invalidated, data_invalidated: data },
+    );
+  }
+}
+
+/**
+ * The fields of a page rule as an insert takes them and makes the same rule of: a path is read as
+ * in a URL, so what would mean something else there is percent-encoded.
+ */
+export function exportedFields({ id: _id, origin, path, kind, ...fields }: Rule): JsonObject {
+  const written = path.startsWith('/') ? path.replace(/[%?#]/g, encodeURIComponent) : path;
+  return { origin, path: written, kind, ...(fields as unknown as JsonObject) };
+}
+
+const prefix = 'rule:';
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The vk of an exported rule: it says which record the line is. */
+function exportVk(id: string): string {
+  return `${prefix}${id}`;
+}
+
+/** The id in the vk of an exported rule; undefined for a vk that somebody else has chosen. */
+export function idOfExportVk(vk: string): string | undefined {
+  const id = vk.slice(prefix.length);
+  return vk.startsWith(prefix) && uuid.test(id) ? id : undefined;
+}
+
+function changeOf(reads: Pick<Reads, 'change'>, seq: number): Change {
+  const change = reads.change(seq);
+  if (change === undefined) throw new Error(`the log has no change ${seq}`);
+  return change;
+}
+
+function historyRow(
+  reads: Pick<Reads, 'history'>,
+  { family, id, seq }: Change,
+): HistoryRow | undefined {
+  return reads.history(family, id, { before: seq + 1, limit: 1 })[0];
+}

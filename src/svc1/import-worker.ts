@@ -1,0 +1,76 @@
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { readImportLines, type ReadLines } from './import-line.ts';
+import type { ReadWholeLines } from './import-blocks.ts';
+
+/** What the thread of this module is started with. */
+interface Reading {
+  readonly importEngines: ReadonlySet<string>;
+}
+
+/** Some lines to read there; they are answered in the order in which they came. */
+interface Job {
+  readonly bytes: Uint8Array;
+  readonly first: number;
+}
+
+/** Reads lines of an import, in a thread of its own when there are many. */
+export interface LineReader {
+  readonly read: ReadWholeLines;
+  /** Ends the thread. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes a reader that leaves the thread of the store to the store, for reading lines takes about as
+ * long as writing them. The first block is read where it is asked for: most imports are no longer.
+ */
+export function createLineReader(engines: ReadonlySet<string>): LineReader {
+  let thread: ReadingThread | undefined;
+  let isFirst = true;
+  return {
+    async read(bytes, first) {
+      if (isFirst) {
+        isFirst = false;
+        return readImportLines(bytes, { first, engines });
+      }
+      thread ??= new ReadingThread(engines);
+      return thread.read({ bytes, first });
+    },
+    async close() {
+      await thread?.close();
+    },
+  };
+}
+
+class ReadingThread {
+  readonly #worker: Worker;
+  readonly #waiting: PromiseWithResolvers<ReadLines>[] = [];
+
+  constructor(engines: ReadonlySet<string>) {
+    const reading: Reading = { importEngines: engines };
+    this.#worker = new Worker(new URL(import.meta.url), { workerData: reading });
+    this.#worker.on('message', (lines: ReadLines) => this.#waiting.shift()?.resolve(lines));
+    this.#worker.on('error', (error) => {
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+    });
+  }
+
+  read(job: Job): Promise<ReadLines> {
+    const waiting = Promise.withResolvers<ReadLines>();
+    this.#waiting.push(waiting);
+    this.#worker.postMessage(job);
+    return waiting.promise;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
+
+const reading = workerData as Partial<Reading> | null;
+if (!isMainThread && reading?.importEngines !== undefined) {
+  const { importEngines: engines } = reading;
+  parentPort?.on('message', ({ bytes, first }: Job) => {
+    parentPort?.postMessage(readImportLines(bytes, { first, engines }));
+  });
+}

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { suite, test, type TestContext } from 'node:test';
+import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
+import { postOperation } from '../harness.ts';
+import { runWaymark, serverFolder, spawnWaymark, startServed } from '../process.ts';
+import { scratchStore } from '../store/scratch.ts';
+
+/** A folder with an ini file, and the command line on it. */
+async function site(t: TestContext) {
+  const { folder, iniFile } = await serverFolder(t, '');
+  const waymark = (words: readonly string[], input?: string) =>
+    runWaymark([...words, '--config', iniFile], input === undefined ? {} : { input });
+  return { folder, iniFile, data: join(folder, 'data'), waymark };
+}
+
+const pages = (...paths: readonly string[]) =>
+  paths.map((path) => `${JSON.stringify({ path, content: path })}\n`).join('');
+
+async function requireSound({ waymark }: Awaited<ReturnType<typeof site>>): Promise<void> {
+  const { code, err } = await waymark(['check', '--data']);
+  assert.equal(code, 0, err);
+}
+
+suite('waymark export and import', () => {
+  test('move a site to another folder, and again without a change', async (t) => {
+    const [from, to] = [await site(t), await site(t)];
+    assert.deepEqual(await from.waymark(['import'], pages('/a%25b', '/käse', '/c/*')), {
+      code: 0,
+      signal: null,
+      out: 'imported 3, unchanged 0, refused 0\n',
+      err: '',
+    });
+    const exported = await from.waymark(['export']);
+    assert.deepEqual([exported.code, exported.err], [0, '3 page rules.\n']);
+    const file = join(to.folder, 'rules.ndjson');
+    await writeFile(file, exported.out);
+    assert.match((await to.waymark(['import', file])).out, /^imported 3, unchanged 0, refused 0$/m);
+    assert.match((await to.waymark(['import', file])).out, /^imported 0, unchanged 3, refused 0$/m);
+    assert.equal((await to.waymark(['export'])).out, exported.out);
+    const history = await to.waymark(['export', '--history']);
+    const rows = history.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { by: string });
+    assert.deepEqual(
+      rows.map(({ by }) => by),
+      ['import', 'import', 'import'],
+    );
+    await requireSound(to);
+  });
+
+  test('work beside a running server, which sees at once what came in', async (t) => {
+    const { iniFile, waymark } = await site(t);
+    const { url, adminKey: apikey } = await startServed(t, iniFile);
+    assert.equal((await fetch(`${url}/new`)).status, 404);
+    await waymark(['import'], pages('/new'));
+    assert.equal(await (await fetch(`${url}/new`)).text(), '/new');
+    const [rule] = (await waymark(['export'])).out.trim().split('\n');
+    const { vk = '' } = JSON.parse(rule ?? '') as { vk?: string };
+    const edit = { id: vk.replace('rule:', ''), content: 'edited' };
+    await postOperation(url, 'svc1.userinterface.edit', edit, { apikey });
+    assert.match((await waymark(['export'])).out, /"content":"edited"/);
+  });
+
+  test('a line that is refused stops no other, and is named', async (t) => {
+    const { waymark } = await site(t);
+    const text = `${pages('/a')}nonsense\n{"path":"/b"}\n${pages('/c')}`;
+    const first = await waymark(['import'], text);
+    assert.deepEqual([first.code, first.out], [1, 'imported 2, unchanged 0, refused 2\n']);
+    assert.match(first.err, /^line 2: not JSON\.\nline 3: kind is missing.*\n$/);
+    const { code, out } = await waymark(['import', '--json'], text);
+    assert.equal(code, 1);
+    const { refusals, ...counts } = JSON.parse(out) as { refusals: { line: number }[] };
+    assert.deepEqual(counts, { imported: 0, unchanged: 2, refused: 2 });
+    assert.deepEqual(
+      refusals.map(({ line }) => line),
+      [2, 3],
+    );
+  });
+
+  test('an import that was killed goes on when it is run again', async (t) => {
+    const { iniFile, data, waymark } = await site(t);
+    // A transaction ends at 64 MiB: there are two of them.
+    const lines = Array.from(
+      { length: 100 },
+      (_, at) => `${JSON.stringify({ path: `/${at}`, content: 'x'.repeat(1 << 20) })}\n`,
+    );
+    const child = spawnWaymark(['import', '--config', iniFile]);
+    const ended = once(child, 'close');
+    child.stdin?.on('error', () => undefined);
+    if (child.stdin !== null) Readable.from(lines).pipe(child.stdin);
+    const store = await scratchStore(t, { folder: data });
+    const { upTo } = await store.changesAfter(0, t.signal);
+    child.kill('SIGKILL');
+    await ended;
+    assert.ok(upTo > 0);
+    await store.close();
+    const again = await waymark(['import', '--json'], lines.join(''));
+    const { imported, unchanged, refused } = JSON.parse(again.out) as Record<string, number>;
+    assert.deepEqual([(imported ?? 0) + (unchanged ?? 0), refused], [100, 0]);
+    assert.ok((unchanged ?? 0) >= 64 - 1, 'whole transactions had come in');
+    const exported = (await waymark(['export'])).out.trim().split('\n');
+    const paths = exported.map((line) => (JSON.parse(line) as { path: string }).path);
+    assert.deepEqual(
+      paths,
+      Array.from({ length: 100 }, (_, at) => `/${at}`),
+    );
+  });
+
+  test('an export whose reader has enough ends quietly', async (t) => {
+    const { iniFile, waymark } = await site(t);
+    const text = Array.from({ length: 200 }, (_, at) =>
+      JSON.stringify({ path: `/${at}`, content: 'x'.repeat(10_000) }),
+    ).join('\n');
+    await waymark(['import'], text);
+    const child = spawnWaymark(['export', '--config', iniFile]);
+    let err = '';
+    child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    assert.deepEqual(await once(child, 'close'), [0, null]);
+    assert.equal(err, '');
+  });
+
+  test('what cannot be read is said in one line', async (t) => {
+    const { folder, waymark } = await site(t);
+    const missing = await waymark(['import', join(folder, 'none.ndjson')]);
+    assert.equal(missing.code, 1);
+    assert.match(missing.err, /none\.ndjson cannot be read \(ENOENT\)\n$/);
+  });
+});
+
+suite('waymark backup', () => {
+  test('copies what a busy server has, so that another can serve from it', async (t) => {
+    const here = await site(t);
+    const { url, adminKey: apikey, child, closed } = await startServed(t, here.iniFile);
+    let isDone = false;
+    let acknowledged = 0;
+    const load = Promise.all(
+      Array.from({ length: 8 }, async (_, lane) => {
+        for (let at = 0; !isDone; at += 1) {
+          const v = { path: `/${lane}/${at}`, content: 'x' };
+          await postOperation(url, 'svc1.userinterface.insert', v, { apikey });
+          acknowledged += 1;
+        }
+      }),
+    );
+    while (acknowledged < 50) await fetch(`${url}/0/0`);
+    const before = acknowledged;
+    const copy = await site(t);
+    const { code, out, err } = await here.waymark(['backup', copy.data, '--json']);
+    isDone = true;
+    await load;
+    assert.equal(code, 0, err);
+    const { seq, folder } = JSON.parse(out) as { seq: number; folder: string };
+    assert.equal(folder, copy.data);
+    // The key of the first start is a change, too.
+    assert.ok(seq > before);
+    assert.deepEqual(await readdir(copy.data), ['data.mdb']);
+    await requireSound(copy);
+    child.kill('SIGTERM');
+    await closed;
+    await requireSound(here);
+    const other = await startServed(t, copy.iniFile, { first: false });
+    assert.equal(await (await fetch(`${other.url}/0/0`)).text(), 'x');
+    const v = { path: '/afterwards', content: 'x' };
+    const { status } = await postOperation(other.url, 'svc1.userinterface.insert', v, { apikey });
+    assert.equal(status, 200);
+  });
+
+  test('wants a folder of its own', async (t) => {
+    const { folder, data, waymark } = await site(t);
+    await waymark(['import'], pages('/a'));
+    const refused = await waymark(['backup', data]);
+    assert.deepEqual([refused.code, refused.out], [1, '']);
+    assert.match(
+      refused.err,
+      /^waymark: .*data is not empty; a backup wants a folder of its own\n$/,
+    );
+    assert.equal((await waymark(['backup'])).code, 2);
+    const made = await waymark(['backup', join(folder, 'copy')]);
+    assert.match(made.err, /copy has everything up to change 1: \d+ bytes\.\n$/);
+  });
+});
+
+suite('waymark check --data', () => {
+  test('says where the data is not what its log says', async (t) => {
+    const here = await site(t);
+    await here.waymark(['import'], pages('/a', '/b'));
+    const sound = await here.waymark(['check', '--data']);
+    assert.deepEqual([sound.code, sound.out], [0, '']);
+    assert.match(sound.err, /^The data is what its log of 2 changes says: 2 page rules\.\n$/);
+    const environment = openEnvironment(here.data);
+    environment.transactionSync(() => {
+      openDatabases(environment).exact.removeSync(Buffer.from('*\0/b'));
+    });
+    await environment.close();
+    const damaged = await here.waymark(['check', '--data']);
+    assert.equal(damaged.code, 1);
+    assert.match(damaged.err, /^exact: \S+ is not found at \* \/b\n1 places are not/);
+    const json = await here.waymark(['check', '--data', '--json']);
+    const answer = JSON.parse(json.out) as { ok: boolean; differences: { database: string }[] };
+    assert.deepEqual([json.code, answer.ok, answer.differences.length], [1, false, 1]);
+  });
+});
+
+test('commands that only read make no data where there is none', async (t) => {
+  const { folder, waymark } = await site(t);
+  for (const words of [['export'], ['backup', join(folder, 'copy')], ['check', '--data']]) {
+    const { code, err } = await waymark(words);
+    assert.equal(code, 1, words.join(' '));
+    assert.match(err, /^waymark: there is no data in .*data yet\n$/);
+  }
+  assert.deepEqual(await readdir(folder), ['server.ini']);
+  assert.ok((await readFile(join(folder, 'server.ini'))).length > 0);
+});

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { openDatabases, openEnvironment, type Databases } from '../../src/store/databases.ts';
+import { historyKey, historyPrefix, keyOf } from '../../src/store/key-bytes.ts';
+import type { Store } from '../../src/store/store.ts';
+import { commit, edited, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
+
+const hash = 'f'.repeat(64);
+
+/** Page rules that have moved, were taken back and brought back, and keys; one of them revoked. */
+async function writeSample(store: Store): Promise<void> {
+  const vk = { vk: 'v', requestHash: hash };
+  await commit(store, { ...inserted('a', { path: '/a' }), vk }, inserted('b', { path: '/b/*' }));
+  await commit(store, edited('a', { path: '/moved*', lang: 'en' }));
+  await commit(store, inserted('c', { path: '/c' }), edited('c', { rve: 1 }));
+  await commit(store, takenBack('c', 4, 5));
+  await commit(store, takenBack('a', 3), takenBack('c', 6));
+  for (const id of ['key', 'former']) {
+    const data = { name: id, scopes: ['read'], hash: `${id}${hash}`, created: '2026' };
+    await commit(store, { family: 'key', id, action: 'insert', data });
+  }
+  await commit(store, { family: 'key', id: 'former', action: 'invalidate', data: {} });
+}
+
+function takenBack(id: string, ...rows: readonly number[]) {
+  return { family: 'userinterface', id, action: 'invalidate', data: { rows: [...rows] } } as const;
+}
+
+async function verified(store: Store): Promise<readonly string[]> {
+  const found: string[] = [];
+  let last;
+  for await (const verification of store.verify()) {
+    found.push(...verification.differences.map(({ database, what }) => `${database}: ${what}`));
+    last = verification;
+  }
+  assert.ok(last !== undefined && last.checked > 0);
+  if (found.length === 0) assert.equal(last.checked, last.of, 'every entry was looked at');
+  return found;
+}
+
+/** What is found in the sample once something has been done to its databases. */
+async function afterDamage(
+  t: TestContext,
+  damage: (databases: Databases) => void,
+): Promise<readonly string[]> {
+  const folder = await scratchFolder(t);
+  const store = await scratchStore(t, { folder });
+  await writeSample(store);
+  await store.close();
+  const environment = openEnvironment(folder);
+  environment.transactionSync(() => {
+    damage(openDatabases(environment));
+  });
+  await environment.close();
+  return verified(await scratchStore(t, { folder }));
+}
+
+const at = (path: string) => Buffer.from(`*\0${path}`);
+const packedB = '["b",2,2,"content",null,null,null]';
+
+/** Each damage, with the only thing that is said of it. */
+const damages: readonly {
+  readonly name: string;
+  readonly damage: (databases: Databases) => void;
+  readonly says: readonly RegExp[];
+}[] = [
+  {
+    name: 'a rule that says something else',
+    damage: ({ rule }) => {
+      const text = rule.get(keyOf('b')) ?? '';
+      rule.putSync(keyOf('b'), text.replace('"kind":"content"', '"kind":"content","lang":"de"'));
+    },
+    says: [/^rule: b is not what its rows come to/, /^wildcard: .* leads to b, which is not/],
+  },
+  {
+    name: 'a rule that is gone',
+    damage: ({ rule }) => rule.removeSync(keyOf('b')),
+    says: [/^rule: b is not/, /^wildcard: .* leads to b, which is not there/],
+  },
+  {
+    name: 'a rule that nobody has written',
+    damage: ({ rule }) => {
+      rule.putSync(keyOf('x'), JSON.stringify({ rule: { id: 'x' }, seq: 1, insertedSeq: 1 }));
+    },
+    says: [/^rule: x is not in the log/],
+  },
+  {
+    name: 'a rule that is no JSON',
+    damage: ({ rule }) => {
+      rule.putSync(keyOf('b'), '{');
+    },
+    says: [/^rule: b is not/, /^rule: b cannot be read/, /^(ever)?wildcard: .* cannot be read/],
+  },
+  {
+    name: 'a candidate that is not found',
+    damage: ({ wildcard }) => wildcard.removeSync(at('/b/'), packedB),
+    says: [/^wildcard: b is not found at \* \/b\/\*/],
+  },
+  {
+    name: 'a candidate where the rule is no more',
+    damage: ({ wildcard }) => {
+      wildcard.putSync(at('/moved'), '["a",3,1,"content","en",null,null]');
+    },
+    says: [/^wildcard: \* \/moved leads to a, which is not there/],
+  },
+  {
+    name: 'a former place that is forgotten',
+    damage: ({ everwildcard }) => everwildcard.removeSync(at('/moved'), 'a'),
+    says: [/^everwildcard: a is not found where it was once/],
+  },
+  {
+    name: 'a former place that never was one',
+    damage: ({ everexact }) => {
+      everexact.putSync(at('/never'), 'b');
+    },
+    says: [/^everexact: \* \/never leads to b, which was never there/],
+  },
+  {
+    name: 'a row that the history lacks',
+    damage: ({ history }) => history.removeSync(historyKey(historyPrefix('b'), 2)),
+    says: [/^history: change 2 is not in the history of b/, /^rule: b is not in the log/],
+  },
+  {
+    name: 'a row in the history of another record',
+    damage: ({ history }) => {
+      history.putSync(historyKey(historyPrefix('b'), 1), '1');
+    },
+    says: [/^history: change 1 is not of the record it stands under/],
+  },
+  {
+    name: 'a mark that is gone',
+    damage: ({ mark }) => mark.removeSync(3),
+    says: [/^mark: change 3 is not marked/],
+  },
+  {
+    name: 'a mark that nothing made',
+    damage: ({ mark }) => {
+      mark.putSync(2, '5');
+    },
+    says: [/^mark: change 2 is not marked/],
+  },
+  {
+    name: 'a mark beyond the log',
+    damage: ({ mark }) => {
+      mark.putSync(99, '5');
+    },
+    says: [/^mark: change 99 marks no change/],
+  },
+  {
+    name: 'a transaction that ends elsewhere',
+    damage: ({ log, txn }) => {
+      const { txn: name } = JSON.parse(log.get(1) ?? '') as { txn: string };
+      txn.putSync(keyOf(name), '1 3');
+    },
+    says: [/^txn: .* of change 3, is not where its changes are/],
+  },
+  {
+    name: 'a transaction of nobody',
+    damage: ({ txn }) => {
+      txn.putSync(keyOf('nobody'), '1 2');
+    },
+    says: [/^txn: nobody begins with no change of it/],
+  },
+  {
+    name: 'a gap in the log',
+    damage: ({ log }) => log.removeSync(3),
+    says: [
+      /^log: change 3 is missing in front of 4/,
+      /^history: change 3 is not of the record/,
+      /^txn: .* begins with no change/,
+      /^everwildcard: \* \/moved leads to a, which was never there/,
+      /^mark: change 3 marks/,
+    ],
+  },
+  {
+    name: 'a vk that claims a change of another record',
+    damage: ({ vk }) => {
+      vk.putSync(keyOf('v'), JSON.stringify({ vk: 'v', requestHash: hash, id: 'a', seq: 2 }));
+    },
+    says: [/^vk: v claims change 2, which is not a's/],
+  },
+  {
+    name: 'a key that is gone',
+    damage: ({ key }) => key.removeSync(keyOf('key')),
+    says: [/^key: key is not what its rows come to/, /^keyhash: .* leads to key/],
+  },
+  {
+    name: 'a hash that leads to a revoked key',
+    damage: ({ keyhash }) => {
+      keyhash.putSync(keyOf(`former${hash}`), 'former');
+    },
+    says: [/^keyhash: .* leads to former, whose hash it is not/],
+  },
+  {
+    name: 'a hash that is forgotten',
+    damage: ({ keyhash }) => keyhash.removeSync(keyOf(`key${hash}`)),
+    says: [/^keyhash: key is not found by its hash/],
+  },
+];
+
+suite('verifying the data', () => {
+  test('finds nothing where everything is what the log says', async (t) => {
+    const store = await scratchStore(t);
+    await writeSample(store);
+    assert.deepEqual(await verified(store), []);
+  });
+
+  for (const { name, damage, says } of damages) {
+    test(`finds ${name}`, async (t) => {
+      const found = await afterDamage(t, damage);
+      for (const one of says)
+        assert.ok(
+          found.some((line) => one.test(line)),
+          found.join('\n'),
+        );
+      const unexpected = found.filter((line) => !says.some((one) => one.test(line)));
+      assert.deepEqual(unexpected, []);
+    });
+  }
+
+  test('finds nothing while another process writes', async (t) => {
+    const folder = await scratchFolder(t);
+    const store = await scratchStore(t, { folder });
+    await writeSample(store);
+    const { lines, child } = startWriter(t, [folder, '1000000']);
+    let written = 0;
+    for await (const line of lines) {
+      written += line === 'ready' ? 0 : 1;
+      if (written === 500) break;
+    }
+    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    assert.ok(store.seq() > 1_000);
+    child.kill('SIGKILL');
+  });
+});
+
+const step = fc.record({
+  id: fc.constantFrom('a', 'b'),
+  path: fc.constantFrom('/', '/a', '/a*', '/a/*'),
+  rows: fc.option(fc.subarray([1, 2, 3, 4, 5, 6, 7, 8]), { nil: undefined }),
+});
+
+test('nothing is found, whatever was written, taken back and brought back', async (t) => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+    const store = await scratchStore(t);
+    for (const { id, path, rows } of steps) {
+      const own = store.rows(id).map(({ seq }) => seq);
+      if (own.length === 0) await commit(store, inserted(id, { path }));
+      else if (rows !== undefined) {
+        const named = own.filter((_, index) => rows.includes(index + 1));
+        await commit(store, takenBack(id, ...named));
+      } else if (store.rule(id) !== undefined) await commit(store, edited(id, { path }));
+    }
+    if (store.seq() > 0) assert.deepEqual(await verified(store), []);
+    await store.close();
+  });
+  await fc.assert(property, { numRuns: 30 });
+});
