@@ -31,9 +31,10 @@ suite('waymark serve refuses with one line', () => {
     const { folder, iniFile } = await serverFolder(t, '');
     await writeFile(iniFile, `[server]\nlisten = 127.0.0.1:${port}\ndata = data\n`);
     assert.match(await refusal(iniFile), new RegExp(`127\\.0\\.0\\.1:${port}.* in use`));
-    // Nothing is left behind that would keep a second try from working.
+    // Nothing is left behind that would keep a second try from working, or from showing its key.
     await writeFile(join(folder, 'server.ini'), '[server]\nlisten = 127.0.0.1:0\ndata = data\n');
-    await startServed(t, iniFile, { first: false });
+    const { adminKey } = await startServed(t, iniFile);
+    assert.match(adminKey, /^wmk_/);
   });
 
   test('a root that cannot be read', async (t) => {

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { suite, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { startSite } from '../harness.ts';
+
+const page = { path: '/a', kind: 'content', content: 'x' };
+const contentPath = '/svc1/userinterface/get_content';
+
+suite('what a caller says of itself is not believed', () => {
+  test('get_content passes on no name of a user', async (t) => {
+    const source = createServer((request, response) => {
+      response.end(JSON.stringify(request.headers));
+    }).listen(0, '127.0.0.1');
+    await once(source, 'listening');
+    t.after(() => source.close());
+    const address = source.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const enginedata = { source: `http://127.0.0.1:${address.port}/*` };
+    const site = await startSite(t, {
+      ini: '[fetch]\nallow_private = 127.0.0.0/8\n[auth]\nuser_header = X-User\n',
+      rules: [{ path: '/echo/*', kind: 'content.fetch', enginedata }],
+    });
+    const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/echo/a`;
+    const fields = '_v.headers.x-user=root&_v.headers.x_user=root&_v.headers.accept-language=de';
+    const reply = await fetch(`${site.url}${contentPath}?${place}&${fields}`);
+    const seen = (await reply.json()) as Record<string, string>;
+    assert.deepEqual([seen['x-user'], seen.x_user], [undefined, undefined]);
+    assert.equal(seen['accept-language'], 'de');
+    const direct = await fetch(`${site.url}/echo/a`, { headers: { X_User: 'root' } });
+    assert.equal(((await direct.json()) as Record<string, string>).x_user, undefined);
+  });
+
+  test('a page of another origin is shown in a sandbox, its own is not', async (t) => {
+    const site = await startSite(t, { rules: [page] });
+    const policy = async (origin: string) => {
+      const place = `_v.origin=${encodeURIComponent(origin)}&_v.path=/a`;
+      const reply = await fetch(`${site.url}${contentPath}?${place}`);
+      assert.equal(await reply.text(), 'x');
+      return reply.headers.get('content-security-policy');
+    };
+    assert.equal(await policy('http://other.example'), 'sandbox');
+    assert.equal(await policy(site.url), null);
+  });
+
+  test('a page of an origin that is not named may not open a websocket', async (t) => {
+    const site = await startSite(t, { ini: '[auth]\ncors_origins = https://shop.example\n' });
+    const opens = async (origin: string) => {
+      const socket = new WebSocket(`${site.url.replace('http', 'ws')}/svc1/ws`, { origin });
+      t.after(() => {
+        socket.terminate();
+      });
+      return new Promise<boolean>((resolve) => {
+        socket.once('open', () => {
+          resolve(true);
+        });
+        socket.once('error', () => {
+          resolve(false);
+        });
+      });
+    };
+    assert.equal(await opens('https://evil.example'), false);
+    assert.equal(await opens('https://shop.example'), true);
+    assert.equal(await opens(site.url), true);
+  });
+});
+
+test('nothing is read of the content of a caller who may not ask', async (t) => {
+  const site = await startSite(t);
+  // Its content never comes: an answer shows that nobody waited for it.
+  const answer = await site.raw(
+    'POST /svc1/userinterface/insert HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n',
+  );
+  assert.match(answer, /^HTTP\/1\.1 401 /);
+});
+
+test('a key in a URL is not in the log', async (t) => {
+  const site = await startSite(t);
+  await fetch(`${site.url}/none?apikey=${site.adminKey}`);
+  assert.match(site.logged(), /none\?apikey=wmk_/);
+  assert.ok(!site.logged().includes(site.adminKey));
+});
