@@ -1,7 +1,7 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
 
 /** Version of the layout below; a data folder of a newer one is refused. */
-export const schemaVersion = 2;
+export const schemaVersion = 3;
 
 /** What `meta` says under `application` in a data folder of ours. */
 export const applicationMark = 'waymark';
@@ -32,7 +32,7 @@ export interface Databases {
   readonly everexact: Database<string, Uint8Array>;
   /** The keys of `wildcard` → ids of all records that ever stood there. */
   readonly everwildcard: Database<string, Uint8Array>;
-  /** vk → StoredVkClaim. */
+  /** vk → seq of the change that it was claimed for, and hash of the request: see claims.ts. */
   readonly vk: Database<string, Uint8Array>;
   /** Id → Key. */
   readonly key: Database<string, Uint8Array>;

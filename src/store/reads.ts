@@ -1,12 +1,13 @@
 import type { Change, HistoryRow } from '../model/change.ts';
 import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
+import { claimKey, unpackClaim } from './claims.ts';
 import { findExact, findWildcards } from './candidates.ts';
 import type { Databases } from './databases.ts';
 import { foldRows } from './fold.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import { createPastRules, type PastReads } from './past.ts';
-import type { Reads, StoredVkClaim } from './store.ts';
+import type { Reads } from './store.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the
@@ -57,7 +58,12 @@ export function createReads(databases: Databases): Reads {
       }
       return found;
     },
-    vkClaim: (name) => parsed(vk.get(keyOf(name))) as StoredVkClaim | undefined,
+    vkClaim(name) {
+      const value = vk.get(claimKey(name));
+      if (value === undefined) return undefined;
+      const { seq, requestHash } = unpackClaim(name, value);
+      return { vk: name, requestHash, id: change(seq)?.id ?? '', seq };
+    },
     key: keyById,
     keyByHash(hash) {
       const id = keyhash.get(keyOf(hash));

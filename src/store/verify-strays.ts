@@ -1,9 +1,9 @@
 import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace } from './candidates.ts';
+import { unpackClaim } from './claims.ts';
 import type { Databases } from './databases.ts';
 import { historyPrefix, keyOf } from './key-bytes.ts';
-import type { StoredVkClaim } from './store.ts';
 import { foldVisibly, placeName, recordSeqs, rowOf } from './verify-record.ts';
 
 /** Whether an entry of a projection is there by right: what is wrong with it, where it is not. */
@@ -32,12 +32,9 @@ export const strayChecks = {
   wildcard: (databases, key, value) => candidateStray(databases, 'wildcard', key, value),
   everexact: (databases, key, id) => everStray(databases, 'exact', key, id),
   everwildcard: (databases, key, id) => everStray(databases, 'wildcard', key, id),
-  vk(databases, key, value) {
-    const { vk, id, seq } = JSON.parse(value) as StoredVkClaim;
-    if (!isKey(key, vk)) return `claims ${vk}`;
-    return rowOf(databases, seq)?.id === id
-      ? undefined
-      : `claims change ${seq}, which is not ${id}'s`;
+  vk(databases, _key, value) {
+    const { seq } = unpackClaim('', value);
+    return rowOf(databases, seq) === undefined ? `claims change ${seq} of no log` : undefined;
   },
   key(databases, key, value) {
     const { id } = JSON.parse(value) as Key;

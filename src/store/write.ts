@@ -1,16 +1,17 @@
 import type { Change } from '../model/change.ts';
 import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
+import { claimKey, packClaim, type SeqClaim } from './claims.ts';
 import { candidatePlace, type CandidatePlace } from './candidates.ts';
 import type { Databases } from './databases.ts';
 import { foldKey, foldRows, foldRule, type Folded } from './fold.ts';
 import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
-import type { LoggedDraft, Reads, StoredVkClaim } from './store.ts';
+import type { LoggedDraft, Reads } from './store.ts';
 
 /** One change with what it does to the projections, ready to be put. */
 interface Step {
   readonly change: Change;
-  readonly claim: StoredVkClaim | undefined;
+  readonly claim: SeqClaim | undefined;
   readonly rule: RuleTransition | undefined;
   /** Rows whose standing changes: seq, and the row that invalidates it or none any more. */
   readonly marks: readonly (readonly [number, Change | undefined])[];
@@ -59,7 +60,7 @@ export function planWrites(
     const { by, txn, dtu_txn, dtu_stored } = origin;
     const seq = firstSeq + index;
     const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
-    const claim = vk && { vk: vk.vk, requestHash: vk.requestHash, id, seq };
+    const claim = vk && { ...vk, seq };
     if (family === 'key') {
       const before = keys.has(id) ? keys.get(id) : reads.key(id);
       const after = foldKey(before, change);
@@ -112,7 +113,7 @@ export function putWrites(databases: Databases, { steps }: WritePlan): number {
   const bytes = putRows(databases, steps);
   const { mark, vk } = databases;
   for (const { claim } of steps) {
-    if (claim !== undefined) vk.putSync(keyOf(claim.vk), JSON.stringify(claim));
+    if (claim !== undefined) vk.putSync(claimKey(claim.vk), packClaim(claim));
   }
   for (const [seq, by] of steps.flatMap(({ marks }) => marks)) {
     if (by === undefined) mark.removeSync(seq);

@@ -46,11 +46,13 @@ const strange: readonly Strange[] = [
   },
   {
     name: 'a newer layout',
-    message: /was written by another version of waymark \(schema 3,/,
+    message: /was written by another version of waymark \(schema 99,/,
     make: async (folder) => {
       await (await openIn(folder)).close();
       const changed = open({ path: folder, maxDbs: 16 });
-      await changed.openDB<string, string>({ name: 'meta', encoding: 'string' }).put('schema', '3');
+      await changed
+        .openDB<string, string>({ name: 'meta', encoding: 'string' })
+        .put('schema', '99');
       await changed.close();
     },
   },

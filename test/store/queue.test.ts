@@ -50,10 +50,14 @@ suite('a commit', () => {
 
   test('claims its vk for its own record and seq', async (t) => {
     const store = await scratchStore(t);
-    const claims = ['v', '\ud800', '\0', 'v'.repeat(5_000), ''].map((vk, at) => ({
-      vk,
-      requestHash: `hash ${at}`,
-    }));
+    const hash = 'ab'.repeat(32);
+    const derived = `fields:${hash}`;
+    const impostor = `\xff${Buffer.from(hash, 'hex').toString('latin1')}`;
+    const claims = [
+      ...['v', '\ud800', '\0', 'v'.repeat(5_000), '', impostor, `${derived}0`],
+      `fields:${'cd'.repeat(32)}`,
+    ].map((vk, at) => ({ vk, requestHash: `hash ${at}` }));
+    claims.push({ vk: derived, requestHash: hash });
     await commit(store, ...claims.map((vk, at) => ({ ...inserted(`r${at}`, { path: '/' }), vk })));
     for (const [at, claim] of claims.entries()) {
       assert.deepEqual(store.vkClaim(claim.vk), { ...claim, id: `r${at}`, seq: at + 1 });

@@ -174,11 +174,11 @@ const damages: readonly {
     ],
   },
   {
-    name: 'a vk that claims a change of another record',
+    name: 'a vk that claims a change that never was',
     damage: ({ vk }) => {
-      vk.putSync(keyOf('v'), JSON.stringify({ vk: 'v', requestHash: hash, id: 'a', seq: 2 }));
+      vk.putSync(keyOf('v'), `99 ${hash}`);
     },
-    says: [/^vk: v claims change 2, which is not a's/],
+    says: [/^vk: v claims change 99 of no log/],
   },
   {
     name: 'a key that is gone',
