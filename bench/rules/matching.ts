@@ -1,5 +1,5 @@
 import { uuidv7 } from 'uuidv7';
-import { candidatesFor, inOrder } from '../../src/site/matcher.ts';
+import { contendersFor, inOrder } from '../../src/site/matcher.ts';
 import { openStore } from '../../src/store/open.ts';
 import { spreadOf } from '../figures.ts';
 import { visitOf } from './fill.ts';
@@ -26,7 +26,10 @@ export async function measureMatching(folder: string, rules: number): Promise<Pe
     at = (at * 48_271) % 2_147_483_647;
     const visit = visitOf(at % rules);
     const started = performance.now();
-    const [winner] = inOrder(candidatesFor(store, visit), {});
+    const [winner] = inOrder(
+      contendersFor(store, visit, () => true),
+      {},
+    );
     times.push((performance.now() - started) * 1000);
     if (winner === undefined) throw new Error(`nothing matches ${visit.origin}${visit.path}`);
     if (done % matchesPerTurn === 0) await new Promise(setImmediate);

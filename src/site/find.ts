@@ -1,6 +1,6 @@
 import type { FoundRule } from '../model/found.ts';
 import type { Candidate } from '../model/rule.ts';
-import { candidatesFor, captureOf, inOrder, varyByLanguage } from './matcher.ts';
+import { candidatesFor, captureOf, contendersFor, inOrder, varyByLanguage } from './matcher.ts';
 import type { SiteRules } from './rules.ts';
 import type { Asked } from './source.ts';
 
@@ -16,12 +16,13 @@ export function candidatesOf(
   rules: SiteRules,
   where: Where,
 ): readonly Candidate[] {
-  const isFetched = source === 'content.fetch';
-  const candidates = candidatesFor(rules, where).filter(
-    ({ kind }) => (kind === 'content.fetch') === isFetched,
-  );
-  return inOrder(candidates, where.fields);
+  return inOrder(candidatesFor(rules, where).filter(isOf[source]), where.fields);
 }
+
+const isOf: Readonly<Record<RuleSource, (rule: Candidate) => boolean>> = {
+  stored: ({ kind }) => kind !== 'content.fetch',
+  'content.fetch': ({ kind }) => kind === 'content.fetch',
+};
 
 /** The winner of candidates in their order; undefined when there is none. */
 export function winnerOf(
@@ -45,5 +46,6 @@ export function findRule(
   rules: SiteRules,
   where: Where,
 ): FoundRule | undefined {
-  return winnerOf(candidatesOf(source, rules, where), rules, where);
+  const contenders = contendersFor(rules, where, isOf[source]);
+  return winnerOf(inOrder(contenders, where.fields), rules, where);
 }

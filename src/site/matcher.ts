@@ -6,7 +6,8 @@ import type { Candidate } from '../model/rule.ts';
 /** What the matcher reads of the store. */
 export interface CandidateReads {
   exactRules(origin: string, path: string): readonly Candidate[];
-  wildcardRules(origin: string, path: string): readonly Candidate[];
+  /** The rules of each wildcard, longest first. */
+  wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
 }
 
 /** What rules are compared by. */
@@ -70,20 +71,49 @@ const criteria: readonly Criterion[] = [
   },
 ];
 
+/** What a rule is looked for by. */
+interface Place {
+  readonly origin: string;
+  readonly path: string;
+}
+
 /**
- * The rules that cover an origin and path, in no special order (contract §4.2): four look-ups,
- * never a scan.
+ * The rules that cover an origin and path (contract §4.2) in groups: all of an earlier one win over
+ * all of a later one, but for those in a language that the caller excludes. Four look-ups, never a
+ * scan, and none before its group is asked for.
  */
-export function candidatesFor(
+function* groupsFor(
   reads: CandidateReads,
-  { origin, path }: { readonly origin: string; readonly path: string },
+  { origin, path }: Place,
+): Iterable<readonly Candidate[]> {
+  yield reads.exactRules(origin, path);
+  yield* reads.wildcardRules(origin, path);
+  yield reads.exactRules('*', path);
+  yield* reads.wildcardRules('*', path);
+}
+
+/** The rules that cover an origin and path, in no special order. */
+export function candidatesFor(reads: CandidateReads, at: Place): readonly Candidate[] {
+  return [...groupsFor(reads, at)].flat();
+}
+
+/**
+ * Those of the candidates that can win for anybody, of the rules that count: what comes after a
+ * group with a rule without a language, which nobody excludes, is not even looked for.
+ */
+export function contendersFor(
+  reads: CandidateReads,
+  at: Place,
+  counts: (rule: Candidate) => boolean,
 ): readonly Candidate[] {
-  return [
-    ...reads.exactRules(origin, path),
-    ...reads.wildcardRules(origin, path),
-    ...reads.exactRules('*', path),
-    ...reads.wildcardRules('*', path),
-  ];
+  let found: readonly Candidate[] = [];
+  for (const group of groupsFor(reads, at)) {
+    if (group.length === 0) continue;
+    const counted = group.filter(counts);
+    found = found.length === 0 ? counted : [...found, ...counted];
+    if (counted.some(({ lang }) => lang === undefined)) break;
+  }
+  return found;
 }
 
 /** The rules in the one order in which they win (contract §4.2): the first is the winner. */

@@ -88,15 +88,18 @@ export function everExact(
   return valuesAt(everexact, exactKey(origin, path));
 }
 
-/** Wildcard rules of an origin that cover a path, longest first. */
-export function findWildcards(
+/**
+ * The rules of each wildcard of an origin that covers a path, longest first; none is looked for
+ * before it is asked for.
+ */
+export function* findWildcards(
   { wildcard }: CandidateDatabases,
   origin: string,
   path: string,
-): readonly Candidate[] {
-  return coveringPrefixes(wildcard, origin, path).flatMap(({ key, prefix }) =>
-    valuesAt(wildcard, key).map((value) => unpack(value, origin, `${prefix}*`)),
-  );
+): Iterable<readonly Candidate[]> {
+  for (const { key, prefix } of coveringPrefixes(wildcard, origin, path)) {
+    yield [...wildcard.getValues(key)].map((value) => unpack(value, origin, `${prefix}*`));
+  }
 }
 
 /** Ids of all records that ever stood at a wildcard of an origin that covers a path. */
@@ -105,9 +108,9 @@ export function everWildcard(
   origin: string,
   path: string,
 ): readonly string[] {
-  return coveringPrefixes(everwildcard, origin, path).flatMap(({ key }) =>
-    valuesAt(everwildcard, key),
-  );
+  return [...coveringPrefixes(everwildcard, origin, path)].flatMap(({ key }) => [
+    ...everwildcard.getValues(key),
+  ]);
 }
 
 interface CoveringPrefix {
@@ -120,12 +123,11 @@ interface CoveringPrefix {
  * to a bound, which is either a prefix of the path or tells how far the next one can reach at most.
  * Never a scan.
  */
-function coveringPrefixes(
+function* coveringPrefixes(
   database: Database<string, Uint8Array>,
   origin: string,
   path: string,
-): readonly CoveringPrefix[] {
-  const found: CoveringPrefix[] = [];
+): Iterable<CoveringPrefix> {
   const originBytes = Buffer.byteLength(origin) + 1;
   const sought = Buffer.from(`${origin}\0${path}`);
   let boundBytes = Math.min(sought.length, keyBytesMax);
@@ -136,11 +138,10 @@ function coveringPrefixes(
     const prefix = shared === key.length ? key.toString('utf8', originBytes) : undefined;
     // A path with lone surrogates shares bytes with texts that it does not start with.
     if (prefix !== undefined && shared > originBytes && path.startsWith(prefix)) {
-      found.push({ key, prefix });
+      yield { key, prefix };
     }
     boundBytes = shared === boundBytes || shared === key.length ? shared - 1 : shared;
   }
-  return found;
 }
 
 function greatestKey(wildcard: Database<string, Uint8Array>, upTo: Buffer): Buffer | undefined {

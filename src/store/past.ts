@@ -27,11 +27,16 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
         everExact(databases, origin, path),
         ({ rule: then }) => then.origin === origin && then.path === path,
       ),
-    wildcardRules: (origin, path) =>
-      candidates(
+    wildcardRules(origin, path) {
+      const found = candidates(
         everWildcard(databases, origin, path),
         ({ rule: then }) => then.origin === origin && covers(then.path, path),
-      ).toSorted((one, other) => other.path.length - one.path.length),
+      );
+      const byPath = Map.groupBy(found, (candidate) => candidate.path);
+      return [...byPath.values()].toSorted(
+        ([one], [other]) => (other?.path.length ?? 0) - (one?.path.length ?? 0),
+      );
+    },
     *rulesAfter(after) {
       for (const id of recordIds(databases, after)) {
         const stored = rule(id);

@@ -35,8 +35,11 @@ export interface Reads {
    * special order.
    */
   exactRules(origin: string, path: string): readonly Candidate[];
-  /** Wildcard rules of exactly this origin (or `*`) that cover the path, longest prefix first. */
-  wildcardRules(origin: string, path: string): readonly Candidate[];
+  /**
+   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, longest first;
+   * to be gone through in one turn.
+   */
+  wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
   /** Rows of a record, newest first, those below `before` only; at most `limit`. */
   history(
     family: Family,

@@ -20,6 +20,7 @@ import { temporaryFolder, writeFiles } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { mountOf } from './disk-rig.ts';
 import { testFetch, visit } from './fetch-rig.ts';
+import { wildcardGroups } from './wildcard-groups.ts';
 
 export const shop = 'http://shop.example';
 
@@ -47,9 +48,11 @@ export function rulesOf(rules: readonly RuleFields[]): SiteRules {
     exactRules: (origin, path) =>
       where((rule) => rule.origin === origin && rule.path === path && !isWildcard(rule)),
     wildcardRules: (origin, path) =>
-      where(
-        (rule) =>
-          rule.origin === origin && isWildcard(rule) && path.startsWith(rule.path.slice(0, -1)),
+      wildcardGroups(
+        where(
+          (rule) =>
+            rule.origin === origin && isWildcard(rule) && path.startsWith(rule.path.slice(0, -1)),
+        ),
       ),
     ruleOf: ({ id }) => stored.find(({ rule }) => rule.id === id),
   };

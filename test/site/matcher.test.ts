@@ -4,12 +4,14 @@ import { suite, test } from 'node:test';
 import type { Candidate } from '../../src/model/rule.ts';
 import {
   candidatesFor,
+  contendersFor,
   captureOf,
   inOrder,
   varyByLanguage,
   type CandidateReads,
 } from '../../src/site/matcher.ts';
 import { commit, inserted, scratchStore } from '../store/scratch.ts';
+import { wildcardGroups } from './wildcard-groups.ts';
 
 const shop = 'http://shop.example';
 
@@ -246,7 +248,13 @@ const rules = fc.record({
 function winnerOf(reads: CandidateReads, { origin, path, acceptLanguage }: Asked): string {
   const field = acceptLanguage.map(({ tag, q }) => `${tag};q=${q}`).join(', ');
   const fields = acceptLanguage.length === 0 ? {} : { 'accept-language': field };
-  return inOrder(candidatesFor(reads, { origin, path }), fields)[0]?.id ?? 'none';
+  const [winner] = inOrder(candidatesFor(reads, { origin, path }), fields);
+  const [contender] = inOrder(
+    contendersFor(reads, { origin, path }, () => true),
+    fields,
+  );
+  assert.equal(contender?.id, winner?.id);
+  return winner?.id ?? 'none';
 }
 
 suite('the winner', () => {
@@ -258,11 +266,13 @@ suite('the winner', () => {
           exactRules: (origin, path) =>
             all.filter((rule) => rule.origin === origin && rule.path === path),
           wildcardRules: (origin, path) =>
-            all.filter(
-              (rule) =>
-                rule.origin === origin &&
-                rule.path.endsWith('*') &&
-                path.startsWith(rule.path.slice(0, -1)),
+            wildcardGroups(
+              all.filter(
+                (rule) =>
+                  rule.origin === origin &&
+                  rule.path.endsWith('*') &&
+                  path.startsWith(rule.path.slice(0, -1)),
+              ),
             ),
         };
         assert.equal(winnerOf(reads, asked), naiveWinner(all, asked)?.id ?? 'none');

@@ -95,7 +95,7 @@ function stateOf(rules: Pick<Store, 'rule' | 'exactRules' | 'wildcardRules' | 'r
     found: ['*', 'http://x'].flatMap((origin) =>
       ['/', '/a', '/ab', '/a/b', '/b'].map((path) => [
         sorted(rules.exactRules(origin, path)),
-        sorted(rules.wildcardRules(origin, path)),
+        sorted([...rules.wildcardRules(origin, path)].flat()),
       ]),
     ),
   };

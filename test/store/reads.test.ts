@@ -163,7 +163,7 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
           isWildcard(rule.path) &&
           path.startsWith(rule.path.slice(0, -1)),
       );
-      const found = store.wildcardRules(origin, path);
+      const found = [...store.wildcardRules(origin, path)].flat();
       assert.deepEqual(found.map(({ id }) => id).sort(), covering.sort());
       const lengths = found.map((candidate) => candidate.path.length);
       assert.deepEqual(

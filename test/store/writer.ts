@@ -33,7 +33,7 @@ await Promise.all(
   }),
 );
 
-const [first] = store.wildcardRules('*', '/child/1/page');
+const [[first] = []] = store.wildcardRules('*', '/child/1/page');
 process.stdout.write(`read ${first === undefined ? 'nothing' : store.rule(first.id)?.rule.lang}\n`);
 try {
   await store.commit('child', () => ({
