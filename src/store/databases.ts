@@ -12,7 +12,7 @@ export const applicationMark = 'waymark';
  */
 export interface Databases {
   readonly environment: RootDatabase;
-  /** `application` and `schema`. */
+  /** `application`, `schema`, and `seq`: that of the newest change, to be told at once. */
   readonly meta: Database<string>;
   /** seq → Change. */
   readonly log: Database<string, number>;

@@ -111,9 +111,9 @@ function historyRow(change: Change, invalidating: Change | undefined): HistoryRo
   return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
 }
 
-function newestSeq({ log }: Databases): number {
-  for (const seq of log.getKeys({ reverse: true, limit: 1 })) return seq;
-  return 0;
+/** Every request asks for it: the log itself would take several times as long. */
+function newestSeq({ meta }: Databases): number {
+  return Number(meta.get('seq') ?? 0);
 }
 
 /** Times of rows never go back, so the row sought is found by halving. */

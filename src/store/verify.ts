@@ -107,9 +107,22 @@ function* verifyLog(databases: Databases): Iterable<Slice> {
     yield { entries: seqs.length, differences };
   }
   const { newest, txn, txnLast } = position;
-  if (txnLast === undefined || txnLast <= newest) return;
-  const what = `${txn} ends with change ${txnLast}, which the log lacks`;
-  yield { entries: 0, differences: [{ database: 'txn', what }] };
+  const differences = [...verifyNewest(databases)];
+  if (txnLast !== undefined && txnLast > newest) {
+    const what = `${txn} ends with change ${txnLast}, which the log lacks`;
+    differences.push({ database: 'txn', what });
+  }
+  yield { entries: 0, differences };
+}
+
+function* verifyNewest({ log, meta }: Databases): Iterable<Difference> {
+  const [newest = 0] = log.getKeys({ reverse: true, limit: 1 });
+  const said = meta.get('seq') ?? '0';
+  if (said === String(newest)) return;
+  yield {
+    database: 'meta',
+    what: `says that the log ends with ${said}, and it does with ${newest}`,
+  };
 }
 
 function* verifyRow(

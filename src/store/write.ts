@@ -111,7 +111,9 @@ export function putWrites(databases: Databases, { steps }: WritePlan): number {
   // One database after the other, so that the pages of one tree are still at hand for the next row;
   // and each text lives no longer than it takes to put it.
   const bytes = putRows(databases, steps);
-  const { mark, vk } = databases;
+  const { mark, meta, vk } = databases;
+  const newest = steps.at(-1)?.change.seq;
+  if (newest !== undefined) meta.putSync('seq', String(newest));
   for (const { claim } of steps) {
     if (claim !== undefined) vk.putSync(claimKey(claim.vk), packClaim(claim));
   }

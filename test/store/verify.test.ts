@@ -74,6 +74,13 @@ const damages: readonly {
     says: [/^rule: b is not what its rows come to/, /^wildcard: .* leads to b, which is not/],
   },
   {
+    name: 'a log that is said to be longer than it is',
+    damage: ({ meta }) => {
+      meta.putSync('seq', '9');
+    },
+    says: [/^meta: says that the log ends with 9, and it does with 11$/],
+  },
+  {
     name: 'a rule that is gone',
     damage: ({ rule }) => rule.removeSync(keyOf('b')),
     says: [/^rule: b is not/, /^wildcard: .* leads to b, which is not there/],
