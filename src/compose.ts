@@ -16,6 +16,7 @@ import type { StoredPages } from './site/stored.ts';
 import type { Store } from './store/store.ts';
 import { createAuthenticate, requireUnrevoked, type createWrongKeys } from './svc1/authenticate.ts';
 import { createExecute } from './svc1/execute.ts';
+import type { KeyRates } from './svc1/key-rates.ts';
 import { revertInThread } from './svc1/revert-worker.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
 import { operationTable } from './svc1/table.ts';
@@ -28,6 +29,7 @@ export interface Foundation {
   readonly rules: SiteRules;
   readonly storedPages: StoredPages;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
+  readonly keyRates: KeyRates;
   readonly version: string;
   readonly status: () => ConfigurationState;
   readonly started: string;
@@ -59,6 +61,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
   const authenticate = createAuthenticate({
     keys: store,
     anonymous: config.auth.anonymous,
+    keyRate: config.auth.keyRate,
     wrongKeys,
   });
   const view = { base, publicUrl, engines: config.engines, tables: config.tables };
@@ -80,7 +83,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     },
     authenticate,
   });
-  const execute = createExecute(operations);
+  const execute = createExecute(operations, foundation);
   return {
     serving: {
       config,

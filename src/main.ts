@@ -19,6 +19,7 @@ import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './svc1/authenticate.ts';
 import { importRules } from './svc1/import.ts';
+import { createKeyRates } from './svc1/key-rates.ts';
 import { addKey } from './svc1/keys.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
 
@@ -167,6 +168,7 @@ class Process implements Running {
       rules: rememberRules(store),
       storedPages: createStoredPages(),
       wrongKeys: createWrongKeys({ now: Date.now }),
+      keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
       version,
       status: () => this.#configurationState(),
       started: this.#since,

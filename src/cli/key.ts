@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 import { openData } from '../main.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
+import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
-import { addKey, keyViews, revokeKey } from '../svc1/keys.ts';
+import { addKey, keyViews, revokeKey, type NewKey } from '../svc1/keys.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
 
@@ -14,13 +15,14 @@ const author = 'waymark key';
  * it.
  */
 export const key: Command = {
-  usage: 'key add --name N --scope S[,S] | key list | key revoke ID   [--config FILE] [--json]',
+  usage: 'key add --name N --scope S[,S] [--rate R] | list | revoke ID   [--config FILE] [--json]',
   summary: 'make, show and revoke API keys; the key alone goes to standard output, once',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
       ...configOption,
       name: { type: 'string' },
       scope: { type: 'string', multiple: true },
+      rate: { type: 'string' },
       json: { type: 'boolean', default: false },
     });
     const [action, ...rest] = positionals;
@@ -41,11 +43,19 @@ type Act = (store: Store, to: { terminal: Terminal; json: boolean }) => Promise<
 function actionOf(
   action: string | undefined,
   rest: readonly string[],
-  { name, scope }: { name?: string | undefined; scope?: string[] | undefined },
+  {
+    name,
+    scope,
+    rate,
+  }: { name?: string | undefined; scope?: string[] | undefined; rate?: string | undefined },
 ): Act {
   if (action === 'add') {
     requireNoMore(rest);
-    return add(requireName(name), requireScopes(scope ?? []));
+    return add({
+      name: requireName(name),
+      scopes: requireScopes(scope ?? []),
+      ...(rate !== undefined && { rate: requireRate(rate) }),
+    });
   }
   if (action === 'list') {
     requireNoMore(rest);
@@ -59,23 +69,26 @@ function actionOf(
   return revoke(id);
 }
 
-function add(name: string, scopes: readonly Scope[]): Act {
+function add(given: NewKey): Act {
   return async (store, { terminal, json }) => {
     const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
-    const made = await addKey(parts, { name, scopes, by: author });
+    const made = await addKey(parts, { ...given, by: author });
     if (json) {
       say(terminal.out, JSON.stringify(made));
       return;
     }
     say(terminal.out, made.key);
-    say(terminal.err, `Key ${made.id} (${name}: ${scopes.join(', ')}). It is not shown again.`);
+    const { id, name, scopes, rate } = made;
+    const limit = rate === undefined ? '' : `, ${rate} operations a second`;
+    say(terminal.err, `Key ${id} (${name}: ${scopes.join(', ')}${limit}). It is not shown again.`);
   };
 }
 
 const list: Act = (store, { terminal, json }) => {
   const rows = keyViews(store);
-  for (const { id, name, scopes, created } of json ? [] : rows) {
-    say(terminal.out, [id, created, scopes.join(','), name].join('\t'));
+  for (const { id, name, scopes, created, rate } of json ? [] : rows) {
+    const limit = rate === undefined ? '-' : `${rate}/s`;
+    say(terminal.out, [id, created, scopes.join(','), name, limit].join('\t'));
   }
   if (json) say(terminal.out, JSON.stringify({ rows }));
   else if (rows.length === 0) say(terminal.err, 'There are no keys yet.');
@@ -93,6 +106,12 @@ function revoke(id: string): Act {
 function requireName(name: string | undefined): string {
   if (name !== undefined && isKeyName(name)) return name;
   throw new UsageError('Give the key a name of one line, at most 128 characters: --name N.');
+}
+
+function requireRate(text: string): number {
+  const rate = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (rate >= 1 && rate <= keyRateMax) return rate;
+  throw new UsageError(`--rate is a whole number of operations a second, 1 to ${keyRateMax}.`);
 }
 
 function requireScopes(given: readonly string[]): readonly Scope[] {

@@ -40,6 +40,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
     },
     auth: {
       anonymous: unique(auth.values.anonymous),
+      keyRate: auth.values.key_rate,
       corsOrigins: unique(auth.values.cors_origins),
       userHeader: auth.values.user_header,
       jwtJwks: jwks === undefined || isUrl(jwks) ? jwks : resolve(folder, jwks),

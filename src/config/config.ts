@@ -85,6 +85,8 @@ export interface Config {
   };
   readonly auth: {
     readonly anonymous: readonly Scope[];
+    /** Operations a second for a key without a rate of its own; undefined for any number. */
+    readonly keyRate: number | undefined;
     /** Origins, or `*`. */
     readonly corsOrigins: readonly string[];
     /** Lower case field name. */

@@ -95,6 +95,7 @@ function moreSections({ fetch, auth, engines, tables, webhook, node, geo, log }:
     } satisfies Written<'fetch'>),
     section('auth', {
       anonymous: auth.anonymous.join(', '),
+      key_rate: auth.keyRate?.toString(),
       cors_origins: auth.corsOrigins.join(', '),
       user_header: auth.userHeader,
       jwt_jwks: auth.jwtJwks,

@@ -1,4 +1,4 @@
-import { tableCharactersMax } from '../model/limits.ts';
+import { keyRateMax, tableCharactersMax } from '../model/limits.ts';
 import {
   basePath,
   cidr,
@@ -65,6 +65,7 @@ export const sections = {
   },
   auth: {
     anonymous: list(scope, 'render'),
+    key_rate: optional(wholeNumber(1, keyRateMax)),
     cors_origins: list(wordOr('*', origin), '*'),
     user_header: optional(fieldName),
     jwt_jwks: optional(urlOrFile),

@@ -18,6 +18,8 @@ export interface Key {
   readonly hash: string;
   /** ISO 8601, UTC. */
   readonly created: string;
+  /** Operations a second that it may call; without it, what the ini file says. */
+  readonly rate?: number;
 }
 
 /** Whoever sent a request: what they may do, and the name under which their changes are logged. */
@@ -25,6 +27,8 @@ export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** The id of the caller's key, or undefined for a caller without a key. */
   readonly keyId: string | undefined;
+  /** Operations a second that its key may call; undefined for any number. */
+  readonly rate: number | undefined;
   /** The peer's address, for limits and the log. */
   readonly address: string;
   /** The signed-in user that a trusted proxy named (`[auth] user_header`). */

@@ -112,6 +112,10 @@ export const feedRememberedCharactersMax = 64 * MIB;
 export const wrongKeysPerMinuteMax = 20;
 /** Addresses whose wrong keys are remembered at the same time. */
 export const wrongKeyAddressesMax = 10_000;
+/** The highest rate that a key can be given, in operations a second. */
+export const keyRateMax = 1_000_000;
+/** Keys whose latest operations are remembered at the same time. */
+export const keyRatesRemembered = 10_000;
 
 export const commitBatchMax = 1_000;
 /** About what a write transaction may hold before further changes go into the next one. */

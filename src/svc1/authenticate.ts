@@ -62,15 +62,20 @@ export type Authenticate = (sent: {
 export function createAuthenticate({
   keys,
   anonymous,
+  keyRate,
   wrongKeys,
 }: {
   readonly keys: KeyReads;
   readonly anonymous: readonly Scope[];
+  /** Operations a second for a key without a rate of its own; undefined for any number. */
+  readonly keyRate: number | undefined;
   readonly wrongKeys: WrongKeys;
 }): Authenticate {
   const anonymousScopes: ReadonlySet<Scope> = new Set(anonymous);
   return ({ apikey, address, user }) => {
-    if (apikey === undefined) return { scopes: anonymousScopes, keyId: undefined, address, user };
+    if (apikey === undefined) {
+      return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address, user };
+    }
     wrongKeys.check(address);
     const hash = keyHash(apikey);
     const key = keys.keyByHash(hash);
@@ -79,7 +84,8 @@ export function createAuthenticate({
       throw new Failure('unauthenticated', 'The API key is unknown or has been revoked.');
     }
     // A key never takes away what anybody may do without one.
-    return { scopes: new Set([...anonymous, ...key.scopes]), keyId: key.id, address, user };
+    const scopes = new Set([...anonymous, ...key.scopes]);
+    return { scopes, keyId: key.id, rate: key.rate ?? keyRate, address, user };
   };
 }
 

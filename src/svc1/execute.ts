@@ -4,6 +4,7 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import type { RuleChange } from '../store/store.ts';
+import type { KeyRates } from './key-rates.ts';
 import type { Call, Operation, Outcome, Packet } from './operation.ts';
 
 /** Runs operations by name. */
@@ -12,8 +13,8 @@ export interface Execute {
   find(name: string): Operation | undefined;
   /**
    * Authorises, parses and runs. Rejects with `not_found` for an unknown name, `unauthenticated` or
-   * `forbidden` without the scope, `invalid` or `too_large` for input that does not fit, and with
-   * what the operation itself refuses.
+   * `forbidden` without the scope, `rate_limited` when the key has used up its rate, `invalid` or
+   * `too_large` for input that does not fit, and with what the operation itself refuses.
    */
   run(name: string, v: unknown, call: Call): Promise<Outcome>;
   /**
@@ -24,7 +25,10 @@ export interface Execute {
 }
 
 /** Makes the one way in which every transport runs an operation. */
-export function createExecute(operations: readonly Operation[]): Execute {
+export function createExecute(
+  operations: readonly Operation[],
+  { keyRates }: { readonly keyRates: KeyRates },
+): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // Query strings and forms carry text only, so a numeral stands for its number.
   const ajv = new Ajv({ coerceTypes: true, strict: true, allErrors: false });
@@ -50,6 +54,7 @@ export function createExecute(operations: readonly Operation[]): Execute {
         );
       }
       authorise(found, call.caller);
+      keyRates.count(call.caller);
       const v = given ?? {};
       if (!isJsonObject(v)) {
         throw new Failure('invalid', 'v must be an object of input fields.', { field: 'v' });

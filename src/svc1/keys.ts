@@ -1,6 +1,7 @@
 import { Failure } from '../model/failure.ts';
-import { keyNamePattern, scopes, type Key, type Scope } from '../model/key.ts';
+import { keyNamePattern, scopes, type Key } from '../model/key.ts';
 import type { JsonObject } from '../model/json.ts';
+import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
 import { keyHash } from './authenticate.ts';
 import { authorOf, type Handler } from './operation.ts';
@@ -15,6 +16,9 @@ export interface KeyOperations {
   readonly now: () => number;
 }
 
+/** What whoever makes a key says of it. */
+export type NewKey = Pick<Key, 'name' | 'scopes' | 'rate'>;
+
 /** A key as it can be shown at any time: without its hash. */
 export type KeyView = Omit<Key, 'hash'>;
 
@@ -24,23 +28,23 @@ export type KeyView = Omit<Key, 'hash'>;
  */
 export async function addKey(
   { store, newId, randomBytes, now }: KeyOperations,
-  { name, scopes, by }: { readonly name: string; readonly scopes: readonly Scope[]; by: string },
+  { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
   const id = newId();
   const key = `wmk_${randomBytes(32).toString('base64url')}`;
-  const created = new Date(now()).toISOString();
+  const made = { ...given, created: new Date(now()).toISOString() };
   await store.commit(by, () => ({
     drafts: [
       {
         family: 'key',
         id,
         action: 'insert',
-        data: { name, scopes: [...scopes], hash: keyHash(key), created },
+        data: { ...made, scopes: [...made.scopes], hash: keyHash(key) },
       },
     ],
     answer: () => undefined,
   }));
-  return { id, name, scopes, created, key };
+  return { id, ...made, key };
 }
 
 /** Revokes a key for good. Rejects with `not_found`. */
@@ -60,7 +64,7 @@ export async function revokeKey(store: Store, id: string, by: string): Promise<v
 
 /** All keys in force, without their hashes. */
 export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
-  return store.keys().map(({ id, name, scopes, created }) => ({ id, name, scopes, created }));
+  return store.keys().map(({ hash: _hash, ...shown }) => shown);
 }
 
 const shownProperties = {
@@ -68,6 +72,7 @@ const shownProperties = {
   name: { type: 'string' },
   scopes: { type: 'array', items: { type: 'string', enum: scopes } },
   created: { type: 'string', format: 'date-time' },
+  rate: { type: 'integer', description: 'Operations a second that it may call.' },
 } as const;
 
 const keySchema: JsonObject = {
@@ -78,7 +83,7 @@ const keySchema: JsonObject = {
 };
 
 /** key.insert: answers the new key, once. */
-export function insertKey(parts: KeyOperations): Handler<{ name: string; scopes: Scope[] }> {
+export function insertKey(parts: KeyOperations): Handler<NewKey> {
   return {
     summary: 'Makes an API key, and answers it this one time.',
     output: {
@@ -101,11 +106,18 @@ export function insertKey(parts: KeyOperations): Handler<{ name: string; scopes:
           uniqueItems: true,
           items: { type: 'string', enum: scopes },
         },
+        rate: {
+          type: 'integer',
+          minimum: 1,
+          maximum: keyRateMax,
+          nullable: true,
+          description: 'Operations a second that the key may call.',
+        },
       },
     },
-    run: async ({ name, scopes }, call) => ({
+    run: async ({ name, scopes, rate }, call) => ({
       kind: 'data',
-      data: await addKey(parts, { name, scopes, by: authorOf(call) }),
+      data: await addKey(parts, { name, scopes, ...(rate && { rate }), by: authorOf(call) }),
     }),
   };
 }

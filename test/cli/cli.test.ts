@@ -59,15 +59,19 @@ suite('waymark key', () => {
     const { iniFile } = await serverFolder(t, '');
     const { url } = await startServed(t, iniFile);
     const key = (...words: string[]) => runWaymark(['key', ...words, '--config', iniFile]);
-    const added = await key('add', '--name', 'ci', '--scope', 'read,design');
+    const added = await key('add', '--name', 'ci', '--scope', 'read,design', '--rate', '50');
     assert.equal(added.code, 0);
     assert.match(added.out, /^wmk_[\w-]{43}\n$/);
     const headers = { apikey: added.out.trim() };
     const status = () => fetch(`${url}/svc1/server/status`, { headers }).then((r) => r.status);
     assert.equal(await status(), 200);
     const listed = await key('list', '--json');
-    const { rows } = JSON.parse(listed.out) as { rows: { id: string; name: string }[] };
-    const id = rows.find(({ name }) => name === 'ci')?.id ?? '';
+    const { rows } = JSON.parse(listed.out) as {
+      rows: { id: string; name: string; rate?: number }[];
+    };
+    const { id = '', rate } = rows.find(({ name }) => name === 'ci') ?? {};
+    assert.equal(rate, 50);
+    assert.match((await key('list')).out, /\tread,design\tci\t50\/s\n/);
     assert.ok(!listed.out.includes(headers.apikey));
     assert.equal((await key('revoke', id)).code, 0);
     assert.equal(await status(), 401);
@@ -75,6 +79,7 @@ suite('waymark key', () => {
     assert.equal(again.code, 1);
     assert.match(again.err, /^waymark: There is no key/);
     assert.equal((await key('add', '--name', 'x', '--scope', 'root')).code, 2);
+    assert.equal((await key('add', '--name', 'x', '--scope', 'read', '--rate', '0')).code, 2);
   });
 });
 

@@ -96,6 +96,7 @@ cache = ${given.bytes}
 [auth]
 anonymous = ${given.scopes.join(' ')}
 cors_origins = ${given.origins.join(' ')}
+key_rate = 250
 jwt_jwks = https://id.example/keys
 jwt_issuer = ${written(given.issuer)}
 [engine.x]

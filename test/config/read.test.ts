@@ -229,6 +229,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
     },
     auth: {
       anonymous: ['render'],
+      keyRate: undefined,
       corsOrigins: ['*'],
       userHeader: undefined,
       jwtJwks: undefined,
@@ -277,6 +278,7 @@ fallback = /app/shell.html
 allow_private = 127.0.0.1
 [auth]
 anonymous = read, render, read
+key_rate = 250
 cors_origins = https://a.example, http://B.example:80
 user_header = X-User
 jwt_jwks = jwks.json
@@ -325,6 +327,7 @@ country_header = CF-IPCountry
   assert.equal(config.disk[0].fallback, 'app/shell.html');
   assert.deepEqual(auth, {
     anonymous: ['read', 'render'],
+    keyRate: 250,
     corsOrigins: ['https://a.example', 'http://b.example'],
     userHeader: 'x-user',
     jwtJwks: join(folder, 'conf/jwks.json'),
