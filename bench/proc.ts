@@ -27,11 +27,23 @@ export async function coreMicroseconds(core: number): Promise<number> {
 }
 
 /** Resident memory of processes in bytes, added up; pages that they share count once for each. */
-export async function residentBytes(pids: readonly number[]): Promise<number> {
+export function residentBytes(pids: readonly number[]): Promise<number> {
+  return statusBytes(pids, 'VmRSS');
+}
+
+/**
+ * The part of their resident memory that is nothing else's: without the mapped pages of files,
+ * which the system takes back when it needs them.
+ */
+export function ownBytes(pids: readonly number[]): Promise<number> {
+  return statusBytes(pids, 'RssAnon');
+}
+
+async function statusBytes(pids: readonly number[], field: string): Promise<number> {
   const kilobytes = await Promise.all(
     pids.map(async (pid) => {
       const status = await readFile(`/proc/${pid}/status`, 'utf8');
-      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0);
+      return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0);
     }),
   );
   return kilobytes.reduce((sum, one) => sum + one, 0) * 1024;

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { surroundings, findPrograms } from './machine.ts';
 import { freePorts } from './processes.ts';
-import { residentBytes } from './proc.ts';
+import { ownBytes, residentBytes } from './proc.ts';
 import { fillFolder } from './rules/fill.ts';
 import { measureMatching, percentilesOf, type Percentiles } from './rules/matching.ts';
 import { addTransaction, measureRevert } from './rules/revert.ts';
 import { measureEdits, measureInserts, openService } from './rules/service.ts';
-import { measureSqliteInserts, measureSqliteLookups } from './rules/sqlite.ts';
+import { measureSqliteEdits, measureSqliteInserts, measureSqliteLookups } from './rules/sqlite.ts';
 import { firstKey, waymark } from './servers/waymark.ts';
 import { createWorkspace, type Workspace } from './workspace.ts';
 
@@ -68,8 +68,11 @@ async function measureSize(space: Workspace, rules: number): Promise<void> {
         `taken back in ${(figures.doneMs / 1000).toFixed(2)} s; meanwhile ${figures.visits} visits, ` +
         `median ${figures.visitorMedianMs.toFixed(1)} ms, p99 ${figures.visitorP99Ms.toFixed(1)} ms`,
     );
-    const after = (await residentBytes(running.pids)) / mebibyte;
-    console.log(`Resident after all that: ${after.toFixed(0)} MiB`);
+    const [after, own] = [await residentBytes(running.pids), await ownBytes(running.pids)];
+    console.log(
+      `Resident after all that: ${(after / mebibyte).toFixed(0)} MiB, ` +
+        `${(own / mebibyte).toFixed(0)} MiB of them its own`,
+    );
   }
   service.close();
   await server.stop();
@@ -81,10 +84,12 @@ async function measurePeer(space: Workspace): Promise<void> {
   const grouped = measureSqliteInserts(folder, 30_000, 64);
   const bulk = measureSqliteInserts(await space.folderFor('sqlite-bulk'), largest, 20_000);
   const lookup = measureSqliteLookups(await space.folderFor('sqlite-bulk'), largest);
+  const edits = percentilesOf(measureSqliteEdits(await space.folderFor('sqlite-bulk'), 300));
   console.log(
     `\nSQLite (WAL, synchronous=FULL) in its own process: ${single.toFixed(0)} inserts/s alone, ` +
       `${grouped.toFixed(0)}/s 64 to a transaction, ${bulk.toFixed(0)}/s 20,000 to one;\n` +
-      `one indexed look-up of an exact path in ${largest} rows: ${microseconds(lookup)} µs`,
+      `one indexed look-up of an exact path in ${largest} rows: ${microseconds(lookup)} µs; ` +
+      `one edit there: ${edits.median.toFixed(1)} / ${edits.p99.toFixed(1)} ms`,
   );
 }
 

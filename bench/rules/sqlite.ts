@@ -48,3 +48,17 @@ export function measureSqliteLookups(folder: string, rows: number): Percentiles 
   database.close();
   return percentilesOf(times.slice(10_000));
 }
+
+/** Milliseconds of durable edits of a row, one after the other. */
+export function measureSqliteEdits(folder: string, edits: number): readonly number[] {
+  const database = openSqlite(folder);
+  const update = database.prepare('UPDATE rule SET content = ? WHERE id = ?');
+  const times: number[] = [];
+  for (let edit = 1; edit <= edits; edit += 1) {
+    const started = performance.now();
+    update.run(String(edit), edit);
+    times.push(performance.now() - started);
+  }
+  database.close();
+  return times;
+}
