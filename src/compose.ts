@@ -88,6 +88,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     serving: {
       config,
       site,
+      seq: () => store.seq(),
       execute,
       authenticate,
       requireUnrevoked: (caller) => {

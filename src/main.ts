@@ -192,6 +192,7 @@ class Process implements Running {
         log,
         access,
         newId: uuidv7,
+        now: Date.now,
         monotonicMs: () => performance.now(),
       },
       this.#composition.serving.config.server.listen,

@@ -176,6 +176,6 @@ function lastOf(list: string | undefined): string | undefined {
 }
 
 /** An IPv4 client of an IPv6 socket is known by its IPv4 address. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }

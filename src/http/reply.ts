@@ -57,6 +57,12 @@ export interface Reply {
    * (contract §3).
    */
   readonly source: string;
+  /**
+   * True where whoever asks for the same target, with the same values of the fields that Vary
+   * names, would have the same answer: until the log or the configuration changes, and for as long
+   * as a look at the disk is believed.
+   */
+  readonly isReusable?: true;
 }
 
 /** An answer without content. */

@@ -28,6 +28,11 @@ export const diskHeldFileBytesMax = 256 * KIB;
 export const diskHeldBytesMax = 64 * MIB;
 /** How long a file held in memory, or a listing, is believed before the disk is looked at again. */
 export const diskTrustMs = 500;
+/** Answers that are prepared to go out again: their content together, and to one URL. */
+export const preparedBytesMax = 32 * MIB;
+export const preparedVariantsMax = 8;
+/** Up to this length, copying content behind its head takes less time than a second write. */
+export const preparedTextBytesMax = 16 * KIB;
 /** How often a file that changes under its reader is tried again. */
 export const diskAttemptsMax = 4;
 export const listingEntriesMax = 10_000;

@@ -4,12 +4,12 @@ import { lingerMs, pipelinedRequestsMax, stalledMs } from '../model/limits.ts';
 
 /** What is known of one open connection. */
 interface Connection {
-  /** Requests that have come and are not answered yet. */
-  unanswered: number;
-  /** The newest of their answers. */
+  /** The answer to its newest request. */
   last: ServerResponse | undefined;
-  /** Requests behind the first, each waiting for its turn. */
-  readonly waiting: ((isOpen: boolean) => void)[];
+  /**
+   * Requests that have come before the one ahead of them was answered, each waiting for its turn.
+   */
+  readonly waiting: Set<(isOpen: boolean) => void>;
 }
 
 /**
@@ -22,7 +22,7 @@ export class Connections {
   /** Follows the connections of a server. */
   watch(server: Server): void {
     server.on('connection', (socket: Duplex) => {
-      this.#open.set(socket, { unanswered: 0, last: undefined, waiting: [] });
+      this.#open.set(socket, { last: undefined, waiting: new Set() });
       socket.once('close', () => {
         this.#forget(socket);
       });
@@ -44,24 +44,44 @@ export class Connections {
     const { socket } = message;
     const connection = this.#open.get(socket);
     if (connection === undefined || socket.destroyed) return false;
-    connection.unanswered += 1;
+    const { last, waiting } = connection;
     connection.last = response;
-    if (connection.unanswered > pipelinedRequestsMax) {
+    // Nobody is told of the end of an answer as long as nobody waits for it.
+    if (last === undefined || last.writableFinished) return true;
+    if (waiting.size + 2 > pipelinedRequestsMax) {
       socket.destroy();
       return false;
     }
-    response.once('close', () => {
-      connection.unanswered -= 1;
-      if (connection.last === response) connection.last = undefined;
-      connection.waiting.shift()?.(!socket.destroyed);
+    return new Promise((resolve) => {
+      waiting.add(resolve);
+      last.once('close', () => {
+        waiting.delete(resolve);
+        resolve(!socket.destroyed);
+      });
     });
-    if (connection.unanswered === 1) return true;
-    return new Promise((resolve) => connection.waiting.push(resolve));
   }
 
   /** The answer that is the last one owed on a connection; undefined where none is. */
   lastAnswer(socket: Duplex): ServerResponse | undefined {
-    return this.#open.get(socket)?.last;
+    const last = this.#open.get(socket)?.last;
+    return last?.writableFinished === false ? last : undefined;
+  }
+
+  /** How many answers are owed, those to requests that wait for their turn left out. */
+  get owed(): number {
+    let owed = 0;
+    for (const socket of this.#open.keys()) owed += this.lastAnswer(socket) === undefined ? 0 : 1;
+    return owed;
+  }
+
+  /** Resolves when no answer is owed any more. */
+  async settled(): Promise<void> {
+    for (const [socket] of this.#open) {
+      for (let last = this.lastAnswer(socket); last !== undefined; last = this.lastAnswer(socket)) {
+        await ended(last, socket);
+      }
+    }
+    if (this.owed > 0) await this.settled();
   }
 
   /** Cuts off every connection that is still open. */
@@ -74,6 +94,17 @@ export class Connections {
     this.#open.delete(socket);
     for (const resolve of connection?.waiting ?? []) resolve(false);
   }
+}
+
+/** An answer ends, or it never begins because its connection does. */
+function ended(response: ServerResponse, socket: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      resolve();
+    };
+    response.once('close', done);
+    socket.once('close', done);
+  });
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FileSource, Part, Reply } from '../http/reply.ts';
+import type { Prepared } from './prepared.ts';
 import { fileChunkBytes } from '../model/limits.ts';
 
 /** What became of an answer. */
@@ -31,6 +32,16 @@ export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sen
     case 'stream':
       return sendStream(response, body.stream);
   }
+}
+
+/** Writes an answer that is prepared: content as text goes out with the head, in one piece. */
+export function sendPrepared(
+  response: ServerResponse,
+  { status, fields, content }: Prepared,
+): void {
+  response.writeHead(status, fields as string[]);
+  if (typeof content === 'string') response.end(content, 'latin1');
+  else response.end(content);
 }
 
 /** Frees what an answer holds when it is not going to be sent. */

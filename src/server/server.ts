@@ -1,22 +1,27 @@
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
+import { plainAddress } from '../http/forwarded.ts';
 import type { Reply } from '../http/reply.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { servicePath } from '../model/path.ts';
-import type { AccessLog } from '../observe/access.ts';
+import type { AccessEntry, AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
 import { Connections, sayLast } from './connections.ts';
 import { enter, identify } from './entrance.ts';
 import { Exchange } from './exchange.ts';
 import { contentFailure } from './failures.ts';
 import { createHttpServer, listen } from './listener.ts';
+import { PreparedReplies, type Moment } from './prepared.ts';
+import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
 import { createSockets, type Sockets } from './socket.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
 export interface ServerParts {
   readonly serving: () => Serving;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly log: Log;
   readonly access: AccessLog;
   readonly newId: () => string;
@@ -49,15 +54,22 @@ export async function startServer(parts: ServerParts, listens: readonly Listen[]
   return port;
 }
 
+/** When a request came, and what held then. */
+interface Arrival {
+  readonly startedMs: number;
+  readonly moment: Moment;
+}
+
+/** What the access log says of an answer besides what it is. */
+type Noted = Pick<AccessEntry, 'address' | 'keyId' | 'bytes' | 'cut'>;
+
 class Port implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ServerParts;
   readonly #servers: HttpServer[] = [];
   readonly #sockets: Sockets;
   readonly #connections = new Connections();
-  readonly #open = new Set<ServerResponse>();
   #stopping = false;
-  #emptied: (() => void) | undefined;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
@@ -69,8 +81,16 @@ class Port implements Server {
       this.#connections,
       (upgrade) => upgrade.toLowerCase() === 'websocket',
     );
+    // Each listener has its own: what is answered over TLS is not what is answered without.
+    const prepared = new PreparedReplies();
     server.on('request', (message, response) => {
-      void this.#handle(message, response);
+      const turn = this.#connections.turn(message, response);
+      if (turn === true) this.#handle(message, response, prepared);
+      else if (turn !== false) {
+        void turn.then((isOpen) => {
+          if (isOpen) this.#handle(message, response, prepared);
+        });
+      }
     });
     server.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
       this.#upgrade(message, socket, head);
@@ -87,16 +107,13 @@ class Port implements Server {
     const sockets = this.#sockets.close(graceMs);
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
-      new Promise<void>((resolve) => {
-        this.#emptied = resolve;
-        if (this.#open.size === 0) resolve();
-      }),
+      this.#connections.settled(),
       new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       }),
     ]);
     clearTimeout(timer);
-    const cut = this.#open.size;
+    const cut = this.#connections.owed;
     const cutSockets = await sockets;
     this.#connections.destroyAll();
     await Promise.all(closed);
@@ -104,40 +121,65 @@ class Port implements Server {
   }
 
   /** Answers a request, whatever happens: nothing of it reaches the process. */
-  async #handle(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const turn = this.#connections.turn(message, response);
-    if (!(typeof turn === 'boolean' ? turn : await turn)) return;
-    this.#open.add(response);
-    response.once('close', () => {
-      this.#open.delete(response);
-      if (this.#open.size === 0) this.#emptied?.();
-    });
+  #handle(message: IncomingMessage, response: ServerResponse, prepared: PreparedReplies): void {
     if (this.#stopping) response.shouldKeepAlive = false;
-    try {
-      await this.#answer(message, response);
-    } catch (error) {
-      this.#parts.log.error({ err: error, id: this.#parts.newId() }, 'an answer failed');
-      response.destroy();
+    const arrival: Arrival = {
+      startedMs: this.#parts.monotonicMs(),
+      moment: this.#moment(),
+    };
+    const known = prepared.find(message, arrival.moment);
+    if (known === undefined) {
+      this.#answer(message, response, arrival, prepared).catch((error: unknown) => {
+        this.#parts.log.error({ err: error, id: this.#parts.newId() }, 'an answer failed');
+        response.destroy();
+      });
+      return;
     }
+    sendPrepared(response, known);
+    this.#note(message, arrival, known, {
+      address: plainAddress(message.socket.remoteAddress ?? ''),
+      keyId: undefined,
+      bytes: known.bytes,
+      cut: false,
+    });
   }
 
-  async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
-    const startedMs = this.#parts.monotonicMs();
+  #moment(): Moment {
     const serving = this.#parts.serving();
-    const exchange = new Exchange(this.#parts, serving, message, response);
+    return { serving, seq: serving.seq(), nowMs: this.#parts.now() };
+  }
+
+  async #answer(
+    message: IncomingMessage,
+    response: ServerResponse,
+    arrival: Arrival,
+    prepared: PreparedReplies,
+  ): Promise<void> {
+    const exchange = new Exchange(this.#parts, arrival.moment.serving, message, response);
     const reply = await exchange.reply();
+    prepared.keep(message, arrival.moment, reply);
     const { cut, bytes } = await exchange.send(reply);
-    if (!serving.config.log.access) return;
+    const { address, caller } = exchange;
+    this.#note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
+  }
+
+  #note(
+    message: IncomingMessage,
+    { startedMs, moment }: Arrival,
+    { status, source }: Pick<Reply, 'status' | 'source'>,
+    { address, keyId, bytes, cut }: Noted,
+  ): void {
+    if (!moment.serving.config.log.access) return;
     this.#parts.access.add({
-      address: exchange.address,
+      address,
       method: message.method ?? '',
       target: message.url ?? '',
-      host: message.headers.host ?? '',
-      status: reply.status,
+      host: hostOf(message),
+      status,
       bytes,
       durationMs: this.#parts.monotonicMs() - startedMs,
-      source: reply.source,
-      keyId: exchange.caller?.keyId,
+      source,
+      keyId,
       cut,
     });
   }
@@ -186,4 +228,13 @@ function refuseUpgrade(socket: Duplex, { status, body }: Reply): void {
     `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\n` +
       `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
+}
+
+/** The Host field, without making the object of all fields that a request may not have yet. */
+function hostOf({ rawHeaders }: IncomingMessage): string {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') return rawHeaders[at + 1] ?? '';
+  }
+  return '';
 }

@@ -13,6 +13,8 @@ import type { Documents } from './documents.ts';
 export interface Serving {
   readonly config: Config;
   readonly site: Site;
+  /** Seq of the newest change of the log, whichever process wrote it. */
+  readonly seq: () => number;
   readonly execute: Execute;
   readonly authenticate: Authenticate;
   /** Throws `unauthenticated` when the caller's key has been revoked. */

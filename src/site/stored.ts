@@ -31,7 +31,7 @@ export function createStoredPages(): StoredPages {
         page = preparePage(stored, variesByLanguage);
         pages.set(stored, page);
       }
-      return sendBytes(page, request, `rule:${stored.rule.id}`);
+      return { ...sendBytes(page, request, `rule:${stored.rule.id}`), isReusable: true };
     },
   };
 }

@@ -54,7 +54,7 @@ export function createReplies({ name, headers }: Pick<DiskMount, 'name' | 'heade
 
   function fromBytes(loaded: Loaded, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
     const { status, fields, body } = sendBytes(loaded, request, source);
-    return reply(status, fields, body);
+    return { ...reply(status, fields, body), isReusable: true };
   }
 
   return {

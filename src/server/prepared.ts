@@ -1,0 +1,236 @@
+import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import { replyField, type FieldList, type Reply } from '../http/reply.ts';
+import {
+  diskTrustMs,
+  preparedBytesMax,
+  preparedTextBytesMax,
+  preparedVariantsMax,
+} from '../model/limits.ts';
+import type { Serving } from './serving.ts';
+
+/** An answer that goes out again as it is. */
+export interface Prepared {
+  readonly status: number;
+  readonly fields: FieldList;
+  /** The content: where it is small, one character for each byte, to go out with the head. */
+  readonly content: string | Buffer | undefined;
+  readonly bytes: number;
+  readonly source: string;
+}
+
+/** What holds at the moment when a request comes: under something else, nothing prepared does. */
+export interface Moment {
+  readonly serving: Serving;
+  /** Seq of the newest change of the log. */
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** The answers to one URL at one moment. */
+interface Entry {
+  readonly moment: Moment;
+  /** The fields of a request that choose among them. */
+  readonly varies: readonly ChoosingField[];
+  readonly variants: Map<string, Variant>;
+}
+
+interface Variant {
+  readonly etag: string | undefined;
+  readonly whole: Prepared | undefined;
+  /** For whoever has it already. */
+  readonly notModified: Prepared | undefined;
+}
+
+/** The head of a request that asks for a page and nothing else. */
+type PlainHead = { readonly host: string; readonly ifNoneMatch: string | undefined } & Readonly<
+  Record<ChoosingField, string>
+>;
+
+const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const;
+type ChoosingField = (typeof choosingFields)[number];
+
+/** What a field does to an answer that may be prepared: `free` ones do nothing. */
+type Role = ChoosingField | 'host' | 'if-none-match' | 'if-modified-since' | 'free';
+
+const roles: ReadonlyMap<string, Role> = rolesByName({
+  host: ['Host'],
+  'if-none-match': ['If-None-Match'],
+  'if-modified-since': ['If-Modified-Since'],
+  accept: ['Accept'],
+  'accept-encoding': ['Accept-Encoding'],
+  'accept-language': ['Accept-Language'],
+  free: (
+    'User-Agent Connection Keep-Alive Cookie Referer Cache-Control Pragma Priority DNT Origin ' +
+    'Upgrade-Insecure-Requests Sec-Fetch-Dest Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
+    'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Save-Data'
+  ).split(' '),
+});
+
+/**
+ * Answers that were made a moment ago, for requests that can only be answered alike: those for the
+ * same URL of the same host, with no field that could change anything but the ones that the answer
+ * names in Vary. They hold as long as the log and the configuration stay as they are, and no longer
+ * than a look at the disk does. Whatever is out of the ordinary is none of its business.
+ */
+export class PreparedReplies {
+  readonly #entries = new LRUCache<string, Entry>({
+    maxSize: preparedBytesMax,
+    sizeCalculation: entryBytes,
+  });
+
+  /** What answers a request at a moment; undefined where that has to be found out. */
+  find(message: IncomingMessage, moment: Moment): Prepared | undefined {
+    const head = plainHead(message);
+    if (head === undefined) return undefined;
+    const entry = this.#entries.get(keyOf(head, message));
+    if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
+    const variant = entry.variants.get(variantOf(head, entry.varies));
+    if (variant === undefined || head.ifNoneMatch === undefined) return variant?.whole;
+    return head.ifNoneMatch === variant.etag ? variant.notModified : undefined;
+  }
+
+  /** Keeps an answer that was found out for a request that had come at a moment. */
+  keep(message: IncomingMessage, moment: Moment, reply: Reply): void {
+    if (reply.isReusable !== true) return;
+    const head = plainHead(message);
+    const varies = variesBy(reply);
+    const prepared = preparedOf(reply);
+    if (head === undefined || varies === undefined || prepared === undefined) return;
+    const key = keyOf(head, message);
+    const entry = this.#entryFor(key, moment, varies);
+    const name = variantOf(head, varies);
+    const variant = entry.variants.get(name);
+    // Who makes up ever new values of the fields has each answer found out.
+    if (variant === undefined && entry.variants.size >= preparedVariantsMax) return;
+    const etag = replyField(reply, 'etag');
+    const part = reply.status === 304 ? { notModified: prepared } : { whole: prepared };
+    entry.variants.set(name, {
+      whole: undefined,
+      notModified: undefined,
+      ...variant,
+      ...part,
+      etag,
+    });
+    // Anew, for its size has changed.
+    this.#entries.set(key, { ...entry });
+  }
+
+  #entryFor(key: string, moment: Moment, varies: readonly ChoosingField[]): Entry {
+    const entry = this.#entries.get(key);
+    const isOfThis = entry !== undefined && isSame(entry.moment, moment);
+    if (isOfThis && entry.varies.join() === varies.join()) return entry;
+    return { moment, varies, variants: new Map() };
+  }
+}
+
+function rolesByName(names: Readonly<Record<Role, readonly string[]>>): ReadonlyMap<string, Role> {
+  const entries = Object.entries(names) as [Role, readonly string[]][];
+  return new Map(
+    entries.flatMap(([role, spellings]) =>
+      spellings.flatMap((name) => [
+        [name, role],
+        [name.toLowerCase(), role],
+      ]),
+    ) as [string, Role][],
+  );
+}
+
+/**
+ * The head of a GET that asks for a page as most do; undefined for any other. What is odd about a
+ * target or a Host is odd each time: only what the door has let in before is found under it.
+ */
+function plainHead({
+  method,
+  url = '',
+  httpVersionMinor,
+  rawHeaders,
+}: IncomingMessage): PlainHead | undefined {
+  if (method !== 'GET' || httpVersionMinor !== 1 || !url.startsWith('/')) return undefined;
+  let host: string | undefined;
+  let ifNoneMatch: string | undefined;
+  let hasDate = false;
+  let [accept, encoding, language] = ['', '', ''];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const value = rawHeaders[at + 1] ?? '';
+    switch (roles.get(rawHeaders[at] ?? '')) {
+      case 'free':
+        break;
+      case 'host':
+        // A field that comes twice is for others to make sense of.
+        if (host !== undefined) return undefined;
+        host = value;
+        break;
+      case 'accept':
+        if (accept !== '') return undefined;
+        accept = value;
+        break;
+      case 'accept-encoding':
+        if (encoding !== '') return undefined;
+        encoding = value;
+        break;
+      case 'accept-language':
+        if (language !== '') return undefined;
+        language = value;
+        break;
+      case 'if-none-match':
+        if (ifNoneMatch !== undefined) return undefined;
+        ifNoneMatch = value;
+        break;
+      case 'if-modified-since':
+        hasDate = true;
+        break;
+      case undefined:
+        return undefined;
+    }
+  }
+  // A date does not count beside an entity tag (RFC 9110 §13.1.3).
+  if (host === undefined || (hasDate && ifNoneMatch === undefined)) return undefined;
+  return { host, ifNoneMatch, accept, 'accept-encoding': encoding, 'accept-language': language };
+}
+
+/** A path starts with the first slash, for the name of a host has none. */
+function keyOf({ host }: PlainHead, { url = '' }: IncomingMessage): string {
+  return host + url;
+}
+
+function variantOf(head: PlainHead, varies: readonly ChoosingField[]): string {
+  if (varies.length === 0) return '';
+  return varies.map((name) => head[name]).join('\n');
+}
+
+function isSame(before: Moment, now: Moment): boolean {
+  const ageMs = now.nowMs - before.nowMs;
+  return (
+    before.seq === now.seq && before.serving === now.serving && ageMs >= 0 && ageMs < diskTrustMs
+  );
+}
+
+/** The fields that an answer was chosen by; undefined where there are others among them. */
+function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
+  const vary = replyField(reply, 'vary');
+  if (vary === undefined) return [];
+  const names = vary.split(',').map((name) => name.trim().toLowerCase());
+  const isChoosing = (name: string): name is ChoosingField =>
+    (choosingFields as readonly string[]).includes(name);
+  return names.every(isChoosing) ? names : undefined;
+}
+
+function preparedOf({ status, fields, body, source }: Reply): Prepared | undefined {
+  if (body.kind === 'none') return { status, fields, content: undefined, bytes: 0, source };
+  if (body.kind !== 'bytes') return undefined;
+  const { bytes } = body;
+  const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
+  return { status, fields, content, bytes: bytes.length, source };
+}
+
+function entryBytes({ variants }: Entry, key: string): number {
+  let bytes = 2 * key.length;
+  for (const [name, { whole }] of variants)
+    bytes += variantBytes + name.length + (whole?.bytes ?? 0);
+  return bytes;
+}
+
+/** What a variant costs besides its content. */
+const variantBytes = 1_024;

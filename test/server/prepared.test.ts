@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+
+import { readTestConfig, startSite, type TestSite } from '../harness.ts';
+
+interface Answered {
+  readonly status: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+/** Sends a request with exactly these fields. */
+function ask(
+  { port }: Pick<TestSite, 'port'>,
+  path: string,
+  { method = 'GET', headers = {} }: { method?: string; headers?: Record<string, string> } = {},
+): Promise<Answered> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ port, host: 'localhost', method, path, headers }, (response) => {
+      let body = '';
+      response.setEncoding('latin1').on('data', (text: string) => (body += text));
+      response.on('end', () => {
+        const { date: _date, ...fields } = response.headers;
+        resolve({ status: response.statusCode ?? 0, fields, body });
+      });
+      response.on('error', reject);
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+/** A field that no answer is prepared for, and that changes nothing. */
+const odd = { 'X-Odd': '1' };
+
+/** Asks until an answer is as it should be: what is on disk is believed for a moment. */
+async function askUntil(
+  site: TestSite,
+  path: string,
+  isSo: (answer: Answered) => boolean,
+): Promise<void> {
+  const givesUpAtMs = Date.now() + 10_000;
+  while (Date.now() < givesUpAtMs) {
+    if (isSo(await ask(site, path))) return;
+  }
+  assert.fail(`${path} never became what it should`);
+}
+
+suite('a page that many ask for', () => {
+  test('is the edited one as soon as an edit is acknowledged', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/page', content: '0' }] });
+    const { data } = await site.call('svc1.userinterface.list', {});
+    const id = data.rows[0].id as string;
+    for (let edit = 1; edit <= 50; edit += 1) {
+      await site.call('svc1.userinterface.edit', { id, content: String(edit) });
+      for (let visit = 0; visit < 2; visit += 1) {
+        assert.equal((await ask(site, '/page')).body, String(edit));
+      }
+    }
+    const other = await site.call('svc1.userinterface.insert', { path: '/p*', content: 'x' });
+    assert.equal(other.error, undefined);
+    assert.equal((await ask(site, '/page')).body, '50');
+  });
+
+  test('gives way to a file, and comes back when that is gone', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\n',
+      files: { 'site/other.txt': 'other' },
+      rules: [{ path: '/page.txt', content: 'stored' }],
+    });
+    assert.equal((await ask(site, '/page.txt')).body, 'stored');
+    await writeFile(join(site.folder, 'site/page.txt'), 'file');
+    await askUntil(site, '/page.txt', ({ body }) => body === 'file');
+    await rm(join(site.folder, 'site/page.txt'));
+    await askUntil(site, '/page.txt', ({ body }) => body === 'stored');
+  });
+
+  test('is not sent again to who has it, whoever asked before', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/page', content: 'x' }] });
+    const { etag } = (await ask(site, '/page')).fields as { etag: string };
+    const has = { 'If-None-Match': etag };
+    for (const headers of [
+      has,
+      has,
+      { ...has, 'If-Modified-Since': 'Thu, 01 Jan 1970 00:00:00 GMT' },
+    ]) {
+      const { status, body, fields } = await ask(site, '/page', { headers });
+      assert.deepEqual([status, body, fields.etag], [304, '', etag]);
+    }
+    assert.equal(
+      (await ask(site, '/page', { headers: { 'If-None-Match': '"other"' } })).status,
+      200,
+    );
+    assert.equal((await ask(site, '/page', { headers: { 'If-None-Match': '*' } })).status, 304);
+    assert.equal((await ask(site, '/page')).status, 200);
+  });
+
+  test('has the fields of the configuration in force', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\ncache_control = max-age=1\n',
+      files: { 'site/page.txt': 'x' },
+    });
+    assert.equal((await ask(site, '/page.txt')).fields['cache-control'], 'max-age=1');
+    const ini = await readFile(site.iniFile, 'utf8');
+    await writeFile(site.iniFile, ini.replace('max-age=1', 'max-age=2'));
+    site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+    assert.equal((await ask(site, '/page.txt')).fields['cache-control'], 'max-age=2');
+  });
+
+  test('says which source it is from to those who may know alone', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/page', content: 'x' }] });
+    for (let turn = 0; turn < 2; turn += 1) {
+      assert.equal((await ask(site, '/page')).fields['server-timing'], undefined);
+      const told = await ask(site, '/page', { headers: { apikey: site.adminKey } });
+      assert.match(String(told.fields['server-timing']), /^waymark;desc="rule:/);
+    }
+  });
+
+  test('has a line in the access log for each time', async (t) => {
+    const site = await startSite(t, {
+      ini: '[log]\nformat = json\n',
+      rules: [{ path: '/page', content: 'four' }],
+    });
+    for (let visit = 0; visit < 3; visit += 1) await ask(site, '/page?q=1');
+    await site.waymark.stop(1_000);
+    const lines = site
+      .logged()
+      .split('\n')
+      .filter((line) => line.includes('"target":"/page?q=1"'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    assert.equal(lines.length, 3);
+    const [first, ...others] = lines.map(({ time: _time, ms: _ms, ...line }) => line);
+    for (const line of others) assert.deepEqual(line, first);
+    assert.deepEqual(
+      [first?.status, first?.bytes, first?.host],
+      [200, 4, `localhost:${site.port}`],
+    );
+  });
+});
+
+const fieldSets: readonly Readonly<Record<string, string>>[] = [
+  {},
+  { Accept: 'text/html', 'User-Agent': 'x', Cookie: 'a=b' },
+  { 'accept-language': 'de' },
+  { 'Accept-Language': 'en-GB, de;q=0.5' },
+  { 'Accept-Language': 'fr, *;q=0' },
+  { 'Accept-Encoding': 'gzip, br' },
+  { 'Accept-Encoding': 'identity;q=0' },
+  { 'If-None-Match': '"x"' },
+  { 'If-None-Match': '*' },
+  { 'If-Modified-Since': new Date(Date.UTC(2100, 0)).toUTCString() },
+  { Range: 'bytes=0-0' },
+  { Host: 'other.example' },
+  { Connection: 'close' },
+];
+const targets = [
+  '/page',
+  '/page?x',
+  '/file.txt',
+  '/empty',
+  '/dir',
+  '/dir/',
+  '/none',
+  '/%70age',
+  '/gone',
+];
+
+test('no answer depends on who has asked for what before', async (t) => {
+  const site = await startSite(t, {
+    ini: '[disk.site]\nroot = site\ncache_control = max-age=5\n',
+    files: { 'site/file.txt': 'file', 'site/dir/index.html': '<p>', 'site/empty': '' },
+    rules: [
+      { path: '/page', content: 'no language' },
+      { path: '/page', content: 'deutsch', lang: 'de' },
+      { path: '/page', content: 'other', origin: 'http://other.example', lang: 'en' },
+      { path: '/gone', content: 'gone', httpresponse: 410 },
+    ],
+  });
+  const made = await site.call('svc1.userinterface.insert', {
+    path: '/page',
+    content: '0',
+    rve: 1,
+  });
+  let edits = 0;
+  const step = fc.record({
+    target: fc.constantFrom(...targets),
+    headers: fc.constantFrom(...fieldSets),
+    method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'OPTIONS', 'POST'),
+    hasTag: fc.boolean(),
+    isEdited: fc.integer({ min: 0, max: 9 }).map((die) => die === 0),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+      let tag: unknown;
+      for (const { target, headers, method, hasTag, isEdited } of steps) {
+        if (isEdited) {
+          edits += 1;
+          const v = { id: made.data.id as string, content: String(edits) };
+          await site.call('svc1.userinterface.edit', v);
+        }
+        const fields = {
+          ...headers,
+          ...(hasTag && typeof tag === 'string' && { 'If-None-Match': tag }),
+        };
+        const answer = await ask(site, target, { method, headers: fields });
+        const found = await ask(site, target, { method, headers: { ...fields, ...odd } });
+        assert.deepEqual(withoutId(answer), withoutId(found));
+        tag = answer.fields.etag;
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+/** A page of a failure quotes an id of its own. */
+function withoutId({ body, ...rest }: Answered): Answered {
+  return { ...rest, body: body.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id') };
+}
