@@ -90,6 +90,25 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(sentBack.unknowns, []);
     });
 
+    test('null stands for an optional field that is not there', async (t) => {
+      const call = await open(await startSite(t));
+      const { data } = await call(`${rule}.insert`, page);
+      const { id } = data;
+      const nothing = { origin: null, path: null, kind: null, table: null, text: null };
+      for (const [name, v] of [
+        ['list', { ...nothing, engine: null, after: null, limit: null, as_of: null }],
+        ['edit', { id, if_seq: null, rve: 1 }],
+        ['read', { id, as_of: null, limit: null, before: null }],
+        ['invalidate', { id, txn: null, by: null, from: null, until: null, confirm: null }],
+      ] as const) {
+        const present = Object.entries(v).filter(([, value]) => value !== null);
+        const { error, data: answer } = await call(`${rule}.${name}`, v);
+        assert.equal(error, undefined, name);
+        const without = await call(`${rule}.${name}`, Object.fromEntries(present));
+        assert.deepEqual(without.data, answer, name);
+      }
+    });
+
     test('a name that every object has is a name like others', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
