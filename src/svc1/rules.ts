@@ -20,6 +20,7 @@ export interface RuleOperations {
   readonly view: ViewConfig;
 }
 
+const newestRow = { before: undefined, limit: 1 } as const;
 const anyFields = { type: 'object', required: [], additionalProperties: true } as const;
 
 /**
@@ -151,7 +152,9 @@ export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
           before: before ?? undefined,
           limit: limit ?? historyRowsDefault,
         });
-        if (rows.length === 0 && before === undefined) throw noSuchRule(id);
+        // A record may have rows, and none below `before`.
+        const [first] = rows.length > 0 ? rows : store.history('userinterface', id, newestRow);
+        if (first === undefined) throw noSuchRule(id);
         return {
           kind: 'data',
           data: { rows: rows.map((row) => rowView(id, row)) },

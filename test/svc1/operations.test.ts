@@ -90,6 +90,14 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(sentBack.unknowns, []);
     });
 
+    test('a history before its first row is empty, that of no record is not found', async (t) => {
+      const call = await open(await startSite(t));
+      const { id, seq } = (await call(`${rule}.insert`, page)).data;
+      const rows = (v: object) => call(`${rule}.read`, { before: seq, ...v }, { qk: 'history' });
+      assert.deepEqual((await rows({ id })).data, { rows: [] });
+      assert.equal((await rows({ id: 'x' })).error?.code, 'not_found');
+    });
+
     test('null stands for an optional field that is not there', async (t) => {
       const call = await open(await startSite(t));
       const { data } = await call(`${rule}.insert`, page);
