@@ -58,6 +58,11 @@ export function placeFields({
   };
 }
 
+/** The names of what a caller sent, a sent `_unknowns_` opened: what it may be told about. */
+export function sentNames(sent: JsonObject): readonly string[] {
+  return [...opened(sent).keys()];
+}
+
 /** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
 type Named = ReadonlyMap<string, Json>;
 

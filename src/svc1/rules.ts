@@ -7,7 +7,7 @@ import type { Decision, Reads, Store } from '../store/store.ts';
 import { earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
-import { placeFields } from './placement.ts';
+import { placeFields, sentNames } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
 import { editDescription, insertDescription, readDescription } from './rules-description.ts';
 
@@ -238,10 +238,7 @@ function written(
   },
 ): Outcome {
   const kept = stored.rule._unknowns_ ?? {};
-  const { _unknowns_: nested, ...named } = sent;
-  const unknowns = Object.keys({ ...(nested as JsonObject | undefined), ...named }).filter((name) =>
-    Object.hasOwn(kept, name),
-  );
+  const unknowns = sentNames(sent).filter((name) => Object.hasOwn(kept, name));
   return {
     kind: 'data',
     data: { ...recordView(stored, view, call.origin), unknowns },

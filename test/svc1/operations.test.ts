@@ -98,6 +98,14 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await rows({ id: 'x' })).error?.code, 'not_found');
     });
 
+    test('whatever waits of what was sent is named, however it was sent', async (t) => {
+      const call = await open(await startSite(t));
+      const told = async (_unknowns_: unknown) =>
+        (await call(`${rule}.insert`, { ...page, _unknowns_ })).data.unknowns;
+      assert.deepEqual(await told({ a: 1, _unknowns_: { b: 2 } }), ['b', 'a']);
+      assert.deepEqual(await told('all of them'), ['_unknowns_']);
+    });
+
     test('null stands for an optional field that is not there', async (t) => {
       const call = await open(await startSite(t));
       const { data } = await call(`${rule}.insert`, page);
