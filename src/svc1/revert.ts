@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Change } from '../model/change.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
 import { invalidateListedMax, invalidateShownCharactersMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { foldRows } from '../store/fold.ts';
@@ -186,7 +186,7 @@ function fieldChanges(now: StoredRule | undefined, then: StoredRule | undefined)
   return Object.fromEntries(
     [...new Set([...Object.keys(before), ...Object.keys(after)])]
       .map((name) => [name, before[name] ?? null, after[name] ?? null] as const)
-      .filter(([, one, other]) => JSON.stringify(one) !== JSON.stringify(other))
+      .filter(([, one, other]) => !sameJson(one, other))
       .map(([name, one, other]) => [name, { now: shortened(one), then: shortened(other) }]),
   );
 }

@@ -111,6 +111,19 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.invalidate`, { by: key.id })).data.records, 0);
     });
 
+    test('changes nothing of a record whose unknown fields only come in another order', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call(`${rule}.insert`, page)).data;
+      const { data: first } = await call(`${rule}.edit`, { id, a: 1 });
+      await call(`${rule}.edit`, { id, b: 1 });
+      await call(`${rule}.edit`, { id, a: 2 });
+      const { rows } = (await call(`${rule}.read`, { id }, { qk: 'history' })).data;
+      const txn = rows.find(({ seq }: { seq: number }) => seq === first.seq).txn;
+      const { data } = await call(`${rule}.invalidate`, { txn });
+      assert.deepEqual([data.changes[0].becomes, data.changed], ['same', 0]);
+      assert.deepEqual(data.changes[0].fields, {});
+    });
+
     test('does nothing when things have moved on since the dry run', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
