@@ -34,13 +34,14 @@ export function createExecute(
   const ajv = new Ajv({ coerceTypes: true, strict: true, allErrors: false });
   const validators = new Map<string, ValidateFunction>();
 
-  function parse({ name, input }: Operation, v: JsonObject): void {
+  function parse({ name, input }: Operation, v: JsonObject): JsonObject {
     let validate = validators.get(name);
     if (validate === undefined) {
       validate = ajv.compile(input);
       validators.set(name, validate);
     }
     if (!validate(v)) throw inputFailure(validate.errors?.[0]);
+    return withoutNulls(v, input);
   }
 
   return {
@@ -69,9 +70,8 @@ export function createExecute(
           field: 'vk',
         });
       }
-      if (v.as_of !== undefined && !takesMoment(found)) throw presentOnly(name);
-      parse(found, v);
-      return found.run(v, call);
+      if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
+      return found.run(parse(found, v), call);
     },
     packet(name, change, call) {
       const found = table.get(name);
@@ -95,6 +95,18 @@ export function authorise({ scope, name }: Operation, caller: Caller): void {
     );
   }
   throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);
+}
+
+/**
+ * The input without the optional fields that are null, as an empty one of a form is: null says that
+ * a field is not there. What no schema names, such as the fields of a page rule, stays as it is.
+ */
+function withoutNulls(v: JsonObject, { properties }: JsonObject): JsonObject {
+  if (!isJsonObject(properties)) return v;
+  const isAbsent = (name: string): boolean => v[name] === null && Object.hasOwn(properties, name);
+  const absent = Object.keys(v).filter(isAbsent);
+  if (absent.length === 0) return v;
+  return Object.fromEntries(Object.entries(v).filter(([name]) => !absent.includes(name)));
 }
 
 /** Whether an operation can answer for the past, or keeps any field that it is sent. */

@@ -58,6 +58,11 @@ export function placeFields({
   };
 }
 
+/** The names of what a caller sent, a sent `_unknowns_` opened: what it may be told about. */
+export function sentNames(sent: JsonObject): readonly string[] {
+  return [...opened(sent).keys()];
+}
+
 /** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
 type Named = ReadonlyMap<string, Json>;
 
@@ -106,12 +111,13 @@ function placingOf(fields: Named, pending: Named, engines: ReadonlySet<string>):
       { field: 'kind' },
     );
   }
-  const engine = pending.has('engine') ? pending.get('engine') : fields.get('engine');
-  return {
-    kind,
-    engine: typeof engine === 'string' && engines.has(engine) ? engine : undefined,
-    engines,
-  };
+  // The engine that the rule will have decides, not one that waits in `_unknowns_`.
+  const { field: engine } = placeField('engine', {
+    old: fields.get('engine'),
+    next: pending.get('engine'),
+    placing: { kind, engine: undefined, engines },
+  });
+  return { kind, engine: typeof engine === 'string' ? engine : undefined, engines };
 }
 
 /**

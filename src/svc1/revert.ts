@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Change } from '../model/change.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
 import { invalidateListedMax, invalidateShownCharactersMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { foldRows } from '../store/fold.ts';
@@ -76,25 +76,63 @@ export function revertReport({ records, digest }: Revert): JsonObject {
   };
 }
 
-/** Rows in force that the selection is about, by record, the records in the order of their rows. */
+/**
+ * Rows in force that the selection is about, by record, the records in the order of their rows; and
+ * with them those that would come back into force, for no row of the selection is to count.
+ */
 function selectRows(
   reads: Reads,
   { id, txn, by, seqs }: Selection,
 ): ReadonlyMap<string, readonly number[]> {
-  const selected = new Map<string, number[]>();
+  const selected = new Map<string, Selected>();
   // To revert a record is to end it; to take back an invalidate takes its txn, writer or time.
   const isWholeRecord = txn === undefined && by === undefined && seqs.first <= 1;
   for (const row of id === undefined ? rowsBetween(reads, seqs) : reads.rows(id, seqs.last)) {
     if (row.family !== 'userinterface' || row.seq < seqs.first) continue;
     if (txn !== undefined && row.txn !== txn) continue;
     if (by !== undefined && row.by !== by) continue;
-    if (id !== undefined && isWholeRecord && row.action === 'invalidate') continue;
-    if (!reads.inForce(row.seq)) continue;
-    const rows = selected.get(row.id);
-    if (rows === undefined) selected.set(row.id, [row.seq]);
-    else rows.push(row.seq);
+    const isInvalidate = row.action === 'invalidate';
+    if (id !== undefined && isWholeRecord && isInvalidate) continue;
+    const ofRecord = selected.get(row.id) ?? { counting: [], others: [], takesBack: false };
+    const counts = reads.inForce(row.seq);
+    (counts ? ofRecord.counting : ofRecord.others).push(row.seq);
+    ofRecord.takesBack ||= counts && isInvalidate;
+    selected.set(row.id, ofRecord);
   }
-  return selected;
+  const taken = [...selected]
+    .filter(([, { counting }]) => counting.length > 0)
+    .map(([record, rows]) => [record, withReturning(reads, record, rows)] as const);
+  return new Map(taken.toSorted(([, [one = 0]], [, [other = 0]]) => one - other));
+}
+
+/** The rows of a record that a selection is about. */
+interface Selected {
+  readonly counting: number[];
+  /** Those that are out of force. */
+  readonly others: number[];
+  /** Whether an invalidate is among those in force. */
+  takesBack: boolean;
+}
+
+/**
+ * What was written and taken back within a selection must not return when the taking back is
+ * taken back.
+ */
+function withReturning(
+  reads: Reads,
+  id: string,
+  { counting, others, takesBack }: Selected,
+): readonly number[] {
+  if (!takesBack || others.length === 0) return counting;
+  const history = reads.rows(id);
+  let taken = new Set(counting);
+  for (;;) {
+    const rows = [...taken].toSorted((one, other) => one - other);
+    const { invalidated } = foldRows([...history, ...invalidating(history.at(-1), rows)]);
+    const returning = others.filter((seq) => !invalidated.has(seq));
+    if (returning.length === 0) return rows;
+    taken = new Set([...rows, ...returning]);
+  }
 }
 
 function* rowsBetween(reads: Reads, { first, last }: SeqRange): Iterable<Change> {
@@ -148,7 +186,7 @@ function fieldChanges(now: StoredRule | undefined, then: StoredRule | undefined)
   return Object.fromEntries(
     [...new Set([...Object.keys(before), ...Object.keys(after)])]
       .map((name) => [name, before[name] ?? null, after[name] ?? null] as const)
-      .filter(([, one, other]) => JSON.stringify(one) !== JSON.stringify(other))
+      .filter(([, one, other]) => !sameJson(one, other))
       .map(([name, one, other]) => [name, { now: shortened(one), then: shortened(other) }]),
   );
 }

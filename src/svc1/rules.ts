@@ -7,7 +7,7 @@ import type { Decision, Reads, Store } from '../store/store.ts';
 import { earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
-import { placeFields } from './placement.ts';
+import { placeFields, sentNames } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
 import { editDescription, insertDescription, readDescription } from './rules-description.ts';
 
@@ -20,6 +20,7 @@ export interface RuleOperations {
   readonly view: ViewConfig;
 }
 
+const newestRow = { before: undefined, limit: 1 } as const;
 const anyFields = { type: 'object', required: [], additionalProperties: true } as const;
 
 /**
@@ -151,7 +152,9 @@ export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
           before: before ?? undefined,
           limit: limit ?? historyRowsDefault,
         });
-        if (rows.length === 0 && before === undefined) throw noSuchRule(id);
+        // A record may have rows, and none below `before`.
+        const [first] = rows.length > 0 ? rows : store.history('userinterface', id, newestRow);
+        if (first === undefined) throw noSuchRule(id);
         return {
           kind: 'data',
           data: { rows: rows.map((row) => rowView(id, row)) },
@@ -235,10 +238,7 @@ function written(
   },
 ): Outcome {
   const kept = stored.rule._unknowns_ ?? {};
-  const { _unknowns_: nested, ...named } = sent;
-  const unknowns = Object.keys({ ...(nested as JsonObject | undefined), ...named }).filter((name) =>
-    Object.hasOwn(kept, name),
-  );
+  const unknowns = sentNames(sent).filter((name) => Object.hasOwn(kept, name));
   return {
     kind: 'data',
     data: { ...recordView(stored, view, call.origin), unknowns },

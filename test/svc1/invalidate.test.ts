@@ -87,6 +87,43 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(window.error?.field, 'until', 'a day alone is no moment');
     });
 
+    test('does not bring back what the same writer had taken back', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const { data: key } = await call('svc1.key.insert', { name: 'x', scopes: ['design'] });
+      const asKey: Call = (name, v) => site.call(name, v, { apikey: key.key });
+      const { data: bad } = await asKey(`${rule}.insert`, page);
+      const { data: good } = await call(`${rule}.insert`, { ...page, path: '/b' });
+      const { data: edited } = await asKey(`${rule}.edit`, { id: good.id, content: 'bad' });
+      const ended = await invalidate(asKey, { id: bad.id });
+      const undone = await invalidate(asKey, { id: good.id, by: key.id });
+      const { dry, done } = await invalidate(call, { by: key.id });
+      assert.deepEqual(
+        dry.changes.map(({ rows, becomes }: Record<string, unknown>) => [rows, becomes]),
+        [
+          [[bad.seq, ended.done.seq], 'same'],
+          [[edited.seq, undone.done.seq], 'same'],
+        ],
+      );
+      assert.equal(done.records, 2);
+      assert.equal((await call(`${rule}.read`, { id: bad.id })).error?.code, 'not_found');
+      assert.equal((await call(`${rule}.read`, { id: good.id })).data.content, 'one');
+      assert.equal((await call(`${rule}.invalidate`, { by: key.id })).data.records, 0);
+    });
+
+    test('changes nothing of a record whose unknown fields only come in another order', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call(`${rule}.insert`, page)).data;
+      const { data: first } = await call(`${rule}.edit`, { id, a: 1 });
+      await call(`${rule}.edit`, { id, b: 1 });
+      await call(`${rule}.edit`, { id, a: 2 });
+      const { rows } = (await call(`${rule}.read`, { id }, { qk: 'history' })).data;
+      const txn = rows.find(({ seq }: { seq: number }) => seq === first.seq).txn;
+      const { data } = await call(`${rule}.invalidate`, { txn });
+      assert.deepEqual([data.changes[0].becomes, data.changed], ['same', 0]);
+      assert.deepEqual(data.changes[0].fields, {});
+    });
+
     test('does nothing when things have moved on since the dry run', async (t) => {
       const site = await startSite(t);
       const call = await open(site);

@@ -90,6 +90,41 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(sentBack.unknowns, []);
     });
 
+    test('a history before its first row is empty, that of no record is not found', async (t) => {
+      const call = await open(await startSite(t));
+      const { id, seq } = (await call(`${rule}.insert`, page)).data;
+      const rows = (v: object) => call(`${rule}.read`, { before: seq, ...v }, { qk: 'history' });
+      assert.deepEqual((await rows({ id })).data, { rows: [] });
+      assert.equal((await rows({ id: 'x' })).error?.code, 'not_found');
+    });
+
+    test('whatever waits of what was sent is named, however it was sent', async (t) => {
+      const call = await open(await startSite(t));
+      const told = async (_unknowns_: unknown) =>
+        (await call(`${rule}.insert`, { ...page, _unknowns_ })).data.unknowns;
+      assert.deepEqual(await told({ a: 1, _unknowns_: { b: 2 } }), ['b', 'a']);
+      assert.deepEqual(await told('all of them'), ['_unknowns_']);
+    });
+
+    test('null stands for an optional field that is not there', async (t) => {
+      const call = await open(await startSite(t));
+      const { data } = await call(`${rule}.insert`, page);
+      const { id } = data;
+      const nothing = { origin: null, path: null, kind: null, table: null, text: null };
+      for (const [name, v] of [
+        ['list', { ...nothing, engine: null, after: null, limit: null, as_of: null }],
+        ['edit', { id, if_seq: null, rve: 1 }],
+        ['read', { id, as_of: null, limit: null, before: null }],
+        ['invalidate', { id, txn: null, by: null, from: null, until: null, confirm: null }],
+      ] as const) {
+        const present = Object.entries(v).filter(([, value]) => value !== null);
+        const { error, data: answer } = await call(`${rule}.${name}`, v);
+        assert.equal(error, undefined, name);
+        const without = await call(`${rule}.${name}`, Object.fromEntries(present));
+        assert.deepEqual(without.data, answer, name);
+      }
+    });
+
     test('a name that every object has is a name like others', async (t) => {
       const site = await startSite(t);
       const call = await open(site);

@@ -155,6 +155,12 @@ suite('an edit', () => {
       { _unknowns_: { kind: 'blog' } },
     ],
     [
+      'holds enginedata against the engine there is, not against one that waits',
+      { ...page, origin: '*', engine: 'html', _unknowns_: { engine: 'none' } },
+      { enginedata: { html: 5 } },
+      { _unknowns_: { enginedata: { html: 5 } } },
+    ],
+    [
       'falls back to every origin',
       { ...page, origin: 'http://a.example' },
       { origin: null },

@@ -1,0 +1,16 @@
+import { suite, test } from 'node:test';
+import { assertAgreement } from './model/agreement.ts';
+import { inProcess, overWebsockets } from './model/systems.ts';
+
+suite(
+  'whatever is written, taken back and read in whatever order is as a naive replay has it',
+  () => {
+    test('called directly', async (t) => {
+      await assertAgreement(await inProcess(t), { runs: 50, stepsMax: 30, languages: true });
+    });
+
+    test('over websockets', async () => {
+      await assertAgreement(overWebsockets, { runs: 24, stepsMax: 15, languages: false });
+    });
+  },
+);

@@ -1,0 +1,139 @@
+import type { JsonObject } from '../../../src/model/json.ts';
+import { replay, type Entry, type State } from './ledger.ts';
+import { place } from './placing.ts';
+import { answerGet, answerList, answerRead } from './reading.ts';
+import { confirmInvalidate, reportOf, selectionRefusal } from './reverting.ts';
+import { shown } from './views.ts';
+import { refusal, requestText, type Answer, type Request, type World } from './world.ts';
+
+/** What the server has named as it liked, to be found again in the answer. */
+export interface Named {
+  /** Id of the record that was inserted, if one was. */
+  readonly id: string;
+  readonly txn: string;
+  readonly digest: string;
+  readonly vk: string;
+}
+
+/** What a request comes to: its answer, and the rows that it adds to the log. */
+export interface Outcome {
+  readonly answer: Answer;
+  readonly entries: readonly Entry[];
+}
+
+/** What the model answers to a request; what is remembered of it goes into the world. */
+export function answerTo(world: World, request: Request, named: Named): Outcome {
+  switch (request.a) {
+    case 'insert':
+      return insert(world, request, named);
+    case 'edit':
+      return edit(world, request);
+    case 'invalidate':
+      return invalidate(world, request, named);
+    case 'read':
+      return { answer: answerRead(world, request), entries: [] };
+    case 'list':
+      return { answer: answerList(world, request), entries: [] };
+    case 'get':
+      return { answer: answerGet(world, request), entries: [] };
+  }
+}
+
+function insert(world: World, request: Request, named: Named): Outcome {
+  const text = requestText(request);
+  const derived = world.derived.get(text);
+  const vk = request.vk ?? derived ?? named.vk;
+  const claim = world.claims.get(vk);
+  if (claim !== undefined) {
+    if (claim.request !== text) return refused('conflict', 'vk');
+    // A vk of the server's own making ends with the record.
+    const id = claim.answer.data?.id;
+    const lives = typeof id === 'string' && replay(world.rows, id) !== undefined;
+    if (request.vk !== undefined || lives) return again(claim.answer);
+  }
+  const placed = place(undefined, request.v, {});
+  if ('unusable' in placed) return refused('invalid', placed.unusable);
+  if (request.vk === undefined) world.derived.set(text, vk);
+  const seq = world.newest + 1;
+  const { id } = named;
+  const state: State = { ...placed, id, seq, insertedSeq: seq };
+  const answer: Answer = { data: written(world, state, placed.told), vk };
+  world.claims.set(vk, { request: text, answer });
+  return {
+    answer,
+    entries: [{ seq, by: authorOf(world, request), action: 'insert', id, data: placed.data }],
+  };
+}
+
+function edit(world: World, request: Request): Outcome {
+  const { vk } = request;
+  const text = requestText(request);
+  const claim = vk === undefined ? undefined : world.claims.get(vk);
+  if (claim !== undefined) {
+    return claim.request === text ? again(claim.answer) : refused('conflict', 'vk');
+  }
+  const { id, if_seq: ifSeq = null, unknowns: _told, ...sent } = request.v;
+  if (typeof id !== 'string') return refused('invalid', 'id');
+  const current = replay(world.rows, id);
+  if (current === undefined) return refused('not_found', 'id');
+  if (ifSeq !== null && ifSeq !== current.seq) return refused('precondition_failed', 'if_seq');
+  const placed = place(current, sent, shown(world, current));
+  if ('unusable' in placed) return refused('invalid', placed.unusable);
+  const isNothing = Object.keys(placed.data).length === 0 && vk === undefined;
+  const seq = isNothing ? current.seq : world.newest + 1;
+  const answer: Answer = {
+    data: written(world, { ...current, ...placed, seq }, placed.told),
+    ...(vk !== undefined && { vk }),
+  };
+  if (vk !== undefined) world.claims.set(vk, { request: text, answer });
+  const entry: Entry = {
+    seq,
+    by: authorOf(world, request),
+    action: 'edit',
+    id,
+    data: placed.data,
+  };
+  return { answer, entries: isNothing ? [] : [entry] };
+}
+
+function invalidate(world: World, request: Request, named: Named): Outcome {
+  const refusedSelection = selectionRefusal(world, request.v);
+  if (refusedSelection !== undefined) return { answer: refusedSelection, entries: [] };
+  const { confirm } = request.v;
+  if (confirm === undefined) {
+    return { answer: { data: reportOf(world, request.v, named.digest) }, entries: [] };
+  }
+  const { vk } = request;
+  const text = requestText(request);
+  const claim = vk === undefined ? undefined : world.claims.get(vk);
+  if (claim !== undefined) {
+    return claim.request === text ? again(claim.answer) : refused('conflict', 'vk');
+  }
+  const done = confirmInvalidate(world, request.v, {
+    by: authorOf(world, request),
+    txn: named.txn,
+  });
+  if (done === undefined) return refused('precondition_failed', 'confirm');
+  const answer: Answer = { data: done.report, ...(vk !== undefined && { vk }) };
+  // What writes nothing claims nothing.
+  if (vk !== undefined && done.entries.length > 0) {
+    world.claims.set(vk, { request: text, answer });
+  }
+  return { answer, entries: done.entries };
+}
+
+function written(world: World, state: State, told: readonly string[]): JsonObject {
+  return { ...shown(world, state), unknowns: told };
+}
+
+function again(answer: Answer): Outcome {
+  return { answer: { ...answer, replayed: true }, entries: [] };
+}
+
+function refused(code: string, field: string): Outcome {
+  return { answer: refusal(code, field), entries: [] };
+}
+
+function authorOf({ authors }: World, { author }: Request): string {
+  return authors[author % authors.length] ?? '';
+}

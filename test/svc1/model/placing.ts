@@ -1,0 +1,107 @@
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
+import type { State } from './ledger.ts';
+import { isValid, keptValue, kinds, type Kind, type Setting } from './values.ts';
+
+/** What a write makes of a record. */
+export interface Placed {
+  readonly fields: ReadonlyMap<string, Json>;
+  readonly unknowns: ReadonlyMap<string, Json>;
+  /** What of it is other than before, as the row of the write tells it. */
+  readonly data: JsonObject;
+  /** The names that the answer lists: those that were sent and wait in `_unknowns_`. */
+  readonly told: readonly string[];
+}
+
+/** The field for the sake of which a write is refused. */
+export interface Unusable {
+  readonly unusable: 'path' | 'kind';
+}
+
+/**
+ * Puts what is sent into its places, field by field (contract §4.1). `shown` is what a read shows
+ * of the record: who sends that back has not said anything.
+ */
+export function place(
+  before: State | undefined,
+  sent: JsonObject,
+  shown: JsonObject,
+): Placed | Unusable {
+  const given = new Map(
+    [...opened(sent)].filter(([name, value]) => !sameJson(ownValue(shown, name), value)),
+  );
+  const old = before?.fields ?? new Map<string, Json>();
+  const said = new Map([...(before?.unknowns ?? []), ...given]);
+  const kind = kindOf(said, old);
+  if (kind === undefined) return { unusable: 'kind' };
+
+  const fields = new Map<string, Json>();
+  const unknowns = new Map<string, Json>();
+  const placeOne = (name: string, setting: Setting): void => {
+    const value = said.get(name);
+    const kept = old.get(name);
+    if (value === null) return;
+    const next = value === undefined ? undefined : keptValue(name, value, setting);
+    const stays = kept !== undefined && isValid(name, kept, setting);
+    if (next !== undefined) fields.set(name, next);
+    else if (stays) fields.set(name, kept);
+    if (next !== undefined) return;
+    if (value !== undefined) unknowns.set(name, value);
+    else if (kept !== undefined && !stays) unknowns.set(name, kept);
+  };
+  // The kind decides about the engine, and both about all else.
+  placeOne('engine', { kind, engine: undefined });
+  const setting = { kind, engine: fields.get('engine') };
+  const others = [...old.keys(), ...said.keys()].filter((name) => name !== 'engine');
+  for (const name of new Set(others)) placeOne(name, setting);
+  fields.set('kind', kind);
+  if (!fields.has('origin')) fields.set('origin', '*');
+  if (!fields.has('path')) return { unusable: 'path' };
+  return {
+    fields,
+    unknowns,
+    data: difference(before, { fields, unknowns }),
+    told: [...opened(sent).keys()].filter((name) => unknowns.has(name)),
+  };
+}
+
+/** What was sent, `_unknowns_` opened; what stands outside of it comes first. */
+function opened({ _unknowns_: nested, ...named }: JsonObject): ReadonlyMap<string, Json> {
+  const outer = Object.entries(named);
+  if (nested === undefined) return new Map(outer);
+  const inner = isJsonObject(nested) ? opened(nested) : [['_unknowns_', nested] as const];
+  return new Map([...inner, ...outer]);
+}
+
+function ownValue(object: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(object, name) ? object[name] : undefined;
+}
+
+/** The kind that is sent, or else that of before, or content for what has content. */
+function kindOf(said: ReadonlyMap<string, Json>, old: ReadonlyMap<string, Json>): Kind | undefined {
+  const sent = said.get('kind');
+  const before = sent === null ? undefined : old.get('kind');
+  const inferred = (said.get('content') ?? null) === null ? undefined : 'content';
+  return [sent, before, inferred].map(asKind).find((kind) => kind !== undefined);
+}
+
+function asKind(value: Json | undefined): Kind | undefined {
+  return kinds.find((kind) => kind === value);
+}
+
+function difference(
+  before: State | undefined,
+  after: Pick<Placed, 'fields' | 'unknowns'>,
+): JsonObject {
+  const fields = changes(before?.fields ?? new Map<string, Json>(), after.fields);
+  const unknowns = changes(before?.unknowns ?? new Map<string, Json>(), after.unknowns);
+  return Object.keys(unknowns).length === 0 ? fields : { ...fields, _unknowns_: unknowns };
+}
+
+function changes(before: ReadonlyMap<string, Json>, after: ReadonlyMap<string, Json>): JsonObject {
+  const names = [...new Set([...before.keys(), ...after.keys()])];
+  return Object.fromEntries(
+    names
+      .filter((name) => !sameJson(before.get(name), after.get(name)))
+      .map((name) => [name, after.get(name) ?? null]),
+  );
+}

@@ -1,0 +1,155 @@
+import { sameJson, type Json } from '../../../src/model/json.ts';
+
+/** The kinds of page rule, written out once more (contract §4.1). */
+export const kinds = [
+  'content',
+  'content.fetch',
+  'resolve',
+  'edit-record',
+  'insert-record',
+  'delete-record',
+] as const;
+
+/** One of them. */
+export type Kind = (typeof kinds)[number];
+
+/** What decides where a value belongs besides its name. */
+export interface Setting {
+  readonly kind: Kind;
+  /** The engine of the record, as far as its kind has one. */
+  readonly engine: Json | undefined;
+}
+
+/** A value that a caller may send for a field. */
+interface Sample {
+  readonly sent: Json;
+  /** How it is kept where it is valid; undefined for a value that nobody can use. */
+  readonly kept: Json | undefined;
+  /** Where it is valid, if not everywhere. */
+  readonly fits?: (setting: Setting) => boolean;
+}
+
+const records = ['edit-record', 'insert-record', 'delete-record'] as const;
+const pages = ['content', ...records] as const;
+
+/** The fields that are not for every kind (contract §4.1). */
+const kindsOf: ReadonlyMap<string, readonly Kind[]> = new Map<string, readonly Kind[]>([
+  ['content', ['content']],
+  ['contenttype', ['content', 'resolve']],
+  ['engine', pages],
+  ['table', pages],
+]);
+
+const asSent = (...values: readonly Json[]): readonly Sample[] =>
+  values.map((sent) => ({ sent, kept: sent }));
+const refused = (...values: readonly Json[]): readonly Sample[] =>
+  values.map((sent) => ({ sent, kept: undefined }));
+const fitting = (sent: Json, fits: (setting: Setting) => boolean): Sample => ({
+  sent,
+  kept: sent,
+  fits,
+});
+
+const isKey = ({ kind }: Setting): boolean => kind === 'resolve';
+const isFetched = ({ kind }: Setting): boolean => kind === 'content.fetch';
+const isHtml = ({ engine }: Setting): boolean => engine === 'html';
+
+const samples: Readonly<Record<string, readonly Sample[]>> = {
+  kind: [...asSent(...kinds), ...refused('blog', 3)],
+  path: [
+    ...asSent('/', '/a', '/a/b', '/a*', '/a/*', '/*', '/p q'),
+    { sent: '/p%20q', kept: '/p q' },
+    { sent: '/p%2520q', kept: '/p%20q' },
+    fitting('summer', isKey),
+    fitting('x*', isKey),
+    ...refused('/a*b', '/a/../b', '//a', '', 5),
+  ],
+  origin: [
+    ...asSent('*', 'http://shop.example', 'https://b.example'),
+    { sent: 'HTTPS://B.example:443', kept: 'https://b.example' },
+    ...refused('shop.example', 'http://shop.example/x', 7),
+  ],
+  content: [...asSent('one', 'two', 'XYZ', { base64: 'AAEC' }), ...refused(5, { base64: '?' })],
+  contenttype: [...asSent('text/plain', 'text/css'), ...refused('plain', 1)],
+  httpresponse: [
+    ...asSent(200, 404, 503),
+    { sent: '404', kept: 404 },
+    ...refused(199, 600, 'soon', true),
+  ],
+  engine: [...asSent('html', 'template', 'paged'), ...refused('none', 1)],
+  enginedata: [
+    fitting({ html: '<b>' }, ({ kind }) => kind !== 'content.fetch'),
+    fitting({ html: 5 }, (at) => !isKey(at) && !isFetched(at) && !isHtml(at)),
+    ...asSent(
+      { source: 'http://far.example/*' },
+      { source: 'http://far.example/a*', headers: { a: 'secret' } },
+    ),
+    fitting({ target: '/b', extra: [null, { n: 1 }] }, (at) => !isFetched(at)),
+    fitting({ target: 'javascript:x' }, (at) => !isFetched(at) && !isKey(at)),
+    ...refused([], 'x'),
+  ],
+  table: [...asSent('products', 'u'), ...refused('', 5)],
+  lang: [
+    ...asSent('de', 'de-AT', 'en', 'fr', 'en-GB'),
+    { sent: 'EN-gb', kept: 'en-GB' },
+    ...refused('!', 5),
+  ],
+  designed_at: [
+    ...asSent('2026-01-02T03:04:05.000Z', '2026-01-02T02:04:05.000Z'),
+    { sent: '2026-01-02T03:04:05Z', kept: '2026-01-02T03:04:05.000Z' },
+    { sent: '2026-01-02T04:04:05+02:00', kept: '2026-01-02T02:04:05.000Z' },
+    ...refused('yesterday', '2026-02-31T00:00:00Z', 1),
+  ],
+  rve: [...asSent(1, 2, -1.5, 0), { sent: '2', kept: 2 }, ...refused('x', true)],
+  enginecomments: [...asSent('note', 'about XYZ'), ...refused(5)],
+};
+
+const byName: ReadonlyMap<string, readonly Sample[]> = new Map(Object.entries(samples));
+
+/** The fields that a caller may write. */
+export const fieldNames: readonly string[] = [...byName.keys()];
+
+/** Names that Waymark does not know, or that are not the caller's to write. */
+export const otherNames: readonly string[] = [
+  'colour',
+  '__proto__',
+  'constructor',
+  '',
+  'meta',
+  'seq',
+  'enginereference',
+  '_x_',
+  'unknowns',
+];
+
+/** A value as text: a text itself, of all else its JSON, of nothing the empty text. */
+export function asText(value: Json | undefined): string {
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** All values that are sent for a field. */
+export function valuesOf(name: string): readonly Json[] {
+  return (byName.get(name) ?? []).map(({ sent }) => sent);
+}
+
+/** Whether a name is that of a field. */
+export function isField(name: string): boolean {
+  return byName.has(name);
+}
+
+/** How a field keeps a value that it is sent; undefined where that is not valid. */
+export function keptValue(name: string, value: Json, setting: Setting): Json | undefined {
+  if (kindsOf.get(name)?.includes(setting.kind) === false) return undefined;
+  const sample = byName.get(name)?.find(({ sent }) => sameJson(sent, value));
+  return sample === undefined || sample.fits?.(setting) === false ? undefined : sample.kept;
+}
+
+/** Whether a value that a field has kept is valid still. */
+export function isValid(name: string, kept: Json, setting: Setting): boolean {
+  if (kindsOf.get(name)?.includes(setting.kind) === false) return false;
+  return (byName.get(name) ?? []).some(
+    (sample) =>
+      sample.kept !== undefined && sameJson(sample.kept, kept) && sample.fits?.(setting) !== false,
+  );
+}
