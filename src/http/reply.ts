@@ -70,20 +70,6 @@ export function replyField(reply: Pick<Reply, 'fields'>, name: string): string |
   return undefined;
 }
 
-/**
- * The values of a field that may come several times (RFC 9110 §5.3), by lower-case name; undefined
- * where it is absent.
- */
-export function replyList(fields: FieldList, name: string): string | undefined {
-  let list: string | undefined;
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    if (fields[at]?.toLowerCase() !== name) continue;
-    const value = fields[at + 1] ?? '';
-    list = list === undefined ? value : `${list}, ${value}`;
-  }
-  return list;
-}
-
 /** Whether answers of a status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
 export function isEmptyStatus(status: number): boolean {
   return status === 204 || status === 205 || status === 304;

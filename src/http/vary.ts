@@ -1,10 +1,11 @@
-import type { FieldList } from './reply.ts';
+import { replyField, type FieldList } from './reply.ts';
 
 /**
  * Fields with one Vary that names some request fields besides those that it names already (RFC 9110
  * §12.5.5); `*` stands for every field. Several Vary become one.
  */
 export function withVary(fields: FieldList, ...names: readonly string[]): FieldList {
+  if (replyField({ fields }, 'vary') === undefined) return [...fields, ...varyOf(names)];
   const others: string[] = [];
   const named = new Map<string, string>();
   const add = (name: string): void => {
@@ -17,6 +18,9 @@ export function withVary(fields: FieldList, ...names: readonly string[]): FieldL
     else for (const one of value.split(',')) add(one.trim());
   }
   names.forEach(add);
-  if (named.size === 0) return others;
-  return [...others, 'Vary', named.has('*') ? '*' : [...named.values()].join(', ')];
+  return [...others, ...varyOf(named.has('*') ? ['*'] : [...named.values()])];
+}
+
+function varyOf(names: readonly string[]): FieldList {
+  return names.length === 0 ? [] : ['Vary', names.join(', ')];
 }

@@ -1,13 +1,6 @@
 import { wantedCodings, type Coding } from '../http/coding.ts';
 import { isCompressible } from '../http/compressible.ts';
-import {
-  replyField,
-  replyList,
-  withoutFields,
-  type Body,
-  type FieldList,
-  type Reply,
-} from '../http/reply.ts';
+import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { codedBytesMin } from '../model/limits.ts';
@@ -43,35 +36,56 @@ function withSourceTags(request: ContentRequest): ContentRequest {
   return { ...request, fields };
 }
 
-/** What RFC 9530 and its forerunners say of the very bytes that were sent. */
-const digests = ['content-digest', 'repr-digest', 'digest', 'content-md5'];
-
 /**
  * Whether an answer, or the 200 that it is a part or a confirmation of, is one that some clients
  * get compressed.
  */
-function isTransformable(reply: Reply, { method, fields: asked }: ContentRequest): boolean {
-  const { status, fields, body } = reply;
+function isTransformable(
+  { status, fields, body }: Reply,
+  { method, fields: asked }: ContentRequest,
+): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
   if (status !== 200 && status !== 206 && status !== 304) return false;
-  const type = replyField({ fields }, 'content-type');
-  const isUnsaid = status !== 200 && (type === undefined || /^multipart\//i.test(type));
-  if (!isUnsaid && !isCompressible(type)) return false;
-  if ((replyList(fields, 'content-encoding') ?? 'identity') !== 'identity') return false;
-  if (forbidsTransform(replyList(fields, 'cache-control'))) return false;
-  if (forbidsTransform(asked['cache-control'])) return false;
-  if (digests.some((name) => replyField({ fields }, name) !== undefined)) return false;
-  return status !== 200 || (lengthOf(body, fields) ?? Infinity) >= codedBytesMin;
+  const { type, length, isFixed } = readSaid(fields);
+  if (isFixed || forbidsTransform(asked['cache-control'])) return false;
+  if (status === 200) {
+    const bytesLength = body.kind === 'bytes' ? body.bytes.length : (length ?? Infinity);
+    return bytesLength >= codedBytesMin && isCompressible(type);
+  }
+  // A confirmation need not name the type, and several parts name that of each.
+  return type === undefined || /^multipart\//i.test(type) || isCompressible(type);
+}
+
+/** What the source says of the content that it sends. */
+interface Said {
+  readonly type: string | undefined;
+  /** In bytes. */
+  readonly length: number | undefined;
+  /** Whether it has to stay as it is. */
+  readonly isFixed: boolean;
+}
+
+/** What RFC 9530 and its forerunners say of the very bytes that are sent. */
+const digest = /^(?:content-digest|repr-digest|digest|content-md5)$/i;
+
+function readSaid(fields: FieldList): Said {
+  let type: string | undefined;
+  let length: number | undefined;
+  let isFixed = false;
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at]?.toLowerCase(), fields[at + 1]];
+    if (name === 'content-type') type ??= value;
+    else if (name === 'content-length') length = Number(value);
+    else if (name === 'content-encoding') isFixed ||= value.toLowerCase() !== 'identity';
+    else if (name === 'cache-control') isFixed ||= forbidsTransform(value);
+    else if (name === 'trailer') isFixed ||= value.split(/[\s,]+/).some((one) => digest.test(one));
+    else isFixed ||= digest.test(name);
+  }
+  return { type, length, isFixed };
 }
 
 function forbidsTransform(cacheControl: string | undefined): boolean {
   return cacheControl !== undefined && /(?:^|[\s,])no-transform(?:[\s,]|$)/i.test(cacheControl);
-}
-
-function lengthOf(body: Body, fields: FieldList): number | undefined {
-  if (body.kind === 'bytes') return body.bytes.length;
-  const length = replyField({ fields }, 'content-length');
-  return length === undefined ? undefined : Number(length);
 }
 
 async function coded(
