@@ -7,8 +7,11 @@ import { createDialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import type { Serving } from './server/serving.ts';
 import { createDisk } from './site/disk.ts';
+import type { CodingPassage } from './site/coding-passage.ts';
+import { codedFetch } from './site/fetch-coding.ts';
 import { createFetch } from './site/fetch.ts';
 import { createGenericPages } from './site/generic.ts';
+import type { OwnFiles } from './site/own-files.ts';
 import type { PublicFiles } from './site/public.ts';
 import type { SiteRules } from './site/rules.ts';
 import { createSite } from './site/site.ts';
@@ -27,7 +30,9 @@ export interface Foundation {
   readonly logs: Logs;
   readonly publicFiles: PublicFiles;
   readonly rules: SiteRules;
+  readonly ownFiles: OwnFiles;
   readonly storedPages: StoredPages;
+  readonly codingPassage: CodingPassage;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly version: string;
@@ -48,15 +53,18 @@ export function engineNames(config: Config): ReadonlySet<string> {
 
 /** Builds what answers requests under a configuration: nothing of it changes afterwards. */
 export function compose(config: Config, foundation: Foundation): Composition {
-  const { store, publicFiles, storedPages, wrongKeys } = foundation;
+  const { store, publicFiles, ownFiles, storedPages, wrongKeys } = foundation;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now: Date.now });
   const dialler = createDialler(config.fetch);
   const generic = createGenericPages({
     engines: config.engines,
     builtInPage: publicFiles.page({ base, nonce: '' }),
+    ownFiles,
   });
-  const fetch = createFetch({ dialler, bodyBytesMax: config.fetch.bodyBytesMax, via: 'waymark' });
+  const { bodyBytesMax } = config.fetch;
+  const source = createFetch({ dialler, bodyBytesMax, via: 'waymark' });
+  const fetch = codedFetch(source, foundation.codingPassage);
   const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
   const authenticate = createAuthenticate({
     keys: store,
@@ -95,6 +103,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
         requireUnrevoked(store, caller);
       },
       publicFiles,
+      ownFiles,
       documents: createDocuments({
         operations,
         version: foundation.version,

@@ -11,6 +11,9 @@ import { Failure } from './model/failure.ts';
 import { accessFlushMs } from './model/limits.ts';
 import { silentLog, type Log, type Logs } from './observe/log.ts';
 import { startServer, type Server } from './server/server.ts';
+import { createCoder, type Coder } from './site/coder.ts';
+import { createCodingPassage } from './site/coding-passage.ts';
+import { createOwnFiles } from './site/own-files.ts';
 import { loadPublicFiles, type PublicFiles } from './site/public.ts';
 import { rememberRules } from './site/rules.ts';
 import { createStoredPages } from './site/stored.ts';
@@ -140,6 +143,7 @@ export async function startServing(
 class Process implements Running {
   readonly #foundation: Foundation;
   readonly #isSpokesman: boolean;
+  readonly #coder: Coder;
   readonly #flushing: NodeJS.Timeout;
   #composition: Composition;
   #server: Server | undefined;
@@ -161,12 +165,15 @@ class Process implements Running {
     readonly isSpokesman: boolean;
   }) {
     this.#isSpokesman = isSpokesman;
+    this.#coder = createCoder();
     this.#foundation = {
       store,
       logs,
       publicFiles,
       rules: rememberRules(store),
-      storedPages: createStoredPages(),
+      ownFiles: createOwnFiles(this.#coder),
+      storedPages: createStoredPages(this.#coder),
+      codingPassage: createCodingPassage(),
       wrongKeys: createWrongKeys({ now: Date.now }),
       keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
       version,
@@ -236,6 +243,7 @@ class Process implements Running {
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
     clearInterval(this.#flushing);
     await this.#composition.close();
+    this.#coder.close();
     this.#foundation.logs.access.flush();
     return cut;
   }

@@ -73,24 +73,6 @@ export function prefersHtml(accept: string | undefined): boolean {
 }
 
 /**
- * Which of some content codings, best first, to send (RFC 9110 §12.5.3); undefined for none, which
- * is also the answer to a caller that names no coding or would rather have none.
- */
-export function preferredCoding(
-  acceptEncoding: string | undefined,
-  codings: readonly string[],
-): string | undefined {
-  if (acceptEncoding === undefined) return undefined;
-  const preferences = parseAccept(acceptEncoding);
-  const weightOf = (coding: string): number | undefined =>
-    preferences.find(({ range }) => range === coding)?.q;
-  const otherWeight = weightOf('*') ?? 0;
-  const best = heaviest(codings, (coding) => weightOf(coding) ?? otherWeight);
-  if (best === undefined) return undefined;
-  return (weightOf('identity') ?? 0) > (weightOf(best) ?? otherWeight) ? undefined : best;
-}
-
-/**
  * Reads an Accept-Language field into a preference (contract §4.2, RFC 9110 §12.5.4), without
  * regard to case. From the best rank to the worst:
  * 1. each tag of the field by its weight, equal ones in their order, and right after a tag the

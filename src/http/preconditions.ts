@@ -7,6 +7,8 @@ interface Validators {
   readonly etag: string | undefined;
   /** Milliseconds since 1970; compared in whole seconds, as HTTP-dates are. */
   readonly lastModifiedMs: number | undefined;
+  /** Whether representations in other codings may be of the same date. */
+  readonly sharesDate?: boolean;
 }
 
 const entityTag = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/y;
@@ -39,13 +41,16 @@ export function evaluatePreconditions(
 /**
  * Whether a Range is to be honoured (RFC 9110 §13.1.5): there is no If-Range, or it is the strong
  * entity tag of the representation, or exactly its date, which is taken for a strong validator as
- * every common server takes it.
+ * every common server takes it, unless representations share it (§8.8.2.2).
  */
-export function ifRangeHolds({ etag, lastModifiedMs }: Validators, fields: Fields): boolean {
+export function ifRangeHolds(
+  { etag, lastModifiedMs, sharesDate }: Validators,
+  fields: Fields,
+): boolean {
   const ifRange = fields['if-range'];
   if (ifRange === undefined) return true;
   if (ifRange.includes('"')) return ifRange === etag && !ifRange.startsWith('W/');
-  if (lastModifiedMs === undefined) return false;
+  if (lastModifiedMs === undefined || sharesDate === true) return false;
   return parseHttpDate(ifRange, lastModifiedMs) === wholeSeconds(lastModifiedMs);
 }
 

@@ -49,20 +49,28 @@ export function multipartRanges(
   ranges: readonly ByteRange[],
   {
     contentType,
+    contentEncoding,
     bytesLength,
     validator,
-  }: { readonly contentType: string; readonly bytesLength: number; readonly validator: string },
+  }: {
+    readonly contentType: string;
+    /** The coding of the bytes that the ranges are cut from; undefined for none. */
+    readonly contentEncoding?: string | undefined;
+    readonly bytesLength: number;
+    readonly validator: string;
+  },
 ): Multipart {
   const boundary = createHash('sha256')
     .update(`${validator}\n${contentType}\n${bytesLength}`)
     .digest('hex')
     .slice(0, 48);
+  const coded = contentEncoding === undefined ? '' : `Content-Encoding: ${contentEncoding}\r\n`;
   const parts: Part[] = [];
   let sentBytes = 0;
   for (const range of ranges) {
     const head = Buffer.from(
       `${parts.length === 0 ? '' : '\r\n'}--${boundary}\r\nContent-Type: ${contentType}\r\n` +
-        `Content-Range: ${contentRange(range, bytesLength)}\r\n\r\n`,
+        `${coded}Content-Range: ${contentRange(range, bytesLength)}\r\n\r\n`,
       'latin1',
     );
     parts.push(head, range);

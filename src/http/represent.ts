@@ -1,7 +1,7 @@
 import { formatHttpDate } from './date.ts';
 import { evaluatePreconditions, ifRangeHolds } from './preconditions.ts';
 import { contentRange, multipartRanges, parseRanges, rangeBytes } from './ranges.ts';
-import type { ByteRange, FieldList, Part } from './reply.ts';
+import { replyField, withoutFields, type ByteRange, type FieldList, type Part } from './reply.ts';
 import type { Fields } from './request.ts';
 
 /** What a target has to show at the moment, its content left where it is. */
@@ -15,6 +15,11 @@ export interface Representation {
    * §8.8.2.1).
    */
   readonly lastModifiedMs: number | undefined;
+  /**
+   * Whether the target has other representations, in other codings, that may be of the same date:
+   * it does not tell bytes of the one from bytes of the other (RFC 9110 §8.8.2.2).
+   */
+  readonly sharesDate?: boolean;
   /** Further fields: Cache-Control, Vary, Content-Language, Content-Encoding … */
   readonly fields: FieldList;
   readonly bytesLength: number;
@@ -67,6 +72,17 @@ export function select(
   return ranges === undefined ? whole(representation, method) : inPart(representation, ranges);
 }
 
+/** Whether a request has a precondition or a range (RFC 9110 §13, §14), and may be sent less. */
+export function asksForLess(fields: Fields): boolean {
+  return (
+    fields['if-none-match'] !== undefined ||
+    fields['if-modified-since'] !== undefined ||
+    fields.range !== undefined ||
+    fields['if-match'] !== undefined ||
+    fields['if-unmodified-since'] !== undefined
+  );
+}
+
 function whole(representation: Representation, method: string): Selection {
   const { status, contentType, bytesLength } = representation;
   if (status === 304) return notModified(representation);
@@ -96,10 +112,21 @@ function inPart(representation: Representation, ranges: readonly ByteRange[]): S
     return { status: 206, fields, parts: [only], bytesLength: sent };
   }
   const validator = etag ?? String(lastModifiedMs);
-  const multipart = multipartRanges(ranges, { contentType, bytesLength, validator });
+  const contentEncoding = replyField(representation, 'content-encoding');
+  const multipart = multipartRanges(ranges, {
+    contentType,
+    contentEncoding,
+    bytesLength,
+    validator,
+  });
+  // The pieces are of encoded content, their frame is not: each piece says it for itself.
+  const framed =
+    contentEncoding === undefined
+      ? representation
+      : { ...representation, fields: withoutFields(representation.fields, 'content-encoding') };
   return {
     status: 206,
-    fields: contentFields(representation, multipart.contentType, multipart.bytesLength),
+    fields: contentFields(framed, multipart.contentType, multipart.bytesLength),
     parts: multipart.parts,
     bytesLength: multipart.bytesLength,
   };

@@ -15,6 +15,9 @@ export const connectionsMax = 10_000;
 export const rangesMax = 16;
 /** Elements of an Accept, Accept-Language or Accept-Encoding field that are looked at. */
 export const acceptElementsMax = 64;
+/** Accept-Encoding fields whose meaning is remembered, and the longest of them. */
+export const acceptEncodingsKnownMax = 64;
+export const acceptEncodingCharactersMax = 256;
 /**
  * Hops of a Forwarded or X-Forwarded-For field that are looked at, counted from the server's side.
  */
@@ -37,6 +40,25 @@ export const preparedTextBytesMax = 16 * KIB;
 export const diskAttemptsMax = 4;
 export const listingEntriesMax = 10_000;
 export const fileNameBytesMax = 255;
+
+/** Content below this is sent as it is: a packet holds it anyway. */
+export const codedBytesMin = KIB;
+/** Content up to this size is compressed as well as can be, larger content in reasonable time. */
+export const codedBestBytesMax = 256 * KIB;
+/** Compressed forms of pages that are kept in memory, all together. */
+export const codedHeldBytesMax = 64 * MIB;
+/** Content of pages that wait for being compressed: one at a time is. */
+export const codedWaitingBytesMax = 64 * MIB;
+/**
+ * Fetched answers that are compressed on their way at the same time; others go out as they came.
+ */
+export const codedAtOnceMax = 32;
+/** Fetched content that came by more than once, kept with its compressed forms. */
+export const codedPassingHeldBytesMax = 32 * MIB;
+/** How far each of them looks back for what it has seen before, as a power of two: 512 KiB. */
+export const codedStreamWindowLog = 19;
+/** How long a coder may hold back what a source has sent. */
+export const codedFlushMs = 20;
 
 /** One of the two buffers through which a file is sent. */
 export const fileChunkBytes = 256 * KIB;

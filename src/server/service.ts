@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { preferredType } from '../http/negotiation.ts';
-import { withoutFields, type Reply } from '../http/reply.ts';
+import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
-import { sendBytes } from '../site/stored.ts';
 import { corsFields } from './cors.ts';
 import { identify, type Entrance } from './entrance.ts';
 import { operationFailure } from './failures.ts';
@@ -75,30 +74,24 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
         documents.file(path, entrance.target.origin));
   if (file === undefined) return undefined;
   requireRead(message);
-  const representation = {
-    status: 200,
-    contentType: file.contentType,
-    etag: file.etag,
-    lastModifiedMs: undefined,
-    fields: [
-      'Cache-Control',
-      'public, no-cache',
-      'X-Content-Type-Options',
-      'nosniff',
-      // A generic page on another origin loads the script from here, a tool its document.
-      'Access-Control-Allow-Origin',
-      '*',
-      ...(reference === undefined ? [] : ['Vary', 'Accept']),
-    ],
-    bytesLength: file.bytes.length,
-  };
   const { method = 'GET' } = message;
-  return sendBytes(
-    { representation, bytes: file.bytes },
+  return serving.ownFiles.respond(
+    file,
+    { fields: reference === undefined ? ownFields : referenceFields, source: 'svc1' },
     { method, fields: entrance.fields },
-    'svc1',
   );
 }
+
+const ownFields: FieldList = [
+  'Cache-Control',
+  'public, no-cache',
+  'X-Content-Type-Options',
+  'nosniff',
+  // A generic page on another origin loads the script from here, a tool its document.
+  'Access-Control-Allow-Origin',
+  '*',
+];
+const referenceFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
 function requireRead({ method }: IncomingMessage): void {
   if (method === 'GET' || method === 'HEAD') return;

@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { Caller } from '../model/key.ts';
+import type { OwnFiles } from '../site/own-files.ts';
 import type { PublicFiles } from '../site/public.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../svc1/authenticate.ts';
@@ -20,5 +21,6 @@ export interface Serving {
   /** Throws `unauthenticated` when the caller's key has been revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
+  readonly ownFiles: OwnFiles;
   readonly documents: Documents;
 }

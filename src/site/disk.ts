@@ -4,8 +4,8 @@ import type { ContentRequest } from '../http/request.ts';
 import { diskHeldBytesMax, diskTrustMs } from '../model/limits.ts';
 import type { Answer } from './disk/files.ts';
 import { createMount, type Mount } from './disk/mount.ts';
-import type { Held } from './disk/replies.ts';
 import { createShelf } from './disk/shelf.ts';
+import { shownBytes, type Shown } from './disk/shown.ts';
 
 /**
  * Answers from files: the first source of the precedence, and its last resort (contract §2
@@ -41,9 +41,9 @@ export function createDisk({
   readonly mounts: readonly DiskMount[];
   readonly now: () => number;
 }): Disk {
-  const shelf = createShelf<Held>({
+  const shelf = createShelf<Shown>({
     bytesMax: diskHeldBytesMax,
-    bytesOf: ({ bytes }) => bytes.length,
+    bytesOf: shownBytes,
     trustMs: diskTrustMs,
     now,
   });

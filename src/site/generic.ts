@@ -1,12 +1,13 @@
-import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
+import { isEmptyStatus, noBody, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/found.ts';
 import { canonicalPath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
+import type { OwnFiles } from './own-files.ts';
 import type { PublicFile } from './page.ts';
 import type { Asked, Outcome } from './source.ts';
-import { pageStatus, sendBytes } from './stored.ts';
+import { pageStatus } from './stored.ts';
 
 /**
  * Answers visible URLs whose rule has an engine with that engine's generic page, silently (contract
@@ -40,10 +41,12 @@ const conditional: ReadonlySet<string> = new Set([
 export function createGenericPages({
   engines,
   builtInPage,
+  ownFiles,
 }: {
   readonly engines: readonly { readonly name: string; readonly page: string | undefined }[];
   /** The page shown where none is named, with its entity tag. */
   readonly builtInPage: PublicFile;
+  readonly ownFiles: OwnFiles;
 }): GenericPages {
   /** The path of the page that a rule shows; undefined for the built-in one. */
   function pageOf(rule: Rule): string | undefined {
@@ -84,19 +87,11 @@ export function createGenericPages({
   };
 
   function sendBuiltIn(request: ContentRequest): Reply {
-    const { bytes, etag, contentType } = builtInPage;
-    const representation = {
-      status: 200,
-      contentType,
-      etag,
-      lastModifiedMs: undefined,
-      fields: ['X-Content-Type-Options', 'nosniff'],
-      bytesLength: bytes.length,
-    };
-    return sendBytes({ representation, bytes }, request, 'none');
+    return ownFiles.respond(builtInPage, { fields: builtInFields, source: 'none' }, request);
   }
 }
 
+const builtInFields: FieldList = ['X-Content-Type-Options', 'nosniff'];
 const builtIn = 'It shows the built-in generic page';
 
 /** The method by which a rule opens its page: nothing is opened of what will not be sent. */
@@ -111,7 +106,7 @@ function statusFor(rule: Rule, status: number): number {
 
 function withStatus(reply: Reply, status: number, source: string): Reply {
   if (!isEmptyStatus(status) || reply.body.kind !== 'none') return { ...reply, status, source };
-  const fields = withoutFields(reply.fields, 'content-type', 'content-length');
+  const fields = withoutFields(reply.fields, 'content-type', 'content-length', 'content-encoding');
   // A 205 says so by its length, a 204 and a 304 by themselves (RFC 9110 §8.6).
   const length = status === 205 ? ['Content-Length', '0'] : [];
   return { status, fields: [...fields, ...length], body: noBody, source };

@@ -1,13 +1,9 @@
-import { noBody, type FieldList, type Reply } from '../http/reply.ts';
-import { select, type Representation } from '../http/represent.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
 import type { Rule, RuleContent, StoredRule } from '../model/rule.ts';
-
-interface Page {
-  readonly representation: Representation;
-  readonly bytes: Buffer;
-}
+import type { Coder, OfferedPage } from './coder.ts';
+import type { Page } from './held-page.ts';
 
 /** Answers from the content that page rules hold. */
 export interface StoredPages {
@@ -19,46 +15,20 @@ export interface StoredPages {
  * Keeps stored pages ready to send, each as long as somebody keeps its rule: an edit makes another
  * rule, so a prepared page never has to be looked after.
  */
-export function createStoredPages(): StoredPages {
-  const alike = new WeakMap<StoredRule, Page>();
-  const varying = new WeakMap<StoredRule, Page>();
+export function createStoredPages(coder: Coder): StoredPages {
+  const alike = new WeakMap<StoredRule, OfferedPage>();
+  const varying = new WeakMap<StoredRule, OfferedPage>();
 
   return {
     respond({ stored, variesByLanguage }, request) {
       const pages = variesByLanguage ? varying : alike;
       let page = pages.get(stored);
       if (page === undefined) {
-        page = preparePage(stored, variesByLanguage);
+        page = coder.offer(preparePage(stored, variesByLanguage), `rule:${stored.rule.id}`);
         pages.set(stored, page);
       }
-      return { ...sendBytes(page, request, `rule:${stored.rule.id}`), isReusable: true };
+      return { ...coder.respond(page, request), isReusable: true };
     },
-  };
-}
-
-/**
- * The answer that sends a representation held in memory, as the request's preconditions and ranges
- * ask for it.
- */
-export function sendBytes(
-  { representation, bytes }: Page,
-  request: Pick<ContentRequest, 'method' | 'fields'>,
-  source: string,
-): Reply {
-  const { status, fields, parts } = select(representation, request);
-  const [part] = parts;
-  if (part === undefined) return { status, fields, body: noBody, source };
-  const pieces = parts.map((one) =>
-    Buffer.isBuffer(one) ? one : bytes.subarray(one.first, one.last + 1),
-  );
-  return {
-    status,
-    fields,
-    body: {
-      kind: 'bytes',
-      bytes: pieces.length === 1 ? (pieces[0] ?? bytes) : Buffer.concat(pieces),
-    },
-    source,
   };
 }
 

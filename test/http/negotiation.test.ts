@@ -5,7 +5,6 @@ import {
   acceptsType,
   languagePreference,
   parseAccept,
-  preferredCoding,
   preferredType,
   prefersHtml,
 } from '../../src/http/negotiation.ts';
@@ -99,34 +98,6 @@ suite('the preferred media type', () => {
   });
 });
 
-suite('the preferred coding', () => {
-  const cases: readonly (readonly [
-    accept: string | undefined,
-    codings: readonly string[],
-    preferred: string | undefined,
-  ])[] = [
-    [undefined, ['br', 'gzip'], undefined],
-    ['', ['br', 'gzip'], undefined],
-    ['gzip, deflate, br, zstd', ['br', 'gzip'], 'br'],
-    ['gzip, deflate', ['br', 'gzip'], 'gzip'],
-    ['GZIP', ['br', 'gzip'], 'gzip'],
-    ['gzip;q=1, br;q=0.5', ['br', 'gzip'], 'gzip'],
-    ['br;q=0, gzip;q=0.1', ['br', 'gzip'], 'gzip'],
-    ['br;q=0, *', ['br', 'gzip'], 'gzip'],
-    ['*', ['br', 'gzip'], 'br'],
-    ['*;q=0', ['br', 'gzip'], undefined],
-    ['identity', ['br', 'gzip'], undefined],
-    ['identity, gzip;q=0.5', ['gzip'], undefined],
-    ['identity;q=0.5, gzip', ['gzip'], 'gzip'],
-    ['gzip', [], undefined],
-  ];
-  for (const [accept, codings, preferred] of cases) {
-    test(`for ${accept ?? 'no Accept-Encoding'} of ${codings.join(' and ')}`, () => {
-      assert.equal(preferredCoding(accept, codings), preferred);
-    });
-  }
-});
-
 /** Languages from the best to the worst: `-` for content without one, `!` before an excluded one. */
 function ordered(acceptLanguage: string | undefined, langs: string): string {
   const preference = languagePreference(acceptLanguage);
@@ -192,7 +163,6 @@ test('any text can be sent as a preference', () => {
     fc.property(values, (parts) => {
       const value = parts.join('');
       assert.ok(['text/html', undefined].includes(preferredType(value, ['text/html'])));
-      assert.ok(['gzip', undefined].includes(preferredCoding(value, ['gzip'])));
       const rank = languagePreference(value).rank('de');
       assert.ok(rank === undefined || rank >= 0);
     }),

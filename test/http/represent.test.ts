@@ -113,6 +113,25 @@ suite('a representation', () => {
     });
   });
 
+  test('several ranges of encoded content say of each part how it is encoded', () => {
+    const coded = { fields: ['Content-Encoding', 'br', 'Vary', 'Accept-Encoding'] };
+    const one = send({ range: 'bytes=0-4' }, coded);
+    assert.equal(one.fields['Content-Encoding'], 'br');
+    const several = send({ range: 'bytes=0-4,10-14' }, coded);
+    assert.equal(several.status, 206);
+    assert.equal(several.fields['Content-Encoding'], undefined);
+    assert.equal(several.fields.Vary, 'Accept-Encoding');
+    assert.equal(several.bytes.split('\r\nContent-Encoding: br\r\n').length, 3);
+  });
+
+  test('a date that others share does not hold for If-Range, but for a 304', () => {
+    const asked = { range: 'bytes=0-4', 'if-range': date };
+    assert.equal(send(asked).status, 206);
+    assert.equal(send(asked, { sharesDate: true }).status, 200);
+    assert.equal(send({ ...asked, 'if-range': '"a"' }, { sharesDate: true }).status, 206);
+    assert.equal(send({ 'if-modified-since': date }, { sharesDate: true }).status, 304);
+  });
+
   test('one range is a 206 with its place', () => {
     assert.deepEqual(send({ range: 'bytes=10-14' }), {
       status: 206,

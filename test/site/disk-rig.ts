@@ -4,6 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import type { DiskMount } from '../../src/config/config.ts';
 import type { Reply } from '../../src/http/reply.ts';
+import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/site/disk.ts';
 
 /** An answer, whole. */
@@ -70,21 +71,21 @@ export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMou
   };
 }
 
-/** The disk source alone, asked for paths; `now` is its clock. */
+/** The disk source alone, asked for paths and with fields; `now` is its clock. */
 export function visitDisk(
   t: Pick<TestContext, 'after'>,
   mounts: readonly DiskMount[],
   now: () => number = Date.now,
-): (path: string) => Promise<Reply | undefined> {
+): (path: string, fields?: Fields) => Promise<Reply | undefined> {
   const disk = createDisk({ mounts, now });
   t.after(() => disk.close());
-  return async (path) =>
+  return async (path, fields = {}) =>
     disk.respond({
       method: 'GET',
       origin: 'http://visible.example',
       path,
       query: '',
-      fields: {},
+      fields,
       address: '192.0.2.7',
       user: undefined,
       body: undefined,

@@ -9,8 +9,10 @@ import { winnerName, type Explanation, type Tried } from '../../src/model/explan
 import { Failure } from '../../src/model/failure.ts';
 import type { Rule, RuleKind, StoredRule } from '../../src/model/rule.ts';
 import { discard } from '../../src/server/send.ts';
+import { createCoder } from '../../src/site/coder.ts';
 import { createDisk } from '../../src/site/disk.ts';
 import { createGenericPages } from '../../src/site/generic.ts';
+import { createOwnFiles } from '../../src/site/own-files.ts';
 import { publicFile } from '../../src/site/page.ts';
 import type { SiteRules } from '../../src/site/rules.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
@@ -98,12 +100,14 @@ export async function layGround(t: TestContext): Promise<Ground> {
     response.end('from afar');
   });
   const fetch = testFetch(t);
+  const coder = createCoder();
   const generic = createGenericPages({
     engines: [
       { name: 'html', page: undefined },
       { name: 'paged', page: '/app.html' },
     ],
     builtInPage: publicFile('text/html', Buffer.from('the built-in page')),
+    ownFiles: createOwnFiles(coder),
   });
   return {
     folder,
@@ -114,7 +118,7 @@ export async function layGround(t: TestContext): Promise<Ground> {
       return createSite({
         rules: rulesOf(rules),
         disk,
-        stored: createStoredPages(),
+        stored: createStoredPages(coder),
         generic,
         fetch,
       });

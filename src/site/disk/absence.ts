@@ -33,6 +33,30 @@ export async function unlessAbsentLater<T>(look: () => Promise<T>): Promise<T | 
   }
 }
 
+/** What a look came to; undefined where it fails with `forbidden`, as for what may not be read. */
+export function unlessForbidden<T>(look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (thrown) {
+    requireForbidden(thrown);
+    return undefined;
+  }
+}
+
+/** The asynchronous form of unlessForbidden. */
+export async function unlessForbiddenLater<T>(look: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await look();
+  } catch (thrown) {
+    requireForbidden(thrown);
+    return undefined;
+  }
+}
+
+function requireForbidden(thrown: unknown): void {
+  if (!(thrown instanceof Failure) || thrown.code !== 'forbidden') throw thrown;
+}
+
 function requireAbsence(error: unknown): void {
   const code = (error as NodeJS.ErrnoException).code;
   if (absent.has(code)) return;

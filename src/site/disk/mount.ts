@@ -2,14 +2,16 @@ import type { DiskMount } from '../../config/config.ts';
 import type { Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
 import { fallbackBelow, listingKey, notCovered, shelfKey } from './coverage.ts';
+import { fileFields } from './file-content.ts';
 import { createFiles, type Answer } from './files.ts';
 import { findAt } from './finding.ts';
 import { listingType, loadListing } from './listing-content.ts';
 import { createLooks, type Looks } from './look.ts';
 import { placeBelow, type Place } from './place.ts';
 import { locateFile } from './regular-file.ts';
-import { createReplies, type Held } from './replies.ts';
+import { createReplies } from './replies.ts';
 import type { Shelf } from './shelf.ts';
+import { heldOf, type Shown } from './shown.ts';
 
 /** One folder of the disk that answers a part of the site. */
 export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'> {
@@ -28,23 +30,25 @@ export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'
 /** Makes a mount that keeps its small files and listings on a shelf shared with other mounts. */
 export function createMount(
   mount: DiskMount,
-  { shelf, now }: { readonly shelf: Shelf<Held>; readonly now: () => number },
+  { shelf, now }: { readonly shelf: Shelf<Shown>; readonly now: () => number },
 ): Mount {
   const { name, origin, path } = mount;
   const replies = createReplies(mount);
-  const fields = mount.cacheControl === undefined ? [] : ['Cache-Control', mount.cacheControl];
-  const files = createFiles(mount, { shelf, replies, facts: { fields, now } });
+  const said = mount.cacheControl === undefined ? [] : ['Cache-Control', mount.cacheControl];
+  const facts = { fields: fileFields(said), now };
+  const files = createFiles({ mount, replies, facts }, shelf);
   const fallbackFile = fallbackBelow(mount);
 
   async function sendListing(below: string, request: ContentRequest): Promise<Reply | undefined> {
     const key = listingKey(mount, request);
     const type = listingType(request.fields.accept);
     const load = async () => {
-      const listing = await loadListing(mount, { below, path: request.path, type, fields });
-      return listing && replies.hold(listing);
+      const listing = await loadListing(mount, { below, path: request.path, type, fields: said });
+      if (listing === undefined) return undefined;
+      return { plain: replies.hold(listing), beside: undefined, identity: undefined };
     };
-    const held = shelf.fresh(key) ?? (await shelf.load(key, load));
-    return held && replies.fromHeld(held, request);
+    const { plain } = shelf.fresh(key) ?? (await shelf.load(key, load)) ?? {};
+    return plain && replies.fromHeld(plain, request);
   }
 
   function respondAt(place: Place, key: string, request: ContentRequest): Answer {
@@ -64,7 +68,7 @@ export function createMount(
     respond(request) {
       if (!isRead(request.method) || notCovered(mount, request) !== undefined) return undefined;
       const key = shelfKey(mount, request.path);
-      const held = shelf.fresh(key);
+      const held = heldOf(shelf.fresh(key), request.fields);
       if (held !== undefined) return replies.fromHeld(held, request);
       const place = placeBelow(mount, request.path);
       return place && respondAt(place, key, request);
@@ -73,7 +77,7 @@ export function createMount(
       if (fallbackFile === undefined || !isRead(request.method)) return undefined;
       if (notCovered(mount, request) !== undefined) return undefined;
       const key = shelfKey(mount, fallbackFile, 'fallback');
-      const held = shelf.fresh(key);
+      const held = heldOf(shelf.fresh(key), request.fields);
       if (held !== undefined) return replies.fromHeld(held, request);
       const file = locateFile(mount, fallbackFile);
       return file && files.send(file, key, request);

@@ -1,17 +1,16 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../../config/config.ts';
 import { noBody, replyField, type Body, type FieldList, type Reply } from '../../http/reply.ts';
-import { select, type Representation, type Selection } from '../../http/represent.ts';
-import type { ContentRequest, Fields } from '../../http/request.ts';
+import { asksForLess, select, type Representation, type Selection } from '../../http/represent.ts';
+import type { ContentRequest } from '../../http/request.ts';
+import { withVary } from '../../http/vary.ts';
 import { encodePath } from '../../model/path.ts';
-import { sendBytes } from '../stored.ts';
+import { sendBytes, type Page } from '../held-page.ts';
 import { createFileSource } from './file-source.ts';
 import type { OpenFile } from './regular-file.ts';
 
 /** A representation with all its bytes in memory. */
-export interface Loaded {
-  readonly representation: Representation;
-  readonly bytes: Buffer;
+export interface Loaded extends Page {
   /**
    * What the file was when its bytes were read; undefined where a later change could not be told by
    * it.
@@ -45,12 +44,11 @@ export function createReplies({ name, headers }: Pick<DiskMount, 'name' | 'heade
   const named = replyField({ fields: headers }, sniffing.toLowerCase()) !== undefined;
   // Put in behind select, for that leaves out of a 304 what its own rules do not ask for.
   const added = [...(named ? [] : [sniffing, 'nosniff']), ...headers];
-  const reply = (status: number, fields: FieldList, body: Body): Reply => ({
-    status,
-    fields: [...fields, ...added],
-    body,
-    source,
-  });
+  const varies = replyField({ fields: headers }, 'vary') !== undefined;
+  const reply = (status: number, fields: FieldList, body: Body): Reply => {
+    const said = [...fields, ...added];
+    return { status, fields: varies ? withVary(said) : said, body, source };
+  };
 
   function fromBytes(loaded: Loaded, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
     const { status, fields, body } = sendBytes(loaded, request, source);
@@ -81,15 +79,4 @@ export function createReplies({ name, headers }: Pick<DiskMount, 'name' | 'heade
       return reply(301, ['Location', location, 'Content-Length', '0'], noBody);
     },
   };
-}
-
-/** Whether a request has a precondition or a range (RFC 9110 §13, §14). */
-function asksForLess(fields: Fields): boolean {
-  return (
-    fields['if-none-match'] !== undefined ||
-    fields['if-modified-since'] !== undefined ||
-    fields.range !== undefined ||
-    fields['if-match'] !== undefined ||
-    fields['if-unmodified-since'] !== undefined
-  );
 }

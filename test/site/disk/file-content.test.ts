@@ -2,11 +2,22 @@ import assert from 'node:assert/strict';
 import { stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { loadFile, representFile } from '../../../src/site/disk/file-content.ts';
+import {
+  fileFields,
+  loadFile,
+  representFile,
+  type FileForm,
+} from '../../../src/site/disk/file-content.ts';
 import { temporaryFolder, writeFiles } from '../../harness.ts';
 import { mountOf } from '../disk-rig.ts';
 
-const facts = { fields: ['Cache-Control', 'no-cache'], now: Date.now };
+const said = ['Cache-Control', 'no-cache'];
+const facts = { fields: fileFields(said), now: Date.now };
+
+/** A file that stands alone. */
+function alone(below: string) {
+  return { below, name: below, form: 'alone' } as const;
+}
 
 suite('a small file', () => {
   test('is loaded with what is said of it', async (t) => {
@@ -14,7 +25,7 @@ suite('a small file', () => {
     await writeFiles(root, { 'a/page.html': '<p>ä' });
     const modified = new Date('2025-01-02T03:04:05Z');
     await utimes(join(root, 'a/page.html'), modified, modified);
-    const loaded = await loadFile(mountOf(root), 'a/page.html', facts);
+    const loaded = await loadFile(mountOf(root), alone('a/page.html'), facts);
     assert.equal(loaded?.bytes.toString(), '<p>ä');
     const { etag, ...representation } = loaded.representation;
     assert.match(etag ?? '', /^"[\w-]{22}"$/);
@@ -22,7 +33,8 @@ suite('a small file', () => {
       status: 200,
       contentType: 'text/html; charset=utf-8',
       lastModifiedMs: modified.getTime(),
-      fields: facts.fields,
+      sharesDate: false,
+      fields: said,
       bytesLength: 5,
     });
   });
@@ -34,7 +46,7 @@ suite('a small file', () => {
       // Within a tick of the file system's clock, and with the same size and date.
       await writeFile(join(root, 'a'), String(1_000 + turn));
       await utimes(join(root, 'a'), 1, 1);
-      tags.add((await loadFile(mountOf(root), 'a', facts))?.representation.etag);
+      tags.add((await loadFile(mountOf(root), alone('a'), facts))?.representation.etag);
     }
     assert.equal(tags.size, 100);
     assert.ok(!tags.has(undefined));
@@ -45,9 +57,27 @@ suite('a small file', () => {
     await writeFiles(root, { a: 'x' });
     const stats = await stat(join(root, 'a'), { bigint: true });
     const tagOf = (bytes: string) =>
-      representFile('a', { stats, bytes: Buffer.from(bytes), ...facts }).etag;
+      representFile(alone('a'), { stats, bytes: Buffer.from(bytes), ...facts }).etag;
     assert.equal(tagOf('x'), tagOf('x'));
     assert.notEqual(tagOf('x'), tagOf('y'));
+  });
+
+  test('has another entity tag in every coding, and the fields that say so', async (t) => {
+    const root = await temporaryFolder(t);
+    await writeFiles(root, { a: 'x' });
+    const stats = await stat(join(root, 'a'), { bigint: true });
+    const inForm = (form: FileForm) =>
+      representFile({ name: 'page.css', form }, { stats, ...facts });
+    const tags = new Set(
+      (['beside', 'zstd', 'br', 'gzip'] as const).map((form) => inForm(form).etag),
+    );
+    assert.equal(tags.size, 4);
+    assert.equal(inForm('alone').etag, inForm('beside').etag);
+    assert.deepEqual(inForm('beside').fields, [...said, 'Vary', 'Accept-Encoding']);
+    const { fields, contentType, sharesDate } = inForm('br');
+    assert.deepEqual(fields, ['Content-Encoding', 'br', ...said, 'Vary', 'Accept-Encoding']);
+    assert.equal(contentType, 'text/css; charset=utf-8');
+    assert.equal(sharesDate, true);
   });
 
   test('is known by its identity only when a later change would show in it', async (t) => {
@@ -55,7 +85,7 @@ suite('a small file', () => {
     await writeFiles(root, { a: 'x' });
     const { ctimeMs } = await stat(join(root, 'a'));
     const loadAt = (nowMs: number) =>
-      loadFile(mountOf(root), 'a', { fields: [], now: () => nowMs });
+      loadFile(mountOf(root), alone('a'), { ...facts, now: () => nowMs });
     assert.equal((await loadAt(ctimeMs + 1_000))?.identity, undefined);
     assert.notEqual((await loadAt(ctimeMs + 3_000))?.identity, undefined);
   });
@@ -69,17 +99,17 @@ suite('a small file', () => {
       empty: '',
     });
     for (const below of ['folder', 'none', 'large', 'folder/a/b']) {
-      assert.equal(await loadFile(mountOf(root), below, facts), undefined, below);
+      assert.equal(await loadFile(mountOf(root), alone(below), facts), undefined, below);
     }
-    assert.equal((await loadFile(mountOf(root), 'edge', facts))?.bytes.length, 256 * 1024);
-    assert.equal((await loadFile(mountOf(root), 'empty', facts))?.bytes.length, 0);
+    assert.equal((await loadFile(mountOf(root), alone('edge'), facts))?.bytes.length, 256 * 1024);
+    assert.equal((await loadFile(mountOf(root), alone('empty'), facts))?.bytes.length, 0);
   });
 
   test('was never modified later than now', async (t) => {
     const root = await temporaryFolder(t);
     await writeFiles(root, { a: 'x' });
     const stats = await stat(join(root, 'a'), { bigint: true });
-    const { lastModifiedMs } = representFile('a', { stats, fields: [], now: () => 1_000 });
+    const { lastModifiedMs } = representFile(alone('a'), { stats, ...facts, now: () => 1_000 });
     assert.equal(lastModifiedMs, 1_000);
   });
 });

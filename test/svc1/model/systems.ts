@@ -10,9 +10,13 @@ import type { Caller, Scope } from '../../../src/model/key.ts';
 import { createLogs } from '../../../src/observe/log.ts';
 import { loadPublicFiles } from '../../../src/site/public.ts';
 import { rememberRules } from '../../../src/site/rules.ts';
+import { createCoder } from '../../../src/site/coder.ts';
+import { createCodingPassage } from '../../../src/site/coding-passage.ts';
+import { createOwnFiles } from '../../../src/site/own-files.ts';
 import { createStoredPages } from '../../../src/site/stored.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { createKeyRates } from '../../../src/svc1/key-rates.ts';
 import { createWrongKeys } from '../../../src/svc1/authenticate.ts';
 import { readTestConfig, startSite, temporaryFolder, writeFiles } from '../../harness.ts';
 import { asText } from './values.ts';
@@ -81,13 +85,17 @@ function composed(
       done();
     },
   });
+  const coder = createCoder();
   return compose(config, {
     store,
     publicFiles,
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     rules: rememberRules(store),
-    storedPages: createStoredPages(),
+    ownFiles: createOwnFiles(coder),
+    storedPages: createStoredPages(coder),
+    codingPassage: createCodingPassage(),
     wrongKeys: createWrongKeys({ now: Date.now }),
+    keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     version: 'test',
     status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
     started: '',
@@ -118,6 +126,7 @@ async function callOperations({ serving }: Composition, store: Store): Promise<S
   const by = (keyId: string, may: readonly Scope[]): Caller => ({
     scopes: new Set(may),
     keyId,
+    rate: undefined,
     address: '127.0.0.1',
     user: undefined,
   });

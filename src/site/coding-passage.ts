@@ -1,0 +1,76 @@
+import { LRUCache } from 'lru-cache';
+import type { Readable } from 'node:stream';
+import type { ByCoding, Coding } from '../http/coding.ts';
+import { codedAtOnceMax, codedFlushMs, codedPassingHeldBytesMax } from '../model/limits.ts';
+import { codeStream } from './coding-stream.ts';
+import { compressPassing } from './compression.ts';
+
+/** Compresses content on its way to clients, so many answers at a time in a process. */
+export interface CodingPassage {
+  /** Content that arrives bit by bit; undefined where enough is being compressed already. */
+  stream(content: Readable, coding: Coding): Readable | undefined;
+  /**
+   * Content that is there as a whole; undefined where enough is being compressed already, or where
+   * it would not be smaller. Bytes that come by again, as out of a cache, are remembered.
+   */
+  bytes(content: Buffer, coding: Coding): Promise<Buffer | undefined>;
+}
+
+/** Content with what it came to in some codings: itself where that was not smaller. */
+type Remembered = Partial<ByCoding<Buffer>>;
+
+/** Makes the passage of a process. */
+export function createCodingPassage({
+  atOnceMax = codedAtOnceMax,
+  heldBytesMax = codedPassingHeldBytesMax,
+  flushMs = codedFlushMs,
+}: {
+  readonly atOnceMax?: number;
+  readonly heldBytesMax?: number;
+  readonly flushMs?: number;
+} = {}): CodingPassage {
+  const seen = new WeakSet<Buffer>();
+  const remembered = new LRUCache<Buffer, Remembered>({
+    maxSize: heldBytesMax,
+    sizeCalculation: (codings, content) =>
+      Object.values(codings).reduce((bytes, coded) => bytes + coded.length, content.length),
+  });
+  let atOnce = 0;
+
+  async function code(content: Buffer, coding: Coding): Promise<Buffer> {
+    atOnce += 1;
+    try {
+      const coded = await compressPassing(content, coding);
+      return coded.length < content.length ? coded : content;
+    } catch {
+      // There is no memory for it, and it goes out as it came.
+      return content;
+    } finally {
+      atOnce -= 1;
+    }
+  }
+
+  return {
+    stream(content, coding) {
+      if (atOnce >= atOnceMax) return undefined;
+      atOnce += 1;
+      const coded = codeStream(content, coding, flushMs);
+      coded.once('close', () => {
+        atOnce -= 1;
+      });
+      return coded;
+    },
+    async bytes(content, coding) {
+      let coded = remembered.get(content)?.[coding];
+      if (coded === undefined) {
+        if (atOnce >= atOnceMax) return undefined;
+        coded = await code(content, coding);
+        if (seen.has(content)) {
+          remembered.set(content, { ...remembered.peek(content), [coding]: coded });
+        }
+        seen.add(content);
+      }
+      return coded === content ? undefined : coded;
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import type { BigIntStats } from 'node:fs';
+import type { DiskMount } from '../../config/config.ts';
+import { codings, wantedCodings, type ByCoding, type Coding } from '../../http/coding.ts';
+import type { Fields } from '../../http/request.ts';
+import { unlessForbidden } from './absence.ts';
+import { locateFile, type Located } from './regular-file.ts';
+
+/** What ends the name of a file that has the content of another one, compressed. */
+const extensions: ByCoding<string> = { zstd: '.zst', br: '.br', gzip: '.gz' };
+
+/** What there is of some codings. */
+export type Beside<T> = Partial<ByCoding<T>>;
+
+/**
+ * The files beside a located one that have its content compressed, by the rules that the file
+ * itself is found by; undefined where there is none, or where the mount is not to look. One that is
+ * older than the file is of an earlier state of it and not among them, nor is one that may not be
+ * looked at.
+ */
+export function locateBeside(mount: DiskMount, file: Located): Beside<Located> | undefined {
+  if (!mount.precompressed) return undefined;
+  let beside: Partial<Record<Coding, Located>> | undefined;
+  for (const coding of codings) {
+    const located = locateInCoding(mount, file, coding);
+    if (located === undefined || isOlder(located, file)) continue;
+    beside ??= {};
+    beside[coding] = located;
+  }
+  return beside;
+}
+
+/** The first of the codings a request wants (RFC 9110 §12.5.3) of which there is something. */
+export function chooseBeside<T>(beside: Beside<T> | undefined, fields: Fields): T | undefined {
+  if (beside === undefined) return undefined;
+  for (const coding of wantedCodings(fields['accept-encoding'])) {
+    const found = beside[coding];
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** What whoever wonders about the coding of a file's answers wants to know, in sentences. */
+export function besideNotes(mount: DiskMount, file: Located): readonly string[] {
+  if (!mount.precompressed) return [];
+  return codings.flatMap((coding) => {
+    const located = locateInCoding(mount, file, coding);
+    if (located === undefined) return [];
+    const name = located.below.slice(located.below.lastIndexOf('/') + 1);
+    return isOlder(located, file)
+      ? [`${name} is older than the file itself, and not used.`]
+      : [`Callers that accept ${coding} are sent ${name}.`];
+  });
+}
+
+/** What may not be looked at is passed over: the file itself can still be sent. */
+function locateInCoding(mount: DiskMount, { below }: Located, coding: Coding): Located | undefined {
+  return unlessForbidden(() => locateFile(mount, below + extensions[coding]));
+}
+
+/**
+ * Whether a file was written before another one. Tools that give what they compress the time of the
+ * original often know whole seconds only.
+ */
+export function isOlder(one: Dated, other: Dated): boolean {
+  const difference = other.stats.mtimeNs - one.stats.mtimeNs;
+  if (one.stats.mtimeNs % secondNs !== 0n) return difference > 0n;
+  return difference >= secondNs;
+}
+
+interface Dated {
+  readonly stats: Pick<BigIntStats, 'mtimeNs'>;
+}
+
+const secondNs = 1_000_000_000n;

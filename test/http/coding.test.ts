@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { suite, test } from 'node:test';
+import { codings, wantedCodings } from '../../src/http/coding.ts';
+import { acceptEncodingsKnownMax } from '../../src/model/limits.ts';
+
+suite('the codings that a caller wants', () => {
+  const cases: readonly (readonly [accept: string | undefined, wanted: string])[] = [
+    [undefined, ''],
+    ['', ''],
+    ['gzip, deflate, br, zstd', 'zstd br gzip'],
+    ['gzip, deflate, br', 'br gzip'],
+    ['gzip, deflate', 'gzip'],
+    ['deflate, compress', ''],
+    ['GZIP, Br', 'br gzip'],
+    ['x-gzip', 'gzip'],
+    ['gzip;q=1, br;q=0.5', 'gzip br'],
+    ['gzip;q=0.8, zstd;q=0.8, br;q=0.9', 'br zstd gzip'],
+    ['zstd;q=0.001, gzip;q=0.002', 'gzip zstd'],
+    ['br;q=0, gzip;q=0.1', 'gzip'],
+    ['br;q=0, *', 'zstd gzip'],
+    ['*', 'zstd br gzip'],
+    ['gzip;q=0.5, *', 'zstd br gzip'],
+    ['gzip, *;q=0.5', 'gzip zstd br'],
+    ['*;q=0', ''],
+    ['gzip, *;q=0', 'gzip'],
+    ['identity', ''],
+    ['identity;q=1, *;q=0', ''],
+    ['identity, gzip;q=0.5', ''],
+    ['identity;q=0.5, gzip', 'gzip'],
+    ['identity;q=0.5, gzip;q=0.5', 'gzip'],
+    ['identity;q=0.5, gzip;q=0.4, br;q=0.6', 'br'],
+    ['identity;q=0', ''],
+    ['identity;q=0, gzip;q=0', ''],
+    ['identity;q=0, gzip', 'gzip'],
+    ['gzip;q=2', ''],
+    ['gzip;q=, br', 'br'],
+    ['gzip br', ''],
+    [', ,gzip,', 'gzip'],
+    ['gzip;level=9', 'gzip'],
+    ['"gzip', ''],
+  ];
+  for (const [accept, wanted] of cases) {
+    test(`by ${accept === undefined ? 'no Accept-Encoding' : `"${accept}"`}`, () => {
+      assert.equal(wantedCodings(accept).join(' '), wanted);
+      // The second time it is remembered.
+      assert.equal(wantedCodings(accept).join(' '), wanted);
+    });
+  }
+
+  test('are remembered for the texts that browsers send, not for all that could be sent', () => {
+    const first = wantedCodings('gzip, br');
+    assert.equal(wantedCodings('gzip, br'), first);
+    const long = `gzip, ${'x'.repeat(300)}`;
+    assert.notEqual(wantedCodings(long), wantedCodings(long));
+    for (let at = 0; at <= acceptEncodingsKnownMax; at += 1) wantedCodings(`gzip, x${at}`);
+    assert.notEqual(wantedCodings('gzip, br'), first);
+  });
+
+  test('are codings, each once, whatever is sent', () => {
+    const piece = fc.constantFrom(
+      'gzip',
+      'br',
+      'zstd',
+      'identity',
+      '*',
+      ';q=',
+      '0',
+      '0.5',
+      ',',
+      '"',
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(piece, fc.string()), { maxLength: 20 }), (parts) => {
+        const wanted = wantedCodings(parts.join(''));
+        assert.equal(new Set(wanted).size, wanted.length);
+        assert.ok(wanted.every((coding) => codings.includes(coding)));
+      }),
+    );
+  });
+});
