@@ -82,6 +82,8 @@ export const breadcrumbKeyCharactersMax = 512;
 export const breadcrumbHopsMax = 8;
 /** Rules kept in memory with their pages, all together. */
 export const rememberedRulesBytesMax = 128 * MIB;
+/** Origins and paths with the candidates found there, twice: the exact ones, and the wildcards. */
+export const rememberedPlacesBytesMax = 8 * MIB;
 /** Candidates that an explanation names of one source, the one that answers among them. */
 export const explainCandidatesMax = 100;
 /** The longest method that is registered has 17. */

@@ -141,7 +141,8 @@ function lazySignal(response: ServerResponse): () => AbortSignal {
       const made = new AbortController();
       controller = made;
       response.once('close', () => {
-        made.abort();
+        // Nobody listens after the end, and a reason with its stack takes a while to make.
+        if (!response.writableFinished) made.abort();
       });
     }
     return controller.signal;

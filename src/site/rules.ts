@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { rememberedRulesBytesMax } from '../model/limits.ts';
+import { rememberedPlacesBytesMax, rememberedRulesBytesMax } from '../model/limits.ts';
 import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
 import type { CandidateReads } from './matcher.ts';
 
@@ -12,6 +12,8 @@ export interface SiteRules extends CandidateReads {
 /** What the store is asked for. */
 export interface RuleReads extends CandidateReads {
   rule(id: string): StoredRule | undefined;
+  /** Seq of the newest change. */
+  seq(): number;
 }
 
 /** What a rule costs besides its content. */
@@ -27,8 +29,8 @@ export function rememberRules(reads: RuleReads): SiteRules {
     sizeCalculation: ({ rule }) => ruleBytes + 2 * contentLength(rule.content),
   });
   return {
-    exactRules: (origin, path) => reads.exactRules(origin, path),
-    wildcardRules: (origin, path) => reads.wildcardRules(origin, path),
+    exactRules: rememberPlaces(reads, (origin, path) => reads.exactRules(origin, path)),
+    wildcardRules: rememberPlaces(reads, (origin, path) => [...reads.wildcardRules(origin, path)]),
     ruleOf({ id, seq }) {
       const known = remembered.get(id);
       if (known?.seq === seq) return known;
@@ -38,6 +40,36 @@ export function rememberRules(reads: RuleReads): SiteRules {
     },
   };
 }
+
+/**
+ * Remembers what is found at an origin and path as long as nothing is written: each source looks
+ * there, and the same places are asked for again and again.
+ */
+function rememberPlaces<T extends readonly unknown[]>(
+  { seq }: Pick<RuleReads, 'seq'>,
+  find: (origin: string, path: string) => T,
+): (origin: string, path: string) => T {
+  const remembered = new LRUCache<string, T>({
+    maxSize: rememberedPlacesBytesMax,
+    sizeCalculation: (found, key) => 2 * key.length + placeBytes * (1 + found.flat().length),
+  });
+  let upTo = 0;
+  return (origin, path) => {
+    const now = seq();
+    if (now !== upTo) remembered.clear();
+    upTo = now;
+    // An origin has no line end.
+    const key = `${origin}\n${path}`;
+    const known = remembered.get(key);
+    if (known !== undefined) return known;
+    const found = find(origin, path);
+    remembered.set(key, found);
+    return found;
+  };
+}
+
+/** What an entry, and each candidate in it, costs besides its key. */
+const placeBytes = 512;
 
 function contentLength(content: RuleContent | undefined): number {
   if (content === undefined) return 0;
