@@ -4,13 +4,15 @@
  *     <script defer src="/svc1/engine.js"></script>
  *
  * It asks the server what stands behind the page's own address (get_render), and hands the answer
- * to the engine that the answer names. Engines are functions by name in `waymark.engines`:
+ * to the engine that the answer names: a function in `waymark.engines`,
  *
- *     waymark.engines.mine = async (answer, { element, base, nonce }) => { … };
+ *     waymark.engines.mine = async (answer, { element, setHtml, … }) => { … };
  *
- * or the export `render` of the module whose URL the answer gives as `script`. The page's element
- * is #waymark, else [data-waymark], else its body. When all is done `waymark:rendered` is dispatched
- * on document with the answer as its detail; `waymark:failed` when something went wrong.
+ * or the export `render` of a module: that of the engine's `script` in the ini file, or one that
+ * Waymark brings along. The page's element is #waymark, else [data-waymark], else its body. When
+ * all is done `waymark:rendered` is dispatched on document with the answer as its detail;
+ * `waymark:failed` when something went wrong. `waymark.refresh()` asks again, and renders again if
+ * the answer is another one; a page opened with `?_live` does so when its rule changes.
  */
 (() => {
   // A page that includes it twice is rendered once. An element #waymark is window.waymark too.
@@ -19,14 +21,20 @@
   const loader = document.currentScript ?? document.querySelector('script[src*="/svc1/engine.js"]');
   const base = loader.src.slice(0, loader.src.lastIndexOf('/svc1/engine.js'));
   const nonce = loader.nonce;
-  const engines = Object.assign(Object.create(null), { html: renderHtml });
+  const engines = Object.create(null);
+  const builtIn = ['html', 'template', 'form'];
   const answerMsMax = 30_000;
+  const trusted = trustedTypes();
+  /** The validator of what is shown, and the last of the renderings that were asked for. */
+  let shown;
+  let untitled = false;
+  let queue = first(ask());
 
-  window.waymark = { base, nonce, engines };
-  start(askRender());
+  window.waymark = { base, nonce, engines, refresh };
+  queue.then(followChanges);
 
   /** What the server knows of this page's own origin, path and query. */
-  async function askRender() {
+  async function ask() {
     const place = new URLSearchParams({
       '_v.origin': location.origin,
       '_v.path': location.pathname,
@@ -43,40 +51,83 @@
       throw problem({ status: 0 });
     }
     const envelope = await reply.json().catch(() => null);
-    if (reply.ok && typeof envelope?.data === 'object' && envelope.data) return envelope.data;
+    if (reply.ok && typeof envelope?.data === 'object' && envelope.data) {
+      return { answer: envelope.data, etag: reply.headers.get('etag') };
+    }
     throw problem({ status: reply.ok ? 502 : reply.status, ...envelope?.error });
   }
 
-  async function start(asked) {
+  async function first(asked) {
     asked.catch(() => {}); // looked at below, when the page has been parsed
     await parsed();
+    const title = document.querySelector('title[data-placeholder]');
+    untitled = title !== null && title.textContent === title.dataset.placeholder;
+    await show(asked, pageOf());
+    followFragment();
+  }
+
+  /** With `?_live` the page is shown anew when its rule changes. */
+  async function followChanges() {
+    if (!new URLSearchParams(location.search).has('_live')) return;
+    const { follow } = await import(`${base}/svc1/live.js`);
+    follow({ base, refresh });
+  }
+
+  /** Asks again, and renders again where the answer is another one; resolves when that is done. */
+  function refresh() {
+    queue = queue.then(() => show(ask(), pageOf()));
+    return queue;
+  }
+
+  /** Shows an answer, or what is wrong; never rejects. */
+  async function show(asked, page) {
+    const { element } = page;
+    element.setAttribute('aria-busy', 'true');
+    try {
+      const { answer, etag } = await asked;
+      if (etag !== null && etag === shown) return;
+      shown = etag;
+      await render(answer, page);
+      nameUntitled(answer, element);
+      finish('rendered', answer);
+    } catch (thrown) {
+      const failure = thrown.failure ?? { code: 'engine', cause: thrown };
+      // A page that cannot be asked for anew is better than none.
+      if (failure.status === 0 && shown !== undefined) return;
+      if (failure.code !== 'engine') shown = undefined;
+      if (failure.cause !== undefined) console.error(failure.cause);
+      if (!failure.shown) showMessage(failure, page);
+      nameUntitled({}, element);
+      finish('failed', failure);
+    } finally {
+      element.removeAttribute('aria-busy');
+    }
+
+    function finish(state, detail) {
+      element.dataset.waymarkState = state;
+      element.removeAttribute('aria-busy');
+      document.dispatchEvent(new CustomEvent(`waymark:${state}`, { detail }));
+    }
+  }
+
+  /** What an engine gets besides the answer. */
+  function pageOf() {
     const element =
       document.querySelector('#waymark') ??
       document.querySelector('[data-waymark]') ??
       document.body;
-    const page = { element, base, nonce };
-    element.setAttribute('aria-busy', 'true');
-    try {
-      const answer = await asked;
-      if (typeof answer.lang === 'string') document.documentElement.lang = answer.lang;
-      if (typeof answer.enginedata?.title === 'string') document.title = answer.enginedata.title;
-      await render(answer, page);
-      nameUntitled(element);
-      followFragment();
-      finish('rendered', answer);
-    } catch (thrown) {
-      const failure = thrown.failure ?? { code: 'engine', cause: thrown };
-      if (failure.cause !== undefined) console.error(failure.cause);
-      if (!failure.shown) showMessage(failure, page);
-      nameUntitled(element);
-      finish('failed', failure);
-    }
-
-    function finish(state, detail) {
-      element.removeAttribute('aria-busy');
-      element.dataset.waymarkState = state;
-      document.dispatchEvent(new CustomEvent(`waymark:${state}`, { detail }));
-    }
+    return {
+      element,
+      base,
+      nonce,
+      trusted,
+      setHtml: (html) => {
+        element.innerHTML = trusted.createHTML(html);
+      },
+      setCss,
+      setTitle,
+      runScripts,
+    };
   }
 
   /** Deferred scripts of the page have run by then, so engines that they add are there. */
@@ -90,54 +141,61 @@
 
   /** Lets the named engine render; where it cannot, the answer's HTML is better than a message. */
   async function render(answer, page) {
+    const enginedata = answer.enginedata ?? {};
+    if (typeof answer.lang === 'string') document.documentElement.lang = answer.lang;
+    // The title of a template is a template.
+    if (answer.engine !== 'template') setTitle(enginedata.title);
     try {
       const engine = await findEngine(answer);
-      await engine({ ...answer, enginedata: answer.enginedata ?? {} }, page);
+      await engine({ ...answer, enginedata }, page);
     } catch (thrown) {
-      const shown = showHtml(answer.enginedata ?? {}, page);
-      throw problem({ code: 'engine', engine: answer.engine, cause: thrown, shown });
+      const isText = typeof enginedata.html === 'string' && enginedata.html.trim() !== '';
+      if (isText) {
+        setCss(enginedata.css);
+        page.setHtml(enginedata.html);
+      }
+      throw problem({ code: 'engine', engine: answer.engine, cause: thrown, shown: isText });
     }
   }
 
   async function findEngine({ engine, script }) {
-    if (engines[engine] === undefined && script) {
-      const module = await import(new URL(script, document.baseURI).href);
-      engines[engine] ??= module.render ?? module.default;
+    if (engines[engine] === undefined) {
+      const own = builtIn.includes(engine) ? `${base}/svc1/engines/${engine}.js` : undefined;
+      const url = script ? new URL(script, loader.src).href : own;
+      const module = url && (await import(url));
+      engines[engine] ??= module?.render ?? module?.default;
     }
     if (typeof engines[engine] === 'function') return engines[engine];
     throw new Error(`There is no engine ${JSON.stringify(engine)} on this page.`);
   }
 
-  /** The engine `html`: enginedata's css and html, then its scripts in order, once each. */
-  async function renderHtml({ enginedata }, page) {
-    const { scripts = [] } = enginedata;
-    if (!showHtml(enginedata, page) && scripts.length === 0) {
-      throw new Error('enginedata has neither html nor scripts.');
-    }
-    for (const script of scripts) await runScript(script);
+  /** Makes a text the style that enginedata adds to the page; anything else takes it away. */
+  function setCss(css) {
+    document.querySelector('style[data-waymark-css]')?.remove();
+    if (typeof css !== 'string') return;
+    const style = tag('style', { nonce, textContent: css });
+    style.dataset.waymarkCss = '';
+    document.head.append(style);
   }
 
-  /** Puts enginedata's css and html into the page; returns whether there is anything to see. */
-  function showHtml({ html, css }, { element }) {
-    document.querySelector('style[data-waymark-css]')?.remove();
-    if (typeof css === 'string') {
-      const style = tag('style', { nonce, textContent: css });
-      style.dataset.waymarkCss = '';
-      document.head.append(style);
-    }
-    if (typeof html !== 'string' || html.trim() === '') return false;
-    element.innerHTML = html;
-    return true;
+  function setTitle(title) {
+    if (typeof title === 'string') document.title = title;
+  }
+
+  /** Runs scripts in order, each when the one before it has run. */
+  async function runScripts(scripts) {
+    for (const script of scripts) await runScript(script);
   }
 
   /** Runs a URL or path as a script's source, other text as its code; resolves when it has run. */
   function runScript(script) {
     if (!/^(https?:\/\/|\/(?!\*)|\.\.?\/)\S*$/.test(script.trim())) {
-      document.head.append(tag('script', { nonce, textContent: script }));
+      document.head.append(tag('script', { nonce, textContent: trusted.createScript(script) }));
       return undefined;
     }
     return new Promise((resolve) => {
-      const source = tag('script', { nonce, src: script.trim(), onload: resolve });
+      const src = trusted.createScriptURL(script.trim());
+      const source = tag('script', { nonce, src, onload: resolve });
       source.onerror = () => {
         // Like a browser, which goes on with the scripts after one that is missing.
         console.error(`The script ${script} could not be loaded.`);
@@ -153,11 +211,23 @@
   }
 
   /** A page whose title only filled the time takes its first heading, or at least its address. */
-  function nameUntitled(element) {
-    const title = document.querySelector('title[data-placeholder]');
-    if (title === null || title.textContent !== title.dataset.placeholder) return;
+  function nameUntitled({ enginedata }, element) {
+    if (!untitled || typeof enginedata?.title === 'string') return;
     const heading = element.querySelector('h1, h2')?.textContent.trim();
     document.title = heading || location.host + location.pathname;
+  }
+
+  /**
+   * How text becomes HTML, code and addresses under `require-trusted-types-for 'script'`: by the
+   * policy `waymark`, where the page has such types.
+   */
+  function trustedTypes() {
+    const rules = { createHTML: String, createScript: String, createScriptURL: String };
+    try {
+      return window.trustedTypes?.createPolicy('waymark', rules) ?? rules;
+    } catch {
+      return rules; // a policy of that name is not allowed here
+    }
   }
 
   /** An error whose `failure` says what a visitor is told; its status is 0 where no answer came. */

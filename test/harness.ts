@@ -3,15 +3,16 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Writable } from 'node:stream';
-import type { TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { readConfig } from '../src/config/read.ts';
 import { problemText } from '../src/config/problem.ts';
 import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/observe/log.ts';
 
-/** What comes after a test: the context of node:test. */
-type Cleaning = Pick<TestContext, 'after'>;
+/** What comes after a test, or after all of a file: the context, or the functions, of node:test. */
+interface Cleaning {
+  after(cleanup: () => unknown): void;
+}
 
 /** A folder of its own for a test, gone afterwards. */
 export async function temporaryFolder(t: Cleaning): Promise<string> {

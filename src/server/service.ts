@@ -68,10 +68,9 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
   const wantsSchema =
     preferredType(entrance.fields.accept, ['text/html', schemaType]) === schemaType;
   const file =
-    path === '/engine.js'
-      ? publicFiles.engineScript
-      : ((wantsSchema ? reference?.schema : reference?.page) ??
-        documents.file(path, entrance.target.origin));
+    publicFiles.file(path) ??
+    (wantsSchema ? reference?.schema : reference?.page) ??
+    documents.file(path, entrance.target.origin);
   if (file === undefined) return undefined;
   requireRead(message);
   const { method = 'GET' } = message;

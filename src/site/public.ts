@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { genericPage, publicFile, type PageValues, type PublicFile } from './page.ts';
 
 /** An engine's documentation (contract §6, `enginereference`), for people and for tools. */
@@ -11,13 +12,21 @@ export interface EngineReference {
 
 /** What Waymark itself gives to browsers, all in memory: no request for it reaches the disk. */
 export interface PublicFiles {
-  /** `{base}/svc1/engine.js`, the loader of generic pages. */
-  readonly engineScript: PublicFile;
+  /** A script or style by its path below `{base}/svc1`; undefined for any other text. */
+  file(path: string): PublicFile | undefined;
   /** The documentation of a built-in engine by its exact name; undefined for any other text. */
   engineReference(name: string): EngineReference | undefined;
   /** The built-in generic page. */
   page(values: PageValues): PublicFile;
 }
+
+const contentTypes: ReadonlyMap<string, string> = new Map([
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+]);
+
+/** The module of a package that a browser loads, beside the file that the package runs in Node. */
+const liquidModule = new URL('liquid.browser.mjs', import.meta.resolve('liquidjs'));
 
 /**
  * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html`
@@ -31,17 +40,22 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
     schema: publicFile('application/schema+json', await read('engines', `${name}.schema.json`)),
   });
 
-  const engineScript = publicFile('text/javascript; charset=utf-8', await read('engine.js'));
   const template = (await read('page.html')).toString();
+  const script = 'text/javascript; charset=utf-8';
+  const files = new Map<string, PublicFile>([
+    ['/engines/liquid.js', publicFile(script, await readFile(fileURLToPath(liquidModule)))],
+  ]);
   const references = new Map<string, EngineReference>();
-  for (const file of await readdir(join(folder, 'engines'))) {
-    if (!file.endsWith('.html')) continue;
-    const name = file.slice(0, -'.html'.length);
-    references.set(name, await readReference(name));
+  for (const path of await readdir(folder, { recursive: true })) {
+    const contentType = contentTypes.get(extname(path));
+    if (contentType !== undefined) {
+      files.set(`/${path.replaceAll('\\', '/')}`, publicFile(contentType, await read(path)));
+    }
+    const name = /^engines[/\\]([a-z]+)\.html$/.exec(path)?.[1];
+    if (name !== undefined) references.set(name, await readReference(name));
   }
-
   return {
-    engineScript,
+    file: (path) => files.get(path),
     engineReference: (name) => references.get(name),
     page: (values) => genericPage(template, values),
   };

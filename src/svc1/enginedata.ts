@@ -1,4 +1,7 @@
-import { Ajv, type ValidateFunction } from 'ajv';
+import type { ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import htmlSchema from '../../public/engines/html.schema.json' with { type: 'json' };
+import templateSchema from '../../public/engines/template.schema.json' with { type: 'json' };
 import type { Json, JsonObject } from '../model/json.ts';
 import { outboundUrl } from '../outbound/url.ts';
 import type { RuleKind } from '../model/rule.ts';
@@ -43,24 +46,13 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
   },
 };
 
-/** The shape of enginedata by engine; `page` is the path of the generic page to show. */
-const engineSchemas: ReadonlyMap<string, JsonObject> = new Map([
-  [
-    'html',
-    {
-      type: 'object',
-      properties: {
-        html: { type: 'string' },
-        css: { type: 'string' },
-        scripts: { ...texts, maxItems: 256 },
-        title: { type: 'string' },
-        page: { type: 'string', pattern: '^/' },
-      },
-    },
-  ],
+/** The shape of enginedata by engine: the very schemas that the engines' documentation shows. */
+const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
+  ['html', htmlSchema],
+  ['template', templateSchema],
 ]);
 
-const ajv = new Ajv({ strict: true });
+const ajv = new Ajv2020({ strict: true });
 const compiled = new Map<JsonObject, ValidateFunction>();
 
 /** Whether an object has the shape that its kind, or else its engine, asks of enginedata. */

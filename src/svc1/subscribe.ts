@@ -3,11 +3,12 @@ import { Failure } from '../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../model/path.ts';
 import type { StoredRule } from '../model/rule.ts';
-import type { RuleChange, Store } from '../store/store.ts';
+import type { RuleChange } from '../store/store.ts';
 import { parseRuleOrigin } from './fields.ts';
-import type { Description, Handler, Stream } from './operation.ts';
+import type { Description, Handler } from './operation.ts';
 import { pageRule } from './record-schema.ts';
 import { recordView, type ViewConfig } from './record.ts';
+import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
 
 interface SubscribeInput {
   from_seq?: number;
@@ -63,7 +64,7 @@ export function subscribeToRules({
   store,
   view,
 }: {
-  readonly store: Pick<Store, 'seq' | 'changesAfter'>;
+  readonly store: StreamedLog;
   readonly view: ViewConfig;
 }): Handler<SubscribeInput> {
   return {
@@ -71,29 +72,13 @@ export function subscribeToRules({
     input: {
       type: 'object',
       properties: {
-        from_seq: {
-          type: 'integer',
-          minimum: 0,
-          nullable: true,
-          description: 'Changes after this seq come; after now where it is left out.',
-        },
+        from_seq: fromSeqProperty,
         origin: { type: 'string', maxLength: originBytesMax, nullable: true },
         path: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
         id: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
       },
     },
-    run: ({ from_seq: from, ...filters }) => {
-      const seq = store.seq();
-      const after = from ?? seq;
-      if (after > seq) {
-        throw new Failure('invalid', `from_seq is beyond the newest change, ${seq}.`, {
-          field: 'from_seq',
-        });
-      }
-      const matches = filterOf(filters);
-      const changesAfter: Stream['changesAfter'] = (...asked) => store.changesAfter(...asked);
-      return { kind: 'stream', data: { seq }, stream: { after, changesAfter, matches } };
-    },
+    run: ({ from_seq: from, ...filters }) => streamFrom(store, from, filterOf(filters)),
     packet: ({ change: { seq, txn, action, id, data }, after }, call) => ({
       r: packetName,
       data: {

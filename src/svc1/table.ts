@@ -1,5 +1,6 @@
 import type { Authenticate } from './authenticate.ts';
 import { explainRequest } from './explain.ts';
+import { followPlace } from './follow.ts';
 import { getContent, getRender, getResolve, getRule, linkHtm, type GetOperations } from './gets.ts';
 import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys.ts';
 import { invalidateRules, type InvalidateParts } from './invalidate.ts';
@@ -34,6 +35,7 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.userinterface.get_render', 'render', 'reads', getRender(gets)),
     operation('svc1.userinterface.get_content', 'render', 'reads', getContent(gets)),
     operation('svc1.userinterface.get_resolve', 'render', 'reads', getResolve(gets)),
+    operation('svc1.userinterface.follow', 'render', 'streams', followPlace(rules)),
     operation('svc1.userinterface.link.htm', 'render', 'reads', linkHtm(gets)),
     operation('svc1.key.insert', 'admin', 'writes', insertKey(keys)),
     operation('svc1.key.list', 'admin', 'reads', listKeys(keys)),

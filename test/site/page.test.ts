@@ -57,7 +57,7 @@ suite('the built-in generic page', () => {
 
 suite('the public files', () => {
   test('hold the loader as it is on disk, as JavaScript of at most 6 KB when compressed', async () => {
-    const { bytes, contentType } = files.engineScript;
+    const { bytes, contentType } = files.file('/engine.js') ?? assert.fail();
     assert.deepEqual(bytes, await readFile(`${folder}engine.js`));
     assert.equal(contentType, 'text/javascript; charset=utf-8');
     assert.ok(gzipSync(bytes).length < 6 * 1024);

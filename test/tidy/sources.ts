@@ -19,7 +19,7 @@ export interface Source {
   readonly lines: number;
   /** Project paths of the files it imports. */
   readonly imports: readonly string[];
-  /** Names of the packages and built-in modules it imports. */
+  /** Names of the packages and built-in modules it imports, or whose files it reads. */
   readonly packages: readonly string[];
   readonly functions: readonly SourceFunction[];
   /** Exported declarations that have no doc comment. */
@@ -56,7 +56,10 @@ function readSource(path: string): Source {
     imports: specifiers
       .filter((name) => name.startsWith('.'))
       .map((name) => join(path, '..', name).replaceAll('\\', '/')),
-    packages: specifiers.filter((name) => !name.startsWith('.')),
+    packages: [
+      ...specifiers.filter((name) => !name.startsWith('.')),
+      ...[...text.matchAll(/import\.meta\.resolve\('([^']+)'\)/g)].map(([, name = '']) => name),
+    ],
     functions: functionsOf(file),
     exported: exported.filter(isValue).flatMap(namesOf),
     undocumented: exported
