@@ -25,8 +25,11 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ['.css', 'text/css; charset=utf-8'],
 ]);
 
-/** The module of a package that a browser loads, beside the file that the package runs in Node. */
-const liquidModule = new URL('liquid.browser.mjs', import.meta.resolve('liquidjs'));
+/** Modules of packages that a browser loads, each beside the file that its package runs in Node. */
+const modules = {
+  '/engines/liquid.js': new URL('liquid.browser.mjs', import.meta.resolve('liquidjs')),
+  '/engines/purify.js': new URL('purify.es.mjs', import.meta.resolve('dompurify')),
+};
 
 /**
  * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html`
@@ -42,9 +45,10 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
 
   const template = (await read('page.html')).toString();
   const script = 'text/javascript; charset=utf-8';
-  const files = new Map<string, PublicFile>([
-    ['/engines/liquid.js', publicFile(script, await readFile(fileURLToPath(liquidModule)))],
-  ]);
+  const files = new Map<string, PublicFile>();
+  for (const [path, module] of Object.entries(modules)) {
+    files.set(path, publicFile(script, await readFile(fileURLToPath(module))));
+  }
   const references = new Map<string, EngineReference>();
   for (const path of await readdir(folder, { recursive: true })) {
     const contentType = contentTypes.get(extname(path));

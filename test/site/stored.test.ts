@@ -73,10 +73,14 @@ suite('a stored page', () => {
 });
 
 suite('what Waymark brings along', () => {
-  test('is compressed too: its script, its documents, its generic page', async (t) => {
-    const rule = { path: '/app', kind: 'content', engine: 'html', enginedata: {} };
+  test('is compressed too: its script, its documents; and so is a generic page', async (t) => {
+    const rule = { kind: 'content', engine: 'html', enginedata: { page: '/page' } };
     const site = await startSite(t, {
-      rules: [rule, { ...rule, path: '/gone', httpresponse: 410 }],
+      rules: [
+        { ...page, path: '/page', content: text },
+        { ...rule, path: '/app' },
+        { ...rule, path: '/gone', httpresponse: 410 },
+      ],
     });
     for (const [path, status] of [
       ['/svc1/engine.js', 200],

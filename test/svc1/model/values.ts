@@ -53,6 +53,8 @@ const fitting = (sent: Json, fits: (setting: Setting) => boolean): Sample => ({
 const isKey = ({ kind }: Setting): boolean => kind === 'resolve';
 const isFetched = ({ kind }: Setting): boolean => kind === 'content.fetch';
 const isHtml = ({ engine }: Setting): boolean => engine === 'html';
+/** None of the samples has a template. */
+const isTemplate = ({ engine }: Setting): boolean => engine === 'template';
 
 const samples: Readonly<Record<string, readonly Sample[]>> = {
   kind: [...asSent(...kinds), ...refused('blog', 3)],
@@ -78,14 +80,13 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
   ],
   engine: [...asSent('html', 'template', 'paged'), ...refused('none', 1)],
   enginedata: [
-    fitting({ html: '<b>' }, ({ kind }) => kind !== 'content.fetch'),
-    fitting({ html: 5 }, (at) => !isKey(at) && !isFetched(at) && !isHtml(at)),
-    ...asSent(
-      { source: 'http://far.example/*' },
-      { source: 'http://far.example/a*', headers: { a: 'secret' } },
-    ),
-    fitting({ target: '/b', extra: [null, { n: 1 }] }, (at) => !isFetched(at)),
-    fitting({ target: 'javascript:x' }, (at) => !isFetched(at) && !isKey(at)),
+    fitting({ html: '<b>' }, (at) => !isFetched(at) && !isTemplate(at)),
+    fitting({ html: 5 }, (at) => !isKey(at) && !isFetched(at) && !isHtml(at) && !isTemplate(at)),
+    fitting({ source: 'http://far.example/*' }, (at) => !isTemplate(at)),
+    fitting({ source: 'http://far.example/a*', headers: { a: 'secret' } }, (at) => !isTemplate(at)),
+    fitting({ target: '/b', extra: [null, { n: 1 }] }, (at) => !isFetched(at) && !isTemplate(at)),
+    fitting({ target: 'javascript:x' }, (at) => !isFetched(at) && !isKey(at) && !isTemplate(at)),
+    fitting({ template: '{{ x }}' }, (at) => !isFetched(at) && !isKey(at)),
     ...refused([], 'x'),
   ],
   table: [...asSent('products', 'u'), ...refused('', 5)],
