@@ -23,6 +23,7 @@ import type { KeyRates } from './svc1/key-rates.ts';
 import { revertInThread } from './svc1/revert-worker.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
 import { operationTable } from './svc1/table.ts';
+import { createVisitors } from './visitor/visitor.ts';
 
 /** What lives as long as the process, whatever the configuration. */
 export interface Foundation {
@@ -99,6 +100,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       seq: () => store.seq(),
       execute,
       authenticate,
+      visitors: createVisitors({ now: Date.now }),
       requireUnrevoked: (caller) => {
         requireUnrevoked(store, caller);
       },

@@ -1,4 +1,4 @@
-import type { Tried, TriedCandidate } from '../model/explanation.ts';
+import type { Tried, TriedBranch, TriedCandidate } from '../model/explanation.ts';
 import { isJsonObject } from '../model/json.ts';
 import { say, UsageError, type Command } from './command.ts';
 import { parseWords, requireNoMore } from './options.ts';
@@ -12,6 +12,7 @@ const questionOptions = {
   user: { type: 'string' },
   role: { type: 'string' },
   ip: { type: 'string' },
+  at: { type: 'string' },
   'as-of': { type: 'string' },
 } as const;
 
@@ -19,7 +20,7 @@ const questionOptions = {
 export const explain: Command = {
   usage:
     'explain URL|PATH [--as-of T] [--lang L] [--country C] [--device D] [--user U] [--role R] ' +
-    '[--ip A] [--method M]   [--url URL] [--apikey KEY] [--json]',
+    '[--ip A] [--at T] [--method M]   [--url URL] [--apikey KEY] [--json]',
   summary: 'say which source answers a URL and with which status, and what the others lost by',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
@@ -55,14 +56,31 @@ interface Said {
 function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly string[] {
   return [
     key === undefined ? source : `${source}, key ${key}`,
-    ...(candidates.length === 0 ? ['  nothing for this'] : candidates.map(candidateLine)),
+    ...(candidates.length === 0 ? ['  nothing for this'] : candidates.flatMap(candidateLines)),
     ...(omitted === 0 ? [] : [`  and ${omitted} more`]),
   ];
 }
 
-function candidateLine({ mount, id = '', origin, path, kind, lost }: TriedCandidate): string {
+function candidateLines({
+  mount,
+  id = '',
+  origin,
+  path,
+  kind,
+  lost,
+  branches = [],
+}: TriedCandidate): readonly string[] {
   const name = mount ?? `${id} (${kind ?? 'rule'})`;
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;
-  if (lost === undefined) return `  * ${name} at ${where}`;
-  return `    ${name} at ${where}\n      ${lost.says} [${lost.code}]`;
+  const lines =
+    lost === undefined
+      ? [`  * ${name} at ${where}`]
+      : [`    ${name} at ${where}`, `      ${lost.says} [${lost.code}]`];
+  // A breadcrumb without conditions has nothing to tell of.
+  return branches.length < 2 ? lines : [...lines, ...branches.flatMap(branchLines)];
+}
+
+function branchLines({ branch, lost }: TriedBranch): readonly string[] {
+  if (lost === undefined) return [`      * ${branch}`];
+  return [`        ${branch}`, `          ${lost.says} [${lost.code}]`];
 }

@@ -111,6 +111,12 @@ export function languagePreference(acceptLanguage: string | undefined): Language
   };
 }
 
+/** The tag that an Accept-Language field likes best, the first of equal ones, lower case. */
+export function preferredLanguage(acceptLanguage: string | undefined): string | undefined {
+  if (acceptLanguage === undefined) return undefined;
+  return parseAccept(acceptLanguage).find(({ range, q }) => q > 0 && range !== '*')?.range;
+}
+
 function heaviest(
   choices: readonly string[],
   weightOf: (choice: string) => number,

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Visitor } from '../model/visitor.ts';
 
 /**
  * Header fields of a request by lower-case name (RFC 9110 §5); repeated ones joined with `, ` (`; `
@@ -25,7 +26,8 @@ export interface ContentRequest extends RequestTarget {
   readonly fields: Fields;
   /** Address of the client as believed: the peer's, or what a trusted proxy said of it. */
   readonly address: string;
-  readonly user: string | undefined;
+  /** Who asks; its address is the one above. */
+  readonly visitor: Visitor;
   /** The request's content as it arrives; undefined where there is none. */
   readonly body: Readable | undefined;
   /** Aborts when nobody waits for the answer any more. */

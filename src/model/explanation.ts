@@ -1,3 +1,5 @@
+import { conditionNames } from './condition.ts';
+
 /** The sources of content in the order in which they are asked (contract §3). */
 export const sourceNames = ['disk', 'stored', 'content.fetch', 'fallback'] as const;
 
@@ -49,6 +51,23 @@ export interface Loss {
   readonly says: string;
 }
 
+/** Codes of what a branch of a breadcrumb lost by; that of a condition is its name. */
+export const branchLossCodes = ['invalid', 'earlier_branch', ...conditionNames] as const;
+
+/** Why a branch of a breadcrumb was not taken. */
+export interface BranchLoss {
+  readonly code: (typeof branchLossCodes)[number];
+  readonly says: string;
+}
+
+/** A branch of a breadcrumb that could have been taken. */
+export interface TriedBranch {
+  /** `when[0]`, `when[1]` …, or `default`. */
+  readonly branch: string;
+  /** The first of its conditions that does not hold; absent for the branch that is taken. */
+  readonly lost?: BranchLoss;
+}
+
 /** A mount or page rule that could have answered. */
 export interface TriedCandidate {
   readonly mount?: string;
@@ -58,6 +77,8 @@ export interface TriedCandidate {
   readonly path: string;
   /** Absent for the candidate that answers, or that leads on to the key of the next entry. */
   readonly lost?: Loss;
+  /** Of a breadcrumb that was followed, its branches in order. */
+  readonly branches?: readonly TriedBranch[];
 }
 
 /** One look into a source. */

@@ -21,6 +21,6 @@ export interface Resolution {
   readonly target: string | undefined;
   readonly content: string | undefined;
   readonly contenttype: string | undefined;
-  /** Which branch decided: `default`. */
-  readonly matched: 'default';
+  /** Which branch of it decided: `when[0]`, `when[1]` …, or `default`. */
+  readonly matched: string;
 }

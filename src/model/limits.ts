@@ -80,6 +80,18 @@ export const originBytesMax = 512;
 export const breadcrumbKeyCharactersMax = 512;
 /** Keys a breadcrumb may lead over before it is refused. */
 export const breadcrumbHopsMax = 8;
+/** Branches of a breadcrumb, and values of one of its conditions. */
+export const breadcrumbBranchesMax = 1_000;
+export const conditionValuesMax = 1_000;
+/** What visitors are told apart by for a share of them: too few to know one again by. */
+export const visitorLots = 2 ** 20;
+/** The name of a signed-in user, and roles of one. */
+export const userNameCharactersMax = 256;
+export const userRolesMax = 256;
+/** User-Agents, with their client hints, of which the device is remembered. */
+export const devicesRemembered = 4_096;
+/** Characters of a User-Agent, or a client hint, that are looked at. */
+export const userAgentCharactersMax = 512;
 /** Rules kept in memory with their pages, all together. */
 export const rememberedRulesBytesMax = 128 * MIB;
 /** Origins and paths with the candidates found there, twice: the exact ones, and the wildcards. */

@@ -3,13 +3,15 @@ import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import type { Caller } from '../model/key.ts';
+import type { Told } from '../visitor/visitor.ts';
 import type { Serving } from './serving.ts';
 
-/** A request that the door has let in, with the user that a trusted proxy named. */
+/** A request that the door has let in, with what a trusted proxy says of whoever sent it. */
 export interface Entrance extends Opened {
-  /** The value of `[auth] user_header`. */
-  readonly user: string | undefined;
+  readonly told: Told;
 }
+
+const nothingTold: Told = { user: undefined };
 
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
 export function enter({ config }: Serving, message: IncomingMessage): Entrance {
@@ -26,16 +28,24 @@ export function enter({ config }: Serving, message: IncomingMessage): Entrance {
     config.server,
   );
   const { userHeader } = config.auth;
-  if (userHeader === undefined) return { ...opened, user: undefined };
+  if (userHeader === undefined) return { ...opened, told: nothingTold };
   const user = opened.fields[userHeader];
-  if (isTrustedPeer(peerAddress, config.server.trustProxy)) return { ...opened, user };
+  if (isTrustedPeer(peerAddress, config.server.trustProxy)) return { ...opened, told: { user } };
   // What only a trusted proxy may say is taken off, lest a fetched source believe it.
-  return { ...opened, fields: without(opened.fields, userHeader), user: undefined };
+  return { ...opened, fields: without(opened.fields, userHeader), told: nothingTold };
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */
-export function identify(serving: Serving, { fields, address, user }: Entrance): Caller {
-  return serving.authenticate({ apikey: fields.apikey, address, user });
+export function identify(serving: Serving, { fields, address, told }: Entrance): Caller {
+  return serving.authenticate({ apikey: fields.apikey, address, user: told.user });
+}
+
+/**
+ * A request as somebody without a name would have sent it: a page of another site may ask as
+ * anybody, but not as the user who looks at it.
+ */
+export function withoutUser(entrance: Entrance): Entrance {
+  return { ...entrance, fields: without(entrance.fields, 'cookie'), told: nothingTold };
 }
 
 /** Also under a name with `_`, which many servers behind us would take for the same. */

@@ -49,7 +49,7 @@ export class Exchange {
         method: message.method ?? '',
         fields: entrance.fields,
         address: entrance.address,
-        user: entrance.user,
+        visitor: serving.visitors.visitorOf(entrance),
         body: hasBody(message) ? message : undefined,
         get signal() {
           return signal();

@@ -4,6 +4,7 @@ import { etagListed } from '../http/preconditions.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
+import type { Visitor } from '../model/visitor.ts';
 import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
 import { authorise, type Execute } from '../svc1/execute.ts';
 import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
@@ -18,10 +19,12 @@ export interface OperationRequest {
   readonly target: RequestTarget;
   readonly fields: Fields;
   readonly caller: Caller;
+  readonly visitor: Visitor;
   readonly signal: AbortSignal;
 }
 
-const linkName = 'svc1.userinterface.link.htm';
+/** The operation that a breadcrumb's own address is. */
+export const linkName = 'svc1.userinterface.link.htm';
 
 /**
  * The operation that a path below `/svc1` names: `/userinterface/read`, or the dotted
@@ -40,7 +43,7 @@ export function operationName(path: string): string | undefined {
  */
 export async function answerOperation(
   execute: Execute,
-  { name, message, target, fields, caller, signal }: OperationRequest,
+  { name, message, target, fields, caller, visitor, signal }: OperationRequest,
 ): Promise<Reply> {
   const operation = execute.find(name);
   if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
@@ -56,6 +59,8 @@ export async function answerOperation(
     qk: envelope.qk,
     origin: target.origin,
     fields,
+    visitor,
+    transport: 'http',
     signal,
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
@@ -117,10 +122,8 @@ function envelopeReply(
 ): Reply {
   const { etag } = outcome;
   const validators: FieldList = etag === undefined ? [] : ['ETag', etag];
-  const caching: FieldList = [
-    'Cache-Control',
-    effect === 'reads' ? 'private, no-cache' : 'no-store',
-  ];
+  const usual: FieldList = ['Cache-Control', effect === 'reads' ? 'private, no-cache' : 'no-store'];
+  const { caching = usual } = outcome;
   const known = fields['if-none-match'];
   if (effect === 'reads' && known !== undefined && etagListed(known, etag, 'weak')) {
     return { status: 304, fields: [...validators, ...caching], body: noBody, source: 'svc1' };

@@ -8,7 +8,7 @@ import { servicePath } from '../model/path.ts';
 import type { AccessEntry, AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
 import { Connections, sayLast } from './connections.ts';
-import { enter, identify } from './entrance.ts';
+import { enter, identify, withoutUser } from './entrance.ts';
 import { Exchange } from './exchange.ts';
 import { contentFailure } from './failures.ts';
 import { createHttpServer, listen } from './listener.ts';
@@ -198,9 +198,15 @@ class Port implements Server {
       const { target, fields } = entrance;
       const { corsOrigins } = serving.config.auth;
       const isOwn = requireAllowedOrigin(fields.origin, target.origin, corsOrigins);
-      // A page of another site may ask as anybody, but not as the user who looks at it.
-      const caller = identify(serving, isOwn ? entrance : { ...entrance, user: undefined });
-      this.#sockets.open(message, socket, head, { caller, origin: target.origin, fields });
+      const asking = isOwn ? entrance : withoutUser(entrance);
+      const caller = identify(serving, asking);
+      const { told } = asking;
+      this.#sockets.open(message, socket, head, {
+        caller,
+        origin: target.origin,
+        fields: asking.fields,
+        told,
+      });
     } catch (thrown) {
       refuseUpgrade(socket, contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
     }

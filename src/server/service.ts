@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
-import { preferredType } from '../http/negotiation.ts';
+import { preferredType, prefersHtml } from '../http/negotiation.ts';
 import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { corsFields } from './cors.ts';
 import { identify, type Entrance } from './entrance.ts';
-import { operationFailure } from './failures.ts';
-import { answerOperation, operationName } from './operations.ts';
+import { contentFailure, operationFailure } from './failures.ts';
+import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
 
 /** A request below `{base}/svc1`, past the door. */
@@ -43,12 +43,18 @@ export async function answerService(
     if (own !== undefined) return { reply: own, caller };
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = identify(serving, entrance);
-    const asked = { name, message, target, fields, caller, signal: request.signal };
+    const visitor = serving.visitors.visitorOf(entrance);
+    const asked = { name, message, target, fields, caller, visitor, signal: request.signal };
     const reply = await answerOperation(serving.execute, asked);
     return { reply: withFields(reply, cors), caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);
-    return { reply: withFields(operationFailure(r, failure, id), cors), caller };
+    // A breadcrumb is followed by people too.
+    const isPage = name === linkName && prefersHtml(fields.accept);
+    const reply = isPage
+      ? contentFailure(failure, id, fields.accept)
+      : operationFailure(r, failure, id);
+    return { reply: withFields(reply, cors), caller };
   }
 }
 

@@ -4,6 +4,7 @@ import type { OwnFiles } from '../site/own-files.ts';
 import type { PublicFiles } from '../site/public.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../svc1/authenticate.ts';
+import type { Visitors } from '../visitor/visitor.ts';
 import type { Execute } from '../svc1/execute.ts';
 import type { Documents } from './documents.ts';
 
@@ -18,6 +19,8 @@ export interface Serving {
   readonly seq: () => number;
   readonly execute: Execute;
   readonly authenticate: Authenticate;
+  /** Tells who asks, as far as an answer may depend on it. */
+  readonly visitors: Visitors;
   /** Throws `unauthenticated` when the caller's key has been revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;

@@ -10,6 +10,7 @@ import {
   socketBufferedBytesMax,
   socketRequestsInFlightMax,
 } from '../model/limits.ts';
+import type { Told } from '../visitor/visitor.ts';
 import { envelopeFrom, parseJson } from './envelope.ts';
 import { failureMember } from './failures.ts';
 import { outcomeMembers } from './operations.ts';
@@ -23,6 +24,7 @@ export interface SocketOpening {
   readonly caller: Caller;
   readonly origin: string;
   readonly fields: Fields;
+  readonly told: Told;
 }
 
 /** What websockets need of their surroundings. */
@@ -191,7 +193,7 @@ export class Session {
   }
 
   async #run(sent: unknown, echo: { readonly id?: unknown }): Promise<object> {
-    const { execute, requireUnrevoked } = this.#parts.serving();
+    const { execute, requireUnrevoked, visitors } = this.#parts.serving();
     const { a, v, vk, qk } = envelopeFrom(sent);
     if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     const caller = this.#callerNow();
@@ -202,6 +204,8 @@ export class Session {
       qk,
       origin: this.#opening.origin,
       fields: this.#opening.fields,
+      visitor: visitors.visitorOf({ ...this.#opening, address: caller.address }),
+      transport: 'websocket' as const,
       signal: this.#abort.signal,
     };
     const outcome = await execute.run(a, v, call);

@@ -2,12 +2,13 @@ import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
-import { lookAlong } from './breadcrumb-look.ts';
+import { lookAlong, withBranches } from './breadcrumb-look.ts';
+import { breadcrumbReply } from './breadcrumb-reply.ts';
 import type { Fetch } from './fetch.ts';
 import { candidatesOf, findRule, winnerOf } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import { namedRules } from './named-rules.ts';
-import { breadcrumbReply, resolveVisit } from './resolve.ts';
+import { resolveVisit } from './resolve.ts';
 import type { SiteRules } from './rules.ts';
 import {
   answerUnread,
@@ -49,7 +50,7 @@ export function storedSource(
       if (!isRead(request.method)) return answerUnread(request.method);
       switch (way) {
         case 'breadcrumb':
-          return breadcrumbReply(resolveVisit(rules, found.stored, request));
+          return replyTo(resolveVisit(rules, found, request), request);
         case 'generic':
           return generic.respond(found, request, (page) => precedence.respond(page, opened + 1));
         case 'page':
@@ -65,15 +66,21 @@ export function storedSource(
         if (!isRead(asked.method)) return lookUnread(asked.method);
         switch (way) {
           case 'breadcrumb':
-            return lookAlong(rules, found.stored, asked);
+            return lookAlong(rules, found, asked);
           case 'generic':
             return generic.look(found, asked, (page) => precedence.explain(page, opened + 1));
           case 'page':
             return { status: pageStatus(found.stored.rule) };
         }
       };
-      const answer = { id: found.stored.rule.id, ...outcomeOf(decide) };
-      return { ...namedRules(ordered, asked.fields), answer };
+      const answer: LookedAnswer = { id: found.stored.rule.id, ...outcomeOf(decide) };
+      const { candidates, ...omitted } = namedRules(ordered, asked.fields);
+      const { branches } = answer;
+      return {
+        candidates: branches === undefined ? candidates : withBranches(candidates, branches),
+        ...omitted,
+        answer,
+      };
     },
   };
 }
@@ -106,6 +113,14 @@ export function fetchedSource({
       return { ...namedRules(ordered, asked.fields), answer: { id: rule.id, ...outcome } };
     },
   };
+}
+
+function replyTo(
+  resolved: ReturnType<typeof resolveVisit>,
+  request: ContentRequest,
+): Reply | Promise<Reply> {
+  if (!(resolved instanceof Promise)) return breadcrumbReply(resolved, request);
+  return resolved.then((come) => breadcrumbReply(come, request));
 }
 
 /**

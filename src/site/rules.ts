@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { rememberedPlacesBytesMax, rememberedRulesBytesMax } from '../model/limits.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
 import type { CandidateReads } from './matcher.ts';
 
@@ -26,7 +27,8 @@ const ruleBytes = 2_048;
 export function rememberRules(reads: RuleReads): SiteRules {
   const remembered = new LRUCache<string, StoredRule>({
     maxSize: rememberedRulesBytesMax,
-    sizeCalculation: ({ rule }) => ruleBytes + 2 * contentLength(rule.content),
+    sizeCalculation: ({ rule }) =>
+      ruleBytes + 2 * contentLength(rule.content) + enginedataBytes(rule.enginedata),
   });
   return {
     exactRules: rememberPlaces(reads, (origin, path) => reads.exactRules(origin, path)),
@@ -70,6 +72,11 @@ function rememberPlaces<T extends readonly unknown[]>(
 
 /** What an entry, and each candidate in it, costs besides its key. */
 const placeBytes = 512;
+
+/** What enginedata costs, and what is made of it: a breadcrumb ready to be followed. */
+function enginedataBytes(enginedata: JsonObject | undefined): number {
+  return enginedata === undefined ? 0 : 4 * JSON.stringify(enginedata).length;
+}
 
 function contentLength(content: RuleContent | undefined): number {
   if (content === undefined) return 0;

@@ -2,9 +2,10 @@ import { Failure } from '../model/failure.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
 import type { StoredRule } from '../model/rule.ts';
-import type { Reply } from '../http/reply.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { explainKey } from './breadcrumb-look.ts';
+import { breadcrumbReply, cachingFields, resolutionData } from './breadcrumb-reply.ts';
 import { diskSource, fallbackSource } from './disk-sources.ts';
 import type { Disk } from './disk.ts';
 import { explainFrom } from './explain.ts';
@@ -12,7 +13,7 @@ import type { Fetch } from './fetch.ts';
 import { findRule } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import type { CandidateReads } from './matcher.ts';
-import { breadcrumbReply, resolveKey } from './resolve.ts';
+import { resolveKey, type Resolved, type Visit } from './resolve.ts';
 import { fetchedSource, storedSource } from './rule-sources.ts';
 import type { SiteRules } from './rules.ts';
 import { answerAbsence, type Asked, type Source } from './source.ts';
@@ -44,20 +45,16 @@ export interface Site {
     readonly path: string;
     readonly fields: Fields;
   }): FoundRule | undefined;
-  resolve(asked: {
-    readonly key: string;
-    readonly origin: string;
-    readonly query: string;
-  }): Resolution;
-  breadcrumb(resolution: Resolution): Reply;
+  /** What a breadcrumb's key comes to; fails as resolveKey does. */
+  resolve(asked: Visit & { readonly key: string }): Resolved | Promise<Resolved>;
+  /** The HTTP answer to a visitor of a breadcrumb. */
+  breadcrumb(resolved: Resolved, visit: Visit): Reply;
+  /** What get_resolve answers of a breadcrumb, and what it tells caches. */
+  breadcrumbData(resolved: Resolved): { readonly data: Resolution; readonly caching: FieldList };
   /** How respond would answer, and why: reads only, and asks no other server. */
   explain(asked: Asked): Explanation;
   /** How a breadcrumb's key would be answered. */
-  explainKey(asked: {
-    readonly key: string;
-    readonly origin: string;
-    readonly query: string;
-  }): Explanation;
+  explainKey(asked: Visit & { readonly key: string }): Explanation;
   /** The same sources over page rules of another moment. */
   at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): Site;
 }
@@ -83,6 +80,10 @@ export function createSite(parts: SiteParts): Site {
       findRule('stored', rules, asked) ?? findRule('content.fetch', rules, asked),
     resolve: (asked) => resolveKey(rules, asked),
     breadcrumb: breadcrumbReply,
+    breadcrumbData: (resolved) => ({
+      data: resolutionData(resolved),
+      caching: cachingFields(resolved),
+    }),
     explain: (asked) => explainFrom(sources, asked, 0),
     explainKey: (asked) => explainKey(rules, asked),
     at: (past) =>

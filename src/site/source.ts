@@ -1,12 +1,15 @@
 import { statusOf } from '../http/status.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { SourceName, Tried } from '../model/explanation.ts';
+import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 import type { Answer } from './disk/files.ts';
 
 /** What decides how a request is answered. */
-export type Asked = Pick<ContentRequest, 'method' | 'origin' | 'path' | 'query' | 'fields'>;
+export type Asked = Pick<
+  ContentRequest,
+  'method' | 'origin' | 'path' | 'query' | 'fields' | 'visitor'
+>;
 
 /**
  * One source of content (contract §3). Both of its functions stand on the same decisions; `opened`
@@ -33,7 +36,9 @@ export interface Look extends Pick<Tried, 'candidates' | 'omitted'> {
 export interface LookedAnswer extends Outcome {
   readonly mount?: string;
   readonly id?: string;
-  /** Looks at further keys that a breadcrumb leads over. */
+  /** The branches of a breadcrumb. */
+  readonly branches?: readonly TriedBranch[];
+  /** Looks at further keys that it leads over. */
   readonly over?: readonly Tried[];
 }
 

@@ -2,7 +2,9 @@ import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import htmlSchema from '../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../public/engines/template.schema.json' with { type: 'json' };
+import { breadcrumbProblems, isTarget } from '../model/breadcrumb.ts';
 import type { Json, JsonObject } from '../model/json.ts';
+import { breadcrumbBranchesMax } from '../model/limits.ts';
 import { outboundUrl } from '../outbound/url.ts';
 import type { RuleKind } from '../model/rule.ts';
 
@@ -37,11 +39,11 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
   resolve: {
     type: 'object',
     properties: {
-      target: { type: 'string', minLength: 1, maxLength: 4096 },
+      target: { type: 'string' },
       html: { type: 'string' },
       status,
       forward_query: { type: 'boolean' },
-      when: { type: 'array', maxItems: 1000, items: { type: 'object' } },
+      when: { type: 'array', maxItems: breadcrumbBranchesMax },
     },
   },
 };
@@ -63,8 +65,17 @@ export function validEnginedata(
   const schema = kindSchemas[kind] ?? engineSchemas.get(engine ?? '');
   if (schema !== undefined && !validates(schema, value)) return false;
   if (kind === 'content.fetch') return isFetchSource(value.source);
-  if (kind === 'resolve') return isTarget(value.target);
+  if (kind === 'resolve') return typeof value.target !== 'string' || isTarget(value.target);
   return true;
+}
+
+/**
+ * What in a valid enginedata says nothing and is kept all the same, as paths such as
+ * `enginedata.when[0].if.colour`: a breadcrumb leaves such a branch out.
+ */
+export function unreadEnginedata(value: JsonObject, kind: RuleKind): readonly string[] {
+  if (kind !== 'resolve') return [];
+  return breadcrumbProblems(value).map((path) => `enginedata.${path}`);
 }
 
 function validates(schema: JsonObject, value: Json): boolean {
@@ -86,19 +97,4 @@ function isFetchSource(value: Json | undefined): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * A target is an http(s) URL, a path on this site, or another breadcrumb's key; never a script
- * (contract §6).
- */
-function isTarget(value: Json | undefined): boolean {
-  if (value === undefined) return true;
-
-  if (typeof value !== 'string' || /[\0-\x20\x7f\\]/.test(value)) return false;
-  if (value.startsWith('key:')) return value.length > 'key:'.length;
-  if (value.startsWith('/')) return !value.startsWith('//');
-  if (!/^https?:\/\//i.test(value) || !URL.canParse(value)) return false;
-  const { username, password } = new URL(value);
-  return username === '' && password === '';
 }

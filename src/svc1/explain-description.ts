@@ -1,4 +1,4 @@
-import { lossCodes, sourceNames } from '../model/explanation.ts';
+import { branchLossCodes, lossCodes, sourceNames } from '../model/explanation.ts';
 import { ruleKinds } from '../model/rule.ts';
 import type { Description } from './operation.ts';
 
@@ -28,6 +28,23 @@ const candidate = {
         says: { ...text, description: 'The same for a person.' },
       },
       description: 'Why it does not answer; absent where it does, or leads on to the next key.',
+    },
+    branches: {
+      type: 'array',
+      description: 'The branches of a breadcrumb that was followed, in order.',
+      items: {
+        type: 'object',
+        required: ['branch'],
+        properties: {
+          branch: { ...text, description: 'when[0], when[1] and so on, or default.' },
+          lost: {
+            type: 'object',
+            required: ['code', 'says'],
+            properties: { code: { ...text, enum: branchLossCodes }, says: text },
+            description: 'The first condition that does not hold; absent where it is taken.',
+          },
+        },
+      },
     },
   },
 } as const;

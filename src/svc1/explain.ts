@@ -1,26 +1,23 @@
+import type { Fields } from '../http/request.ts';
 import type { Explanation, Winner } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
-import { headerBlockBytesMax, methodCharactersMax } from '../model/limits.ts';
+import { methodCharactersMax } from '../model/limits.ts';
 import { encodePath, servicePath } from '../model/path.ts';
+import type { Visitor } from '../model/visitor.ts';
 import { explainDescription } from './explain-description.ts';
-import { siteThen, type GetOperations, type SiteAccess } from './gets.ts';
+import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { asOfProperty } from './moment.ts';
 import type { Handler } from './operation.ts';
 import { parseOrigin, parsePlace, parseUrl, requireBreadcrumbKey, type Place } from './place.ts';
+import { previewOf, previewProperties, previewVisitor, type Preview } from './preview.ts';
 
-interface Question {
+interface Question extends Preview {
   url?: string;
   origin?: string;
   path?: string;
   query?: string;
   k?: string;
   method?: string;
-  lang?: string;
-  country?: string;
-  device?: string;
-  user?: string;
-  role?: string;
-  ip?: string;
   as_of?: string;
 }
 
@@ -34,9 +31,8 @@ const text = { type: 'string', nullable: true } as const;
 
 /**
  * userinterface.explain: how a request, or a breadcrumb's key, would be answered (contract §5). It
- * asks no other server and reads no file. What only the conditions of breadcrumbs depend on
- * (country, device, user, role, ip) is taken; it decides nothing as long as those are not
- * evaluated, and an explanation in which it would says so.
+ * asks no other server and reads no file. The visitor is the one that the question describes, of
+ * whom nothing else is known.
  */
 export function explainRequest({ view, ...parts }: GetOperations): Handler<Question> {
   return {
@@ -54,19 +50,18 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
           pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
           maxLength: methodCharactersMax,
         },
-        lang: { ...text, pattern: '^[\\t\\x20-\\x7e]*$', maxLength: headerBlockBytesMax },
-        country: text,
-        device: text,
-        user: text,
-        role: text,
-        ip: text,
+        ...previewProperties,
         as_of: asOfProperty,
       },
     },
     run: (v, call) => {
       const question = withoutNull(v);
       const site = siteThen(parts, question, call);
-      const explained = explain(site, question, { origin: call.origin, base: view.base });
+      const explained = explain(site, question, {
+        origin: call.origin,
+        base: view.base,
+        visitor: previewVisitor(question, { nowMs: call.visitor.nowMs }),
+      });
       const then = `Page rules are those of ${v.as_of ?? ''}; all else is as it is now.`;
       const notes = question.as_of === undefined ? [] : [then];
       return { kind: 'data', data: { ...explained, notes: [...explained.notes, ...notes] } };
@@ -80,30 +75,39 @@ function withoutNull(v: Question): Question {
   return Object.fromEntries(sent);
 }
 
-function explain(
-  site: SiteAccess,
-  question: Question,
-  { origin, base }: { readonly origin: string; readonly base: string },
-): Explained {
+/** By whom, and under which origin and prefix, a question is asked. */
+interface Asking {
+  readonly origin: string;
+  readonly base: string;
+  readonly visitor: Visitor;
+}
+
+function explain(site: SiteAccess, question: Question, asking: Asking): Explained {
   const { k, query = '', lang } = question;
+  const visit = { fields: fieldsOf(lang), visitor: asking.visitor };
+  const about = previewOf(question);
   if (k !== undefined) {
     requireOnly(question, 'k', ['url', 'path']);
-    return explainKey(site, k, { origin: parseOrigin(question.origin ?? origin), query });
+    const origin = parseOrigin(question.origin ?? asking.origin);
+    return explainKey(site, { key: k, origin, query, ...visit }, about);
   }
-  const place = readPlace(question, origin);
-  const own = servicePath(place.path, base);
-  if (own !== undefined) return explainOwn(site, own, place);
+  const place = readPlace(question, asking.origin);
+  const own = servicePath(place.path, asking.base);
+  if (own !== undefined) return explainOwn(site, own, { ...place, ...visit }, about);
   const method = (question.method ?? 'GET').toUpperCase();
   if (method === 'CONNECT') {
     throw new Failure('invalid', 'CONNECT asks for no page.', { field: 'method' });
   }
-  const fields = lang === undefined ? {} : { 'accept-language': lang };
-  const explanation = site.explain({ ...place, method, fields });
+  const explanation = site.explain({ ...place, method, ...visit });
   return {
     says: sentence(`${method} ${urlOf(place)}`, explanation),
-    request: { method, ...place, ...(lang !== undefined && { lang }) },
+    request: { method, ...place, ...about },
     ...explanation,
   };
+}
+
+function fieldsOf(lang: string | undefined): Fields {
+  return lang === undefined ? {} : { 'accept-language': lang };
 }
 
 function readPlace(question: Question, ownOrigin: string): Required<Place> {
@@ -130,31 +134,36 @@ function requireOnly(
   });
 }
 
-function explainKey(
-  site: SiteAccess,
-  k: string,
-  { origin, query }: { readonly origin: string; readonly query: string },
-): Explained {
+function explainKey(site: SiteAccess, crumb: Crumb, about: Preview): Explained {
+  const { key: k, origin, query } = crumb;
   requireBreadcrumbKey(k);
-  const explanation = site.explainKey({ key: k, origin, query });
+  const explanation = site.explainKey(crumb);
   return {
     says: sentence(`The breadcrumb ${k} of ${origin}`, explanation),
-    request: { k, origin, query },
+    request: { k, origin, query, ...about },
     ...explanation,
   };
 }
 
 /** What is below `{base}/svc1` is never content; a breadcrumb's own address is one nevertheless. */
-function explainOwn(site: SiteAccess, own: string, place: Required<Place>): Explained {
-  const parameters = new URLSearchParams(place.query);
+function explainOwn(
+  site: SiteAccess,
+  own: string,
+  { path, ...asked }: Required<Place> & Omit<Crumb, 'key'>,
+  about: Preview,
+): Explained {
+  const parameters = new URLSearchParams(asked.query);
   const k = parameters.get('k');
   parameters.delete('k');
   if (own === '/userinterface.link.htm' && k !== null) {
-    return explainKey(site, k, { origin: place.origin, query: parameters.toString() });
+    return explainKey(site, { ...asked, key: k, query: parameters.toString() }, about);
   }
+  const { origin, query } = asked;
   return {
-    says: `${urlOf(place)} is Waymark's own: no source of content is asked for it.`,
-    request: place,
+    says:
+      `${urlOf({ origin, path, query })} is Waymark's own: ` +
+      'no source of content is asked for it.',
+    request: { origin, path, query, ...about },
     winner: null,
     status: null,
     tried: [],

@@ -1,9 +1,10 @@
 import { parseMediaType } from '../http/mediatype.ts';
 import { parseOrigin } from '../model/authority.ts';
+import { isBreadcrumbKey } from '../model/breadcrumb.ts';
+import { parseDateTime } from '../model/date-time.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import {
-  breadcrumbKeyCharactersMax,
   contentBytesMax,
   enginedataBytesMax,
   originBytesMax,
@@ -120,14 +121,6 @@ function parseRulePath(value: Json, kind: RuleKind): string | undefined {
   return path;
 }
 
-/**
- * Whether a text can be a breadcrumb's key: 1 to 512 characters, none of them a control character.
- */
-export function isBreadcrumbKey(text: string): boolean {
-  // eslint-disable-next-line no-control-regex -- control characters are what it looks for
-  return text !== '' && text.length <= breadcrumbKeyCharactersMax && !/[\0-\x1f\x7f]/.test(text);
-}
-
 function parseContent(value: Json): Json | undefined {
   if (typeof value === 'string') {
     refuseOver('content', Buffer.byteLength(value), contentBytesMax);
@@ -179,23 +172,6 @@ function parseLanguage(value: Json): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|z|[+-]\d\d:\d\d)?$/;
-
-/** An ISO 8601 date-time, kept as UTC; without an offset it is UTC already (seed 2.1). */
-export function parseDateTime(value: Json): string | undefined {
-  const match = typeof value === 'string' ? dateTime.exec(value) : null;
-  if (match === null) return undefined;
-  const [, date = '', time = '', offset = 'Z'] = match;
-  const dayMs = Date.parse(`${date}T00:00:00Z`);
-  // Date.parse takes 31 February for 3 March: a day that does not come back as it was written does
-  // not exist.
-  if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== date) return undefined;
-  const timeMs = Date.parse(`${date}T${time}${offset.toUpperCase()}`);
-  // An offset can lead out of the years that have four digits.
-  const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs).toISOString();
-  return /^\d/.test(iso) ? iso : undefined;
 }
 
 function refuseOver(field: string, size: number, sizeMax: number): void {

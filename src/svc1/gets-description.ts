@@ -84,29 +84,33 @@ export const getContentDescription: Description = {
 
 const status = { type: 'integer', description: 'HTTP status of the visit.' } as const;
 
+const resolution: JsonObject = {
+  title: 'Resolution',
+  type: 'object',
+  required: ['status', 'id', 'matched'],
+  properties: {
+    status,
+    target: { ...text, description: 'Where it leads: an absolute URL, or a path on this site.' },
+    content: { ...text, description: 'What it shows, where it leads nowhere.' },
+    contenttype: { ...text, description: 'Media type of that.' },
+    id: { ...text, description: 'Id of the page rule that decided.' },
+    matched: { ...text, description: 'Which branch of it decided: when[0] and so on, or default.' },
+  },
+};
+
 /** What the documents say of userinterface.get_resolve. */
 export const getResolveDescription: Description = {
-  summary: 'What a breadcrumb comes to.',
-  output: {
-    title: 'Resolution',
-    type: 'object',
-    required: ['status', 'id', 'matched'],
-    properties: {
-      status,
-      target: { ...text, description: 'Where it leads: an absolute URL, or a path on this site.' },
-      content: { ...text, description: 'What it shows, where it leads nowhere.' },
-      contenttype: { ...text, description: 'Media type of that.' },
-      id: { ...text, description: 'Id of the page rule that decided.' },
-      matched: { ...text, description: 'Which branch of it decided.' },
-    },
-  },
+  summary: 'What a breadcrumb comes to, for the caller or for a visitor that it describes.',
+  output: resolution,
   failures: ['not_found', 'unprocessable'],
 };
 
 /** What the documents say of userinterface.link.htm. */
 export const linkDescription: Description = {
-  summary: 'A breadcrumb: a redirect to its target, or the page that it shows.',
-  output: contentPacket,
+  summary:
+    'A breadcrumb: a redirect to its target, or the page that it shows; what get_resolve answers ' +
+    'to callers that prefer JSON, and over the websocket.',
+  output: resolution,
   query: {
     k: {
       ...text,
@@ -117,7 +121,7 @@ export const linkDescription: Description = {
   },
   failures: ['not_found', 'unprocessable'],
   replies: {
-    200: 'The breadcrumb shows a page.',
+    200: 'The breadcrumb shows a page, or its resolution as JSON.',
     302: 'The breadcrumb leads to the target in Location; the page rule may name another status.',
     default: 'Any other answer that the page rule asks for, or a failure.',
   },

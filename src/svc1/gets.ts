@@ -1,22 +1,32 @@
-import type { Reply } from '../http/reply.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
+import type { ConditionName } from '../model/condition.ts';
 import { Failure } from '../model/failure.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
 import { hasScope } from '../model/key.ts';
 import { headerFieldsMax } from '../model/limits.ts';
+import type { Visitor } from '../model/visitor.ts';
 import type { PastRules, Reads } from '../store/store.ts';
-import {
-  getContentDescription,
-  getDescription,
-  getRenderDescription,
-  getResolveDescription,
-  linkDescription,
-} from './gets-description.ts';
+import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import type { Call, Handler } from './operation.ts';
-import { parseOrigin, parsePlace, requireBreadcrumbKey, type Place } from './place.ts';
+import { parsePlace, type Place } from './place.ts';
 import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
+
+/** A breadcrumb's key, and who follows it from where. */
+export interface Crumb {
+  readonly key: string;
+  readonly origin: string;
+  readonly query: string;
+  readonly fields: Fields;
+  readonly visitor: Visitor;
+}
+
+/** What a breadcrumb comes to, and the conditions that it depended on. */
+export interface Resolved extends Resolution {
+  readonly asks: ReadonlySet<ConditionName>;
+}
 
 /** What these operations ask of the site: the very functions that answer visitors. */
 export interface SiteAccess {
@@ -27,22 +37,16 @@ export interface SiteAccess {
     readonly path: string;
     readonly fields: Fields;
   }): FoundRule | undefined;
-  /** Throws `not_found` for an unknown key, `unprocessable` for keys that lead in a circle. */
-  resolve(asked: {
-    readonly key: string;
-    readonly origin: string;
-    readonly query: string;
-  }): Resolution;
+  /** Fails with `not_found` for an unknown key, `unprocessable` for keys that lead in a circle. */
+  resolve(asked: Crumb): Resolved | Promise<Resolved>;
   /** The HTTP answer to a visitor of a breadcrumb. */
-  breadcrumb(resolution: Resolution): Reply;
+  breadcrumb(resolved: Resolved, visit: Omit<Crumb, 'key'>): Reply;
+  /** What get_resolve answers of a breadcrumb, and what it tells caches. */
+  breadcrumbData(resolved: Resolved): { readonly data: Resolution; readonly caching: FieldList };
   /** How respond would answer, and why: reads only, and asks no other server. */
-  explain(asked: Omit<ContentRequest, 'address' | 'user' | 'body' | 'signal'>): Explanation;
+  explain(asked: Omit<ContentRequest, 'address' | 'body' | 'signal'>): Explanation;
   /** How a breadcrumb's key would be answered, and why. */
-  explainKey(asked: {
-    readonly key: string;
-    readonly origin: string;
-    readonly query: string;
-  }): Explanation;
+  explainKey(asked: Crumb): Explanation;
   /** The same site over page rules of another moment; files and sources stay those of now. */
   at(rules: PastRules): SiteAccess;
 }
@@ -134,7 +138,7 @@ export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?
         ...where,
         fields: requestFields(v.headers ?? {}, call.fields.via),
         address: call.caller.address,
-        user: call.caller.user,
+        visitor: call.visitor,
         body: undefined,
         signal: call.signal,
       });
@@ -149,55 +153,6 @@ export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?
  */
 function sandboxed(reply: Reply): Reply {
   return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
-}
-
-interface Breadcrumb {
-  k: string;
-  origin?: string;
-  query?: string;
-  as_of?: string;
-}
-
-const breadcrumb = {
-  type: 'object',
-  required: ['k'],
-  properties: {
-    k: { type: 'string', description: 'The key of the breadcrumb.' },
-    origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
-    query: { type: 'string', nullable: true },
-  },
-} as const;
-
-/** userinterface.get_resolve: what a breadcrumb comes to, as data. */
-export function getResolve(parts: GetOperations): Handler<Breadcrumb> {
-  return {
-    ...getResolveDescription,
-    input: {
-      type: 'object',
-      required: ['k'],
-      properties: { ...breadcrumb.properties, as_of: asOfProperty },
-    },
-    run: (v, call) => {
-      const site = siteThen(parts, v, call);
-      const { id, status, target, content, contenttype, matched } = resolveKey(site, v, call);
-      return {
-        kind: 'data',
-        data: { status, target, content, contenttype, id, matched },
-      };
-    },
-  };
-}
-
-/** userinterface.link.htm: the breadcrumb itself, a redirect or a page (seed 4.2). */
-export function linkHtm({ site }: GetOperations): Handler<Omit<Breadcrumb, 'as_of'>> {
-  return {
-    ...linkDescription,
-    input: breadcrumb,
-    run: (v, call) => ({
-      kind: 'reply',
-      reply: site.breadcrumb(resolveKey(site, v, call)),
-    }),
-  };
 }
 
 /**
@@ -217,15 +172,6 @@ export function siteThen(
     'To see the site as it was needs an API key with the scope read.',
     { field: 'as_of' },
   );
-}
-
-function resolveKey(site: SiteAccess, { k, origin, query }: Breadcrumb, call: Call): Resolution {
-  requireBreadcrumbKey(k);
-  return site.resolve({
-    key: k,
-    origin: parseOrigin(origin ?? call.origin),
-    query: query ?? '',
-  });
 }
 
 function winner(site: SiteAccess, where: Required<Place>, call: Call): FoundRule {

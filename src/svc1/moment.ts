@@ -1,6 +1,6 @@
+import { parseDateTime } from '../model/date-time.ts';
 import { Failure } from '../model/failure.ts';
 import type { PastRules, Reads } from '../store/store.ts';
-import { parseDateTime } from './fields.ts';
 
 /** The part of an input schema by which reading operations take a moment (contract §4.3). */
 export const asOfProperty = {

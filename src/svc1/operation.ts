@@ -1,9 +1,10 @@
 import type { JSONSchemaType } from 'ajv';
 import type { Fields } from '../http/request.ts';
-import type { Reply } from '../http/reply.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
 import type { FailureCode } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Caller, Scope } from '../model/key.ts';
+import type { Visitor } from '../model/visitor.ts';
 import type { RuleChange, Store } from '../store/store.ts';
 
 /** Everything about a call besides its input fields. */
@@ -17,6 +18,9 @@ export interface Call {
   readonly origin: string;
   /** Header fields of the HTTP request, or of the websocket's upgrade. */
   readonly fields: Fields;
+  /** Who asks, as far as an answer may depend on it. */
+  readonly visitor: Visitor;
+  readonly transport: 'http' | 'websocket';
   readonly signal: AbortSignal;
 }
 
@@ -48,6 +52,8 @@ export type Outcome =
       readonly replayed?: boolean;
       /** Strong validator of the data (RFC 9110 §8.8.3), quotes included. */
       readonly etag?: string;
+      /** What caches are told over HTTP, in place of what is usual. */
+      readonly caching?: FieldList;
       /** A new identity for the websocket that the call came by. */
       readonly caller?: Caller;
     }

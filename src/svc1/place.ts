@@ -1,6 +1,7 @@
+import { isBreadcrumbKey } from '../model/breadcrumb.ts';
 import { Failure } from '../model/failure.ts';
 import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../model/path.ts';
-import { isBreadcrumbKey, parseRuleOrigin } from './fields.ts';
+import { parseRuleOrigin } from './fields.ts';
 
 /** A visible URL in its parts. */
 export interface Place {

@@ -7,6 +7,7 @@ import type { Decision, Reads, Store } from '../store/store.ts';
 import { earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
+import { unreadEnginedata } from './enginedata.ts';
 import { placeFields, sentNames } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
 import { editDescription, insertDescription, readDescription } from './rules-description.ts';
@@ -238,7 +239,12 @@ function written(
   },
 ): Outcome {
   const kept = stored.rule._unknowns_ ?? {};
-  const unknowns = sentNames(sent).filter((name) => Object.hasOwn(kept, name));
+  const names = sentNames(sent);
+  const unknowns = names.filter((name) => Object.hasOwn(kept, name));
+  const { enginedata, kind } = stored.rule;
+  if (enginedata !== undefined && names.includes('enginedata') && kept.enginedata === undefined) {
+    unknowns.push(...unreadEnginedata(enginedata, kind));
+  }
   return {
     kind: 'data',
     data: { ...recordView(stored, view, call.origin), unknowns },

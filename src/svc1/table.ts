@@ -1,7 +1,8 @@
 import type { Authenticate } from './authenticate.ts';
+import { getResolve, linkHtm } from './breadcrumbs.ts';
 import { explainRequest } from './explain.ts';
 import { followPlace } from './follow.ts';
-import { getContent, getRender, getResolve, getRule, linkHtm, type GetOperations } from './gets.ts';
+import { getContent, getRender, getRule, type GetOperations } from './gets.ts';
 import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys.ts';
 import { invalidateRules, type InvalidateParts } from './invalidate.ts';
 import { listRules } from './list.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
+import { someVisitor } from '../visitor.ts';
 import { explain, layGround, reasons, shop, type RuleFields } from './explain-rig.ts';
 
 suite('the explanation of a breadcrumb', () => {
@@ -17,7 +18,7 @@ suite('the explanation of a breadcrumb', () => {
   ];
   const ofKey = async (t: TestContext, key: string) => {
     const site = (await layGround(t)).siteOf(rules);
-    return site.explainKey({ key, origin: shop, query: '' });
+    return site.explainKey({ key, origin: shop, query: '', fields: {}, visitor: someVisitor() });
   };
 
   test('follows its key over others to the rule that decides', async (t) => {

@@ -6,6 +6,7 @@ import type { DiskMount } from '../../src/config/config.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/site/disk.ts';
+import { someVisitor } from '../visitor.ts';
 
 /** An answer, whole. */
 export interface Seen {
@@ -87,7 +88,7 @@ export function visitDisk(
       query: '',
       fields,
       address: '192.0.2.7',
-      user: undefined,
+      visitor: someVisitor(),
       body: undefined,
       signal: new AbortController().signal,
     });

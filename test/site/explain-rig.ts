@@ -7,7 +7,10 @@ import type { DiskMount } from '../../src/config/config.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { winnerName, type Explanation, type Tried } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/model/failure.ts';
+import type { Json, JsonObject } from '../../src/model/json.ts';
+import { visitorLots } from '../../src/model/limits.ts';
 import type { Rule, RuleKind, StoredRule } from '../../src/model/rule.ts';
+import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/server/send.ts';
 import { createCoder } from '../../src/site/coder.ts';
 import { createDisk } from '../../src/site/disk.ts';
@@ -19,6 +22,7 @@ import { createSite, type Site } from '../../src/site/site.ts';
 import { createStoredPages } from '../../src/site/stored.ts';
 import { candidateOf } from '../../src/store/candidates.ts';
 import { temporaryFolder, writeFiles } from '../harness.ts';
+import { someVisitor, type VisitorTraits } from '../visitor.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { mountOf } from './disk-rig.ts';
 import { testFetch, visit } from './fetch-rig.ts';
@@ -35,6 +39,8 @@ export interface Asking {
   readonly method?: string;
   readonly origin?: string;
   readonly lang?: string | undefined;
+  readonly query?: string;
+  readonly visitor?: VisitorTraits;
 }
 
 /** The rules `rule 1`, `rule 2` …, each inserted after the one before. */
@@ -141,11 +147,12 @@ export function mountsOf(folder: string): readonly DiskMount[] {
 /** What a request is answered with, and by whom as Server-Timing says it. */
 export async function serve(
   site: Site,
-  { path, method = 'GET', origin = shop, lang }: Asking,
+  { path, method = 'GET', origin = shop, query = '', lang, visitor }: Asking,
 ): Promise<{ readonly status: number; readonly source: string }> {
   const fields = lang === undefined ? {} : { 'accept-language': lang };
   try {
-    const reply = await site.respond(visit({ path, method, origin, fields }));
+    const asks = someVisitor({ ...visitor, lang });
+    const reply = await site.respond(visit({ path, method, origin, query, fields, visitor: asks }));
     await discard(reply);
     return { status: reply.status, source: reply.source };
   } catch (thrown) {
@@ -157,10 +164,11 @@ export async function serve(
 /** What the site explains of a request. */
 export function explain(
   site: Site,
-  { path, method = 'GET', origin = shop, lang }: Asking,
+  { path, method = 'GET', origin = shop, query = '', lang, visitor }: Asking,
 ): Explanation {
   const fields = lang === undefined ? {} : { 'accept-language': lang };
-  return site.explain({ method, origin, path, query: '', fields });
+  const asks = someVisitor({ ...visitor, lang });
+  return site.explain({ method, origin, path, query, fields, visitor: asks });
 }
 
 /** `source: name code` of everything that was tried, without code for what answers. */
@@ -237,16 +245,69 @@ const pages = fc
   })
   .map(defined);
 
+/** Conditions that hold for some of the visitors, and some that nobody can read. */
+const conditions = fc
+  .record({
+    user: optional(fc.constantFrom<Json>('*', 'ann', ['ann', 'bob'], 5)),
+    role: optional(fc.constantFrom<Json>('editor', ['editor', 'reader'], [])),
+    country: optional(fc.constantFrom<Json>('ch', ['CH', 'LI'], 'Switzerland')),
+    lang: optional(fc.constantFrom<Json>('de', ['fr', 'en'], '!')),
+    device: optional(fc.constantFrom<Json>('mobile', ['ios', 'android'], 'fridge')),
+    query: optional(fc.constantFrom<Json>({ a: '1' }, { a: '*' }, { a: ['1', '2'] }, 'a')),
+    ip: optional(fc.constantFrom<Json>('192.0.2.0/24', ['2001:db8::/32'], '1.2.3')),
+    after: optional(fc.constantFrom<Json>('2026-01-01', '2026-01-15T00:00:00Z')),
+    before: optional(fc.constantFrom<Json>('2026-01-15T00:00:00Z', 'soon')),
+    percent: optional(fc.constantFrom<Json>(0, 30, 50, 100, 101)),
+    weekday: fc.option(fc.constant<Json>('monday'), { nil: undefined, freq: 20 }),
+  })
+  .map(defined);
+
+const branches = fc
+  .tuple(
+    fc.oneof(
+      { weight: 8, arbitrary: conditions },
+      { weight: 1, arbitrary: fc.constant(undefined) },
+    ),
+    fc.oneof(
+      fc
+        .constantFrom('/b', 'https://other.example/b', 'javascript:b', ...keys.map(toKey))
+        .map((target): JsonObject => ({ target })),
+      fc.constantFrom<JsonObject>({}, { html: 'for some' }, { status: 403 }, { status: 99 }),
+    ),
+  )
+  .map(([some, answer]): JsonObject => ({ ...answer, ...(some && { if: some }) }));
+
+const answers: fc.Arbitrary<JsonObject> = fc.oneof(
+  fc
+    .constantFrom('/a', 'https://other.example/', 'https://other.example/*', ...keys.map(toKey))
+    .map((target) => ({ target })),
+  fc.constantFrom({}, { html: 'a page' }, { status: 410 }, { html: 'gone', status: 404 }),
+);
+
 const crumbs = fc.record({
   kind: fc.constant<RuleKind>('resolve'),
   path: fc.oneof(fc.constantFrom(...keys), anyPath, fc.constantFrom(...wildcards)),
-  enginedata: fc.oneof(
-    fc
-      .constantFrom('/a', 'https://other.example/', ...keys.map((key) => `key:${key}`))
-      .map((target) => ({ target })),
-    fc.constantFrom({}, { html: 'a page' }, { status: 410 }, { html: 'gone', status: 404 }),
-  ),
+  enginedata: fc
+    .tuple(answers, optional(fc.array(branches, { maxLength: 4 })))
+    .map(([answer, when]): JsonObject => ({ ...answer, ...(when && { when }) })),
 });
+
+/** A breadcrumb's target that is another one's key. */
+function toKey(key: string): string {
+  return `key:${key}`;
+}
+
+/** Visitors of whom the conditions above hold one way or another. */
+const visitors: fc.Arbitrary<VisitorTraits> = fc
+  .record({
+    address: fc.constantFrom('192.0.2.7', '198.51.100.1', '2001:db8::1', ''),
+    nowMs: fc.constantFrom(Date.UTC(2026, 0, 10), Date.UTC(2026, 0, 20)),
+    devices: fc.constantFrom<readonly DeviceClass[]>([], ['mobile', 'ios'], ['bot', 'desktop']),
+    lot: fc.nat({ max: visitorLots - 1 }),
+    user: optional(fc.constantFrom({ name: 'ann', roles: [] }, { name: 'eve', roles: ['editor'] })),
+    country: optional(fc.constantFrom('CH', 'DE')),
+  })
+  .map(defined);
 
 /** Rules that fetch from a source, or cannot. */
 function fetches(source: string): fc.Arbitrary<RuleFields> {
@@ -276,6 +337,8 @@ export const askings: fc.Arbitrary<Asking> = fc.record({
   path: anyPath,
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'),
   origin: fc.constantFrom(shop, shop, 'http://other.example', 'http://third.example'),
+  query: fc.constantFrom('', 'a=1', 'a=2&a=3', 'b'),
+  visitor: visitors,
   lang: optional(
     fc
       .array(fc.tuple(fc.constantFrom(...langs, '*'), fc.constantFrom('', ';q=0', ';q=0.5')), {

@@ -10,6 +10,7 @@ import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { createFetch, type Fetch } from '../../src/site/fetch.ts';
 import type { FetchRule } from '../../src/site/fetch-source.ts';
+import { someVisitor } from '../visitor.ts';
 import { testDialler } from '../outbound/sources.ts';
 
 /** A content.fetch rule; `/shop/*` unless told otherwise. */
@@ -32,7 +33,7 @@ export function visit(
     query: '',
     method: 'GET',
     address: '192.0.2.7',
-    user: undefined,
+    visitor: someVisitor(),
     body: undefined,
     signal: new AbortController().signal,
     ...options,

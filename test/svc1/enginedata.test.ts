@@ -153,7 +153,7 @@ suite('enginedata of resolve', () => {
     ['forward_query', { forward_query: true }, true],
     ['forward_query in words', { forward_query: 'yes' }, false],
     ['when that is no list', { when: {} }, false],
-    ['when of texts', { when: ['x'] }, false],
+    ['when of texts, which are named and left out', { when: ['x'] }, true],
     ['members of its own', own, true],
   ]);
 });

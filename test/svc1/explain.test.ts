@@ -184,16 +184,41 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('says that nobody looks at the conditions of a breadcrumb, whoever asks', async (t) => {
+    test('tells of each branch of a breadcrumb why the visitor does not take it', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
-      const enginedata = { target: '/all', when: [{ if: { country: ['CH'] }, target: '/ch' }] };
+      const when = [
+        { if: { country: ['CH'], device: 'mobile' }, target: '/ch' },
+        { if: { weekday: 1 }, target: '/monday' },
+      ];
+      const enginedata = { target: '/all', when };
       await call(`${rule}.insert`, { path: 'k', kind: 'resolve', enginedata });
-      const visitor = { country: 'CH', device: 'mobile', user: 'ann', role: 'x', ip: '192.0.2.1' };
+      const visitor = { country: 'ch', device: 'ios', user: 'ann', role: 'x', ip: '192.0.2.1' };
       const { data } = await call(`${rule}.explain`, { k: 'k', ...visitor });
-      assert.equal(data.status, 302);
-      assert.equal(data.notes[0], 'It leads to /all.');
-      assert.match(data.notes[1], /has conditions \(when\), which this version does not evaluate/);
+      assert.deepEqual([data.status, data.notes], [302, ['It leads to /ch.']]);
+      assert.deepEqual(data.request, { k: 'k', origin: site.url, query: '', ...visitor });
+      const { data: other } = await call(`${rule}.explain`, {
+        k: 'k',
+        ...visitor,
+        device: 'linux',
+      });
+      assert.deepEqual(other.tried[0].candidates[0].branches, [
+        {
+          branch: 'when[0]',
+          lost: {
+            code: 'device',
+            says: "It is for devices that are mobile; the visitor's is linux, desktop.",
+          },
+        },
+        {
+          branch: 'when[1]',
+          lost: {
+            code: 'invalid',
+            says: 'It is never taken: Waymark cannot read when[1].if.weekday.',
+          },
+        },
+        { branch: 'default' },
+      ]);
     });
   });
 }

@@ -12,7 +12,7 @@ const byPath = new Map(sources.map((source) => [source.path, source]));
 const floors: readonly (readonly string[])[] = [
   ['model'],
   ['config', 'http', 'outbound', 'observe'],
-  ['store'],
+  ['store', 'visitor'],
   ['site', 'svc1'],
   ['server'],
   ['compose.ts'],

@@ -19,6 +19,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { createKeyRates } from '../../../src/svc1/key-rates.ts';
 import { createWrongKeys } from '../../../src/svc1/authenticate.ts';
 import { readTestConfig, startSite, temporaryFolder, writeFiles } from '../../harness.ts';
+import { someVisitor } from '../../visitor.ts';
 import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
@@ -114,6 +115,8 @@ async function callOperations({ serving }: Composition, store: Store): Promise<S
         qk,
         origin,
         fields: languages === undefined ? {} : { 'accept-language': languages },
+        visitor: someVisitor({ lang: languages }),
+        transport: 'http',
         signal: new AbortController().signal,
       });
       if (outcome.kind !== 'data') throw new Error(`${name} answers no data`);

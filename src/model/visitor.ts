@@ -1,0 +1,61 @@
+/** What a device can be told to be (contract §6); a telephone is `mobile` and, say, `ios`. */
+export const deviceClasses = [
+  'mobile',
+  'tablet',
+  'desktop',
+  'bot',
+  'ios',
+  'android',
+  'windows',
+  'macos',
+  'linux',
+] as const;
+
+/** One of the classes. */
+export type DeviceClass = (typeof deviceClasses)[number];
+
+/** Whether a text names a class of devices. */
+export function isDeviceClass(text: string): text is DeviceClass {
+  return (deviceClasses as readonly string[]).includes(text);
+}
+
+/** A signed-in user, as a trusted proxy or a verified token names it. */
+export interface User {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
+
+/** What of a visitor has to be found out somewhere else before it can be told. */
+export interface VisitorNeeds {
+  readonly user: boolean;
+  readonly country: boolean;
+}
+
+/**
+ * Who asks for something: whatever an answer may depend on besides the URL. Nothing is found out
+ * before somebody asks for it, and nothing twice.
+ */
+export interface Visitor {
+  /** Address as believed; empty where nobody knows it. */
+  readonly address: string;
+  /** When it asks, in milliseconds since 1970. */
+  readonly nowMs: number;
+  /** The language tag that it likes best, lower case; undefined where it names none. */
+  language(): string | undefined;
+  /** What its device is; empty where nothing tells. */
+  devices(): ReadonlySet<DeviceClass>;
+  /**
+   * Where it stands among all visitors, a whole number below visitorLots: the same each time, and
+   * any of them as likely as another.
+   */
+  lot(): number;
+  /**
+   * Finds out what is needed of the following; undefined where nothing has to be waited for. Never
+   * rejects.
+   */
+  prepare(needs: VisitorNeeds): Promise<void> | undefined;
+  /** The signed-in user, once that is prepared; undefined for nobody. */
+  user(): User | undefined;
+  /** ISO 3166-1 code, once that is prepared; undefined where nothing tells. */
+  country(): string | undefined;
+}

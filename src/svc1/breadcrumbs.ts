@@ -1,0 +1,105 @@
+import { Failure } from '../model/failure.ts';
+import { hasScope } from '../model/key.ts';
+import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
+import { getResolveDescription, linkDescription } from './gets-description.ts';
+import { asOfProperty } from './moment.ts';
+import type { Call, Handler, Outcome } from './operation.ts';
+import { parseOrigin, requireBreadcrumbKey } from './place.ts';
+import {
+  isPreview,
+  previewOf,
+  previewProperties,
+  previewVisitor,
+  type Preview,
+} from './preview.ts';
+
+interface Breadcrumb {
+  k: string;
+  origin?: string;
+  query?: string;
+}
+
+const breadcrumb = {
+  k: { type: 'string', description: 'The key of the breadcrumb.' },
+  origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
+  query: { type: 'string', nullable: true },
+} as const;
+
+/**
+ * userinterface.get_resolve: what a breadcrumb comes to, as data; for the caller, or for a visitor
+ * as the caller describes one.
+ */
+export function getResolve(
+  parts: GetOperations,
+): Handler<Breadcrumb & Preview & { as_of?: string }> {
+  return {
+    ...getResolveDescription,
+    input: {
+      type: 'object',
+      required: ['k'],
+      properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
+    },
+    run: (v, call) => {
+      const site = siteThen(parts, v, call);
+      return answerData(site, { ...crumbOf(v, call), ...visitorOf(v, call) });
+    },
+  };
+}
+
+/**
+ * userinterface.link.htm: the breadcrumb itself (seed 4.2): over HTTP a redirect or a page, over a
+ * websocket what get_resolve answers.
+ */
+export function linkHtm({ site }: GetOperations): Handler<Breadcrumb> {
+  return {
+    ...linkDescription,
+    input: { type: 'object', required: ['k'], properties: breadcrumb },
+    run: (v, call) => {
+      const crumb = crumbOf(v, call);
+      if (call.transport === 'websocket') return answerData(site, crumb);
+      const resolved = site.resolve(crumb);
+      if (!(resolved instanceof Promise)) {
+        return { kind: 'reply', reply: site.breadcrumb(resolved, crumb) };
+      }
+      return resolved.then((come) => ({ kind: 'reply', reply: site.breadcrumb(come, crumb) }));
+    },
+  };
+}
+
+async function answerData(site: SiteAccess, crumb: Crumb): Promise<Outcome> {
+  const resolved = await site.resolve(crumb);
+  const { data, caching } = site.breadcrumbData(resolved);
+  return { kind: 'data', data, caching };
+}
+
+function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
+  requireBreadcrumbKey(k);
+  return {
+    key: k,
+    origin: parseOrigin(origin ?? call.origin),
+    query: query ?? '',
+    fields: call.fields,
+    visitor: call.visitor,
+  };
+}
+
+/**
+ * Another visitor in place of the caller, where one is described. What others see is for callers
+ * who may read: a page for some is not to be had by saying that one is one of them.
+ */
+function visitorOf(v: Preview, call: Call): Pick<Crumb, 'visitor' | 'fields'> | undefined {
+  const preview = previewOf(v);
+  if (!isPreview(preview)) return undefined;
+  if (!hasScope(call.caller, 'read')) {
+    throw new Failure(
+      call.caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
+      'To see what another visitor sees needs an API key with the scope read.',
+      { field: Object.keys(preview)[0] ?? 'user' },
+    );
+  }
+  const { lang } = preview;
+  return {
+    visitor: previewVisitor(preview, { nowMs: call.visitor.nowMs }),
+    fields: lang === undefined ? {} : { 'accept-language': lang },
+  };
+}

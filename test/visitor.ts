@@ -1,0 +1,36 @@
+import { preferredLanguage } from '../src/http/negotiation.ts';
+import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
+
+/** What a test says of a visitor; nothing else is known of it. */
+export interface VisitorTraits {
+  readonly address?: string;
+  readonly nowMs?: number;
+  /** Accept-Language. */
+  readonly lang?: string | undefined;
+  readonly devices?: readonly DeviceClass[];
+  readonly lot?: number;
+  readonly user?: User | undefined;
+  readonly country?: string | undefined;
+}
+
+/** A visitor of whom everything is known at once. */
+export function someVisitor({
+  address = '192.0.2.7',
+  nowMs = Date.UTC(2026, 0, 31),
+  lang,
+  devices = [],
+  lot = 0,
+  user,
+  country,
+}: VisitorTraits = {}): Visitor {
+  return {
+    address,
+    nowMs,
+    language: () => preferredLanguage(lang),
+    devices: () => new Set(devices),
+    lot: () => lot,
+    prepare: () => undefined,
+    user: () => user,
+    country: () => country,
+  };
+}
