@@ -211,3 +211,9 @@ export const outboundUnreadBytesMax = 64 * KIB;
 export const accessHeldBackCharactersMax = 16 * KIB;
 /** … or this old. */
 export const accessFlushMs = 200;
+
+/** The secret of a hook, as it is made. */
+export const secretBytes = 32;
+/** What Standard Webhooks allows a secret to be. */
+export const secretBytesMin = 24;
+export const secretBytesMax = 64;

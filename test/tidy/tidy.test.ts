@@ -13,7 +13,7 @@ const floors: readonly (readonly string[])[] = [
   ['model'],
   ['config', 'http', 'outbound', 'observe'],
   ['store', 'visitor'],
-  ['site', 'svc1'],
+  ['site', 'svc1', 'webhook'],
   ['server'],
   ['compose.ts'],
   ['main.ts', 'cli'],

@@ -1,0 +1,60 @@
+import { createHmac } from 'node:crypto';
+import { secretBytes, secretBytesMax, secretBytesMin } from '../model/limits.ts';
+
+/** The bytes that a secret stands for: the key of every HMAC. */
+export type SigningKey = Buffer;
+
+/** What every attempt of a delivery signs. */
+export interface SignedMessage {
+  /** The same at every attempt, by which a receiver knows what it has had already. */
+  readonly id: string;
+  /** Of this attempt, in milliseconds since 1970. */
+  readonly nowMs: number;
+  /** The very bytes that are sent. */
+  readonly body: Uint8Array;
+  /** The newest first; older ones while a rotated secret overlaps. */
+  readonly keys: readonly [SigningKey, ...SigningKey[]];
+}
+
+const prefix = 'whsec_';
+
+/** Makes a secret: `whsec_` and 32 random bytes in base64 (contract §7). */
+export function createSecret(randomBytes: (size: number) => Buffer): string {
+  return prefix + randomBytes(secretBytes).toString('base64');
+}
+
+/**
+ * The bytes of a secret in its written form, `whsec_` and 24 to 64 bytes in base64 (Standard
+ * Webhooks, "Signature scheme"); undefined when the text is none.
+ */
+export function parseSecret(text: string): SigningKey | undefined {
+  if (!text.startsWith(prefix)) return undefined;
+  const encoded = text.slice(prefix.length);
+  const bytes = Buffer.from(encoded, 'base64');
+  // Node passes over what is no base64.
+  if (bytes.toString('base64') !== encoded) return undefined;
+  return bytes.length >= secretBytesMin && bytes.length <= secretBytesMax ? bytes : undefined;
+}
+
+/**
+ * The fields by which a receiver knows whom a message is from (contract §7), a flat list of name
+ * and value: the triple of Standard Webhooks, with a signature for each key, and X-Service-HMAC,
+ * which has room for that of the newest key only.
+ */
+export function signatureFields({ id, nowMs, body, keys }: SignedMessage): string[] {
+  const timestamp = String(Math.floor(nowMs / 1000));
+  const head = `${id}.${timestamp}.`;
+  const signatures = keys.map(
+    (key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`,
+  );
+  return [
+    'webhook-id',
+    id,
+    'webhook-timestamp',
+    timestamp,
+    'webhook-signature',
+    signatures.join(' '),
+    'X-Service-HMAC',
+    createHmac('sha256', keys[0]).update(body).digest('hex'),
+  ];
+}
