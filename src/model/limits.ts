@@ -217,3 +217,15 @@ export const secretBytes = 32;
 /** What Standard Webhooks allows a secret to be. */
 export const secretBytesMin = 24;
 export const secretBytesMax = 64;
+/** The longest wait that a receiver can ask for: a day. */
+export const retryAfterMsMax = 86_400_000;
+/** Attempts that may be under way to a receiver of which nothing is known yet. */
+export const laneWidthFirst = 4;
+/** Refusals without a success between them that count as a receiver which fails. */
+export const refusalsInARow = 8;
+/** How long a hook whose only probe has failed rests before another event is tried … */
+export const laneRestMs = 1_000;
+/** … and, twice as long each time, at most. */
+export const laneRestMsMax = 60_000;
+/** How long a receiver can hold all of a hook by its Retry-After; the one message, a day. */
+export const laneHoldMsMax = 3_600_000;
