@@ -207,6 +207,8 @@ export const configSettleMs = 100;
 export const outboundConnectionsMax = 1_024;
 /** Content of another server that came with its header section, kept until somebody reads it. */
 export const outboundUnreadBytesMax = 64 * KIB;
+/** How much of the content of an answer is read of which only the beginning matters. */
+export const briefContentBytesMax = 16 * KIB;
 /** Lines of the access log may be held back until they are this many characters … */
 export const accessHeldBackCharactersMax = 16 * KIB;
 /** … or this old. */
@@ -229,3 +231,5 @@ export const laneRestMs = 1_000;
 export const laneRestMsMax = 60_000;
 /** How long a receiver can hold all of a hook by its Retry-After; the one message, a day. */
 export const laneHoldMsMax = 3_600_000;
+/** How much of an answer a delivery reports, as text. */
+export const reportedAnswerBytesMax = KIB;

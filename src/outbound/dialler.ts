@@ -1,12 +1,11 @@
 import dns from 'node:dns/promises';
-import { isIP, type LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
-import { Agent, buildConnector } from 'undici';
 import type { Cidr } from '../model/cidr.ts';
-import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
-import { addressProblem } from './address.ts';
+import { createAgents } from './agents.ts';
+import { BriefExchange, type BriefAnswer, type BriefRequest } from './brief.ts';
+import { guardedConnector, type Lookup } from './connector.ts';
 import { Exchange, type Answer } from './exchange.ts';
-import { isLostConnection, refusedAddress } from './failure.ts';
+import { isLostConnection } from './failure.ts';
 
 /** A request to another server. */
 export interface OutboundRequest {
@@ -26,11 +25,6 @@ export interface OutboundRequest {
   readonly signal: AbortSignal;
 }
 
-/** Where a name leads. */
-export type Lookup = (
-  hostname: string,
-) => Promise<readonly { readonly address: string; readonly family: number }[]>;
-
 /**
  * The only way out to other servers: pooled connections to addresses that were vetted (contract §7,
  * Addresses).
@@ -45,6 +39,12 @@ export interface Dialler {
    */
   send(request: OutboundRequest): Promise<Answer>;
   /**
+   * Sends a request of a few bytes and reads the beginning of its answer, all of it within
+   * `timeoutMs`. Never rejects. Where a connection that had been used before ends before an answer
+   * begins, the request is sent once more, over a new one, whatever its method.
+   */
+  exchange(request: BriefRequest): Promise<BriefAnswer>;
+  /**
    * Lets what is under way end, then closes the connections. A request sent later gets a connection
    * of its own.
    */
@@ -53,8 +53,8 @@ export interface Dialler {
 
 /**
  * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
- * wait for the header section, and for each further piece of content. `lookup` is the system's
- * unless given.
+ * wait for the header section, and for each further piece of content, of a brief exchange all of it.
+ * `lookup` is the system's unless given.
  */
 export function createDialler({
   allowPrivate,
@@ -68,113 +68,45 @@ export function createDialler({
   readonly lookup?: Lookup;
 }): Dialler {
   const connect = guardedConnector({ allowPrivate, connectTimeoutMs, lookup });
-  const createAgent = (): Agent =>
-    new Agent({
-      connect,
-      // HTTP/1.1 alone: one way of framing, pausing and failing to know.
-      allowH2: false,
-      connections: outboundConnectionsMax,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxHeaderSize: headerBlockBytesMax,
-    });
-  const shared = createAgent();
-  const closing: Promise<void>[] = [];
+  const agents = createAgents({ connect, timeoutMs });
 
-  function exchange({ origin, target, method, fields, body, signal }: OutboundRequest): Exchange {
-    const started = new Exchange(signal, connectTimeoutMs + timeoutMs);
-    if (signal.aborted) return started;
-    const agent = shared.closed ? createAgent() : shared;
-    agent.dispatch(
-      { origin, path: target, method, headers: fields as string[], body: body ?? null },
-      started,
-    );
-    if (agent !== shared) closing.push(agent.close());
+  function dispatch(
+    { origin, target, method, fields, body }: BriefRequest | OutboundRequest,
+    handler: Exchange | BriefExchange,
+    how: 'pooled' | 'alone' = 'pooled',
+  ): void {
+    const headers = fields as string[];
+    agents.dispatch({ origin, path: target, method, headers, body: body ?? null }, handler, how);
+  }
+
+  function begin(request: OutboundRequest): Exchange {
+    const started = new Exchange(request.signal, connectTimeoutMs + timeoutMs);
+    if (!request.signal.aborted) dispatch(request, started);
     return started;
   }
 
   return {
     async send(request) {
-      const first = exchange(request);
+      const first = begin(request);
       try {
         return await first.answer;
       } catch (failure) {
         const safe = request.method === 'GET' || request.method === 'HEAD';
         const lost = !first.responded && isLostConnection((failure as Error).cause);
-        if (safe && lost && request.body === undefined) return exchange(request).answer;
+        if (safe && lost && request.body === undefined) return begin(request).answer;
         // undici leaves alone what it had not begun to send.
         request.body?.destroy();
         throw failure;
       }
     },
-    async close() {
-      if (!shared.closed) closing.push(shared.close());
-      await Promise.all(closing);
+    exchange(request) {
+      const started = new BriefExchange(timeoutMs, (again) => {
+        // What else is in the pool may have ended as well.
+        dispatch(request, again, 'alone');
+      });
+      dispatch(request, started);
+      return started.answer;
     },
-  };
-}
-
-/**
- * Connects to no address that was not vetted: names as they are looked up for this very connection,
- * literals here.
- */
-function guardedConnector({
-  allowPrivate,
-  connectTimeoutMs,
-  lookup,
-}: {
-  readonly allowPrivate: readonly Cidr[];
-  readonly connectTimeoutMs: number;
-  readonly lookup: Lookup;
-}): buildConnector.connector {
-  const connect = buildConnector({
-    lookup: guardedLookup(lookup, allowPrivate),
-    timeout: connectTimeoutMs,
-    allowH2: false,
-    autoSelectFamily: true,
-    // Not left to NODE_TLS_REJECT_UNAUTHORIZED.
-    rejectUnauthorized: true,
-  });
-
-  return ({ servername, ...options }, callback) => {
-    // Node asks `lookup` for names only.
-    const problem = isIP(options.hostname) && addressProblem(options.hostname, allowPrivate);
-    if (problem) {
-      process.nextTick(callback, refusedAddress(problem), null);
-      return;
-    }
-    // Without TLS, undici would take the server name, which is the Host field, for the name to
-    // connect to.
-    const named = options.protocol === 'https:' && servername !== undefined;
-    connect(named ? { ...options, servername } : options, callback);
-  };
-}
-
-/**
- * Drops the addresses that may not be dialled from what a name leads to; fails when none is left.
- */
-function guardedLookup(lookup: Lookup, allowPrivate: readonly Cidr[]): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname).then(
-      (found) => {
-        const problems: string[] = [];
-        const allowed = found.filter(({ address }) => {
-          const problem = addressProblem(address, allowPrivate);
-          if (problem !== undefined) problems.push(problem);
-          return problem === undefined;
-        });
-        const [first] = allowed;
-        if (first === undefined) {
-          callback(refusedAddress(`${hostname}: ${problems.join('; ')}`), []);
-        } else if (options.all) {
-          callback(null, [...allowed]);
-        } else {
-          callback(null, first.address, first.family);
-        }
-      },
-      (error: unknown) => {
-        callback(error as Error, []);
-      },
-    );
+    close: () => agents.close(),
   };
 }

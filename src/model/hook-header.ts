@@ -1,0 +1,31 @@
+/** What every delivery says itself, and what belongs to the framing of a message (RFC 9112). */
+const reserved: ReadonlySet<string> = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'webhook-id',
+  'webhook-signature',
+  'webhook-timestamp',
+  'x-service-hmac',
+]);
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+const content = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/**
+ * Whether a hook may add a field to its deliveries (contract §7): one that HTTP can carry (RFC 9110
+ * §5.1, §5.5) and that Waymark does not say itself.
+ */
+export function isHookHeader(name: string, value: string): boolean {
+  return token.test(name) && content.test(value) && !reserved.has(name.toLowerCase());
+}

@@ -1,0 +1,144 @@
+import type { Dispatcher } from 'undici';
+import { briefContentBytesMax, headerFieldsMax, informationalMax } from '../model/limits.ts';
+import type { Connection, Travelling } from './connection.ts';
+import { isLostConnection } from './failure.ts';
+import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
+
+/** A request that is sent whole, for an answer of which only the beginning matters. */
+export interface BriefRequest {
+  /** `scheme://host[:port]` of http or https. */
+  readonly origin: string;
+  /** Path and query, percent-encoded. */
+  readonly target: string;
+  readonly method: string;
+  /**
+   * Name, value, name, value; no Transfer-Encoding, Connection, Keep-Alive, Upgrade or Expect, and
+   * Content-Length is added.
+   */
+  readonly fields: readonly string[];
+  readonly body: Buffer;
+}
+
+/** What came back of a brief exchange. */
+export interface BriefAnswer {
+  /** Undefined where no whole header section came. */
+  readonly status: number | undefined;
+  /** The Retry-After field of an answer other than 2xx, as it was sent. */
+  readonly retryAfter: string | undefined;
+  /** The beginning of the content, as it was sent: compressed, if it was. */
+  readonly content: Buffer;
+  /** Why there is no status, or why the content ends where it does though it was not at its end. */
+  readonly problem: OutboundProblem | undefined;
+}
+
+const noContent = Buffer.alloc(0);
+
+/**
+ * One brief exchange, driven by undici's callbacks; the same one goes on when the request has to be
+ * sent again. `answer` never rejects.
+ */
+export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
+  readonly answer: Promise<BriefAnswer>;
+  connection?: Connection;
+  readonly #resolve: (answer: BriefAnswer) => void;
+  readonly #sendAgain: (exchange: BriefExchange) => void;
+  readonly #timer: NodeJS.Timeout;
+  #controller: Dispatcher.DispatchController | undefined;
+  #wasUsed = false;
+  #hasResponded = false;
+  #isOver = false;
+  #informational = 0;
+  #status: number | undefined;
+  #retryAfter: string | undefined;
+  #content: Buffer = noContent;
+
+  /** `timeoutMs` bounds everything; `sendAgain` dispatches the same request to this exchange. */
+  constructor(timeoutMs: number, sendAgain: (exchange: BriefExchange) => void) {
+    const { promise, resolve } = Promise.withResolvers<BriefAnswer>();
+    this.answer = promise;
+    this.#resolve = resolve;
+    this.#sendAgain = sendAgain;
+    this.#timer = setTimeout(() => {
+      this.#giveUp(outboundProblem(this.#controller === undefined ? 'connect_timeout' : 'timeout'));
+    }, timeoutMs);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.#wasUsed = this.connection?.hasAnswered === true;
+    if (this.#isOver) controller.abort(over);
+  }
+
+  onResponseStarted(): void {
+    this.#hasResponded = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    const fields = controller.rawHeaders as readonly Buffer[];
+    if (fields.length > 2 * headerFieldsMax) {
+      this.#giveUp(outboundProblem('header'));
+      return;
+    }
+    // Informational answers (RFC 9110 §15.2) come before the one that counts.
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > informationalMax) this.#giveUp(outboundProblem('malformed'));
+      return;
+    }
+    this.#status = status;
+    if (status >= 300) this.#retryAfter = fieldOf(fields, 'retry-after');
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    const left = briefContentBytesMax - this.#content.length;
+    const taken = chunk.length > left ? chunk.subarray(0, left) : chunk;
+    this.#content = this.#content.length === 0 ? taken : Buffer.concat([this.#content, taken]);
+    // What has come will do; where more may come, the connection is not worth waiting for.
+    if (chunk.length > left) this.#giveUp(undefined);
+  }
+
+  onResponseEnd(): void {
+    if (this.connection !== undefined) this.connection.hasAnswered = true;
+    this.#finish(undefined);
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isOver) return;
+    if (this.#wasUsed && !this.#hasResponded && isLostConnection(error)) {
+      this.#wasUsed = false;
+      this.#controller = undefined;
+      this.#sendAgain(this);
+      return;
+    }
+    this.#finish(problemOf(error, this.#controller !== undefined));
+  }
+
+  #giveUp(problem: OutboundProblem | undefined): void {
+    this.#finish(problem);
+    this.#controller?.abort(over);
+  }
+
+  #finish(problem: OutboundProblem | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#resolve({
+      status: this.#status,
+      retryAfter: this.#retryAfter,
+      content: this.#content,
+      problem,
+    });
+  }
+}
+
+const over = new Error('The exchange is over.');
+
+function fieldOf(fields: readonly Buffer[], name: string): string | undefined {
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const found = fields[at];
+    if (found?.length === name.length && found.toString('latin1').toLowerCase() === name) {
+      return fields[at + 1]?.toString('latin1');
+    }
+  }
+  return undefined;
+}
