@@ -10,8 +10,8 @@ export type Lookup = (
 ) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
 /**
- * Makes undici's way to a connection: to no address that was not vetted, names as they are looked up
- * for this very connection, literals as they stand. `connectTimeoutMs` bounds looking a name up,
+ * Makes undici's way to a connection: to no address that was not vetted, names as they are looked
+ * up for this very connection, literals as they stand. `connectTimeoutMs` bounds looking a name up,
  * connecting and TLS.
  */
 export function guardedConnector({

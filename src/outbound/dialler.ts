@@ -53,8 +53,8 @@ export interface Dialler {
 
 /**
  * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
- * wait for the header section, and for each further piece of content, of a brief exchange all of it.
- * `lookup` is the system's unless given.
+ * wait for the header section, and for each further piece of content, and the whole of a brief
+ * exchange. `lookup` is the system's unless given.
  */
 export function createDialler({
   allowPrivate,

@@ -40,8 +40,8 @@ export interface Attempted {
 export type Attempt = (destination: Destination, message: Message) => Promise<Attempted>;
 
 /**
- * Makes attempts, through a guarded dialler and within its time-outs. `now` gives milliseconds since
- * 1970, `monotonicMs` measures durations; `userAgent` is what a hook may say otherwise.
+ * Makes attempts, through a guarded dialler and within its time-outs. `now` gives milliseconds
+ * since 1970, `monotonicMs` measures durations; `userAgent` is what a hook may say otherwise.
  */
 export function createAttempt({
   dialler,

@@ -14,7 +14,7 @@ import type { Verdict } from './outcome.ts';
  */
 export interface Lane {
   readonly inFlight: number;
-  /** How many may be in flight, from 1; its fraction is what it has grown on the way to the next. */
+  /** How many may be in flight, from 1; a fraction is what it has grown on the way to the next. */
   readonly width: number;
   /** Up to here the width doubles with each round of successes, from here it grows by one. */
   readonly threshold: number;
