@@ -19,11 +19,13 @@ import type { StoredPages } from './site/stored.ts';
 import type { Store } from './store/store.ts';
 import { createAuthenticate, requireUnrevoked, type createWrongKeys } from './svc1/authenticate.ts';
 import { createExecute } from './svc1/execute.ts';
+import type { RevertRequest } from './svc1/invalidate.ts';
 import type { KeyRates } from './svc1/key-rates.ts';
 import { revertInThread } from './svc1/revert-worker.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
 import { operationTable } from './svc1/table.ts';
 import { createVisitors } from './visitor/visitor.ts';
+import { createSecret } from './webhook/sign.ts';
 
 /** What lives as long as the process, whatever the configuration. */
 export interface Foundation {
@@ -74,15 +76,14 @@ export function compose(config: Config, foundation: Foundation): Composition {
     wrongKeys,
   });
   const view = { base, publicUrl, engines: config.engines, tables: config.tables };
+  const logging = { store, newId: uuidv7, now: Date.now };
+  const revertElsewhere = (request: RevertRequest) => revertInThread(config.server.data, request);
+  const newSecret = () => createSecret(randomBytes);
   const operations = operationTable({
-    rules: {
-      store,
-      newId: uuidv7,
-      engines: engineNames(config),
-      view,
-      revertElsewhere: (request) => revertInThread(config.server.data, request),
-    },
+    rules: { store, newId: uuidv7, engines: engineNames(config), view, revertElsewhere },
     gets: { site, store, view },
+    hooks: { ...logging, newSecret, revertElsewhere },
+    events: { ...logging, node: config.node },
     keys: { store, newId: uuidv7, randomBytes, now: Date.now },
     status: {
       version: foundation.version,

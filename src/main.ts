@@ -21,10 +21,11 @@ import { claimFolder } from './store/lock.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './svc1/authenticate.ts';
-import { importRules } from './svc1/import.ts';
+import { importRecords } from './svc1/import.ts';
 import { createKeyRates } from './svc1/key-rates.ts';
 import { addKey } from './svc1/keys.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
+import { createSecret } from './webhook/sign.ts';
 
 /** Waymark's version, as its package says it. */
 export const version = packageJson.version;
@@ -262,14 +263,16 @@ function warnOfUnserved(config: Config, log: Log): void {
   for (const name of unserved(config)) log.warn({}, `${name} has no effect in this version.`);
 }
 
-/** `[server] import`: rules for a data folder that has none yet. */
+/** `[server] import`: rules and hooks for a data folder that has none yet. */
 async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
   const file = config.server.import;
   if (file === undefined || store.seq() > 0) return;
   const text = await readFile(file, 'utf8');
   try {
-    const count = await importRules({ store, newId: uuidv7, engines: engineNames(config) }, text);
-    logs.log.info({}, `Imported ${count} page rules into the empty data folder.`);
+    const newSecret = () => createSecret(randomBytes);
+    const parts = { store, newId: uuidv7, newSecret, engines: engineNames(config) };
+    const count = await importRecords(parts, text);
+    logs.log.info({}, `Imported ${count} page rules and hooks into the empty data folder.`);
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'invalid') throw error;
     throw new Failure('invalid', `Cannot import ${file}, nothing was imported: ${error.message}`);

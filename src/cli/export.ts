@@ -2,17 +2,17 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { exportedHistory, exportedRules } from '../svc1/export.ts';
+import { exportedHistory, exportedRecords } from '../svc1/export.ts';
 import { say, type Command } from './command.ts';
 import { openExistingData } from './data.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
 
-/** `waymark export`: the page rules, or the whole log, as NDJSON on standard output. */
+/** `waymark export`: the page rules and hooks, or the whole log, as NDJSON on standard output. */
 export const exportCommand: Command = {
   usage: 'export [--history] [--config FILE] > FILE.ndjson',
   summary:
-    'write all page rules as lines that import takes; with --history every change of the log, ' +
-    'to read and to keep: a copy to go back to is made by backup',
+    'write all page rules and hooks as lines that import takes; with --history every change of ' +
+    'the log, to read and to keep: a copy to go back to is made by backup',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
       ...configOption,
@@ -22,9 +22,9 @@ export const exportCommand: Command = {
     const config = await requireConfig(values.config, terminal);
     const store = await openExistingData(config);
     try {
-      const lines = values.history ? exportedHistory(store) : exportedRules(store);
+      const lines = values.history ? exportedHistory(store) : exportedRecords(store);
       const count = await writeLines(lines, terminal.out);
-      const what = values.history ? 'changes' : 'page rules';
+      const what = values.history ? 'changes' : 'page rules and hooks';
       if (count !== undefined) say(terminal.err, `${count} ${what}.`);
       return 0;
     } finally {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { uuidv7 } from 'uuidv7';
 import { engineNames } from '../compose.ts';
@@ -8,16 +9,17 @@ import { readBlocks } from '../svc1/import-blocks.ts';
 import type { Refusal } from '../svc1/import-line.ts';
 import { createLineReader } from '../svc1/import-worker.ts';
 import { importBlocks, type ImportStep } from '../svc1/import.ts';
+import { createSecret } from '../webhook/sign.ts';
 import { say, type Command, type Terminal } from './command.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
 import { createProgress } from './progress.ts';
 
-/** `waymark import`: page rules from NDJSON into the data folder, also beside a server. */
+/** `waymark import`: page rules and hooks from NDJSON into the data, also beside a server. */
 export const importCommand: Command = {
   usage: 'import [FILE] [--config FILE] [--json] < FILE.ndjson',
   summary:
-    'add page rules, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}; what is there ' +
-    'already stays as it is, a line that is refused stops no other',
+    'add page rules and hooks, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}; what ' +
+    'is there already stays as it is, a line that is refused stops no other',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
       ...configOption,
@@ -30,7 +32,9 @@ export const importCommand: Command = {
     const reader = createLineReader(engineNames(config));
     const store = await openData(config.server.data);
     try {
-      const steps = importBlocks({ store, newId: uuidv7 }, readBlocks(input, reader.read));
+      const newSecret = () => createSecret(randomBytes);
+      const parts = { store, newId: uuidv7, newSecret };
+      const steps = importBlocks(parts, readBlocks(input, reader.read));
       const report = await follow(steps, terminal);
       const { imported, unchanged, refused } = report;
       const text = `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
@@ -68,7 +72,7 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
     return report;
   } catch (error) {
     progress.clear();
-    say(err, `${report.imported} page rules are in; run it again to go on.`);
+    say(err, `${report.imported} records are in; run it again to go on.`);
     throw error;
   } finally {
     progress.clear();

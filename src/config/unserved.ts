@@ -5,10 +5,9 @@ import type { Config } from './config.ts';
  * The settings of a configuration that are read and checked but that this version does not act on,
  * as `[section] key`: whoever wrote them has to know.
  */
-export function unserved({ auth, node, geo }: Config): readonly string[] {
+export function unserved({ auth, geo }: Config): readonly string[] {
   const settings: readonly (readonly [string, boolean])[] = [
     ['[auth] jwt_jwks', auth.jwtJwks !== undefined],
-    ['[node] role', node.role !== 'all'],
     ['[geo] database', geo.database !== undefined],
     ['[geo] country_header', geo.countryHeader !== undefined],
   ];

@@ -1,4 +1,5 @@
 import { isScope, scopes, type Scope } from '../model/key.ts';
+import { durationMs, sizeBytes } from '../model/units.ts';
 import { nearestName } from './nearest.ts';
 import { shown, shownChoice } from './problem.ts';
 
@@ -30,19 +31,6 @@ const switches: Readonly<Record<string, boolean>> = {
   off: false,
   0: false,
 };
-const msPerUnit = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const bytesPerUnit: Readonly<Record<string, number>> = {
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  tb: 1e12,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-  tib: 2 ** 40,
-};
-
 /** `yes` or `no`, also true/false, on/off, 1/0. */
 export const yesNo: ValueParser<boolean> = (text) => {
   const name = text.toLowerCase();
@@ -85,11 +73,10 @@ export function duration(min: string, max: string): ValueParser<number> {
 
 /** A number of bytes: `64KiB`, `256MiB`, `1GiB`, `10MB` or plain. */
 export const size: ValueParser<number> = (text) => {
-  const [, digits = '', unit = ''] = /^(\d{1,15})\s?([a-z]{1,3})?$/i.exec(text) ?? [];
-  const scale = bytesPerUnit[unit === '' ? 'b' : unit.toLowerCase()];
-  const value = digits === '' || scale === undefined ? NaN : Number(digits) * scale;
-  if (Number.isSafeInteger(value)) return { value };
-  return { refused: 'write a size such as `64KiB`, `256MiB` or `1GiB`' };
+  const value = sizeBytes(text);
+  return value === undefined
+    ? { refused: 'write a size such as `64KiB`, `256MiB` or `1GiB`' }
+    : { value };
 };
 
 /** One of some words. */
@@ -136,8 +123,3 @@ export const plainName: ValueParser<string> = (value) =>
   /^[A-Za-z0-9_-]{1,64}$/.test(value)
     ? { value }
     : { refused: 'a name is made of letters, digits, - and _, at most 64' };
-
-function durationMs(text: string): number | undefined {
-  const [, digits = '', unit = ''] = /^(\d{1,12})\s?(ms|s|m|h|d)$/.exec(text) ?? [];
-  return digits === '' ? undefined : Number(digits) * msPerUnit[unit as keyof typeof msPerUnit];
-}

@@ -1,7 +1,10 @@
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
-/** The kinds of record that the log holds. */
-export type Family = 'userinterface' | 'key';
+/** The kinds of record whose changes can be taken back (contract §4.3). */
+export type RevertibleFamily = 'userinterface' | 'webhook';
+
+/** The kinds of record that the log holds: `secret` is that of a hook, `event` has no record. */
+export type Family = RevertibleFamily | 'key' | 'secret' | 'event';
 
 /** What can be done to a record. */
 export const actions = ['insert', 'edit', 'invalidate'] as const;
@@ -27,8 +30,8 @@ export interface Change {
   readonly action: Action;
   /**
    * For an insert the record's fields; for an edit what changed, null standing for a removed field;
-   * for an invalidate of a page rule `{rows: [seq, …]}`, the rows of its record that do not count
-   * any more.
+   * for an invalidate of a page rule or a hook `{rows: [seq, …]}`, the rows of its record that do
+   * not count any more.
    */
   readonly data: JsonObject;
 }

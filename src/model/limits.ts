@@ -179,6 +179,32 @@ export const verifySliceEntries = 500;
 /** Places where data is not what its log says, told one by one. */
 export const differencesKeptMax = 1_000;
 
+/** Hooks that there may be at a time. */
+export const hooksMax = 10_000;
+export const hookNameCharactersMax = 128;
+export const hookUrlCharactersMax = 4_096;
+/** Event types that one hook may name. */
+export const hookEventsMax = 64;
+export const hookPlaceCharactersMax = 253;
+/** Characters of a header field that a hook adds. */
+export const hookFieldCharactersMax = 4_096;
+/** Everything of a hook, `_unknowns_` included. */
+export const hookBytesMax = 64 * KIB;
+export const hookRetriesMax = 1_000;
+export const hookBatchEventsMax = 10_000;
+export const hookBatchBytesMax = 16 * MIB;
+export const hookBatchEveryMsMin = 1_000;
+export const hookBatchEveryMsMax = 86_400_000;
+/** How long the secret before the newest one goes on to sign. */
+export const hookSecretOverlapMs = 86_400_000;
+/** Event types whose hooks are kept at hand. */
+export const hookTypesRememberedMax = 1_000;
+export const eventDataBytesMax = 256 * KIB;
+export const eventCounterCharactersMax = 253;
+/** Changes that one page of a list of events looks at, and how many of them without a pause. */
+export const eventsExaminedMax = 20_000;
+export const eventSliceRows = 500;
+
 /** Requests that a client may send before it has read the answers to those before them. */
 export const pipelinedRequestsMax = 100;
 /** How long a client may leave an answer unread, or a connection of its own silent. */

@@ -1,7 +1,10 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
 
 /** Version of the layout below; a data folder of a newer one is refused. */
-export const schemaVersion = 3;
+export const schemaVersion = 4;
+
+/** Versions whose layout is part of this one: opening a folder makes the databases it lacks. */
+export const extensibleVersions: readonly number[] = [3];
 
 /** What `meta` says under `application` in a data folder of ours. */
 export const applicationMark = 'waymark';
@@ -12,7 +15,10 @@ export const applicationMark = 'waymark';
  */
 export interface Databases {
   readonly environment: RootDatabase;
-  /** `application`, `schema`, and `seq`: that of the newest change, to be told at once. */
+  /**
+   * `application`, `schema`; to be told at once, the seq of the newest change (`seq`), and seq and
+   * transaction of the newest one of any hook or secret (`hooks`).
+   */
   readonly meta: Database<string>;
   /** seq → Change. */
   readonly log: Database<string, number>;
@@ -38,6 +44,12 @@ export interface Databases {
   readonly key: Database<string, Uint8Array>;
   /** Hash of a key → its id. */
   readonly keyhash: Database<string, Uint8Array>;
+  /** Id → StoredHook. */
+  readonly hook: Database<string, Uint8Array>;
+  /** Event type, or `*` → ids of the hooks that ask for it, sorted values under one key. */
+  readonly hooktype: Database<string, Uint8Array>;
+  /** Id of a hook → HookSecret. */
+  readonly hooksecret: Database<string, Uint8Array>;
 }
 
 /**
@@ -50,7 +62,7 @@ export interface Databases {
  */
 export const environmentOptions = {
   noSubdir: false,
-  maxDbs: 16,
+  maxDbs: 32,
   overlappingSync: false,
   eventTurnBatching: false,
   mapSize: 2 ** 30,
@@ -89,5 +101,8 @@ export function openDatabases(environment: RootDatabase): Databases {
     vk: named('vk'),
     key: named('key'),
     keyhash: named('keyhash'),
+    hook: named('hook'),
+    hooktype: named('hooktype', true),
+    hooksecret: named('hooksecret'),
   };
 }

@@ -1,37 +1,63 @@
-import { mergeFields, type Change } from '../model/change.ts';
+import { mergeFields, type Change, type RevertibleFamily } from '../model/change.ts';
+import type { Hook, HookSecret, StoredHook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Key } from '../model/key.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 
-/** What the rows of one page rule come to. */
-export interface Folded {
+/** A record with its place in the log. */
+interface Placed {
+  readonly seq: number;
+  readonly insertedSeq: number;
+}
+
+/** Takes a record one insert or edit further. */
+export type FoldOne<S extends Placed> = (before: S | undefined, change: Change) => S;
+
+/** What the rows of one record come to. */
+export interface Folded<S extends Placed> {
   /** The record after its newest row; undefined where no insert of it counts. */
-  readonly stored: StoredRule | undefined;
+  readonly stored: S | undefined;
   /** Seqs of the rows that do not count, each with the row that invalidated it. */
   readonly invalidated: ReadonlyMap<number, Change>;
 }
 
 /**
- * Folds all rows of a page rule, oldest first (contract §4.3): a row that an invalidate names does
- * not count, unless that has been invalidated itself.
+ * Folds all rows of a record, oldest first (contract §4.3): a row that an invalidate names does not
+ * count, unless that has been invalidated itself.
  */
-export function foldRows(rows: readonly Change[]): Folded {
+export function foldRows<S extends Placed>(
+  rows: readonly Change[],
+  foldOne: FoldOne<S>,
+): Folded<S> {
   const invalidated = new Map<number, Change>();
   for (const row of rows.toReversed()) {
     if (row.action !== 'invalidate' || invalidated.has(row.seq)) continue;
     for (const seq of rowsNamed(row)) invalidated.set(seq, row);
   }
-  let stored: StoredRule | undefined;
+  let stored: S | undefined;
   for (const row of rows) {
     if (row.action === 'invalidate' || invalidated.has(row.seq)) continue;
     // Without its insert there is nothing to edit.
-    if (row.action === 'insert' || stored !== undefined) stored = foldRule(stored, row);
+    if (row.action === 'insert' || stored !== undefined) stored = foldOne(stored, row);
   }
   const newest = rows.at(-1);
   return { stored: stored && newest && { ...stored, seq: newest.seq }, invalidated };
 }
 
-/** The seqs that an invalidate of a page rule names. */
+/** What rows of a kind of record come to, the record as its fields alone. */
+export function foldRecord(
+  family: RevertibleFamily,
+  rows: readonly Change[],
+): { readonly record: JsonObject | undefined; readonly invalidated: ReadonlyMap<number, Change> } {
+  if (family === 'webhook') {
+    const { stored, invalidated } = foldRows(rows, foldHook);
+    return { record: stored && asJson(stored.hook), invalidated };
+  }
+  const { stored, invalidated } = foldRows(rows, foldRule);
+  return { record: stored && asJson(stored.rule), invalidated };
+}
+
+/** The seqs that an invalidate names. */
 export function rowsNamed({ seq, data }: Change): readonly number[] {
   const { rows } = data;
   if (!Array.isArray(rows)) throw new Error(`change ${seq} invalidates no rows`);
@@ -43,14 +69,23 @@ export function rowsNamed({ seq, data }: Change): readonly number[] {
  * into them. Throws on a change that cannot follow, which is a bug.
  */
 export function foldRule(before: StoredRule | undefined, change: Change): StoredRule {
-  const { id, seq, action, data } = change;
-  if (action === 'insert') {
-    if (before !== undefined) throw new Error(`${id} is inserted already`);
-    return { rule: ruleOf(id, data), seq, insertedSeq: seq };
-  }
-  if (before === undefined) throw new Error(`${id} cannot be edited, it does not exist`);
-  const { id: _id, ...fields } = before.rule;
-  return { rule: ruleOf(id, mergeFields(fields, data)), seq, insertedSeq: before.insertedSeq };
+  const rule = recordAfter(before?.rule, change, ruleFields);
+  const { seq } = change;
+  return { rule: rule as unknown as Rule, seq, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/** A hook after one more insert or edit, as a page rule. */
+export function foldHook(before: StoredHook | undefined, change: Change): StoredHook {
+  const hook = recordAfter(before?.hook, change, hookFields);
+  const { seq } = change;
+  return { hook: hook as unknown as Hook, seq, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/** A hook's secret after one more: the one before it goes on to sign until the time it says. */
+export function foldSecret(before: HookSecret | undefined, { data }: Change): HookSecret {
+  const { secret, until } = data as unknown as HookSecret;
+  if (before === undefined || until === undefined) return { secret };
+  return { secret, previous: before.secret, until };
 }
 
 /** A key after one more change of its record, as for rules; an invalidate revokes it. */
@@ -68,9 +103,31 @@ export function foldKey(before: Key | undefined, change: Change): Key | undefine
   }
 }
 
-function ruleOf(id: string, fields: JsonObject): Rule {
-  for (const name of ['origin', 'path', 'kind']) {
+/** Without these nobody could do anything with a record. */
+const ruleFields = ['origin', 'path', 'kind'] as const;
+const hookFields = ['url', 'method'] as const;
+
+function recordAfter(
+  before: { readonly id: string } | undefined,
+  { id, action, data }: Change,
+  needed: readonly string[],
+): JsonObject {
+  if (action === 'insert' && before !== undefined) throw new Error(`${id} is inserted already`);
+  if (action !== 'insert' && before === undefined) {
+    throw new Error(`${id} cannot be edited, it does not exist`);
+  }
+  const fields = action === 'insert' ? data : mergeFields(fieldsOf(before), data);
+  for (const name of needed) {
     if (typeof fields[name] !== 'string') throw new Error(`${id} has no ${name}`);
   }
-  return { id, ...fields } as unknown as Rule;
+  return { id, ...fields };
+}
+
+function fieldsOf(record: object | undefined): JsonObject {
+  const { id: _id, ...fields } = asJson(record ?? {});
+  return fields;
+}
+
+function asJson(record: object): JsonObject {
+  return record as JsonObject;
 }

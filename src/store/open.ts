@@ -5,6 +5,7 @@ import { Failure } from '../model/failure.ts';
 import { backUp } from './backup.ts';
 import {
   applicationMark,
+  extensibleVersions,
   openDatabases,
   openEnvironment,
   schemaVersion,
@@ -52,6 +53,7 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
       seq: reads.seq(),
       rules: entryCount(databases.rule),
       keys: entryCount(databases.key),
+      hooks: entryCount(databases.hook),
       bytes: statSync(join(folder, dataFile)).size,
     }),
     backUp: (target, signal) => backUp(databases, { target, signal }),
@@ -87,7 +89,7 @@ function refuseForeign(folder: string, environment: RootDatabase): void {
     throw folderFailure(folder, 'holds the database of another application');
   }
   const schema = Number(meta.get('schema'));
-  if (schema !== schemaVersion) {
+  if (schema !== schemaVersion && !extensibleVersions.includes(schema)) {
     throw folderFailure(
       folder,
       `was written by another version of waymark (schema ${schema}, this one has ${schemaVersion})`,
@@ -100,8 +102,8 @@ function makeDatabases(environment: RootDatabase): Databases {
   return environment.transactionSync(() => {
     const databases = openDatabases(environment);
     const { meta } = databases;
-    if (meta.get('application') === undefined) {
-      meta.putSync('application', applicationMark);
+    if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
+    if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));
     }
     return databases;

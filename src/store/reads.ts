@@ -4,7 +4,8 @@ import type { StoredRule } from '../model/rule.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import { findExact, findWildcards } from './candidates.ts';
 import type { Databases } from './databases.ts';
-import { foldRows } from './fold.ts';
+import { foldRows, foldRule } from './fold.ts';
+import { createHookReads } from './hook-reads.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import { createPastRules, type PastReads } from './past.ts';
 import type { Reads } from './store.ts';
@@ -21,17 +22,18 @@ export function createReads(databases: Databases): Reads {
   const ruleById = (id: string): StoredRule | undefined =>
     parsed(rule.get(keyOf(id))) as StoredRule | undefined;
 
-  const rows: Reads['rows'] = (id, upTo = seqMax) => {
+  const rows: Reads['rows'] = (family, id, upTo = seqMax) => {
     const seqs = historySeqs(databases, id, { from: 0, below: upTo + 1 });
     return seqs.flatMap((seq) => {
       const row = change(seq);
-      return row?.family === 'userinterface' ? [row] : [];
+      return row?.family === family ? [row] : [];
     });
   };
   const past: PastReads = {
     ruleAt(id, seq) {
       const current = ruleById(id);
-      return current !== undefined && current.seq <= seq ? current : foldRows(rows(id, seq)).stored;
+      if (current !== undefined && current.seq <= seq) return current;
+      return foldRows(rows('userinterface', id, seq), foldRule).stored;
     },
   };
 
@@ -70,6 +72,7 @@ export function createReads(databases: Databases): Reads {
       return id === undefined ? undefined : keyById(id);
     },
     keys: () => [...key.getRange()].map(({ value }) => JSON.parse(value) as Key),
+    ...createHookReads(databases, rows),
     seq: () => newestSeq(databases),
   };
 }

@@ -1,4 +1,5 @@
-import type { Change, Draft, Family, HistoryRow } from '../model/change.ts';
+import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 
@@ -46,8 +47,11 @@ export interface Reads {
     id: string,
     page: { readonly before: number | undefined; readonly limit: number },
   ): readonly HistoryRow[];
-  /** All rows of a page rule, oldest first; up to and with `upTo`, if that is given. */
-  rows(id: string, upTo?: number): readonly Change[];
+  /**
+   * All rows of a record that can be taken back, oldest first; up to and with `upTo`, if that is
+   * given.
+   */
+  rows(family: RevertibleFamily, id: string, upTo?: number): readonly Change[];
   /** A row of the log; undefined for a seq that it has not reached. */
   change(seq: number): Change | undefined;
   /** Whether a row of the log counts, that is, has not been invalidated. */
@@ -66,6 +70,16 @@ export interface Reads {
   key(id: string): Key | undefined;
   keyByHash(hash: string): Key | undefined;
   keys(): readonly Key[];
+  /** The current state of a hook; undefined when there is none. */
+  hook(id: string): StoredHook | undefined;
+  /** A hook as it was right after the change `seq` of the log. */
+  hookAt(id: string, seq: number): StoredHook | undefined;
+  /** The current hooks in the order of their ids, those behind `after` only. */
+  hooksAfter(after: string): Iterable<StoredHook>;
+  /** The current hooks that ask for events of a type, or for all events. */
+  hooksFor(type: string): readonly StoredHook[];
+  /** What a hook's deliveries are signed with; also of a hook that is gone. */
+  hookSecret(id: string): HookSecret | undefined;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
 }
@@ -107,6 +121,7 @@ export interface StoreCounts {
   readonly seq: number;
   readonly rules: number;
   readonly keys: number;
+  readonly hooks: number;
   /** Size of the data file in bytes. */
   readonly bytes: number;
 }

@@ -1,14 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Change } from '../model/change.ts';
+import type { Change, Family } from '../model/change.ts';
+import { hookOfSecret, type HookSecret, type StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace } from './candidates.ts';
 import type { Databases } from './databases.ts';
-import { foldKey, foldRows, foldRule } from './fold.ts';
+import { foldHook, foldKey, foldRows, foldRule, foldSecret, type Folded } from './fold.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import type { Difference } from './store.ts';
 
-type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard';
+type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard' | 'hooktype';
 
 /** The databases that are verified. */
 export interface Verified {
@@ -30,7 +31,8 @@ export function openVerified(databases: Databases): Verified {
     });
   const [exact, wildcard] = [opened('exact'), opened('wildcard')];
   const [everexact, everwildcard] = [opened('everexact'), opened('everwildcard')];
-  const sorted = { exact, wildcard, everexact, everwildcard };
+  const hooktype = opened('hooktype');
+  const sorted = { exact, wildcard, everexact, everwildcard, hooktype };
   return {
     databases,
     holds: (name, key, value) => sorted[name].doesExist(key, value),
@@ -53,12 +55,11 @@ export function foldVisibly(rows: readonly Change[]): FoldedRule {
   for (const [index, row] of rows.entries()) {
     stored =
       row.action === 'invalidate'
-        ? foldRows(rows.slice(0, index + 1)).stored
+        ? foldRows(rows.slice(0, index + 1), foldRule).stored
         : foldRule(stored, row);
     if (stored !== undefined) places.add(placeName(candidatePlace(stored)));
   }
-  const marks = [...foldRows(rows).invalidated].map(([seq, by]) => [seq, by.seq] as const);
-  return { stored, marks: new Map(marks), places };
+  return { stored, marks: marksOf(foldRows(rows, foldRule)), places };
 }
 
 /** A key of `exact` or `wildcard`, as FoldedRule has it. */
@@ -98,10 +99,13 @@ export function* verifyRecord(
   }
   const id = rows[0]?.id;
   if (id === undefined) return;
-  const rules = rows.filter(({ family }) => family === 'userinterface');
+  const ofFamily = (sought: Family) => rows.filter(({ family }) => family === sought);
+  const [rules, keys] = [ofFamily('userinterface'), ofFamily('key')];
+  const [hooks, secrets] = [ofFamily('webhook'), ofFamily('secret')];
   if (rules.length > 0) yield* verifyRule(verified, id, rules);
-  const keys = rows.filter(({ family }) => family === 'key');
   if (keys.length > 0) yield* verifyKey(verified.databases, id, keys);
+  if (hooks.length > 0) yield* verifyHook(verified, id, hooks);
+  if (secrets.length > 0) yield* verifySecret(verified.databases, id, secrets);
 }
 
 function* verifyRule(
@@ -113,19 +117,14 @@ function* verifyRule(
   try {
     folded = foldVisibly(rows);
   } catch (error) {
-    yield { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
+    yield cannotFold(id, error);
     return;
   }
   const { stored, marks, places } = folded;
   if (!isText(databases.rule.get(keyOf(id)), stored)) {
     yield { database: 'rule', what: `${id} is not what its rows come to` };
   }
-  for (const { seq } of rows) {
-    const [by, expected] = [databases.mark.get(seq), marks.get(seq)];
-    if (by !== (expected === undefined ? undefined : String(expected))) {
-      yield { database: 'mark', what: `change ${seq} is not marked as its record's rows say` };
-    }
-  }
+  yield* verifyMarks(databases, rows, marks);
   if (stored !== undefined) {
     const { database, key, value } = candidatePlace(stored);
     if (!holds(database, key, value)) {
@@ -141,6 +140,68 @@ function* verifyRule(
   }
 }
 
+/** Seqs of the rows that do not count → seq of the row that says so. */
+function marksOf({
+  invalidated,
+}: {
+  readonly invalidated: ReadonlyMap<number, Change>;
+}): ReadonlyMap<number, number> {
+  return new Map([...invalidated].map(([seq, by]) => [seq, by.seq] as const));
+}
+
+function* verifyMarks(
+  { mark }: Databases,
+  rows: readonly Change[],
+  marks: ReadonlyMap<number, number>,
+): Iterable<Difference> {
+  for (const { seq } of rows) {
+    const [by, expected] = [mark.get(seq), marks.get(seq)];
+    if (by !== (expected === undefined ? undefined : String(expected))) {
+      yield { database: 'mark', what: `change ${seq} is not marked as its record's rows say` };
+    }
+  }
+}
+
+function* verifyHook(
+  { databases, holds }: Verified,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: Folded<StoredHook>;
+  try {
+    folded = foldRows(rows, foldHook);
+  } catch (error) {
+    yield cannotFold(id, error);
+    return;
+  }
+  const { stored } = folded;
+  if (!isText(databases.hook.get(keyOf(id)), stored)) {
+    yield { database: 'hook', what: `${id} is not what its rows come to` };
+  }
+  yield* verifyMarks(databases, rows, marksOf(folded));
+  for (const type of stored?.hook.event ?? []) {
+    if (!holds('hooktype', keyOf(type), id)) {
+      yield { database: 'hooktype', what: `${id} is not found by the type ${type}` };
+    }
+  }
+}
+
+function* verifySecret(
+  { hooksecret }: Databases,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: HookSecret | undefined;
+  for (const row of rows) folded = foldSecret(folded, row);
+  if (!isText(hooksecret.get(keyOf(hookOfSecret(id))), folded)) {
+    yield { database: 'hooksecret', what: `${id} is not what its rows come to` };
+  }
+}
+
+function cannotFold(id: string, error: unknown): Difference {
+  return { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
+}
+
 function* verifyKey(
   { key, keyhash }: Databases,
   id: string,
@@ -150,7 +211,7 @@ function* verifyKey(
   try {
     for (const row of rows) folded = foldKey(folded, row);
   } catch (error) {
-    yield { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
+    yield cannotFold(id, error);
     return;
   }
   if (!isText(key.get(keyOf(id)), folded)) {

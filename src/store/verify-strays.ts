@@ -1,3 +1,4 @@
+import { secretRecordId, type StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace } from './candidates.ts';
@@ -46,12 +47,28 @@ export const strayChecks = {
     const isOwn = text !== undefined && isKey(key, (JSON.parse(text) as Key).hash);
     return isOwn ? undefined : `leads to ${id}, whose hash it is not`;
   },
+  hook(databases, key, value) {
+    const { hook } = JSON.parse(value) as StoredHook;
+    if (!isKey(key, hook.id)) return `holds the hook ${hook.id}`;
+    return hasRows(databases, hook.id, 'webhook') ? undefined : 'is not in the log';
+  },
+  hooktype(databases, key, id) {
+    const text = databases.hook.get(keyOf(id));
+    const types = text === undefined ? [] : (JSON.parse(text) as StoredHook).hook.event;
+    const isAsked = types.some((type) => isKey(key, type));
+    return isAsked ? undefined : `leads to ${id}, which does not ask for it`;
+  },
+  hooksecret(databases, key) {
+    const id = secretRecordId(Buffer.from(key).toString());
+    return hasRows(databases, id, 'secret') ? undefined : 'is not in the log';
+  },
 } as const satisfies Readonly<Record<string, StrayCheck>>;
 
 /** What is wrong with a mark: that its row has the right one is verifyRecord's. */
 export function markStray(databases: Databases, seq: number): string | undefined {
   const row = rowOf(databases, seq);
-  return row?.family === 'userinterface' ? undefined : 'marks no change of a page rule';
+  const isRevertible = row?.family === 'userinterface' || row?.family === 'webhook';
+  return isRevertible ? undefined : 'marks no change of a page rule or a hook';
 }
 
 function candidateStray(

@@ -49,7 +49,13 @@ const strays = Object.entries(strayChecks) as readonly (readonly [
 ])[];
 
 /** The databases with several values under a key. */
-const sorted: ReadonlySet<string> = new Set(['exact', 'wildcard', 'everexact', 'everwildcard']);
+const sorted: ReadonlySet<string> = new Set([
+  'exact',
+  'wildcard',
+  'everexact',
+  'everwildcard',
+  'hooktype',
+]);
 
 function entryCount(databases: Databases): number {
   const { log, history, mark } = databases;

@@ -1,12 +1,13 @@
 import type { Change } from '../model/change.ts';
-import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { claimKey, packClaim, type SeqClaim } from './claims.ts';
 import { candidatePlace, type CandidatePlace } from './candidates.ts';
 import type { Databases } from './databases.ts';
-import { foldKey, foldRows, foldRule, type Folded } from './fold.ts';
+import { foldRule } from './fold.ts';
 import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
 import type { LoggedDraft, Reads } from './store.ts';
+import { RecordPlanner, type PutRecord } from './write-records.ts';
+import { afterRow, type Marks, type Transition, type Written } from './write-row.ts';
 
 /** One change with what it does to the projections, ready to be put. */
 interface Step {
@@ -14,13 +15,9 @@ interface Step {
   readonly claim: SeqClaim | undefined;
   readonly rule: RuleTransition | undefined;
   /** Rows whose standing changes: seq, and the row that invalidates it or none any more. */
-  readonly marks: readonly (readonly [number, Change | undefined])[];
-  readonly key: Transition<Key> | undefined;
-}
-
-interface Transition<T> {
-  readonly before: T | undefined;
-  readonly after: T | undefined;
+  readonly marks: Marks;
+  /** Puts the state of a record that is no page rule. */
+  readonly putRecord: PutRecord | undefined;
 }
 
 interface RuleTransition extends Transition<StoredRule> {
@@ -54,52 +51,24 @@ export function planWrites(
   { firstSeq, ...origin }: Transacted,
 ): WritePlan {
   // Drafts of one decision may be about the same record.
-  const rules = new Map<string, RuleState>();
-  const keys = new Map<string, Key | undefined>();
+  const rules = new Map<string, Written<StoredRule>>();
+  const records = new RecordPlanner(reads);
   const steps = drafts.map(({ family, id, action, data, vk }, index): Step => {
     const { by, txn, dtu_txn, dtu_stored } = origin;
     const seq = firstSeq + index;
     const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
     const claim = vk && { ...vk, seq };
-    if (family === 'key') {
-      const before = keys.has(id) ? keys.get(id) : reads.key(id);
-      const after = foldKey(before, change);
-      keys.set(id, after);
-      return { change, claim, rule: undefined, marks: [], key: { before, after } };
+    if (family !== 'userinterface') {
+      return { change, claim, rule: undefined, ...records.plan(change) };
     }
     const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
-    const { stored: after, marks } = afterRow(reads, state, change);
+    const { stored: after, marks } = afterRow(reads, state, change, foldRule);
     const place = after && candidatePlace(after);
     rules.set(id, { stored: after, written: [...state.written, change] });
     const rule = { before: state.stored, after, place };
-    return { change, claim, rule, marks, key: undefined };
+    return { change, claim, rule, marks, putRecord: undefined };
   });
   return { changes: steps.map(({ change }) => change), steps };
-}
-
-/** A page rule in the middle of a decision, with the rows that the decision has added to it. */
-interface RuleState {
-  readonly stored: StoredRule | undefined;
-  readonly written: readonly Change[];
-}
-
-/** Most rows follow from the state before them; an invalidate is told by all rows of its record. */
-function afterRow(
-  reads: Reads,
-  { stored, written }: RuleState,
-  change: Change,
-): { readonly stored: StoredRule | undefined; readonly marks: Step['marks'] } {
-  if (change.action !== 'invalidate') return { stored: foldRule(stored, change), marks: [] };
-  const rows = [...reads.rows(change.id), ...written];
-  const [before, after] = [foldRows(rows), foldRows([...rows, change])];
-  return { stored: after.stored, marks: marksBetween(before, after) };
-}
-
-function marksBetween(before: Folded, after: Folded): Step['marks'] {
-  const seqs = new Set([...before.invalidated.keys(), ...after.invalidated.keys()]);
-  return [...seqs]
-    .filter((seq) => before.invalidated.get(seq)?.seq !== after.invalidated.get(seq)?.seq)
-    .map((seq) => [seq, after.invalidated.get(seq)] as const);
 }
 
 /**
@@ -125,7 +94,7 @@ export function putWrites(databases: Databases, { steps }: WritePlan): number {
   for (const { change, rule } of steps) if (rule !== undefined) putRule(databases, change.id, rule);
   for (const rule of rules) putCandidate(databases, rule);
   for (const rule of rules) putEver(databases, rule);
-  for (const { change, key } of steps) if (key !== undefined) putKey(databases, change.id, key);
+  for (const { putRecord } of steps) putRecord?.(databases);
   return bytes;
 }
 
@@ -164,14 +133,4 @@ function putCandidate(databases: Databases, { before, place }: RuleTransition): 
 function putEver(databases: Databases, { after, place }: RuleTransition): void {
   if (after === undefined || place === undefined) return;
   databases[`ever${place.database}`].putSync(place.key, after.rule.id);
-}
-
-function putKey({ key, keyhash }: Databases, id: string, { before, after }: Transition<Key>): void {
-  if (before !== undefined) keyhash.removeSync(keyOf(before.hash));
-  if (after === undefined) {
-    key.removeSync(keyOf(id));
-    return;
-  }
-  key.putSync(keyOf(id), JSON.stringify(after));
-  keyhash.putSync(keyOf(after.hash), id);
 }

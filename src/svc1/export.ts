@@ -1,27 +1,37 @@
-import type { Change, HistoryRow } from '../model/change.ts';
+import type { Change, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Rule } from '../model/rule.ts';
 import type { Reads } from '../store/store.ts';
 
 /**
- * The page rules that there are, as lines that an import takes (contract §1), in the order of their
- * inserts, which is the last to decide between two rules: those of the moment when the first line
- * is asked for, whatever is written meanwhile.
+ * The page rules and hooks that there are, as lines that an import takes (contract §1), in the
+ * order of their inserts, which is the last to decide between two rules: those of the moment when
+ * the first line is asked for, whatever is written meanwhile. No line has a hook's secret.
  */
-export function* exportedRules(reads: Pick<Reads, 'seq' | 'change' | 'ruleAt'>): Iterable<string> {
+export function* exportedRecords(
+  reads: Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt'>,
+): Iterable<string> {
   const upTo = reads.seq();
   for (let seq = 1; seq <= upTo; seq += 1) {
     const { family, action, id } = changeOf(reads, seq);
-    if (family !== 'userinterface' || action !== 'insert') continue;
-    const stored = reads.ruleAt(id, upTo);
-    if (stored?.insertedSeq !== seq) continue;
-    yield JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(id) });
+    if (action !== 'insert') continue;
+    if (family === 'userinterface') {
+      const stored = reads.ruleAt(id, upTo);
+      if (stored?.insertedSeq !== seq) continue;
+      yield JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(family, id) });
+    } else if (family === 'webhook') {
+      const stored = reads.hookAt(id, upTo);
+      if (stored?.insertedSeq !== seq) continue;
+      const v = exportedHookFields(stored.hook);
+      yield JSON.stringify({ a: 'svc1.webhook.insert', v, vk: exportVk(family, id) });
+    }
   }
 }
 
 /**
  * The log, a row a line, as `read` with `qk=history` shows rows (contract §4.3), with the family
- * and id of their records; less the hashes of keys.
+ * and id of their records; less the hashes of keys and the secrets of hooks.
  */
 export function* exportedHistory(
   reads: Pick<Reads, 'seq' | 'change' | 'inForce' | 'history'>,
@@ -31,8 +41,8 @@ export function* exportedHistory(
     const change = changeOf(reads, seq);
     const { txn, by, family, id, action, dtu_stored, dtu_txn } = change;
     const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
-    const { hash: _hash, ...open } = change.data;
-    const data = family === 'key' ? open : change.data;
+    const { hash: _hash, secret: _secret, ...open } = change.data;
+    const data = family === 'key' || family === 'secret' ? open : change.data;
     const invalidated = reads.inForce(seq) ? undefined : historyRow(reads, change)?.invalidated;
     yield JSON.stringify(
       invalidated === undefined
@@ -51,16 +61,25 @@ export function exportedFields({ id: _id, origin, path, kind, ...fields }: Rule)
   return { origin, path: written, kind, ...(fields as unknown as JsonObject) };
 }
 
-const prefix = 'rule:';
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** The vk of an exported rule: it says which record the line is. */
-function exportVk(id: string): string {
-  return `${prefix}${id}`;
+/** The fields of a hook as an insert takes them; its secret is not among them. */
+export function exportedHookFields({ id: _id, rotated_at: _rotated, ...fields }: Hook): JsonObject {
+  return fields;
 }
 
-/** The id in the vk of an exported rule; undefined for a vk that somebody else has chosen. */
-export function idOfExportVk(vk: string): string | undefined {
+const prefixes: Readonly<Record<RevertibleFamily, string>> = {
+  userinterface: 'rule:',
+  webhook: 'hook:',
+};
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The vk of an exported record: it says which record the line is. */
+function exportVk(family: RevertibleFamily, id: string): string {
+  return prefixes[family] + id;
+}
+
+/** The id in the vk of an exported record; undefined for a vk that somebody else has chosen. */
+export function idOfExportVk(family: RevertibleFamily, vk: string): string | undefined {
+  const prefix = prefixes[family];
   const id = vk.slice(prefix.length);
   return vk.startsWith(prefix) && uuid.test(id) ? id : undefined;
 }

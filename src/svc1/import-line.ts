@@ -1,12 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { mergeFields } from '../model/change.ts';
+import { mergeFields, type RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
+import type { Hook } from '../model/hook.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import type { Rule } from '../model/rule.ts';
 import { candidatePlace } from '../store/candidates.ts';
 import { seqMax } from '../store/key-bytes.ts';
 import { idOfExportVk } from './export.ts';
+import { placeHookFields } from './hook-placement.ts';
 import { requestHashOf } from './idempotency.ts';
 import { placeFields } from './placement.ts';
 
@@ -14,7 +16,9 @@ import { placeFields } from './placement.ts';
 export interface ImportLine {
   /** Its number, from 1. */
   readonly line: number;
-  /** The fields of the rule, each in its place. */
+  /** What it is: a page rule or a hook. */
+  readonly family: RevertibleFamily;
+  /** The fields of the record, each in its place. */
   readonly data: JsonObject;
   readonly vk: string;
   readonly requestHash: string;
@@ -39,7 +43,13 @@ export interface ReadLines {
   readonly refused: readonly Refusal[];
 }
 
-const insertName = 'svc1.userinterface.insert';
+/** The operations whose envelopes are lines, and what their requests are known by. */
+const inserts: ReadonlyMap<string, { readonly family: RevertibleFamily; readonly name: string }> =
+  new Map([
+    ['svc1.userinterface.insert', { family: 'userinterface', name: 'insert' }],
+    ['svc1.webhook.insert', { family: 'webhook', name: 'webhook.insert' }],
+  ]);
+const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
 const byteOrderMark = Buffer.from('\ufeff');
 const langCharactersSafe = 100;
@@ -80,12 +90,14 @@ function textOf(bytes: Buffer, line: number): string {
 }
 
 function readLine(text: string, engines: ReadonlySet<string>): Omit<ImportLine, 'line'> {
-  const { v, vk } = parseLine(text);
-  const requestHash = requestHashOf(['insert', v]);
-  const isExported = vk !== undefined && idOfExportVk(vk) !== undefined;
-  const data = isExported ? restored(v, engines) : placed(v, engines);
-  requireRoom(data);
+  const { family, name, v, vk } = parseLine(text);
+  const requestHash = requestHashOf([name, v]);
+  const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
+  const place = family === 'webhook' ? placeHook : placeRule(engines);
+  const data = isExported ? restored(v, place) : place(v);
+  if (family === 'userinterface') requireRoom(data);
   return {
+    family,
     data,
     vk: vk ?? `fields:${requestHash}`,
     requestHash,
@@ -103,22 +115,32 @@ function requireRoom(data: JsonObject): void {
   candidatePlace({ rule, seq: seqMax, insertedSeq: seqMax });
 }
 
-function parseLine(text: string): { readonly v: JsonObject; readonly vk: string | undefined } {
+interface ParsedLine {
+  readonly family: RevertibleFamily;
+  readonly name: string;
+  readonly v: JsonObject;
+  readonly vk: string | undefined;
+}
+
+function parseLine(text: string): ParsedLine {
   const row = parseObject(text);
   const { a, vk, ...fields } = row;
-  if (a !== undefined && a !== insertName) {
+  const insert =
+    typeof a === 'string' || a === undefined ? inserts.get(a ?? ruleInsert) : undefined;
+  if (insert === undefined) {
     const name = JSON.stringify(a).slice(0, 80);
-    throw new Failure('invalid', `${name} cannot be imported, only ${insertName}.`);
+    const known = [...inserts.keys()].join(' and ');
+    throw new Failure('invalid', `${name} cannot be imported, only ${known}.`);
   }
   const v: Json | undefined = a === undefined ? fields : row.v;
   if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');
   // One level more than an insert has: an exported `_unknowns_` holds what stood in v.
   if (nestsDeeper(v, jsonDepthMax + 1)) throw new Failure('too_large', 'nested too deep.');
-  if (vk === undefined) return { v, vk };
+  if (vk === undefined) return { ...insert, v, vk };
   if (typeof vk !== 'string' || vk === '' || vk.length > vkCharactersMax) {
     throw new Failure('invalid', `vk must be a text of 1 to ${vkCharactersMax} characters.`);
   }
-  return { v, vk };
+  return { ...insert, v, vk };
 }
 
 function parseObject(text: string): JsonObject {
@@ -132,21 +154,26 @@ function parseObject(text: string): JsonObject {
   return row;
 }
 
-function placed(sent: JsonObject, engines: ReadonlySet<string>, current?: Rule): JsonObject {
-  return placeFields({ current, sent, shown: {}, engines }).data;
+/** Puts the fields of a line in their places, those of a record that is there already included. */
+type Place = (sent: JsonObject, current?: JsonObject) => JsonObject;
+
+function placeRule(engines: ReadonlySet<string>): Place {
+  return (sent, current) =>
+    placeFields({ current: current as Rule | undefined, sent, shown: {}, engines }).data;
 }
 
+const placeHook: Place = (sent, current) => placeHookFields(current as Hook | undefined, sent, {});
+
 /**
- * The fields of an exported rule. A name may stand both among its fields and in `_unknowns_`, where
- * an edit has left a value that was not valid: an insert would drop that.
+ * The fields of an exported record. A name may stand both among its fields and in `_unknowns_`,
+ * where an edit has left a value that was not valid: an insert would drop that.
  */
-function restored(sent: JsonObject, engines: ReadonlySet<string>): JsonObject {
-  const data = placed(sent, engines);
+function restored(sent: JsonObject, place: Place): JsonObject {
+  const data = place(sent);
   const { _unknowns_: unknowns = null } = sent;
   const waiting = isJsonObject(unknowns)
     ? Object.entries(unknowns).filter(([name]) => Object.hasOwn(sent, name))
     : [];
   if (waiting.length === 0) return data;
-  const rule = { id: anyId, ...data } as unknown as Rule;
-  return mergeFields(data, placed(Object.fromEntries(waiting), engines, rule));
+  return mergeFields(data, place(Object.fromEntries(waiting), { id: anyId, ...data }));
 }

@@ -1,7 +1,9 @@
+import type { RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
 import { commitBatchBytesMax, importRowsMax } from '../model/limits.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../store/store.ts';
-import { exportedFields, idOfExportVk } from './export.ts';
+import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
+import { secretDraft } from './hooks.ts';
 import { requestHashOf } from './idempotency.ts';
 import { readImportLines, type ImportLine, type ReadLines, type Refusal } from './import-line.ts';
 
@@ -9,13 +11,15 @@ import { readImportLines, type ImportLine, type ReadLines, type Refusal } from '
 export interface ImportParts {
   readonly store: Store;
   readonly newId: () => string;
+  /** Makes the secret of a hook. */
+  readonly newSecret: () => string;
   readonly engines: ReadonlySet<string>;
 }
 
 /** What became of the lines of one transaction. */
 export interface Imported {
   readonly imported: number;
-  /** Lines whose rule is here already. */
+  /** Lines whose record is here already. */
   readonly unchanged: number;
   readonly refused: readonly Refusal[];
 }
@@ -35,10 +39,10 @@ export interface ReadBlock extends ReadLines {
 const author = 'import';
 
 /**
- * Imports page rules from NDJSON in one transaction: all lines or none. Resolves to how many rules
- * came in. Rejects with `invalid`, naming every line that cannot be imported.
+ * Imports page rules and hooks from NDJSON in one transaction: all lines or none. Resolves to how
+ * many came in. Rejects with `invalid`, naming every line that cannot be imported.
  */
-export async function importRules(
+export async function importRecords(
   { engines, ...parts }: ImportParts,
   text: string,
 ): Promise<number> {
@@ -51,9 +55,9 @@ export async function importRules(
 }
 
 /**
- * Imports page rules from blocks of lines as they come, in transactions of at most importRowsMax: a
- * line that cannot be imported stops no other. While one transaction is written, the next one is
- * read. Yields at each block, and with the counts of a transaction when it is durable. Rejects as
+ * Imports page rules and hooks from blocks of lines as they come, in transactions of at most
+ * importRowsMax: a line that cannot be imported stops no other. While one transaction is written,
+ * the next one is read. Yields at each block, and with the counts of a transaction when it is durable. Rejects as
  * Store.commit does; what was yielded before stays.
  */
 export async function* importBlocks(
@@ -105,7 +109,7 @@ async function commitBatch(
 
 /** Writes lines in one transaction; nothing is written when `review` throws at what it comes to. */
 function commitLines(
-  { store, newId }: Omit<ImportParts, 'engines'>,
+  { store, newId, newSecret }: Omit<ImportParts, 'engines'>,
   lines: readonly ImportLine[],
   review: (result: Imported) => void = () => undefined,
 ): Promise<Imported> {
@@ -115,7 +119,7 @@ function commitLines(
     const refused: Refusal[] = [];
     const taken = new Map<string, string>();
     for (const line of lines) {
-      const { vk, requestHash, data } = line;
+      const { family, vk, requestHash, data } = line;
       const standing = standingOf(reads, line, taken);
       if (standing === 'same') continue;
       if (standing === 'other') {
@@ -125,9 +129,10 @@ function commitLines(
       taken.set(vk, requestHash);
       const id = freeId(reads, line) ?? newId();
       const claim = { vk, requestHash };
-      drafts.push({ family: 'userinterface', id, action: 'insert', data, vk: claim });
+      drafts.push({ family, id, action: 'insert', data, vk: claim });
+      if (family === 'webhook') drafts.push(secretDraft(id, { secret: newSecret() }));
     }
-    const imported = drafts.length;
+    const imported = taken.size;
     const result = { imported, unchanged: lines.length - imported - refused.length, refused };
     review(result);
     return { drafts, answer: () => result };
@@ -142,31 +147,47 @@ function commitLines(
  */
 function standingOf(
   reads: Reads,
-  { vk, requestHash, standsFor }: ImportLine,
+  { family, vk, requestHash, standsFor }: ImportLine,
   taken: ReadonlyMap<string, string>,
 ): 'free' | 'same' | 'other' {
   const before = taken.get(vk);
   if (before !== undefined) return before === requestHash ? 'same' : 'other';
   const claim = reads.vkClaim(vk);
-  const claimed = claim && reads.rule(claim.id);
+  const claimed = claim && currentHash(reads, family, claim.id);
   const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
   if (isUsed && claim.requestHash === requestHash) return 'same';
   const current =
-    standsFor === 'record' ? (reads.rule(idOfExportVk(vk) ?? '') ?? claimed) : undefined;
+    standsFor === 'record'
+      ? (currentHash(reads, family, idOfExportVk(family, vk) ?? '') ?? claimed)
+      : undefined;
   if (current === undefined) return isUsed ? 'other' : 'free';
-  return requestHashOf(['insert', exportedFields(current.rule)]) === requestHash ? 'same' : 'other';
+  return current() === requestHash ? 'same' : 'other';
+}
+
+/** Makes the hash of the line that would be exported of a record; undefined where there is none. */
+function currentHash(
+  reads: Reads,
+  family: RevertibleFamily,
+  id: string,
+): (() => string) | undefined {
+  if (family === 'webhook') {
+    const stored = reads.hook(id);
+    return stored && (() => requestHashOf(['webhook.insert', exportedHookFields(stored.hook)]));
+  }
+  const stored = reads.rule(id);
+  return stored && (() => requestHashOf(['insert', exportedFields(stored.rule)]));
 }
 
 function whyOther({ vk, standsFor }: ImportLine): string {
   return standsFor === 'record'
     ? `${vk} is here with other fields, and an import edits nothing.`
-    : `The vk ${JSON.stringify(vk)} was used before, for another rule.`;
+    : `The vk ${JSON.stringify(vk)} was used before, for something else.`;
 }
 
-/** The id that an exported rule had, where no record has ever had it here. */
-function freeId(reads: Reads, { vk, standsFor }: ImportLine): string | undefined {
-  const id = standsFor === 'record' ? idOfExportVk(vk) : undefined;
-  return id === undefined || reads.rows(id).length > 0 ? undefined : id;
+/** The id that an exported record had, where none has ever had it here. */
+function freeId(reads: Reads, { family, vk, standsFor }: ImportLine): string | undefined {
+  const id = standsFor === 'record' ? idOfExportVk(family, vk) : undefined;
+  return id === undefined || reads.rows(family, id).length > 0 ? undefined : id;
 }
 
 function refusal(refused: readonly Refusal[]): Failure {

@@ -1,4 +1,4 @@
-import type { Change } from '../model/change.ts';
+import type { Change, RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import { invalidateInlineRowsMax, invalidateListedMax } from '../model/limits.ts';
@@ -43,23 +43,30 @@ export interface InvalidateParts {
 
 const text = { type: 'string', nullable: true } as const;
 
+/** What the documents and failures call the records of a family. */
+const nouns: Readonly<Record<RevertibleFamily, string>> = {
+  userinterface: 'page rule',
+  webhook: 'hook',
+};
+
 /**
- * userinterface.invalidate: takes rows of page rules out of force, by record, transaction, writer
- * or time (contract §4.3). Without `confirm` it says what would happen, with a digest; with that in
+ * invalidate of a family: takes rows of its records out of force, by record, transaction, writer or
+ * time (contract §4.3). Without `confirm` it says what would happen, with a digest; with that in
  * `confirm` it does it, in one transaction. Refuses with `invalid`, `not_found` (no such record or
  * transaction), `precondition_failed` (things have moved on since the dry run), `conflict` (the
  * vk).
  */
-export function invalidateRules({
-  store,
-  revertElsewhere,
-}: InvalidateParts): Handler<InvalidateInput> {
+export function invalidateRecords(
+  family: RevertibleFamily,
+  { store, revertElsewhere }: InvalidateParts,
+): Handler<InvalidateInput> {
+  const noun = nouns[family];
   return {
     ...invalidateDescription,
     input: {
       type: 'object',
       properties: {
-        id: { ...text, description: 'Rows of one page rule; alone, the whole of it.' },
+        id: { ...text, description: `Rows of one ${noun}; alone, the whole of it.` },
         txn: { ...text, description: 'Rows of one transaction.' },
         by: { ...text, description: 'Rows that one key, or one command, wrote.' },
         from: { ...text, description: 'Rows from a seq or a date-time on.' },
@@ -68,12 +75,12 @@ export function invalidateRules({
       },
     },
     run: async (v, call): Promise<Outcome> => {
-      const selection = parseSelection(store, v);
+      const selection = parseSelection(store, family, v);
       const request: RevertRequest = {
         selection,
         confirm: v.confirm,
         by: authorOf(call),
-        claim: v.confirm === undefined ? undefined : claimOf(call.vk, v),
+        claim: v.confirm === undefined ? undefined : claimOf(family, call.vk, v),
       };
       const { first, last } = selection.seqs;
       const isSmall = v.id !== undefined || last - first < invalidateInlineRowsMax;
@@ -116,7 +123,7 @@ export async function runRevert(
     }
     return {
       drafts: records.map(({ id, rows }, at) => ({
-        family: 'userinterface',
+        family: selection.family,
         id,
         action: 'invalidate',
         data: { rows: [...rows] },
@@ -127,14 +134,18 @@ export async function runRevert(
   });
 }
 
-function parseSelection(store: Store, { id, txn, by, from, until }: InvalidateInput): Selection {
+function parseSelection(
+  store: Store,
+  family: RevertibleFamily,
+  { id, txn, by, from, until }: InvalidateInput,
+): Selection {
   if ([id, txn, by, from, until].every((given) => given === undefined)) {
     throw new Failure('invalid', 'Say what to invalidate: id, txn, by, from or until.', {
       field: 'id',
     });
   }
-  if (id !== undefined && store.rows(id).length === 0) {
-    throw new Failure('not_found', 'There is no page rule of this id, and never was.', {
+  if (id !== undefined && store.rows(family, id).length === 0) {
+    throw new Failure('not_found', `There is no ${nouns[family]} of this id, and never was.`, {
       field: 'id',
     });
   }
@@ -147,7 +158,7 @@ function parseSelection(store: Store, { id, txn, by, from, until }: InvalidateIn
     first: Math.max(whole.first, window.first),
     last: Math.min(whole.last, window.last),
   };
-  return { id, txn, by, seqs };
+  return { family, id, txn, by, seqs };
 }
 
 /** Seqs of the rows stored from one moment until another, both included. */
@@ -158,10 +169,14 @@ function windowOf(store: Store, from: string | undefined, until: string | undefi
   };
 }
 
-function claimOf(vk: string | undefined, v: InvalidateInput): VkClaim | undefined {
-  return vk === undefined
-    ? undefined
-    : { vk, requestHash: requestHashOf(['invalidate', v as JsonObject]) };
+function claimOf(
+  family: RevertibleFamily,
+  vk: string | undefined,
+  v: InvalidateInput,
+): VkClaim | undefined {
+  if (vk === undefined) return undefined;
+  const name = family === 'webhook' ? 'webhook.invalidate' : 'invalidate';
+  return { vk, requestHash: requestHashOf([name, v as JsonObject]) };
 }
 
 /** All changes of the transaction that a change belongs to. */

@@ -1,8 +1,9 @@
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
-import { ruleBytesMax, unknownsMax } from '../model/limits.ts';
+import type { Json, JsonObject } from '../model/json.ts';
+import { ruleBytesMax } from '../model/limits.ts';
 import { ruleKinds, type Rule } from '../model/rule.ts';
 import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';
+import { difference, fieldsOf, flatten, requireRoom, type Named } from './named-fields.ts';
 
 /** What a write of page-rule fields comes to. */
 export interface Placement {
@@ -51,49 +52,12 @@ export function placeFields({
 
   if (!fields.has('origin')) fields.set('origin', '*');
   requireUsable(fields, unknowns);
-  requireWithinLimits(fields, unknowns);
+  const rest = new Map([...fields].filter(([name]) => name !== 'content'));
+  requireRoom('The rule without its content', { fields: rest, unknowns }, ruleBytesMax);
   return {
     data: difference(before, { fields, unknowns }),
     unknowns: [...given.keys()].filter((name) => unknowns.has(name)),
   };
-}
-
-/** The names of what a caller sent, a sent `_unknowns_` opened: what it may be told about. */
-export function sentNames(sent: JsonObject): readonly string[] {
-  return [...opened(sent).keys()];
-}
-
-/** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
-type Named = ReadonlyMap<string, Json>;
-
-interface Fields {
-  readonly fields: Named;
-  readonly unknowns: Named;
-}
-
-function fieldsOf(rule: Rule | undefined): Fields {
-  if (rule === undefined) return { fields: new Map(), unknowns: new Map() };
-  const { id: _id, _unknowns_: unknowns = {}, ...fields } = rule;
-  return {
-    fields: new Map(Object.entries(fields as unknown as JsonObject)),
-    unknowns: new Map(Object.entries(unknowns)),
-  };
-}
-
-/**
- * The sent fields with a sent `_unknowns_` object opened, less those that only repeat what the
- * caller was shown.
- */
-function flatten(sent: JsonObject, shown: Named): Named {
-  const all = opened(sent);
-  if (shown.size === 0) return all;
-  return new Map([...all].filter(([name, value]) => !sameJson(shown.get(name), value)));
-}
-
-function opened({ _unknowns_: nested, ...named }: JsonObject): Named {
-  if (nested === undefined) return new Map(Object.entries(named));
-  const inner = isJsonObject(nested) ? opened(nested) : [['_unknowns_', nested] as const];
-  return new Map([...inner, ...Object.entries(named)]);
 }
 
 function placingOf(fields: Named, pending: Named, engines: ReadonlySet<string>): Placing {
@@ -165,39 +129,4 @@ function requireUsable(fields: Named, unknowns: Named): void {
     : 'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
       'no backslash or encoded slash, and at most one *, at its end.';
   throw new Failure('invalid', message, { field: 'path' });
-}
-
-function requireWithinLimits(fields: Named, unknowns: Named): void {
-  const names = [...unknowns.keys()];
-  if (names.length > unknownsMax) {
-    throw new Failure('too_large', `More than ${unknownsMax} fields are not known to Waymark.`, {
-      field: names[unknownsMax] ?? '_unknowns_',
-    });
-  }
-  const rest = [...fields].filter(([name]) => name !== 'content');
-  const bytes = jsonBytes(rest) + (names.length === 0 ? 0 : jsonBytes(unknowns));
-  if (bytes > ruleBytesMax) {
-    throw new Failure(
-      'too_large',
-      `The rule without its content is ${bytes} bytes; at most ${ruleBytesMax} are kept.`,
-    );
-  }
-}
-
-function jsonBytes(named: Iterable<readonly [string, Json]>): number {
-  return Buffer.byteLength(JSON.stringify(Object.fromEntries(named)));
-}
-
-/** The edit that mergeFields turns `before` into `after` with. */
-function difference(before: Fields, after: Fields): JsonObject {
-  const fields = flatDifference(before.fields, after.fields);
-  const unknowns = flatDifference(before.unknowns, after.unknowns);
-  return Object.keys(unknowns).length > 0 ? { ...fields, _unknowns_: unknowns } : fields;
-}
-
-function flatDifference(before: Named, after: Named): JsonObject {
-  if (before.size === 0) return Object.fromEntries(after);
-  const changed = new Map([...after].filter(([name, value]) => !sameJson(before.get(name), value)));
-  for (const name of before.keys()) if (!after.has(name)) changed.set(name, null);
-  return Object.fromEntries(changed);
 }

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Change } from '../model/change.ts';
+import type { Change, RevertibleFamily } from '../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
 import { invalidateListedMax, invalidateShownCharactersMax } from '../model/limits.ts';
-import type { StoredRule } from '../model/rule.ts';
-import { foldRows } from '../store/fold.ts';
+import { foldRecord } from '../store/fold.ts';
 import type { Reads, SeqRange } from '../store/store.ts';
 
-/** Which rows of page rules are to be taken out: those for which all that is given holds. */
+/** Which rows of a kind of record are to be taken out: those for which all that is given holds. */
 export interface Selection {
+  readonly family: RevertibleFamily;
   readonly id: string | undefined;
   readonly txn: string | undefined;
   /** Id of the key, or name of the command, that wrote the row. */
@@ -39,9 +39,9 @@ export interface Revert {
 export function planRevert(reads: Reads, selection: Selection): Revert {
   const hash = createHash('sha256');
   const records = [...selectRows(reads, selection)].map(([id, rows]) => {
-    const history = reads.rows(id);
+    const history = reads.rows(selection.family, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
-    return revertOf(reads, { id, rows, history });
+    return revertOf(reads, { family: selection.family, id, rows, history });
   });
   return { records, digest: hash.digest('hex') };
 }
@@ -82,13 +82,15 @@ export function revertReport({ records, digest }: Revert): JsonObject {
  */
 function selectRows(
   reads: Reads,
-  { id, txn, by, seqs }: Selection,
+  { family, id, txn, by, seqs }: Selection,
 ): ReadonlyMap<string, readonly number[]> {
   const selected = new Map<string, Selected>();
   // To revert a record is to end it; to take back an invalidate takes its txn, writer or time.
   const isWholeRecord = txn === undefined && by === undefined && seqs.first <= 1;
-  for (const row of id === undefined ? rowsBetween(reads, seqs) : reads.rows(id, seqs.last)) {
-    if (row.family !== 'userinterface' || row.seq < seqs.first) continue;
+  for (const row of id === undefined
+    ? rowsBetween(reads, seqs)
+    : reads.rows(family, id, seqs.last)) {
+    if (row.family !== family || row.seq < seqs.first) continue;
     if (txn !== undefined && row.txn !== txn) continue;
     if (by !== undefined && row.by !== by) continue;
     const isInvalidate = row.action === 'invalidate';
@@ -101,7 +103,7 @@ function selectRows(
   }
   const taken = [...selected]
     .filter(([, { counting }]) => counting.length > 0)
-    .map(([record, rows]) => [record, withReturning(reads, record, rows)] as const);
+    .map(([record, rows]) => [record, withReturning(reads, [family, record], rows)] as const);
   return new Map(taken.toSorted(([, [one = 0]], [, [other = 0]]) => one - other));
 }
 
@@ -120,15 +122,15 @@ interface Selected {
  */
 function withReturning(
   reads: Reads,
-  id: string,
+  [family, id]: readonly [RevertibleFamily, string],
   { counting, others, takesBack }: Selected,
 ): readonly number[] {
   if (!takesBack || others.length === 0) return counting;
-  const history = reads.rows(id);
+  const history = reads.rows(family, id);
   let taken = new Set(counting);
   for (;;) {
     const rows = [...taken].toSorted((one, other) => one - other);
-    const { invalidated } = foldRows([...history, ...invalidating(history.at(-1), rows)]);
+    const { invalidated } = foldRecord(family, withRevert(history, rows));
     const returning = others.filter((seq) => !invalidated.has(seq));
     if (returning.length === 0) return rows;
     taken = new Set([...rows, ...returning]);
@@ -145,15 +147,21 @@ function* rowsBetween(reads: Reads, { first, last }: SeqRange): Iterable<Change>
 function revertOf(
   reads: Reads,
   {
+    family,
     id,
     rows,
     history,
-  }: { readonly id: string; readonly rows: readonly number[]; readonly history: readonly Change[] },
+  }: {
+    readonly family: RevertibleFamily;
+    readonly id: string;
+    readonly rows: readonly number[];
+    readonly history: readonly Change[];
+  },
 ): RecordRevert {
   const [first = 0] = rows;
   const taken = new Set(rows);
-  const now = reads.rule(id);
-  const then = foldRows([...history, ...invalidating(history.at(-1), rows)]).stored;
+  const now = currentRecord(reads, family, id);
+  const then = foldRecord(family, withRevert(history, rows)).record;
   return {
     id,
     rows,
@@ -165,24 +173,30 @@ function revertOf(
   };
 }
 
-/** The row that would be written, as far as the fold looks at it. */
-function invalidating(newest: Change | undefined, rows: readonly number[]): readonly Change[] {
+function currentRecord(reads: Reads, family: RevertibleFamily, id: string): JsonObject | undefined {
+  const record = family === 'webhook' ? reads.hook(id)?.hook : reads.rule(id)?.rule;
+  return record as unknown as JsonObject | undefined;
+}
+
+/** A history with the row that would be written, as far as the fold looks at it. */
+function withRevert(history: readonly Change[], rows: readonly number[]): readonly Change[] {
+  const newest = history.at(-1);
   if (newest === undefined) return [];
-  return [{ ...newest, seq: newest.seq + 1, action: 'invalidate', data: { rows: [...rows] } }];
+  const data = { rows: [...rows] };
+  return [...history, { ...newest, seq: newest.seq + 1, action: 'invalidate', data }];
 }
 
 function becoming(
-  now: StoredRule | undefined,
-  then: StoredRule | undefined,
+  now: JsonObject | undefined,
+  then: JsonObject | undefined,
 ): RecordRevert['becomes'] {
   if (then === undefined) return now === undefined ? 'same' : 'gone';
   if (now === undefined) return 'restored';
   return Object.keys(fieldChanges(now, then)).length === 0 ? 'same' : 'changed';
 }
 
-function fieldChanges(now: StoredRule | undefined, then: StoredRule | undefined): JsonObject {
-  if (then === undefined || now === undefined) return {};
-  const [before, after] = [now.rule, then.rule] as unknown as [JsonObject, JsonObject];
+function fieldChanges(before: JsonObject | undefined, after: JsonObject | undefined): JsonObject {
+  if (after === undefined || before === undefined) return {};
   return Object.fromEntries(
     [...new Set([...Object.keys(before), ...Object.keys(after)])]
       .map((name) => [name, before[name] ?? null, after[name] ?? null] as const)

@@ -1,16 +1,24 @@
-import { mergeFields, type Change, type HistoryRow } from '../model/change.ts';
+import { mergeFields, type Change } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
-import { historyRowsDefault, historyRowsMax } from '../model/limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Decision, Reads, Store } from '../store/store.ts';
-import { earlierClaim, requestHashOf } from './idempotency.ts';
-import { asOfProperty, rulesThen } from './moment.ts';
+import { rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
 import { unreadEnginedata } from './enginedata.ts';
-import { placeFields, sentNames } from './placement.ts';
+import { sentNames } from './named-fields.ts';
+import { placeFields } from './placement.ts';
 import { recordView, serverFields, type ViewConfig } from './record.ts';
 import { editDescription, insertDescription, readDescription } from './rules-description.ts';
+import {
+  asksForHistory,
+  editInput,
+  historyView,
+  idempotency,
+  readInput,
+  requireSeq,
+  type ReadInput,
+} from './versions.ts';
 
 /** What the operations on page rules stand on. */
 export interface RuleOperations {
@@ -21,7 +29,6 @@ export interface RuleOperations {
   readonly view: ViewConfig;
 }
 
-const newestRow = { before: undefined, limit: 1 } as const;
 const anyFields = { type: 'object', required: [], additionalProperties: true } as const;
 
 /**
@@ -38,7 +45,7 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
       return parts.store.commit(authorOf(call), (reads) => {
         const shown = (stored: StoredRule, replayed: boolean): Outcome =>
           written(parts, call, { stored, sent: v, vk, replayed });
-        const first = write.earlier(reads, vk);
+        const first = earlierRule(write, reads, vk);
         // A vk made of the fields stands for the record, not for the request: it ends with the
         // record.
         if (first !== undefined && (call.vk !== undefined || reads.rule(first.rule.id))) {
@@ -76,12 +83,7 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
 export function editRule(parts: RuleOperations): Handler<EditInput> {
   return {
     ...editDescription,
-    input: {
-      type: 'object',
-      required: ['id'],
-      properties: { id: { type: 'string' }, if_seq: { type: 'integer', nullable: true } },
-      additionalProperties: true,
-    },
+    input: editInput,
     run: (v, call) => {
       // An answer of insert or edit, sent back whole, has its own list of names beside the fields.
       const { id, if_seq: ifSeq, unknowns: _told, ...sent } = v as EditInput & JsonObject;
@@ -89,7 +91,7 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
       return parts.store.commit(authorOf(call), (reads): Decision<Outcome> => {
         const shown = (stored: StoredRule, replayed: boolean): Outcome =>
           written(parts, call, { stored, sent, vk: call.vk, replayed });
-        const first = call.vk === undefined ? undefined : write.earlier(reads, call.vk);
+        const first = call.vk === undefined ? undefined : earlierRule(write, reads, call.vk);
         if (first !== undefined) return { drafts: [], answer: () => shown(first, true) };
 
         const current = existingRule(reads, id);
@@ -127,44 +129,14 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
 export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
   return {
     ...readDescription,
-    input: {
-      type: 'object',
-      required: ['id'],
-      properties: {
-        id: { type: 'string' },
-        limit: { type: 'integer', minimum: 1, maximum: historyRowsMax, nullable: true },
-        before: {
-          type: 'integer',
-          minimum: 1,
-          nullable: true,
-          description: 'Of a history: only rows before this seq.',
-        },
-        as_of: asOfProperty,
-      },
-    },
-    run: ({ id, limit, before, as_of: asOf }, call) => {
-      if (call.qk === 'history') {
-        if (asOf !== undefined) {
-          throw new Failure('invalid', 'A history is read with before, not with as_of.', {
-            field: 'as_of',
-          });
-        }
-        const rows = store.history('userinterface', id, {
-          before: before ?? undefined,
-          limit: limit ?? historyRowsDefault,
-        });
-        // A record may have rows, and none below `before`.
-        const [first] = rows.length > 0 ? rows : store.history('userinterface', id, newestRow);
-        if (first === undefined) throw noSuchRule(id);
-        return {
-          kind: 'data',
-          data: { rows: rows.map((row) => rowView(id, row)) },
-        };
+    input: readInput,
+    run: (v, call) => {
+      if (asksForHistory(call.qk, v)) {
+        const history = historyView(store, 'userinterface', v);
+        if (history === undefined) throw noSuchRule(v.id);
+        return { kind: 'data', data: history };
       }
-      if (call.qk !== undefined) {
-        throw new Failure('invalid', 'qk can only be history.', { field: 'qk' });
-      }
-      const stored = existingRule(rulesThen(store, asOf) ?? store, id);
+      const stored = existingRule(rulesThen(store, v.as_of) ?? store, v.id);
       return {
         kind: 'data',
         data: recordView(stored, view, call.origin),
@@ -179,34 +151,14 @@ interface EditInput {
   if_seq?: number;
 }
 
-interface ReadInput {
-  id: string;
-  limit?: number;
-  before?: number;
-  as_of?: string;
-}
-
-/**
- * A row as the history shows it: what was invalidated stands under another name (contract §4.3).
- */
-function rowView(id: string, { data, invalidated, ...row }: HistoryRow): object {
-  const shown = { id, ...data };
-  return invalidated === undefined
-    ? { ...row, data: shown }
-    : { ...row, invalidated, data_invalidated: shown };
-}
-
-/** How a request is known again, and the state it left when it came first (contract §4.4). */
-function idempotency(name: string, v: JsonObject, call: Call) {
-  const ifMatch = call.fields['if-match'];
-  const requestHash = requestHashOf(ifMatch === undefined ? [name, v] : [name, v, ifMatch]);
-  return {
-    requestHash,
-    earlier(reads: Reads, vk: string): StoredRule | undefined {
-      const claim = earlierClaim(reads, { vk, requestHash });
-      return claim && reads.ruleAt(claim.id, claim.seq);
-    },
-  };
+/** The state that an earlier request with the same vk left. */
+function earlierRule(
+  write: ReturnType<typeof idempotency>,
+  reads: Reads,
+  vk: string,
+): StoredRule | undefined {
+  const claim = write.earlier(reads, vk);
+  return claim && reads.ruleAt(claim.id, claim.seq);
 }
 
 function afterChange(before: StoredRule | undefined, change: Change | undefined): StoredRule {
@@ -264,16 +216,4 @@ function noSuchRule(id: string): Failure {
   return new Failure('not_found', `There is no page rule ${JSON.stringify(id.slice(0, 80))}.`, {
     field: 'id',
   });
-}
-
-/** RFC 9110 §13.1.1 for If-Match; if_seq says the same inside the envelope. */
-function requireSeq(seq: number, ifSeq: number | undefined, ifMatch: string | undefined): void {
-  const tags = ifMatch?.split(',').map((tag) => tag.trim());
-  const matches = tags === undefined || tags.includes('*') || tags.includes(`"${seq}"`);
-  if (matches && (ifSeq === undefined || ifSeq === seq)) return;
-  throw new Failure(
-    'precondition_failed',
-    `The record has moved on to seq ${seq}; read it again before editing.`,
-    { field: matches ? 'if_seq' : 'If-Match' },
-  );
 }

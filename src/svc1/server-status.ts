@@ -63,10 +63,11 @@ const statusSchema: JsonObject = {
     },
     counts: {
       type: 'object',
-      required: ['rules', 'keys', 'bytes'],
+      required: ['rules', 'keys', 'hooks', 'bytes'],
       properties: {
         rules: integer,
         keys: integer,
+        hooks: integer,
         bytes: { ...integer, description: 'Size of the data file.' },
       },
     },

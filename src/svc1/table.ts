@@ -1,10 +1,16 @@
 import type { Authenticate } from './authenticate.ts';
 import { getResolve, linkHtm } from './breadcrumbs.ts';
+import { listEvents } from './event-list.ts';
+import { listEventTypes } from './event-types.ts';
+import { insertEvent, testHook, type EventOperations } from './events.ts';
 import { explainRequest } from './explain.ts';
 import { followPlace } from './follow.ts';
 import { getContent, getRender, getRule, type GetOperations } from './gets.ts';
+import { listHooks } from './hook-list.ts';
+import { rotateSecret } from './hook-secret.ts';
+import { editHook, insertHook, readHook, switchHook, type HookOperations } from './hooks.ts';
 import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys.ts';
-import { invalidateRules, type InvalidateParts } from './invalidate.ts';
+import { invalidateRecords, type InvalidateParts } from './invalidate.ts';
 import { listRules } from './list.ts';
 import { operation, type Operation } from './operation.ts';
 import { editRule, insertRule, readRule, type RuleOperations } from './rules.ts';
@@ -16,6 +22,8 @@ import { subscribeToRules } from './subscribe.ts';
 export interface OperationParts {
   readonly rules: RuleOperations & InvalidateParts;
   readonly gets: GetOperations;
+  readonly hooks: HookOperations & InvalidateParts;
+  readonly events: EventOperations;
   readonly keys: KeyOperations;
   readonly status: StatusOperations;
   readonly authenticate: Authenticate;
@@ -23,13 +31,18 @@ export interface OperationParts {
 
 /** Every operation of Waymark, with who may call it and whether it writes (contract §5). */
 export function operationTable(parts: OperationParts): readonly Operation[] {
-  const { rules, gets, keys, status, authenticate } = parts;
+  const { rules, gets, hooks, events, keys, status, authenticate } = parts;
   return [
     operation('svc1.userinterface.insert', 'design', 'writes', insertRule(rules)),
     operation('svc1.userinterface.edit', 'design', 'writes', editRule(rules)),
     operation('svc1.userinterface.read', 'read', 'reads', readRule(rules)),
     operation('svc1.userinterface.list', 'read', 'reads', listRules(rules)),
-    operation('svc1.userinterface.invalidate', 'design', 'writes', invalidateRules(rules)),
+    operation(
+      'svc1.userinterface.invalidate',
+      'design',
+      'writes',
+      invalidateRecords('userinterface', rules),
+    ),
     operation('svc1.userinterface.subscribe', 'read', 'streams', subscribeToRules(rules)),
     operation('svc1.userinterface.explain', 'read', 'reads', explainRequest(gets)),
     operation('svc1.userinterface.get', 'render', 'reads', getRule(gets)),
@@ -38,6 +51,18 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.userinterface.get_resolve', 'render', 'reads', getResolve(gets)),
     operation('svc1.userinterface.follow', 'render', 'streams', followPlace(rules)),
     operation('svc1.userinterface.link.htm', 'render', 'reads', linkHtm(gets)),
+    operation('svc1.webhook.insert', 'webhook', 'writes', insertHook(hooks)),
+    operation('svc1.webhook.edit', 'webhook', 'writes', editHook(hooks)),
+    operation('svc1.webhook.read', 'webhook', 'reads', readHook(hooks)),
+    operation('svc1.webhook.list', 'webhook', 'reads', listHooks(hooks)),
+    operation('svc1.webhook.invalidate', 'webhook', 'writes', invalidateRecords('webhook', hooks)),
+    operation('svc1.webhook.rotate', 'webhook', 'writes', rotateSecret(hooks)),
+    operation('svc1.webhook.pause', 'webhook', 'writes', switchHook(hooks, { active: false })),
+    operation('svc1.webhook.resume', 'webhook', 'writes', switchHook(hooks, { active: true })),
+    operation('svc1.webhook.test', 'webhook', 'writes', testHook(events)),
+    operation('svc1.event.insert', 'event', 'writes', insertEvent(events)),
+    operation('svc1.event.list', 'event', 'reads', listEvents(events)),
+    operation('svc1.event.types', 'event', 'reads', listEventTypes()),
     operation('svc1.key.insert', 'admin', 'writes', insertKey(keys)),
     operation('svc1.key.list', 'admin', 'reads', listKeys(keys)),
     operation('svc1.key.revoke', 'admin', 'writes', revokeKeyById(keys)),

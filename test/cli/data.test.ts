@@ -35,7 +35,7 @@ suite('waymark export and import', () => {
       err: '',
     });
     const exported = await from.waymark(['export']);
-    assert.deepEqual([exported.code, exported.err], [0, '3 page rules.\n']);
+    assert.deepEqual([exported.code, exported.err], [0, '3 page rules and hooks.\n']);
     const file = join(to.folder, 'rules.ndjson');
     await writeFile(file, exported.out);
     assert.match((await to.waymark(['import', file])).out, /^imported 3, unchanged 0, refused 0$/m);

@@ -109,13 +109,9 @@ suite('waymark serve', () => {
   });
 
   test('names the settings that it does nothing with', async (t) => {
-    const { iniFile } = await serverFolder(
-      t,
-      '[geo]\ncountry_header = X-Country\n[node]\nrole = counter\n',
-    );
+    const { iniFile } = await serverFolder(t, '[geo]\ncountry_header = X-Country\n');
     const served = await startServed(t, iniFile);
     assert.match(served.out(), /\[geo\] country_header has no effect in this version/);
-    assert.match(served.out(), /\[node\] role has no effect in this version/);
   });
 
   test('ends what is in flight on SIGTERM, and says that nothing was cut', async (t) => {

@@ -118,7 +118,7 @@ function draftFor(
   store: Store,
   { id, isEdit, path, back }: { id: string; isEdit: boolean; path: string; back: number },
 ): Draft {
-  const rows = store.rows(id).map(({ seq }) => seq);
+  const rows = store.rows('userinterface', id).map(({ seq }) => seq);
   if (rows.length === 0) return inserted(id, { path });
   if (isEdit && store.rule(id) !== undefined) return edited(id, { path, rve: back });
   const data = { rows: rows.slice(-1 - back) };

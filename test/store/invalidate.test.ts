@@ -74,7 +74,7 @@ const step = fc.record({
 type Step = ReturnType<typeof step.generate>['value'];
 
 function draftOf(store: Store, { what, id, path, origin, pick }: Step): Draft | undefined {
-  const rows = store.rows(id);
+  const rows = store.rows('userinterface', id);
   const exists = store.rule(id) !== undefined;
   if (what === 'insert') return rows.length === 0 ? inserted(id, { path, origin }) : undefined;
   if (what === 'edit') return exists ? edited(id, { path, origin }) : undefined;

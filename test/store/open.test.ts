@@ -140,13 +140,40 @@ suite('a data folder of ours', () => {
     assert.equal(second.seq(), 2);
   });
 
+  test('of the layout before this one is taken over as it is', async (t) => {
+    const folder = await scratchFolder(t);
+    const first = await openIn(folder);
+    await commit(first, inserted('a', { path: '/a' }));
+    await first.close();
+    const former = open({ path: folder, maxDbs: 32 });
+    const meta = () => former.openDB<string, string>({ name: 'meta', encoding: 'string' });
+    await meta().put('schema', '3');
+    for (const name of ['hook', 'hooktype', 'hooksecret']) {
+      former.openDB({ name, dupSort: name === 'hooktype' }).dropSync();
+    }
+    await former.close();
+
+    const second = await scratchStore(t, { folder });
+    assert.equal(second.rule('a')?.seq, 1);
+    await commit(second, inserted('b', { path: '/b' }));
+    const data = { event: ['a.b'], url: 'https://x.example/', method: 'POST' };
+    await commit(second, { family: 'webhook', id: 'h', action: 'insert', data });
+    assert.deepEqual(
+      second.hooksFor('a.b').map(({ hook }) => hook.id),
+      ['h'],
+    );
+  });
+
   test('counts what is in it', async (t) => {
     const store = await scratchStore(t);
-    assert.deepEqual({ ...store.counts(), bytes: 0 }, { seq: 0, rules: 0, keys: 0, bytes: 0 });
+    assert.deepEqual(
+      { ...store.counts(), bytes: 0 },
+      { seq: 0, rules: 0, keys: 0, hooks: 0, bytes: 0 },
+    );
     await commit(store, inserted('a', { path: '/a' }), inserted('b', { path: '/b' }));
     await commit(store, edited('a', { lang: 'en' }));
     const { bytes, ...counts } = store.counts();
-    assert.deepEqual(counts, { seq: 3, rules: 2, keys: 0 });
+    assert.deepEqual(counts, { seq: 3, rules: 2, keys: 0, hooks: 0 });
     assert.ok(bytes > 0);
   });
 

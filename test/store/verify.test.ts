@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
+import { secretRecordId } from '../../src/model/hook.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../src/store/databases.ts';
 import { historyKey, historyPrefix, keyOf } from '../../src/store/key-bytes.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -8,7 +9,10 @@ import { commit, edited, inserted, scratchFolder, scratchStore, startWriter } fr
 
 const hash = 'f'.repeat(64);
 
-/** Page rules that have moved, were taken back and brought back, and keys; one of them revoked. */
+/**
+ * Page rules that have moved, were taken back and brought back; keys, one of them revoked; a hook
+ * with its secret, one that was taken back; and an event.
+ */
 async function writeSample(store: Store): Promise<void> {
   const vk = { vk: 'v', requestHash: hash };
   await commit(store, { ...inserted('a', { path: '/a' }), vk }, inserted('b', { path: '/b/*' }));
@@ -21,6 +25,27 @@ async function writeSample(store: Store): Promise<void> {
     await commit(store, { family: 'key', id, action: 'insert', data });
   }
   await commit(store, { family: 'key', id: 'former', action: 'invalidate', data: {} });
+  for (const id of ['hook', 'past']) {
+    const data = { event: ['a.b', 'c.d'], url: 'https://x.example/', method: 'POST' };
+    const secret = { family: 'secret', id: secretRecordId(id), action: 'insert' } as const;
+    await commit(
+      store,
+      { family: 'webhook', id, action: 'insert', data },
+      { ...secret, data: { secret: 'one' } },
+    );
+  }
+  const until = '2026-11-21T12:00:00.000Z';
+  const rotated = { secret: 'two', until };
+  const secret = { family: 'secret', id: secretRecordId('hook'), action: 'edit' } as const;
+  await commit(store, { ...secret, data: rotated });
+  await commit(store, { family: 'webhook', id: 'hook', action: 'edit', data: { event: ['a.b'] } });
+  await commit(store, {
+    family: 'webhook',
+    id: 'past',
+    action: 'invalidate',
+    data: { rows: [14] },
+  });
+  await commit(store, { family: 'event', id: 'event', action: 'insert', data: { type: 'a.b' } });
 }
 
 function takenBack(id: string, ...rows: readonly number[]) {
@@ -78,7 +103,7 @@ const damages: readonly {
     damage: ({ meta }) => {
       meta.putSync('seq', '9');
     },
-    says: [/^meta: says that the log ends with 9, and it does with 11$/],
+    says: [/^meta: says that the log ends with 9, and it does with 19$/],
   },
   {
     name: 'a rule that is gone',
@@ -204,6 +229,60 @@ const damages: readonly {
     damage: ({ keyhash }) => keyhash.removeSync(keyOf(`key${hash}`)),
     says: [/^keyhash: key is not found by its hash/],
   },
+  {
+    name: 'a hook that says something else',
+    damage: ({ hook }) => {
+      const text = hook.get(keyOf('hook')) ?? '';
+      hook.putSync(keyOf('hook'), text.replace('x.example', 'y.example'));
+    },
+    says: [/^hook: hook is not what its rows come to/],
+  },
+  {
+    name: 'a hook that was taken back',
+    damage: ({ hook }) => {
+      const text = hook.get(keyOf('hook')) ?? '';
+      hook.putSync(keyOf('past'), text.replace('"id":"hook"', '"id":"past"'));
+    },
+    says: [/^hook: past is not what its rows come to/],
+  },
+  {
+    name: 'a hook that nobody has written',
+    damage: ({ hook }) => {
+      hook.putSync(keyOf('x'), JSON.stringify({ hook: { id: 'x' }, seq: 1, insertedSeq: 1 }));
+    },
+    says: [/^hook: x is not in the log/],
+  },
+  {
+    name: 'a row of a hook that counts no more, and is not marked so',
+    damage: ({ mark }) => mark.removeSync(14),
+    says: [/^mark: change 14 is not marked/],
+  },
+  {
+    name: 'a hook that its event does not find',
+    damage: ({ hooktype }) => hooktype.removeSync(keyOf('a.b'), 'hook'),
+    says: [/^hooktype: hook is not found by the type a\.b/],
+  },
+  {
+    name: 'an event that finds a hook which does not want it',
+    damage: ({ hooktype }) => {
+      hooktype.putSync(keyOf('c.d'), 'hook');
+    },
+    says: [/^hooktype: c\.d leads to hook, which does not ask for it/],
+  },
+  {
+    name: 'another secret',
+    damage: ({ hooksecret }) => {
+      hooksecret.putSync(keyOf('hook'), '{"secret":"three"}');
+    },
+    says: [/^hooksecret: secret:hook is not what its rows come to/],
+  },
+  {
+    name: 'a secret of nobody',
+    damage: ({ hooksecret }) => {
+      hooksecret.putSync(keyOf('nobody'), '{"secret":"three"}');
+    },
+    says: [/^hooksecret: nobody is not in the log/],
+  },
 ];
 
 suite('verifying the data', () => {
@@ -252,7 +331,7 @@ test('nothing is found, whatever was written, taken back and brought back', asyn
   const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
     const store = await scratchStore(t);
     for (const { id, path, rows } of steps) {
-      const own = store.rows(id).map(({ seq }) => seq);
+      const own = store.rows('userinterface', id).map(({ seq }) => seq);
       if (own.length === 0) await commit(store, inserted(id, { path }));
       else if (rows !== undefined) {
         const named = own.filter((_, index) => rows.includes(index + 1));

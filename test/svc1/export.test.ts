@@ -7,13 +7,16 @@ import { Failure } from '../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 import { ruleKinds } from '../../src/model/rule.ts';
 import type { Store } from '../../src/store/store.ts';
-import { exportedHistory, exportedRules } from '../../src/svc1/export.ts';
+import { exportedHistory, exportedRecords } from '../../src/svc1/export.ts';
+import { placeHookFields } from '../../src/svc1/hook-placement.ts';
+import { secretDraft } from '../../src/svc1/hooks.ts';
 import { readImportLines } from '../../src/svc1/import-line.ts';
 import { importBlocks, type Imported } from '../../src/svc1/import.ts';
 import { placeFields } from '../../src/svc1/placement.ts';
 import { commit, edited, inserted, scratchStore } from '../store/scratch.ts';
 
 const engines = new Set(['html', 'template']);
+const newSecret = () => 'whsec_c2VjcmV0';
 
 /** Imports lines; resolves to what became of them. */
 async function imported(store: Store, lines: Iterable<string>): Promise<Imported> {
@@ -24,7 +27,7 @@ async function imported(store: Store, lines: Iterable<string>): Promise<Imported
   }
   const sum = { imported: 0, unchanged: 0, refused: 0 };
   const refused = [];
-  for await (const step of importBlocks({ store, newId: uuidv7 }, blocks())) {
+  for await (const step of importBlocks({ store, newId: uuidv7, newSecret }, blocks())) {
     sum.imported += step.imported;
     sum.unchanged += step.unchanged;
     refused.push(...step.refused);
@@ -53,16 +56,45 @@ async function sample(t: TestContext): Promise<{ readonly store: Store; readonly
 }
 
 suite('an export', () => {
+  test('has the hooks, without their secrets; an import gives them new ones', async (t) => {
+    const { store } = await sample(t);
+    const [id, gone] = [uuidv7(), uuidv7()];
+    const fields = { event: ['sale.completed'], url: 'https://shop.example/', colour: 'blue' };
+    const data = placeHookFields(undefined, fields, {});
+    const secret = (hook: string) => secretDraft(hook, { secret: 'whsec_b2xk' });
+    await commit(store, { family: 'webhook', id, action: 'insert', data }, secret(id));
+    await commit(store, { family: 'webhook', id: gone, action: 'insert', data }, secret(gone));
+    const rotated = { rotated_at: '2026-11-21T12:00:00.000Z', _unknowns_: { method: 'FETCH' } };
+    await commit(store, { family: 'webhook', id, action: 'edit', data: rotated });
+    const takenBack = { family: 'webhook', id: gone, action: 'invalidate' } as const;
+    await commit(store, { ...takenBack, data: { rows: [4] } });
+
+    const lines = [...exportedRecords(store)];
+    assert.equal(lines.length, 2);
+    assert.ok(![...lines, ...exportedHistory(store)].join().includes('whsec_'));
+    assert.equal((await imported(store, lines)).unchanged, 2);
+    const copy = await scratchStore(t);
+    assert.equal((await imported(copy, lines)).imported, 2);
+    const { rotated_at: _rotated, ...hook } = store.hook(id)?.hook ?? assert.fail();
+    assert.deepEqual(copy.hook(id)?.hook, hook);
+    assert.equal(copy.hookSecret(id)?.secret, newSecret());
+    assert.deepEqual([...exportedRecords(copy)], lines);
+    assert.equal((await imported(copy, lines)).unchanged, 2);
+    const others = lines.map((line) => line.replace('"order":false', '"order":true'));
+    const { refused } = await imported(copy, others);
+    assert.match(refused[0]?.why ?? '', /is here with other fields/);
+  });
+
   test('is here already, and is the same site in an empty folder, ids and all', async (t) => {
     const { store } = await sample(t);
     await write(store, uuidv7(), { path: 'key', kind: 'resolve', enginedata: { target: '/a' } });
-    const lines = [...exportedRules(store)];
+    const lines = [...exportedRecords(store)];
     assert.deepEqual(await imported(store, lines), { imported: 0, unchanged: 2, refused: [] });
     const copy = await scratchStore(t);
     assert.deepEqual(await imported(copy, lines), { imported: 2, unchanged: 0, refused: [] });
     assert.deepEqual(rulesOf(copy), rulesOf(store));
     const parsed = (line: string) => JSON.parse(line) as JsonObject;
-    assert.deepEqual([...exportedRules(copy)].map(parsed), lines.map(parsed));
+    assert.deepEqual([...exportedRecords(copy)].map(parsed), lines.map(parsed));
   });
 
   test('writes paths as URLs have them, so that import reads the same', async (t) => {
@@ -76,7 +108,7 @@ suite('an export', () => {
       [`/${'ä'.repeat(2_000)}`, `/${'ä'.repeat(2_000)}`],
     ] as const) {
       await write(store, id, { path });
-      const [line = ''] = exportedRules(store);
+      const [line = ''] = exportedRecords(store);
       assert.equal((JSON.parse(line) as JsonObject).path, written);
       const copy = await scratchStore(t);
       await imported(copy, [line]);
@@ -89,7 +121,7 @@ suite('an export', () => {
     const ids = [uuidv7(), uuidv7(), uuidv7()].reverse();
     for (const id of ids) await write(store, id, { path: '/same', content: id });
     const copy = await scratchStore(t);
-    await imported(copy, exportedRules(store));
+    await imported(copy, exportedRecords(store));
     const order = [...copy.rulesAfter('')].sort(
       (one, other) => one.insertedSeq - other.insertedSeq,
     );
@@ -103,7 +135,7 @@ suite('an export', () => {
     const { store, id } = await sample(t);
     const other = uuidv7();
     await write(store, other, { path: '/other', content: 'x' });
-    const lines = exportedRules(store)[Symbol.iterator]();
+    const lines = exportedRecords(store)[Symbol.iterator]();
     const first = lines.next().value ?? '';
     await write(store, other, { content: 'later' });
     await write(store, uuidv7(), { path: '/later', content: 'x' });
@@ -121,24 +153,24 @@ suite('an export', () => {
 
   test('leaves edits alone that came after it', async (t) => {
     const { store, id } = await sample(t);
-    const lines = [...exportedRules(store)];
+    const lines = [...exportedRecords(store)];
     const copy = await scratchStore(t);
     await imported(copy, lines);
     await write(copy, id, { content: 'edited' });
     assert.equal((await imported(copy, lines)).unchanged, 1, 'this line was imported before');
     assert.equal(copy.rule(id)?.rule.content, 'edited');
     await write(store, id, { content: 'edited otherwise' });
-    const { refused } = await imported(copy, exportedRules(store));
+    const { refused } = await imported(copy, exportedRecords(store));
     assert.deepEqual(refused, [
       { line: 1, why: `rule:${id} is here with other fields, and an import edits nothing.` },
     ]);
     await write(store, id, { content: 'edited' });
-    assert.equal((await imported(copy, exportedRules(store))).unchanged, 1);
+    assert.equal((await imported(copy, exportedRecords(store))).unchanged, 1);
   });
 
   test('brings a rule back that was taken back, under another id', async (t) => {
     const { store, id } = await sample(t);
-    const lines = [...exportedRules(store)];
+    const lines = [...exportedRecords(store)];
     const takenBack = { family: 'userinterface', id, action: 'invalidate' } as const;
     await commit(store, { ...takenBack, data: { rows: [1] } });
     for (const expected of [1, 0]) assert.equal((await imported(store, lines)).imported, expected);
@@ -156,7 +188,7 @@ suite('an export', () => {
     const { rule } = store.rule(id) ?? {};
     assert.deepEqual(rule?._unknowns_, { lang: 5, kind: 'blog', colour: { deep: [null] } });
     const copy = await scratchStore(t);
-    await imported(copy, exportedRules(store));
+    await imported(copy, exportedRecords(store));
     assert.deepEqual(copy.rule(id)?.rule, rule);
   });
 });
@@ -250,7 +282,7 @@ test('export then import gives equal rules, whatever has been written to them', 
           assert.ok(thrown instanceof Failure);
         }
       }
-      const lines = [...exportedRules(store)];
+      const lines = [...exportedRecords(store)];
       const count = lines.length;
       assert.deepEqual(await imported(copy, lines), { imported: count, unchanged: 0, refused: [] });
       assert.deepEqual(rulesOf(copy), rulesOf(store));
@@ -259,7 +291,7 @@ test('export then import gives equal rules, whatever has been written to them', 
         unchanged: count,
         refused: [],
       });
-      assert.deepEqual([...exportedRules(copy)].length, count);
+      assert.deepEqual([...exportedRecords(copy)].length, count);
       await Promise.all([store.close(), copy.close()]);
     },
   );

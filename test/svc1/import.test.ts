@@ -8,10 +8,11 @@ import type { Store } from '../../src/store/store.ts';
 import { readBlocks, type ReadWholeLines } from '../../src/svc1/import-blocks.ts';
 import { readImportLines, type Refusal } from '../../src/svc1/import-line.ts';
 import { createLineReader } from '../../src/svc1/import-worker.ts';
-import { importBlocks, importRules, type Imported } from '../../src/svc1/import.ts';
+import { importBlocks, importRecords, type Imported } from '../../src/svc1/import.ts';
 import { commit, scratchStore } from '../store/scratch.ts';
 
 const engines = new Set(['html']);
+const newSecret = () => 'whsec_c2VjcmV0';
 const readHere: ReadWholeLines = (bytes, first) =>
   Promise.resolve(readImportLines(bytes, { first, engines }));
 
@@ -27,7 +28,10 @@ async function imported(
 ): Promise<Imported & { readonly read: number }> {
   const sum = { imported: 0, unchanged: 0, read: 0 };
   const refused: Refusal[] = [];
-  for await (const step of importBlocks({ store, newId: uuidv7 }, readBlocks(chunks, read))) {
+  for await (const step of importBlocks(
+    { store, newId: uuidv7, newSecret },
+    readBlocks(chunks, read),
+  )) {
     sum.imported += step.imported;
     sum.unchanged += step.unchanged;
     sum.read = step.read;
@@ -127,8 +131,8 @@ suite('an import', () => {
     const text = line({ path: '/b', vk: 'a' }) + line({ path: '/c', vk: 'c' });
     const { refused } = await imported(store, inChunks(text, line({ path: '/d', vk: 'c' })));
     assert.deepEqual(refused, [
-      { line: 1, why: 'The vk "a" was used before, for another rule.' },
-      { line: 3, why: 'The vk "c" was used before, for another rule.' },
+      { line: 1, why: 'The vk "a" was used before, for something else.' },
+      { line: 3, why: 'The vk "c" was used before, for something else.' },
     ]);
   });
 
@@ -154,14 +158,14 @@ suite('an import', () => {
 
   test('of all lines or none names every mistake', async (t) => {
     const store = await scratchStore(t);
-    const parts = { store, newId: uuidv7, engines };
+    const parts = { store, newId: uuidv7, newSecret, engines };
     const text = `${line({ path: '/a', vk: 'a' })}x\n\n${line({ path: '/b' })}{"path":"/c"}`;
     const message = /^line 2: not JSON\.\nline 5: kind is missing/;
-    await assert.rejects(importRules(parts, text), { code: 'invalid', message });
+    await assert.rejects(importRecords(parts, text), { code: 'invalid', message });
     const twice = line({ path: '/a', vk: 'a' }) + line({ path: '/b', vk: 'a' });
-    await assert.rejects(importRules(parts, twice), { message: /^line 2: The vk "a"/ });
+    await assert.rejects(importRecords(parts, twice), { message: /^line 2: The vk "a"/ });
     assert.equal(store.seq(), 0);
-    assert.equal(await importRules(parts, line({ path: '/a' })), 1);
+    assert.equal(await importRecords(parts, line({ path: '/a' })), 1);
   });
 
   test('reads the same, however its bytes arrive', async (t) => {

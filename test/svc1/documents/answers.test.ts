@@ -78,10 +78,53 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask(`${rule}.invalidate`, confirmed, { vk: 'undo' });
   await ask(`${rule}.read`, { id }, { qk: 'history' });
 
+  await callHooks(ask);
   const { data: made } = await ask('svc1.key.insert', { name: 'ci', scopes: ['read'] });
   await ask('svc1.key.list');
   await ask('svc1.server.status');
   await ask('svc1.session.authenticate', { apikey: made.key });
+}
+
+const everyHookField = {
+  name: 'till',
+  event: ['sale.completed', 'stock.level_changed'],
+  url: 'https://shop.example/hooks',
+  method: 'PUT',
+  headers: { 'X-Shop': 'harbour' },
+  where: 'counters',
+  frequency: { mode: 'batch', every: '5m', max_events: 10, max_bytes: '64KiB' },
+  filter: { shop: 'harbour' },
+  order: true,
+  retry_limit: 3,
+  active: true,
+};
+
+/** The operations on hooks and events. */
+async function callHooks(ask: Call): Promise<void> {
+  const hook = 'svc1.webhook';
+  const { data: first } = await ask(`${hook}.insert`, everyHookField, { vk: 'first hook' });
+  await ask(`${hook}.insert`, everyHookField, { vk: 'first hook' });
+  await ask(`${hook}.insert`, { event: ['*'], url: 'http://shop.example' });
+  const { id, seq } = first;
+  await ask(`${hook}.edit`, { id, if_seq: seq, name: null, _unknowns_: { colour: 'blue' } });
+  await ask(`${hook}.test`, { id }, { vk: 'try' });
+  await ask(`${hook}.rotate`, { id }, { vk: 'leak' });
+  await ask(`${hook}.rotate`, { id }, { vk: 'leak' });
+  await ask(`${hook}.pause`, { id });
+  await ask(`${hook}.resume`, { id });
+  await ask(`${hook}.read`, { id });
+  await ask(`${hook}.read`, { id, limit: 5 }, { qk: 'history' });
+  await ask(`${hook}.list`, { event: 'sale.completed', active: true, text: 'shop', limit: 1 });
+  const { data: dry } = await ask(`${hook}.invalidate`, { id });
+  await ask(`${hook}.invalidate`, { id, confirm: dry.digest });
+
+  const time = '2026-11-21T12:00:00.000Z';
+  const sale = { type: 'sale.completed', data: { total: 1 }, occurred_at: time, counter: '7' };
+  await ask('svc1.event.insert', sale, { vk: 'sale' });
+  await ask('svc1.event.insert', sale, { vk: 'sale' });
+  await ask('svc1.event.list', { type: 'sale.completed', counter: '7', limit: 1 });
+  await ask('svc1.event.list', { before: 1_000 });
+  await ask('svc1.event.types');
 }
 
 const lamps = '[table.lamps]\nschema = lamps.json\n[engine.globe]\nscript = /globe.js\n';
@@ -126,6 +169,18 @@ for (const [transport, open] of Object.entries(transports)) {
       [`${rule}.get_resolve`, { k: 'circle' }, 'unprocessable'],
       [`${rule}.link.htm`, { k: 'none' }, 'not_found'],
       [`${rule}.link.htm`, { k: 'circle' }, 'unprocessable'],
+      ['svc1.webhook.insert', { event: ['sale.completed'], url: '/' }, 'invalid'],
+      ['svc1.webhook.insert', { event: ['a.b'], url: 'http://x.example/' }, 'conflict'],
+      ['svc1.webhook.edit', { id: 'none', order: true }, 'not_found'],
+      ['svc1.webhook.read', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.invalidate', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.rotate', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.pause', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.resume', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.test', { id: 'none' }, 'not_found'],
+      ['svc1.event.insert', { type: 'sale' }, 'invalid'],
+      ['svc1.event.insert', { type: 'sale.completed' }, 'conflict'],
+      ['svc1.event.insert', { type: 'a.b', data: { text: 'x'.repeat(2 ** 18) } }, 'too_large'],
       ['svc1.key.revoke', { id: 'none' }, 'not_found'],
       ['svc1.session.authenticate', { apikey: 'wmk_wrong' }, 'unauthenticated'],
     ];

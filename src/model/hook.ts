@@ -1,0 +1,117 @@
+import type { WaymarkEvent } from './event.ts';
+import { sameJson, type Json, type JsonObject } from './json.ts';
+
+/** The methods by which a hook can be delivered (contract §7). */
+export const hookMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const;
+
+/** How a hook is delivered. */
+export type HookMethod = (typeof hookMethods)[number];
+
+/** The event type that stands for all of them. */
+export const anyEvent = '*';
+
+/** When a hook is delivered: each event by itself, or many of them together. */
+export type HookFrequency =
+  | { readonly mode: 'each' }
+  | {
+      readonly mode: 'batch';
+      /** A time such as `60s`: the oldest event of a batch waits no longer. */
+      readonly every: string;
+      readonly max_events: number;
+      /** A size such as `1MiB`: no batch's body is larger, unless one event is. */
+      readonly max_bytes: string;
+    };
+
+/** A webhook as it is registered (seed 6.1, contract §7). */
+export interface Hook {
+  /** UUIDv7, given by the server. */
+  readonly id: string;
+  readonly name?: string;
+  /** Event types, or `*` alone. */
+  readonly event: readonly string[];
+  /** Absolute http(s) URL without a user. */
+  readonly url: string;
+  readonly method: HookMethod;
+  /** Fields added to each request, by their names as they were written. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Where it is executed: `central`, `counters` or a node's name; if absent, where events say. */
+  readonly where?: string;
+  readonly frequency: HookFrequency;
+  /** Members that the data of an event must have, each equal. */
+  readonly filter: JsonObject;
+  /** Whether a delivery waits until the one before it has come to its end. */
+  readonly order: boolean;
+  /** Attempts before a delivery is given up. */
+  readonly retry_limit: number;
+  /** Whether it is delivered; while it is not, its events are kept. */
+  readonly active: boolean;
+  /** When its secret was changed last, ISO 8601, UTC. */
+  readonly rotated_at?: string;
+  readonly _unknowns_?: JsonObject;
+}
+
+/** A hook with its place in the log. */
+export interface StoredHook {
+  readonly hook: Hook;
+  /** Seq of the record's newest change: its version. */
+  readonly seq: number;
+  /** Seq of its insert: it gets the events behind it. */
+  readonly insertedSeq: number;
+}
+
+/** The secret that a hook's deliveries are signed with. */
+export interface HookSecret {
+  /** `whsec_` and base64. */
+  readonly secret: string;
+  /** The one before it, which signs too until `until`, ISO 8601, UTC. */
+  readonly previous?: string;
+  readonly until?: string;
+}
+
+const secretPrefix = 'secret:';
+
+/**
+ * The id of the record that holds a hook's secret: a record of its own, which stays as it is when
+ * changes of the hook are taken back.
+ */
+export function secretRecordId(hookId: string): string {
+  return secretPrefix + hookId;
+}
+
+/** The hook whose secret a record holds. */
+export function hookOfSecret(recordId: string): string {
+  return recordId.slice(secretPrefix.length);
+}
+
+/** Which node of the service this is (contract §2, `[node]`). */
+export interface Node {
+  readonly role: 'all' | 'central' | 'counter';
+  readonly name: string;
+}
+
+/**
+ * Whether a hook gets an event on this node: its type, its data, and the place where it is executed
+ * (contract §7). A test is for the hook that it names alone.
+ */
+export function hookTakes(hook: Hook, event: WaymarkEvent, node: Node): boolean {
+  if (event.hook !== undefined) return event.hook === hook.id;
+  if (!hook.event.includes(event.type) && !hook.event.includes(anyEvent)) return false;
+  // A hook that fails is not told of that: it would fail again.
+  if (event.about === hook.id) return false;
+  return isExecutedHere(hook, event, node) && hasAll(event.data, hook.filter);
+}
+
+function isExecutedHere({ where }: Hook, { counter }: WaymarkEvent, { role, name }: Node): boolean {
+  if (role === 'all') return true;
+  const place = where ?? counter ?? 'central';
+  if (role === 'central') return place === 'central';
+  return place === name || (place === 'counters' && (counter ?? name) === name);
+}
+
+function hasAll(data: JsonObject, filter: JsonObject): boolean {
+  return Object.entries(filter).every(([name, value]) => sameJson(member(data, name), value));
+}
+
+function member(data: JsonObject, name: string): Json | undefined {
+  return Object.hasOwn(data, name) ? data[name] : undefined;
+}

@@ -1,0 +1,35 @@
+const msPerUnit: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+const bytesPerUnit: Readonly<Record<string, number>> = {
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+};
+
+/** A time such as `500ms`, `3s`, `5m`, `2h` or `30d` in milliseconds; undefined for other texts. */
+export function durationMs(text: string): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d{1,12})\s?(ms|s|m|h|d)$/.exec(text) ?? [];
+  return digits === '' ? undefined : Number(digits) * (msPerUnit[unit] ?? NaN);
+}
+
+/**
+ * A number of bytes such as `64KiB`, `256MiB`, `10MB` or plain digits; undefined for other texts.
+ */
+export function sizeBytes(text: string): number | undefined {
+  const [, digits = '', unit = ''] = /^(\d{1,15})\s?([a-z]{1,3})?$/i.exec(text) ?? [];
+  const scale = bytesPerUnit[unit === '' ? 'b' : unit.toLowerCase()];
+  const bytes = digits === '' || scale === undefined ? NaN : Number(digits) * scale;
+  return Number.isSafeInteger(bytes) ? bytes : undefined;
+}

@@ -1,0 +1,74 @@
+import { Failure } from '../model/failure.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../model/json.ts';
+import { unknownsMax } from '../model/limits.ts';
+
+/** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
+export type Named = ReadonlyMap<string, Json>;
+
+/** The fields of a record, and what waits in its `_unknowns_` (contract §4.1). */
+export interface Fields {
+  readonly fields: Named;
+  readonly unknowns: Named;
+}
+
+/** A record taken apart; undefined stands for one that is not there yet. */
+export function fieldsOf(record: object | undefined): Fields {
+  if (record === undefined) return { fields: new Map(), unknowns: new Map() };
+  const { id: _id, _unknowns_: unknowns = {}, ...fields } = record as JsonObject;
+  return {
+    fields: new Map(Object.entries(fields)),
+    unknowns: new Map(Object.entries(isJsonObject(unknowns) ? unknowns : {})),
+  };
+}
+
+/** The names of what a caller sent, a sent `_unknowns_` opened: what it may be told about. */
+export function sentNames(sent: JsonObject): readonly string[] {
+  return [...opened(sent).keys()];
+}
+
+/**
+ * The sent fields with a sent `_unknowns_` object opened, less those that only repeat what the
+ * caller was shown.
+ */
+export function flatten(sent: JsonObject, shown: Named): Named {
+  const all = opened(sent);
+  if (shown.size === 0) return all;
+  return new Map([...all].filter(([name, value]) => !sameJson(shown.get(name), value)));
+}
+
+function opened({ _unknowns_: nested, ...named }: JsonObject): Named {
+  if (nested === undefined) return new Map(Object.entries(named));
+  const inner = isJsonObject(nested) ? opened(nested) : [['_unknowns_', nested] as const];
+  return new Map([...inner, ...Object.entries(named)]);
+}
+
+/** Refuses with `too_large` a record that waits for too many fields, or is too large altogether. */
+export function requireRoom(what: string, { fields, unknowns }: Fields, bytesMax: number): void {
+  const names = [...unknowns.keys()];
+  if (names.length > unknownsMax) {
+    throw new Failure('too_large', `More than ${unknownsMax} fields are not known to Waymark.`, {
+      field: names[unknownsMax] ?? '_unknowns_',
+    });
+  }
+  const bytes = jsonBytes(fields) + (names.length === 0 ? 0 : jsonBytes(unknowns));
+  if (bytes <= bytesMax) return;
+  throw new Failure('too_large', `${what} is ${bytes} bytes; at most ${bytesMax} are kept.`);
+}
+
+function jsonBytes(named: Iterable<readonly [string, Json]>): number {
+  return Buffer.byteLength(JSON.stringify(Object.fromEntries(named)));
+}
+
+/** The edit that mergeFields turns `before` into `after` with. */
+export function difference(before: Fields, after: Fields): JsonObject {
+  const fields = flatDifference(before.fields, after.fields);
+  const unknowns = flatDifference(before.unknowns, after.unknowns);
+  return Object.keys(unknowns).length > 0 ? { ...fields, _unknowns_: unknowns } : fields;
+}
+
+function flatDifference(before: Named, after: Named): JsonObject {
+  if (before.size === 0) return Object.fromEntries(after);
+  const changed = new Map([...after].filter(([name, value]) => !sameJson(before.get(name), value)));
+  for (const name of before.keys()) if (!after.has(name)) changed.set(name, null);
+  return Object.fromEntries(changed);
+}
