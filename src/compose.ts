@@ -40,6 +40,7 @@ export interface Foundation {
   readonly keyRates: KeyRates;
   readonly version: string;
   readonly status: () => ConfigurationState;
+  readonly metricsText: () => Promise<string>;
   readonly started: string;
 }
 
@@ -107,6 +108,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       },
       publicFiles,
       ownFiles,
+      metricsText: foundation.metricsText,
       documents: createDocuments({
         operations,
         version: foundation.version,

@@ -10,6 +10,8 @@ import { requireServed, unserved } from './config/unserved.ts';
 import { Failure } from './model/failure.ts';
 import { accessFlushMs } from './model/limits.ts';
 import { silentLog, type Log, type Logs } from './observe/log.ts';
+import type { Gather, Metric } from './observe/metrics.ts';
+import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
 import { createCoder, type Coder } from './site/coder.ts';
 import { createCodingPassage } from './site/coding-passage.ts';
@@ -117,21 +119,24 @@ export interface Running {
   readonly addresses: readonly string[];
   /** As Waymark.reload. */
   reload(result: ConfigResult): void;
+  /** How the metrics of this process stand. */
+  metrics(): readonly Metric[];
   /** As Waymark.stop, but for the store, which stays open; resolves to how many were cut off. */
   stop(graceMs: number): Promise<number>;
 }
 
 /**
  * Opens the ports over a store. Of several processes on the same ports one is the spokesman, who
- * tells the log what happens to all of them. Rejects with `unavailable` when a port cannot be had.
+ * tells the log what happens to all of them; `gather` asks all for their metrics. Rejects with
+ * `unavailable` when a port cannot be had.
  */
 export async function startServing(
   config: Config,
   logs: Logs,
-  { store, isSpokesman }: { readonly store: Store; readonly isSpokesman: boolean },
+  given: { readonly store: Store; readonly isSpokesman: boolean; readonly gather?: Gather },
 ): Promise<Running> {
   const publicFiles = await loadPublicFiles(publicFolder);
-  const running = new Process({ config, logs, store, publicFiles, isSpokesman });
+  const running = new Process({ config, logs, publicFiles, ...given });
   try {
     await running.listen();
     return running;
@@ -146,6 +151,7 @@ class Process implements Running {
   readonly #isSpokesman: boolean;
   readonly #coder: Coder;
   readonly #flushing: NodeJS.Timeout;
+  readonly #measures: Measures;
   #composition: Composition;
   #server: Server | undefined;
   #since = new Date().toISOString();
@@ -158,14 +164,14 @@ class Process implements Running {
     store,
     publicFiles,
     isSpokesman,
-  }: {
+    gather,
+  }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
     readonly logs: Logs;
-    readonly store: Store;
     readonly publicFiles: PublicFiles;
-    readonly isSpokesman: boolean;
   }) {
     this.#isSpokesman = isSpokesman;
+    this.#measures = new Measures({ store, gather, server: () => this.#server });
     this.#coder = createCoder();
     this.#foundation = {
       store,
@@ -179,6 +185,7 @@ class Process implements Running {
       keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
       version,
       status: () => this.#configurationState(),
+      metricsText: () => this.#measures.text(),
       started: this.#since,
     };
     this.#composition = compose(config, this.#foundation);
@@ -199,12 +206,17 @@ class Process implements Running {
         serving: () => this.#composition.serving,
         log,
         access,
+        metrics: this.#measures.requests,
         newId: uuidv7,
         now: Date.now,
         monotonicMs: () => performance.now(),
       },
       this.#composition.serving.config.server.listen,
     );
+  }
+
+  metrics(): readonly Metric[] {
+    return this.#measures.metrics();
   }
 
   reload(result: ConfigResult): void {

@@ -8,6 +8,7 @@ import {
   startServing,
   startWaymark,
   version,
+  type Running,
   type Waymark,
 } from '../main.ts';
 import { stopGraceMs } from '../model/limits.ts';
@@ -15,7 +16,8 @@ import { createLogs, type Logs } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, Terminal } from './command.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
-import { Workers, type WorkerMessage } from './workers.ts';
+import { MetricsOfAll } from './worker-metrics.ts';
+import { Workers, type LeaderMessage, type WorkerMessage } from './workers.ts';
 
 /** `waymark serve`: runs the server until a signal ends it, and follows changes of the ini file. */
 export const serve: Command = {
@@ -90,8 +92,8 @@ async function leadWorkers(given: Given): Promise<number> {
 /** One of several processes on the same ports. */
 async function serveAsWorker(given: Given): Promise<number> {
   const asked = new Promise<void>((resolve) => {
-    process.once('SIGTERM', resolve).once('message', () => {
-      resolve();
+    process.once('SIGTERM', resolve).on('message', (message: LeaderMessage) => {
+      if (message.kind === 'stop') resolve();
     });
     // Without the process that leads it, nobody would ever end it.
     process.once('disconnect', resolve);
@@ -112,7 +114,16 @@ async function serveAsWorker(given: Given): Promise<number> {
 async function serveUntil(asked: Promise<void>, given: Given, store: Store): Promise<void> {
   const { config, logs, terminal } = given;
   const isSpokesman = terminal.env.WAYMARK_WORKER === '1';
-  const running = await startServing(config, logs, { store, isSpokesman });
+  let running: Running | undefined = undefined;
+  const metrics = new MetricsOfAll({ tell, own: () => running?.metrics() ?? [] });
+  process.on('message', (message: LeaderMessage) => {
+    if (message.kind !== 'stop') metrics.take(message);
+  });
+  running = await startServing(config, logs, {
+    store,
+    isSpokesman,
+    gather: () => metrics.gather(),
+  });
   tell({ kind: 'serving', addresses: running.addresses });
   const ended = new AbortController();
   const following = follow(given, { serving: running, signal: ended.signal });

@@ -7,16 +7,20 @@ import {
   workerSettledMs,
 } from '../model/limits.ts';
 import type { Log } from '../observe/log.ts';
+import {
+  MetricsOfWorkers,
+  type MetricsFromLeader,
+  type MetricsFromWorker,
+} from './worker-metrics.ts';
 
 /** What a worker tells the process that leads it. */
 export type WorkerMessage =
   | { readonly kind: 'serving'; readonly addresses: readonly string[] }
-  | { readonly kind: 'stopped'; readonly cut: number };
+  | { readonly kind: 'stopped'; readonly cut: number }
+  | MetricsFromWorker;
 
-/** What a worker is told: to end, for nothing else is asked of one. */
-export interface StopMessage {
-  readonly kind: 'stop';
-}
+/** What a worker is told. */
+export type LeaderMessage = { readonly kind: 'stop' } | MetricsFromLeader;
 
 /**
  * Processes that share ports and data folder, led by this one: a worker that ends without being
@@ -24,7 +28,9 @@ export interface StopMessage {
  */
 export class Workers {
   readonly #log: Log;
-  readonly #running = new Set<Worker>();
+  /** With their numbers. */
+  readonly #running = new Map<Worker, number>();
+  readonly #metrics = new MetricsOfWorkers();
   #stopping = false;
   #cut = 0;
 
@@ -49,9 +55,9 @@ export class Workers {
   /** Asks all to end, and resolves to how many requests were cut off when the last one has. */
   async stop(): Promise<number> {
     this.#stopping = true;
-    const ends = [...this.#running].map((worker) => {
+    const ends = [...this.#running.keys()].map((worker) => {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
-      if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies StopMessage);
+      if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies LeaderMessage);
       return ended;
     });
     const insist = setTimeout(() => {
@@ -64,21 +70,28 @@ export class Workers {
 
   /** Ends all at once. */
   kill(): void {
-    for (const worker of this.#running) worker.process.kill('SIGKILL');
+    for (const worker of this.#running.keys()) worker.process.kill('SIGKILL');
   }
 
   /** Starts the worker of a number; resolves when it serves, to undefined when it ends before. */
   async #startOne(number: number, restarts = 0): Promise<readonly string[] | undefined> {
     const startedMs = performance.now();
     const worker = cluster.fork({ WAYMARK_WORKER: String(number) });
-    this.#running.add(worker);
+    this.#running.set(worker, number);
     let serves = false;
     return new Promise((resolve) => {
       worker.on('message', (message: WorkerMessage) => {
-        if (message.kind === 'stopped') this.#cut += message.cut;
-        else {
-          serves = true;
-          resolve(message.addresses);
+        switch (message.kind) {
+          case 'stopped':
+            this.#cut += message.cut;
+            break;
+          case 'serving':
+            serves = true;
+            resolve(message.addresses);
+            break;
+          case 'ask-metrics':
+          case 'told-metrics':
+            void this.#metrics.take(message, worker, this.#running);
         }
       });
       worker.once('exit', (code: number | null, signal: string | null) => {

@@ -220,6 +220,9 @@ export const workerRestartMsMax = 30_000;
 /** A worker that lived this long did not end because it could not begin. */
 export const workerSettledMs = 60_000;
 
+/** How long a process waits for the metrics of the others that share its port. */
+export const metricsWaitMs = 1_000;
+
 export const stopGraceMs = 10_000;
 
 export const configFileBytesMax = MIB;
@@ -257,5 +260,7 @@ export const laneRestMs = 1_000;
 export const laneRestMsMax = 60_000;
 /** How long a receiver can hold all of a hook by its Retry-After; the one message, a day. */
 export const laneHoldMsMax = 3_600_000;
+/** Hooks whose queues have a label of their own among the metrics. */
+export const hooksMeasuredMax = 200;
 /** How much of an answer a delivery reports, as text. */
 export const reportedAnswerBytesMax = KIB;

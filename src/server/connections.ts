@@ -67,6 +67,10 @@ export class Connections {
     return last?.writableFinished === false ? last : undefined;
   }
 
+  get size(): number {
+    return this.#open.size;
+  }
+
   /** How many answers are owed, those to requests that wait for their turn left out. */
   get owed(): number {
     let owed = 0;

@@ -7,6 +7,8 @@ import { Failure, failureFrom } from '../model/failure.ts';
 import { servicePath } from '../model/path.ts';
 import type { AccessEntry, AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
+import { single, type Metric } from '../observe/metrics.ts';
+import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { Connections, sayLast } from './connections.ts';
 import { enter, identify, withoutUser } from './entrance.ts';
 import { Exchange } from './exchange.ts';
@@ -24,6 +26,7 @@ export interface ServerParts {
   readonly now: () => number;
   readonly log: Log;
   readonly access: AccessLog;
+  readonly metrics: RequestMetrics;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
 }
@@ -32,6 +35,8 @@ export interface ServerParts {
 export interface Server {
   /** Where it can be reached, one text a listener. */
   readonly addresses: readonly string[];
+  /** What is open at this moment. */
+  metrics(): readonly Metric[];
   /**
    * Stops taking connections, lets requests in flight end, and cuts what is left after the grace;
    * resolves to how many requests and websockets that were.
@@ -97,6 +102,23 @@ class Port implements Server {
     });
     this.#servers.push(server);
     this.addresses.push(await listen(server, where));
+  }
+
+  metrics(): readonly Metric[] {
+    return [
+      single('gauge', 'waymark_connections', {
+        help: 'Open connections, websockets included.',
+        value: this.#connections.size,
+      }),
+      single('gauge', 'waymark_requests_in_flight', {
+        help: 'Requests over HTTP that are being answered.',
+        value: this.#connections.owed,
+      }),
+      single('gauge', 'waymark_websockets', {
+        help: 'Open websockets.',
+        value: this.#sockets.size,
+      }),
+    ];
   }
 
   async stop(graceMs: number): Promise<{ readonly cut: number }> {
@@ -169,6 +191,8 @@ class Port implements Server {
     { status, source }: Pick<Reply, 'status' | 'source'>,
     { address, keyId, bytes, cut }: Noted,
   ): void {
+    const durationMs = this.#parts.monotonicMs() - startedMs;
+    this.#parts.metrics.add(status, source, durationMs);
     if (!moment.serving.config.log.access) return;
     this.#parts.access.add({
       address,
@@ -177,7 +201,7 @@ class Port implements Server {
       host: hostOf(message),
       status,
       bytes,
-      durationMs: this.#parts.monotonicMs() - startedMs,
+      durationMs,
       source,
       keyId,
       cut,

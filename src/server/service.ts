@@ -3,9 +3,12 @@ import { preferredType, prefersHtml } from '../http/negotiation.ts';
 import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
+import { metricsType } from '../observe/metrics.ts';
+import { authorise } from '../svc1/execute.ts';
 import { corsFields } from './cors.ts';
 import { identify, type Entrance } from './entrance.ts';
 import { contentFailure, operationFailure } from './failures.ts';
+import { isFromLoopback } from './loopback.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
 
@@ -41,6 +44,14 @@ export async function answerService(
   try {
     const own = ownFile(serving, request);
     if (own !== undefined) return { reply: own, caller };
+    if (path === '/metrics') {
+      requireRead(message);
+      if (!isFromLoopback(message, fields)) {
+        caller = identify(serving, entrance);
+        authorise({ name: r, scope: 'read' }, caller);
+      }
+      return { reply: plainReply(metricsType, await serving.metricsText()), caller };
+    }
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = identify(serving, entrance);
     const visitor = serving.visitors.visitorOf(entrance);
@@ -103,20 +114,19 @@ function requireRead({ method }: IncomingMessage): void {
   throw new Failure('method_not_allowed', 'This can only be read.', { allow: ['GET', 'HEAD'] });
 }
 
-const health = Buffer.from('{"status":"ok"}');
-const healthReply: Reply = {
-  status: 200,
-  fields: [
-    'Content-Type',
-    'application/json',
-    'Content-Length',
-    String(health.length),
-    'Cache-Control',
-    'no-store',
-  ],
-  body: { kind: 'bytes', bytes: health },
-  source: 'svc1',
-};
+/** An answer that is another one each time. */
+function plainReply(contentType: string, text: string): Reply {
+  const bytes = Buffer.from(text);
+  const fields = ['Content-Type', contentType, 'Content-Length', String(bytes.length)];
+  return {
+    status: 200,
+    fields: [...fields, 'Cache-Control', 'no-store'],
+    body: { kind: 'bytes', bytes },
+    source: 'svc1',
+  };
+}
+
+const healthReply = plainReply('application/json', '{"status":"ok"}');
 
 /** What a fetched page says of itself gives way to what is said of the operation that shows it. */
 function withFields(reply: Reply, fields: readonly string[]): Reply {

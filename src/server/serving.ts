@@ -26,4 +26,6 @@ export interface Serving {
   readonly publicFiles: PublicFiles;
   readonly ownFiles: OwnFiles;
   readonly documents: Documents;
+  /** The metrics of all processes on the port, as Prometheus reads them. */
+  readonly metricsText: () => Promise<string>;
 }

@@ -1,3 +1,4 @@
+import { parseDateTime } from '../model/date-time.ts';
 import { Failure } from '../model/failure.ts';
 import { isEventType, webhookTest, type EventFields, type WaymarkEvent } from '../model/event.ts';
 import { hookTakes, type Hook, type Node } from '../model/hook.ts';
@@ -6,7 +7,6 @@ import { eventCounterCharactersMax, eventDataBytesMax } from '../model/limits.ts
 import type { Decision, Reads, Store } from '../store/store.ts';
 import { unfitMembers } from './event-types.ts';
 import { eventInsertDescription, testDescription } from './events-description.ts';
-import { parseDateTime } from './fields.ts';
 import { existingHook } from './hooks.ts';
 import { authorOf, type Call, type Handler, type Outcome } from './operation.ts';
 import { idempotency } from './versions.ts';

@@ -86,7 +86,10 @@ export function createExecute(
  * Throws `unauthenticated` or `forbidden` for a caller without the scope that an operation asks
  * for.
  */
-export function authorise({ scope, name }: Operation, caller: Caller): void {
+export function authorise(
+  { scope, name }: Pick<Operation, 'scope' | 'name'>,
+  caller: Caller,
+): void {
   if (scope === undefined || hasScope(caller, scope)) return;
   if (caller.keyId === undefined) {
     throw new Failure(

@@ -65,6 +65,24 @@ suite('several workers', onLinux, () => {
     assert.ok(workersOf(served).includes(second));
   });
 
+  test('any of them tells the metrics of all', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n');
+    const served = await startServed(t, iniFile);
+    const asked = 20;
+    for (let count = 0; count < asked; count += 1) await textOf(`${served.url}/none`);
+    for (let count = 0; count < 4; count += 1) {
+      const text = await textOf(`${served.url}/svc1/metrics`);
+      const told = [...text.matchAll(/^waymark_requests_total\{status="4xx".*\} (\d+)$/gm)];
+      assert.equal(
+        told.reduce((sum, [, value]) => sum + Number(value), 0),
+        asked,
+      );
+      const memory = /^process_resident_memory_bytes\{process="(.*)"\}/gm;
+      const processes = [...text.matchAll(memory)].map(([, name]) => name).sort();
+      assert.deepEqual(processes, ['worker-1', 'worker-2']);
+    }
+  });
+
   test('all take over a changed ini file, of which the log tells once', async (t) => {
     const { iniFile, ini } = await serverFolder(t, 'workers = 2\n[disk.site]\nroot = site\n', {
       'site/index.html': 'x',

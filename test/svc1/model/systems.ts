@@ -98,6 +98,7 @@ function composed(
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     version: 'test',
+    metricsText: () => Promise.resolve(''),
     status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
     started: '',
   });

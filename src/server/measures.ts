@@ -1,0 +1,51 @@
+import { metricsText, type Gather, type Metric } from '../observe/metrics.ts';
+import { processMetrics } from '../observe/process-metrics.ts';
+import { RequestMetrics } from '../observe/request-metrics.ts';
+import { storeMetrics } from '../store/metrics.ts';
+import type { Store } from '../store/store.ts';
+import type { Server } from './server.ts';
+
+/** The metrics of a process that serves. */
+export class Measures {
+  readonly requests = new RequestMetrics();
+  readonly #store: Pick<Store, 'counts'>;
+  readonly #server: () => Server | undefined;
+  readonly #gather: Gather;
+  readonly #others: (() => readonly Metric[])[] = [];
+
+  /** `gather` asks all processes, this one too; without it, this one is the only one. */
+  constructor({
+    store,
+    server,
+    gather = () => Promise.resolve([{ metrics: this.metrics() }]),
+  }: {
+    readonly store: Pick<Store, 'counts'>;
+    readonly server: () => Server | undefined;
+    readonly gather: Gather | undefined;
+  }) {
+    this.#store = store;
+    this.#server = server;
+    this.#gather = gather;
+  }
+
+  /** Has another part of the process tell its metrics too. */
+  add(collect: () => readonly Metric[]): void {
+    this.#others.push(collect);
+  }
+
+  /** Those of this process. */
+  metrics(): readonly Metric[] {
+    return [
+      ...this.requests.metrics(),
+      ...(this.#server()?.metrics() ?? []),
+      ...storeMetrics(this.#store.counts()),
+      ...this.#others.flatMap((collect) => collect()),
+      ...processMetrics(),
+    ];
+  }
+
+  /** Those of all processes, as Prometheus reads them. */
+  async text(): Promise<string> {
+    return metricsText(await this.#gather());
+  }
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import type { Worker } from 'node:cluster';
+import { test } from 'node:test';
+import {
+  MetricsOfAll,
+  MetricsOfWorkers,
+  type MetricsFromLeader,
+  type MetricsFromWorker,
+} from '../../src/cli/worker-metrics.ts';
+import { single } from '../../src/observe/metrics.ts';
+
+test('a worker that does not answer is left out, and one without a leader tells its own', async () => {
+  const leader = new MetricsOfWorkers();
+  const workers = new Map<Worker, number>();
+  const addWorker = (number: number, isStuck: boolean): MetricsOfAll => {
+    const own = () => [single('gauge', 'x', { help: 'X.', value: number })];
+    const tell = (message: MetricsFromWorker): void => {
+      if (!isStuck) void leader.take(message, worker, workers);
+    };
+    const all = new MetricsOfAll({ tell, own });
+    const send = (message: MetricsFromLeader): void => {
+      all.take(message);
+    };
+    const worker = { isConnected: () => true, send } as unknown as Worker;
+    workers.set(worker, number);
+    return all;
+  };
+  const [one, two] = [addWorker(1, false), addWorker(2, false)];
+  const stuck = addWorker(3, true);
+  const told = await Promise.all([one.gather(), two.gather(), stuck.gather()]);
+  const shown = told.map((processes) =>
+    processes.map(({ name, metrics }) => [name, metrics[0]?.samples[0]?.value]),
+  );
+  const answering = [
+    ['worker-1', 1],
+    ['worker-2', 2],
+  ];
+  assert.deepEqual(shown, [answering, answering, [[undefined, 3]]]);
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { startSite, type TestSite } from '../harness.ts';
+
+/** The samples of a text, by name and labels as they are written. */
+function samplesOf(text: string): ReadonlyMap<string, number> {
+  const samples = new Map<string, number>();
+  for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
+    const [, name = '', value = ''] =
+      /^([a-z_]+(?:\{(?:[a-z]+="[^"\n]*",?)*\})?) (\S+)$/.exec(line) ?? [];
+    assert.notEqual(name, '', `not a sample: ${line}`);
+    assert.ok(!samples.has(name), `twice: ${line}`);
+    assert.ok(!Number.isNaN(Number(value)), `not a number: ${line}`);
+    samples.set(name, Number(value));
+  }
+  return samples;
+}
+
+async function read({ url }: TestSite, headers: Readonly<Record<string, string>> = {}) {
+  const reply = await fetch(`${url}/svc1/metrics`, { headers });
+  return { reply, text: await reply.text() };
+}
+
+suite('the metrics', () => {
+  test('count what was answered, by status class and kind of source', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\n[log]\naccess = no\n',
+      files: { 'site/file.txt': 'x' },
+      rules: [{ path: '/page', kind: 'content', content: 'x' }],
+    });
+    for (const path of ['/file.txt', '/file.txt', '/page', '/nothing', '/svc1/health']) {
+      await (await fetch(site.url + path)).text();
+    }
+    const { reply, text } = await read(site);
+    assert.equal(reply.status, 200);
+    assert.equal(reply.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8');
+    const samples = samplesOf(text);
+    const requests = (source: string, status: string) =>
+      samples.get(`waymark_requests_total{status="${status}",source="${source}"}`);
+    assert.equal(requests('disk', '2xx'), 2);
+    assert.equal(requests('rule', '2xx'), 1);
+    assert.equal(requests('none', '4xx'), 1);
+    assert.equal(requests('svc1', '2xx'), 1);
+    assert.equal(samples.get('waymark_request_duration_seconds_count{source="disk"}'), 2);
+    assert.equal(samples.get('waymark_store_rules'), 1);
+    assert.equal(samples.get('waymark_store_keys'), 1);
+    assert.equal(samples.get('waymark_store_seq'), 2);
+    assert.equal(samples.get('waymark_requests_in_flight'), 1);
+    assert.ok((samples.get('waymark_connections') ?? 0) >= 1);
+  });
+
+  test('count websockets while they are open', async (t) => {
+    const site = await startSite(t);
+    const socket = await site.socket(site.adminKey);
+    await socket.call('svc1.server.status', {});
+    assert.equal(samplesOf((await read(site)).text).get('waymark_websockets'), 1);
+  });
+
+  test('are read, not written', async (t) => {
+    const site = await startSite(t);
+    const reply = await fetch(`${site.url}/svc1/metrics`, { method: 'POST' });
+    assert.equal(reply.status, 405);
+    const head = await fetch(`${site.url}/svc1/metrics`, { method: 'HEAD' });
+    assert.equal(head.status, 200);
+  });
+
+  const proxied: readonly (readonly [string, string])[] = [
+    ['x-forwarded-for', '203.0.113.7'],
+    ['x-forwarded-for', '127.0.0.1'],
+    ['x-real-ip', '203.0.113.7'],
+    ['x-forwarded-host', 'shop.example'],
+    ['forwarded', 'for=203.0.113.7'],
+    ['via', '1.1 proxy'],
+  ];
+  for (const [name, value] of proxied) {
+    for (const trust of ['', 'trust_proxy = 127.0.0.1']) {
+      test(`need the scope read by way of a proxy: ${name}: ${value}, ${trust || 'none trusted'}`, async (t) => {
+        const site = await startSite(t, { server: trust });
+        const byProxy = { [name]: value };
+        assert.equal((await read(site, byProxy)).reply.status, 401);
+        const scoped = async (scopes: readonly string[]) => {
+          const { data } = await site.call('svc1.key.insert', { name: 'k', scopes });
+          const { key } = data as { key: string };
+          return (await read(site, { ...byProxy, apikey: key })).reply.status;
+        };
+        assert.equal(await scoped(['read']), 200);
+        assert.equal(await scoped(['design']), 403);
+        assert.equal(await scoped(['admin']), 200);
+        assert.equal((await read(site, { ...byProxy, apikey: 'wmk_wrong' })).reply.status, 401);
+      });
+    }
+  }
+});
