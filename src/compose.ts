@@ -3,13 +3,15 @@ import { uuidv7 } from 'uuidv7';
 import type { Config } from './config/config.ts';
 import { builtInEngines } from './model/engine.ts';
 import type { Logs } from './observe/log.ts';
-import { createDialler } from './outbound/dialler.ts';
+import { createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import type { Serving } from './server/serving.ts';
+import { cachedFetch } from './site/cache/cached-fetch.ts';
+import type { AnswerStore } from './site/cache/store.ts';
 import { createDisk } from './site/disk.ts';
 import type { CodingPassage } from './site/coding-passage.ts';
 import { codedFetch } from './site/fetch-coding.ts';
-import { createFetch } from './site/fetch.ts';
+import { createFetch, type Fetch } from './site/fetch.ts';
 import { createGenericPages } from './site/generic.ts';
 import type { OwnFiles } from './site/own-files.ts';
 import type { PublicFiles } from './site/public.ts';
@@ -36,6 +38,7 @@ export interface Foundation {
   readonly ownFiles: OwnFiles;
   readonly storedPages: StoredPages;
   readonly codingPassage: CodingPassage;
+  readonly answers: AnswerStore;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly version: string;
@@ -66,9 +69,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     builtInPage: publicFiles.page({ base, nonce: '' }),
     ownFiles,
   });
-  const { bodyBytesMax } = config.fetch;
-  const source = createFetch({ dialler, bodyBytesMax, via: 'waymark' });
-  const fetch = codedFetch(source, foundation.codingPassage);
+  const fetch = composeFetch(config, foundation, dialler);
   const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
   const authenticate = createAuthenticate({
     keys: store,
@@ -122,4 +123,16 @@ export function compose(config: Config, foundation: Foundation): Composition {
       await dialler.close();
     },
   };
+}
+
+/** Fetched content: the source, the cache in front of it, and compression in front of both. */
+function composeFetch(
+  { fetch: { bodyBytesMax, cacheBytesMax } }: Config,
+  { answers: store, codingPassage }: Foundation,
+  dialler: Dialler,
+): Fetch {
+  const via = 'waymark';
+  const fetch = createFetch({ dialler, bodyBytesMax, via });
+  const parts = { fetch, store, now: Date.now, newId: uuidv7, via };
+  return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
 }

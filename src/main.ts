@@ -13,6 +13,7 @@ import { silentLog, type Log, type Logs } from './observe/log.ts';
 import type { Gather, Metric } from './observe/metrics.ts';
 import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
+import { createMemoryStore } from './site/cache/store.ts';
 import { createCoder, type Coder } from './site/coder.ts';
 import { createCodingPassage } from './site/coding-passage.ts';
 import { createOwnFiles } from './site/own-files.ts';
@@ -181,6 +182,7 @@ class Process implements Running {
       ownFiles: createOwnFiles(this.#coder),
       storedPages: createStoredPages(this.#coder),
       codingPassage: createCodingPassage(),
+      answers: createMemoryStore(config.fetch.cacheBytesMax),
       wrongKeys: createWrongKeys({ now: Date.now }),
       keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
       version,

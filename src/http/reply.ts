@@ -47,8 +47,8 @@ export type Body =
 export interface Reply {
   readonly status: number;
   /**
-   * All fields but Date, Connection, Server-Timing and framing; Content-Length included where it is
-   * known.
+   * All fields but Connection, Server-Timing and framing; Content-Length where it is known, Date
+   * where it is not that of this moment.
    */
   readonly fields: FieldList;
   readonly body: Body;
@@ -74,6 +74,11 @@ export function replyField(reply: Pick<Reply, 'fields'>, name: string): string |
     if (reply.fields[at]?.toLowerCase() === name) return reply.fields[at + 1];
   }
   return undefined;
+}
+
+/** The values of a field by lower-case name, one for each line that it comes in. */
+export function fieldLines(fields: FieldList, name: string): readonly string[] {
+  return fields.filter((_, at) => at % 2 === 1 && fields[at - 1]?.toLowerCase() === name);
 }
 
 /** Whether answers of a status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */

@@ -7,7 +7,8 @@ import type { Fields } from './request.ts';
 /** What a target has to show at the moment, its content left where it is. */
 export interface Representation {
   readonly status: number;
-  readonly contentType: string;
+  /** Undefined where another server has sent content without saying what it is. */
+  readonly contentType: string | undefined;
   /** Entity tag with its quotes, and `W/` before them if it is weak. */
   readonly etag: string | undefined;
   /**
@@ -15,6 +16,8 @@ export interface Representation {
    * §8.8.2.1).
    */
   readonly lastModifiedMs: number | undefined;
+  /** The same as another server has written it. */
+  readonly lastModified?: string | undefined;
   /**
    * Whether the target has other representations, in other codings, that may be of the same date:
    * it does not tell bytes of the one from bytes of the other (RFC 9110 §8.8.2.2).
@@ -114,7 +117,7 @@ function inPart(representation: Representation, ranges: readonly ByteRange[]): S
   const validator = etag ?? String(lastModifiedMs);
   const contentEncoding = replyField(representation, 'content-encoding');
   const multipart = multipartRanges(ranges, {
-    contentType,
+    contentType: contentType ?? unknownType,
     contentEncoding,
     bytesLength,
     validator,
@@ -136,12 +139,16 @@ function inPart(representation: Representation, ranges: readonly ByteRange[]): S
  * Only what a cache needs to go on with what it has; the date where no entity tag does that (RFC
  * 9110 §15.4.5).
  */
-function notModified({ etag, lastModifiedMs, fields }: Representation): Selection {
+function notModified({ fields, ...validators }: Representation): Selection {
+  const { etag } = validators;
   return without(304, [
-    ...validatorFields({ etag, lastModifiedMs: etag === undefined ? lastModifiedMs : undefined }),
+    ...validatorFields(etag === undefined ? validators : { etag, lastModifiedMs: undefined }),
     ...fieldsWhere(fields, (name) => notModifiedNames.has(name)),
   ]);
 }
+
+/** Content of which nothing is known (RFC 9110 §8.3). */
+const unknownType = 'application/octet-stream';
 
 /**
  * Without content, and without the fields that speak of the content or of how long it may be kept.
@@ -160,10 +167,11 @@ function without(status: number, fields: FieldList): Selection {
 
 function contentFields(
   representation: Representation,
-  contentType: string,
+  contentType: string | undefined,
   bytesLength: number,
 ): string[] {
-  const fields = ['Content-Type', contentType, 'Content-Length', String(bytesLength)];
+  const fields = contentType === undefined ? [] : ['Content-Type', contentType];
+  fields.push('Content-Length', String(bytesLength));
   fields.push(...validatorFields(representation));
   if (representation.status === 200) fields.push('Accept-Ranges', 'bytes');
   fields.push(...representation.fields);
@@ -173,10 +181,13 @@ function contentFields(
 function validatorFields({
   etag,
   lastModifiedMs,
-}: Pick<Representation, 'etag' | 'lastModifiedMs'>): string[] {
+  lastModified,
+}: Pick<Representation, 'etag' | 'lastModifiedMs' | 'lastModified'>): string[] {
   const fields: string[] = [];
   if (etag !== undefined) fields.push('ETag', etag);
-  if (lastModifiedMs !== undefined) fields.push('Last-Modified', formatHttpDate(lastModifiedMs));
+  if (lastModifiedMs !== undefined) {
+    fields.push('Last-Modified', lastModified ?? formatHttpDate(lastModifiedMs));
+  }
   return fields;
 }
 

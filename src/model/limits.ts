@@ -232,6 +232,18 @@ export const customHeadersMax = 32;
 /** How long the ini file has to be left alone before a change of it is read. */
 export const configSettleMs = 100;
 
+/** How long an answer is believed at most whose source has not said how long (RFC 9111 §4.2.2). */
+export const heuristicLifetimeMsMax = 86_400_000;
+/** How long past its time a kept answer stands in for a source that cannot be reached. */
+export const staleUnreachableMsMax = 3_600_000;
+/** URLs of which it is remembered that their answers cannot be shared, and for how long. */
+export const unsharedUrlsMax = 10_000;
+export const unsharedMs = 120_000;
+/** Answers kept for one URL, of different values of the fields that they vary by. */
+export const answersPerUrlMax = 32;
+/** Values of the fields that answers vary by for which a source has confirmed the same one. */
+export const selectingsPerAnswerMax = 16;
+
 /** Connections to one origin at a time, of one process. */
 export const outboundConnectionsMax = 1_024;
 /** Content of another server that came with its header section, kept until somebody reads it. */

@@ -1,6 +1,6 @@
 import { parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { FieldList } from '../http/reply.ts';
+import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-source.ts';
 import { visibleCookie, visibleReference, type Fetched } from './fetch-visible.ts';
 
@@ -33,9 +33,9 @@ const passedIfNamed = new Set(['authorization', 'cookie']);
 const notOverridden = new Set(['content-length', 'expect', 'via']);
 /**
  * Of an answer: said by whoever sends it, or (Alt-Svc, RFC 7838) said of the source's host and
- * untrue of this one.
+ * untrue of this one. Its Date goes on as it is (RFC 9110 §6.6.1).
  */
-const notAnswered = new Set(['alt-svc', 'date', 'server-timing']);
+const notAnswered = new Set(['alt-svc', 'server-timing']);
 
 /** How this server calls itself in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
@@ -61,20 +61,49 @@ export function requestFields(
   const named = connectionOptions(fields.connection);
   for (const name in fields) {
     const value = fields[name];
-    if (value === undefined || isHopByHop(name, named) || notPassed.has(name)) continue;
-    if (name.startsWith('x-forwarded-')) continue;
-    if (passedIfNamed.has(name) && !plan.pass.has(name)) continue;
-    sent.set(name, value);
+    if (value !== undefined && isPassedOn(name, plan, named)) sent.set(name, value);
   }
   addTrail(sent, { address, origin });
   const trail = `1.1 ${viaName(via, plan.id)}`;
   sent.set('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
   for (const [name, value] of plan.headers) {
-    if (!isHopByHop(name, undefined) && !notOverridden.has(name)) sent.set(name, value);
+    if (isOverridden(name)) sent.set(name, value);
   }
   const length = fields['content-length'];
   if (body !== undefined && length !== undefined) sent.set('content-length', length);
   return [...sent].flat();
+}
+
+/** What requestFields sends in one field, by its lower-case name. */
+export function sentField(
+  plan: FetchPlan,
+  request: ContentRequest,
+  via: string,
+  name: string,
+): string | undefined {
+  const own = plan.headers.get(name);
+  if (own !== undefined && isOverridden(name)) return own;
+  if (name === 'forwarded' || name === 'via' || name.startsWith('x-forwarded-')) {
+    const sent = requestFields(plan, request, via);
+    return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
+  }
+  const { fields } = request;
+  return isPassedOn(name, plan, connectionOptions(fields.connection)) ? fields[name] : undefined;
+}
+
+/** Whether a field of the client goes on to the source. */
+function isPassedOn(
+  name: string,
+  plan: FetchPlan,
+  named: ReadonlySet<string> | undefined,
+): boolean {
+  if (isHopByHop(name, named) || notPassed.has(name)) return false;
+  if (name.startsWith('x-forwarded-')) return false;
+  return !passedIfNamed.has(name) || plan.pass.has(name);
+}
+
+function isOverridden(name: string): boolean {
+  return !isHopByHop(name, undefined) && !notOverridden.has(name);
 }
 
 /** The fields of the source's answer as the client has to see them. */
@@ -129,6 +158,6 @@ function connectionOptions(field: string | undefined): ReadonlySet<string> | und
 }
 
 function listed(fields: FieldList, name: string): string | undefined {
-  const values = fields.filter((_, at) => at % 2 === 1 && fields[at - 1]?.toLowerCase() === name);
+  const values = fieldLines(fields, name);
   return values.length === 0 ? undefined : values.join(',');
 }

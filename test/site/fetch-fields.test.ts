@@ -201,7 +201,7 @@ suite('what the client gets of the fields of an answer', () => {
       ...['Content-Type', 'text/html', 'ETag', 'W/"x"', 'content-encoding', 'br'],
       ...['Vary', 'Accept', 'vary', 'Cookie', 'Age', '7', 'Cache-Control', 'max-age=9'],
       ...['Content-Length', '5', 'X-Odd', 'caf\xe9', 'Proxy-Status', 'x; error=y'],
-      ...['Via', '1.1 before'],
+      ...['Date', 'Wed, 21 Oct 2015 07:28:00 GMT', 'Via', '1.1 before'],
     ];
     assert.deepEqual(seen(fields), [...fields, ...via]);
   });
@@ -212,7 +212,7 @@ suite('what the client gets of the fields of an answer', () => {
     ['x-hop', '1', 'connection', 'x-a, X-HOP', 'Connection', 'X-B', 'X-b', '2', 'X-A', '3'],
     ['Keep-Alive', 'timeout=5', 'Proxy-Authenticate', 'Basic', 'Proxy-Connection', 'close'],
     ['Transfer-Encoding', 'chunked', 'Trailer', 'X', 'TE', 'x', 'Upgrade', 'h2c'],
-    ['Date', 'Wed, 21 Oct 2015 07:28:00 GMT', 'Server-Timing', 'x', 'Alt-Svc', 'h3=":443"'],
+    ['Server-Timing', 'x', 'Alt-Svc', 'h3=":443"'],
   ];
   for (const fields of dropped) {
     test(`not ${fields.join(' ')}`, () => {

@@ -10,6 +10,7 @@ import type { Caller, Scope } from '../../../src/model/key.ts';
 import { createLogs } from '../../../src/observe/log.ts';
 import { loadPublicFiles } from '../../../src/site/public.ts';
 import { rememberRules } from '../../../src/site/rules.ts';
+import { createMemoryStore } from '../../../src/site/cache/store.ts';
 import { createCoder } from '../../../src/site/coder.ts';
 import { createCodingPassage } from '../../../src/site/coding-passage.ts';
 import { createOwnFiles } from '../../../src/site/own-files.ts';
@@ -95,6 +96,7 @@ function composed(
     ownFiles: createOwnFiles(coder),
     storedPages: createStoredPages(coder),
     codingPassage: createCodingPassage(),
+    answers: createMemoryStore(config.fetch.cacheBytesMax),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     version: 'test',

@@ -1,0 +1,42 @@
+import type { FieldList, Reply } from '../../http/reply.ts';
+import type { HeldPage } from '../held-page.ts';
+import type { Freshness } from './freshness.ts';
+
+/** A part of a representation that is there: first and last byte, and the length of all of it. */
+export interface StoredRange {
+  readonly first: number;
+  readonly last: number;
+  readonly completeLength: number;
+}
+
+/** An answer of a source as it is kept; its content is kept beside it. */
+export interface StoredAnswer {
+  /** Its own, for as long as its content is the same. */
+  readonly id: string;
+  /** The visible URL that it is an answer for: the primary key (RFC 9111 §2). */
+  readonly url: string;
+  /** Id of the page rule that asked for it, and a hash of what in it decides what is answered. */
+  readonly rule: string;
+  readonly plan: string;
+  /** The status that the source gave it, and the one that clients see. */
+  readonly status: number;
+  readonly shownStatus: number;
+  /** As clients see them, without Age. */
+  readonly fields: FieldList;
+  readonly freshness: Freshness;
+  /** The names in its Vary, and for which texts of selectingKey it is the answer (§4.1). */
+  readonly varyNames: readonly string[];
+  readonly selecting: readonly string[];
+  /** Undefined for a whole representation (§3.3). */
+  readonly range: StoredRange | undefined;
+  readonly bytesLength: number;
+}
+
+/** A kept answer that is ready to be sent. */
+export interface HeldAnswer {
+  readonly answer: StoredAnswer;
+  /** Its content, under the fields that never change. */
+  readonly page: HeldPage;
+  /** The answer to most who ask within one second, made once. */
+  whole: { readonly second: number; readonly reply: Reply } | undefined;
+}

@@ -1,0 +1,145 @@
+import type { FieldList, Reply } from '../../http/reply.ts';
+import type { ContentRequest } from '../../http/request.ts';
+import { selectingsPerAnswerMax } from '../../model/limits.ts';
+import type { Fetch } from '../fetch.ts';
+import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import { receive, toStore, type Arrived } from './arrival.ts';
+import { holdAnswer } from './held-reply.ts';
+import { takeIn, type Intake } from './intake.ts';
+import type { CachePlan } from './plans.ts';
+import { mayStandIn } from './reuse.ts';
+import type { RequestDirectives } from './request.ts';
+import { selectingKey, type SentField } from './selection.ts';
+import { isSourceError } from './status.ts';
+import type { AnswerStore } from './store.ts';
+import { refusalToStore, splitFields } from './storing.ts';
+import { freshened, isConfirmedBy } from './update.ts';
+
+/** What a source's answer comes to. */
+export type Arrival =
+  /** It is kept, as soon as all of it is there. */
+  | {
+      readonly kind: 'kept';
+      readonly answer: StoredAnswer;
+      readonly content: Intake | HeldAnswer;
+      /** Fields for the one alone who asked. */
+      readonly leftOut: FieldList;
+    }
+  /** A kept one is what the target still has to show, freshened by it. */
+  | { readonly kind: 'confirmed'; readonly held: HeldAnswer }
+  /** It is an error that a kept one may stand in for. */
+  | { readonly kind: 'error'; readonly reply: Reply }
+  /** It is for the one who asked alone; why is a token. */
+  | { readonly kind: 'passing'; readonly reply: Reply; readonly why: string | undefined };
+
+/** A question to a source, and what is known already. */
+export interface Question {
+  readonly plan: CachePlan;
+  readonly url: string;
+  /** What is sent, its conditions included. */
+  readonly request: ContentRequest;
+  readonly sent: SentField;
+  readonly asked: RequestDirectives;
+  /** The kept answers that the source is asked to confirm. */
+  readonly validating: readonly HeldAnswer[];
+  /** The one among them that may be sent in place of an error. */
+  readonly standIn: HeldAnswer | undefined;
+}
+
+/** What asking stands on; `now` gives milliseconds since 1970. */
+export interface AskingParts {
+  readonly fetch: Fetch;
+  readonly store: AnswerStore;
+  readonly now: () => number;
+  readonly newId: () => string;
+}
+
+/** Asks a source, and keeps what may be kept of its answer. Rejects as Fetch.respond does. */
+export async function askSource(parts: AskingParts, question: Question): Promise<Arrival> {
+  const { fetch, now } = parts;
+  const requestMs = now();
+  const reply = await fetch.respond(question.plan.plainRule, question.request);
+  const arrived = receive(reply, requestMs, now());
+  const { standIn, asked } = question;
+  if (isSourceError(reply.status) && standIn !== undefined) {
+    if (mayStandIn(standIn.answer.freshness, 'error', asked, now())) {
+      return { kind: 'error', reply: arrived.reply };
+    }
+  }
+  if (reply.status === 304) return confirm(parts, question, arrived);
+  return keep(parts, question, arrived);
+}
+
+/** Keeps an answer as soon as all of it is there, if it may be kept. */
+export function keep(
+  { store, newId }: Pick<AskingParts, 'store' | 'newId'>,
+  { plan, url, sent }: Pick<Question, 'plan' | 'url' | 'sent'>,
+  arrived: Arrived,
+): Arrival {
+  const { reply } = arrived;
+  const answer = toStore(arrived, {
+    id: newId(),
+    url,
+    plan,
+    sent,
+    asking: askingOf(sent, plan),
+    contentBytesMax: store.contentBytesMax,
+  });
+  if (typeof answer === 'string') return { kind: 'passing', reply, why: answer };
+  const { body } = reply;
+  const { leftOut } = splitFields(arrived.received.fields);
+  if (body.kind === 'stream') {
+    const intake = takeIn(body.stream, store.contentBytesMax);
+    void intake.whole.then((bytes) => {
+      if (bytes !== undefined && isAllOf(answer, bytes)) {
+        store.put({ ...answer, bytesLength: bytes.length }, bytes);
+      }
+    });
+    return { kind: 'kept', answer, content: intake, leftOut };
+  }
+  const bytes = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
+  return { kind: 'kept', answer, content: store.put(answer, bytes), leftOut };
+}
+
+/** Whether content that came without a length is as long as what it is a part of needs. */
+function isAllOf({ range, bytesLength }: StoredAnswer, bytes: Buffer): boolean {
+  return range === undefined || bytes.length === bytesLength;
+}
+
+/** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
+function confirm(
+  { store }: AskingParts,
+  { validating, sent, plan }: Question,
+  { reply, received }: Arrived,
+): Arrival {
+  const held = validating.find(({ answer }) =>
+    isConfirmedBy(answer, received.fields, validating.length),
+  );
+  if (held === undefined) return { kind: 'passing', reply, why: 'unselected' };
+  const answer = withSelecting(freshened(held.answer, received), sent);
+  const shown = { status: answer.status, fields: answer.fields };
+  const refusal = refusalToStore({ ...received, ...shown }, askingOf(sent, plan));
+  const isKept = refusal === undefined || refusal === 'expired';
+  if (!isKept) store.remove(answer.url);
+  const updated = isKept ? store.update(answer) : undefined;
+  return { kind: 'confirmed', held: updated ?? holdAnswer(answer, held.page.bytes) };
+}
+
+/** An answer that the source has selected for this request as well (RFC 9111 §4.3.3). */
+function withSelecting(answer: StoredAnswer, sent: SentField): StoredAnswer {
+  const key = selectingKey(answer.varyNames, sent);
+  const others = answer.selecting.filter((one) => one !== key);
+  return { ...answer, selecting: [key, ...others].slice(0, selectingsPerAnswerMax) };
+}
+
+function askingOf(
+  sent: SentField,
+  { fetch }: CachePlan,
+): {
+  readonly hasAuthorization: boolean;
+  readonly hasCookies: boolean;
+} {
+  // What the rule itself sends is the same for everybody.
+  const isClients = (name: string): boolean => !fetch.headers.has(name) && sent(name) !== undefined;
+  return { hasAuthorization: isClients('authorization'), hasCookies: isClients('cookie') };
+}

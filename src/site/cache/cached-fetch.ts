@@ -1,0 +1,233 @@
+import { LRUCache } from 'lru-cache';
+import type { Reply } from '../../http/reply.ts';
+import { isRead, type ContentRequest } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import { unsharedMs, unsharedUrlsMax } from '../../model/limits.ts';
+import { sentField } from '../fetch-fields.ts';
+import type { FetchRule } from '../fetch-source.ts';
+import type { Fetch } from '../fetch.ts';
+import type { HeldAnswer } from './answer.ts';
+import { receive } from './arrival.ts';
+import { answerWith, isFresh, isShared } from './answering.ts';
+import { askSource, keep, type Arrival, type AskingParts } from './asking.ts';
+import { forwardedStatus, type Forwarded } from './cache-status.ts';
+import { isForSourceOnly, isValidatable, unconditional, validating } from './conditional.ts';
+import { Flights, type Landing } from './flights.ts';
+import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts';
+import { heldReply, hitReply } from './held-reply.ts';
+import { isForGet, urlOf, urlsMadeInvalid } from './invalidation.ts';
+import { createPlans } from './plans.ts';
+import { requestDirectives } from './request.ts';
+import { mayStandIn, reuseOf } from './reuse.ts';
+import { freshened, isSameAs } from './update.ts';
+import { fits, flightKey, forwardedFor, selected, type Visit } from './visit.ts';
+
+/** What the cache stands on; `via` is this server's name in Via fields. */
+export interface CacheParts extends AskingParts {
+  readonly via: string;
+}
+
+/**
+ * The shared cache in front of fetched content (contract §8, RFC 9111): what a source has answered
+ * answers others as well, for as long as the source allows it.
+ */
+export function cachedFetch(parts: CacheParts): Fetch {
+  const cache = new Cache(parts);
+  return { ...parts.fetch, respond: (rule, request) => cache.respond(rule, request) };
+}
+
+class Cache {
+  readonly #parts: CacheParts;
+  readonly #planOf = createPlans();
+  readonly #flights = new Flights<Arrival>();
+  /** What turned out to be for one alone: nobody waits for another one's answer. */
+  readonly #unshared = new LRUCache<string, true>({ max: unsharedUrlsMax, ttl: unsharedMs });
+
+  constructor(parts: CacheParts) {
+    this.#parts = parts;
+  }
+
+  async respond(rule: FetchRule, request: ContentRequest): Promise<Reply> {
+    if (!isRead(request.method)) return this.#through(rule, request);
+    const asked = requestDirectives(request.fields);
+    if (asked.noStore) return this.#past(rule, request, 'request');
+    if (isForSourceOnly(request.fields)) return this.#past(rule, request, 'bypass');
+    const visit = this.#visit(rule, request);
+    const held = selected(visit);
+    const nowMs = this.#parts.now();
+    if (held !== undefined) {
+      const reuse = reuseOf(held.answer.freshness, asked, nowMs);
+      if (reuse === 'while_revalidating') this.#revalidate(visit, held);
+      if (reuse !== 'validate') return hitReply(held, request, nowMs);
+    }
+    if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
+    if (request.method === 'HEAD') return this.#head(visit, held);
+    if (request.fields.range !== undefined && held === undefined) return this.#range(visit);
+    return this.#ask(visit, held);
+  }
+
+  #visit(rule: FetchRule, request: ContentRequest): Visit {
+    const plan = this.#planOf(rule);
+    const url = urlOf(request);
+    return {
+      plan,
+      url,
+      request,
+      asked: requestDirectives(request.fields),
+      sent: (name) => sentField(plan.fetch, request, this.#parts.via, name),
+      known: this.#parts.store
+        .find(url)
+        .filter(({ answer }) => answer.rule === rule.id && answer.plan === plan.hash),
+    };
+  }
+
+  /** Methods that are no business of a cache, but for what they make of what it keeps. */
+  async #through(rule: FetchRule, request: ContentRequest): Promise<Reply> {
+    const { fetch, now, store } = this.#parts;
+    const visit = this.#visit(rule, request);
+    const { url, plan } = visit;
+    const requestMs = now();
+    const arrived = receive(await fetch.respond(plan.plainRule, request), requestMs, now());
+    const { reply } = arrived;
+    for (const each of urlsMadeInvalid(request, request.method, reply)) store.remove(each);
+    const arrival: Arrival = isForGet(url, request.method, arrived)
+      ? keep(this.#parts, visit, arrived)
+      : { kind: 'passing', reply, why: undefined };
+    return answerWith({
+      visit,
+      forwarded: 'method',
+      held: undefined,
+      arrival,
+      nowMs: now(),
+      isCollapsed: false,
+    });
+  }
+
+  async #past(rule: FetchRule, request: ContentRequest, forwarded: Forwarded): Promise<Reply> {
+    const reply = await this.#parts.fetch.respond(rule, request);
+    const { status } = reply;
+    return {
+      ...reply,
+      fields: [...reply.fields, 'Cache-Status', forwardedStatus({ forwarded, status })],
+    };
+  }
+
+  /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
+  async #head(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+    const { fetch, now, store } = this.#parts;
+    const { plan, request, known, sent } = visit;
+    const requestMs = now();
+    const answered = await fetch.respond(plan.plainRule, request);
+    const { reply, received } = receive(answered, requestMs, now());
+    if (reply.status === 200) {
+      for (const { answer } of known.filter((one) => fits(one.answer, sent))) {
+        if (isSameAs(answer, received.fields)) store.update(freshened(answer, received));
+        else store.remove(answer.url);
+      }
+    }
+    const cacheStatus = forwardedStatus({
+      forwarded: forwardedFor(visit, held),
+      status: reply.status,
+    });
+    return passingReply(reply, { httpresponse: plan.fetch.httpresponse, cacheStatus });
+  }
+
+  /** A part that is not there is asked for as the client does. */
+  async #range(visit: Visit): Promise<Reply> {
+    const { plan, url, request, sent, asked } = visit;
+    const question = { plan, url, request, sent, asked, validating: [], standIn: undefined };
+    const arrival = await askSource(this.#parts, question);
+    return this.#answer(visit, undefined, arrival);
+  }
+
+  /** Asks the source about all of the target, together with all who want the same. */
+  async #ask(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+    const { request, asked } = visit;
+    const key = flightKey(visit, held);
+    try {
+      if (!asked.noCache && !this.#unshared.has(key)) {
+        const reply = await this.#flights.join(
+          key,
+          request.signal,
+          (signal) => this.#start(visit, held, signal),
+          (arrival, { isFirst }) =>
+            isFirst || isShared(visit, arrival, this.#parts.now())
+              ? this.#answer(visit, held, arrival, !isFirst)
+              : undefined,
+        );
+        if (reply !== undefined) return reply;
+      }
+      const { arrival } = await this.#start(visit, held, request.signal);
+      return this.#answer(visit, held, arrival);
+    } catch (thrown) {
+      const nowMs = this.#parts.now();
+      const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
+      if (!isUnreachable || held === undefined) throw thrown;
+      if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
+      const cacheStatus = forwardedStatus({ forwarded: 'stale', detail: thrown.code });
+      return heldReply(held, request, nowMs, cacheStatus);
+    }
+  }
+
+  /** Asks the source about what is used meanwhile (RFC 5861 §3). */
+  #revalidate(visit: Visit, held: HeldAnswer): void {
+    this.#flights
+      .join(
+        flightKey(visit, held),
+        new AbortController().signal,
+        (signal) => this.#start(visit, held, signal),
+        () => undefined,
+      )
+      .catch(() => undefined);
+  }
+
+  async #start(
+    visit: Visit,
+    held: HeldAnswer | undefined,
+    signal: AbortSignal,
+  ): Promise<Landing<Arrival>> {
+    const { plan, url, request, sent, asked, known } = visit;
+    const candidates = held === undefined ? known : [held];
+    const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
+    const sending =
+      asking.length > 0 ? validating(request, asking, signal) : unconditional(request, signal);
+    const question = { plan, url, request: sending, sent, asked, validating: asking };
+    let arrival = await askSource(this.#parts, { ...question, standIn: held });
+    if (arrival.kind === 'passing' && arrival.reply.status === 304) {
+      const whole = { ...question, request: unconditional(request, signal), validating: [] };
+      arrival = await askSource(this.#parts, { ...whole, standIn: held });
+    }
+    this.#remember(flightKey(visit, held), arrival);
+    return landingOf(arrival);
+  }
+
+  #answer(
+    visit: Visit,
+    held: HeldAnswer | undefined,
+    arrival: Arrival,
+    isCollapsed = false,
+  ): Reply {
+    const forwarded = forwardedFor(visit, held);
+    return answerWith({ visit, forwarded, held, arrival, nowMs: this.#parts.now(), isCollapsed });
+  }
+
+  #remember(key: string, arrival: Arrival): void {
+    if (
+      arrival.kind === 'passing' ||
+      (arrival.kind === 'kept' && !isFresh(arrival, this.#parts.now()))
+    ) {
+      this.#unshared.set(key, true);
+    } else this.#unshared.delete(key);
+  }
+}
+
+function landingOf(arrival: Arrival): Landing<Arrival> {
+  const isOnItsWay = arrival.kind === 'kept' && !('page' in arrival.content);
+  return {
+    arrival,
+    landed: isOnItsWay ? arrival.content.whole : undefined,
+    discard: () => {
+      if ('reply' in arrival) discardContent(arrival.reply);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { fieldLines, replyField } from '../../http/reply.ts';
+import type { ContentRequest, Fields } from '../../http/request.ts';
+import type { HeldAnswer } from './answer.ts';
+
+/** What makes an answer less than what the target has to show (RFC 9110 §13, §14). */
+const conditions = [
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'range',
+] as const;
+
+/**
+ * Whether a request has preconditions that are the source's to evaluate (RFC 9111 §4.3.2): caches
+ * have no part in them.
+ */
+export function isForSourceOnly(fields: Fields): boolean {
+  return fields['if-match'] !== undefined || fields['if-unmodified-since'] !== undefined;
+}
+
+/** A request for all of the target, on behalf of whoever waits for it. */
+export function unconditional(request: ContentRequest, signal: AbortSignal): ContentRequest {
+  return { ...withFields(request, {}), method: 'GET', body: undefined, signal };
+}
+
+/**
+ * A request that asks whether kept answers are still what the target has to show (RFC 9111 §4.3.1):
+ * with all their entity tags; with the date of the one that would be sent.
+ */
+export function validating(
+  request: ContentRequest,
+  held: readonly HeldAnswer[],
+  signal: AbortSignal,
+): ContentRequest {
+  const tags = held.flatMap(({ answer }) => replyField(answer, 'etag') ?? []);
+  const [only, ...others] = held;
+  const date = others.length > 0 || only === undefined ? undefined : modifiedOf(only);
+  const fields = {
+    ...(tags.length > 0 && { 'if-none-match': [...new Set(tags)].join(', ') }),
+    ...(date !== undefined && { 'if-modified-since': date }),
+  };
+  return { ...withFields(request, fields), method: 'GET', body: undefined, signal };
+}
+
+/** Whether there is anything by which a kept answer can be validated. */
+export function isValidatable({ answer }: HeldAnswer): boolean {
+  return replyField(answer, 'etag') !== undefined || modifiedOf({ answer }) !== undefined;
+}
+
+function modifiedOf({ answer }: Pick<HeldAnswer, 'answer'>): string | undefined {
+  return fieldLines(answer.fields, 'last-modified')[0];
+}
+
+function withFields(request: ContentRequest, added: Fields): ContentRequest {
+  const fields = Object.create(null) as Record<string, string | undefined>;
+  Object.assign(fields, request.fields);
+  for (const name of conditions) fields[name] = undefined;
+  Object.assign(fields, added);
+  // Spreading would read the signal, which is made when it is first asked for.
+  const { origin, path, query, method, address, user, body } = request;
+  return { origin, path, query, method, address, user, body, fields, signal: neverAborted };
+}
+
+const neverAborted = new AbortController().signal;

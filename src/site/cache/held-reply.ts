@@ -1,0 +1,130 @@
+import { contentRange, parseRanges, rangeBytes } from '../../http/ranges.ts';
+import {
+  fieldLines,
+  replyField,
+  withoutFields,
+  type ByteRange,
+  type Reply,
+} from '../../http/reply.ts';
+import { asksForLess, type Representation } from '../../http/represent.ts';
+import type { ContentRequest } from '../../http/request.ts';
+import { holdPage, sendHeld } from '../held-page.ts';
+import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import { hitStatus } from './cache-status.ts';
+import { ageMs, cachedDateMs } from './freshness.ts';
+
+/** Makes a kept answer ready to be sent. */
+export function holdAnswer(answer: StoredAnswer, bytes: Buffer): HeldAnswer {
+  const page = holdPage({ representation: representationOf(answer), bytes }, `rule:${answer.rule}`);
+  return { answer, page, whole: undefined };
+}
+
+/** The answer to a request that a kept answer fits, as it was kept: a hit (RFC 9111 §4). */
+export function hitReply(
+  held: HeldAnswer,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+  nowMs: number,
+): Reply {
+  const { freshness } = held.answer;
+  const isPlain = request.method === 'GET' && !asksForLess(request.fields);
+  if (!isPlain) return heldReply(held, request, nowMs, hitStatus(freshness, nowMs));
+  const second = Math.floor(nowMs / 1000);
+  if (held.whole?.second !== second) {
+    const reply = heldReply(held, request, nowMs, hitStatus(freshness, nowMs));
+    held.whole = { second, reply };
+  }
+  return held.whole.reply;
+}
+
+/**
+ * What a request's preconditions and ranges ask for of a kept answer, with its age and a member of
+ * Cache-Status.
+ */
+export function heldReply(
+  held: HeldAnswer,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+  nowMs: number,
+  cacheStatus: string,
+): Reply {
+  const { answer, page } = held;
+  const reply = answer.range === undefined ? sendHeld(page, request) : partOf(held, request);
+  const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
+  // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
+  const isNew = age === 0 && cacheStatus.includes('fwd=');
+  const date = replyField(reply, 'date') === undefined ? fieldLines(answer.fields, 'date') : [];
+  return {
+    ...reply,
+    fields: [
+      ...reply.fields,
+      ...date.flatMap((value) => ['Date', value]),
+      ...(isNew ? [] : ['Age', String(age)]),
+      'Cache-Status',
+      cacheStatus,
+    ],
+  };
+}
+
+/**
+ * Whether a kept answer has all that a request asks for (RFC 9111 §3.3): of a part of a
+ * representation, one range that lies within it.
+ */
+export function covers(
+  { range }: StoredAnswer,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): boolean {
+  return range === undefined || rangeWithin(range, request) !== undefined;
+}
+
+function rangeWithin(
+  { first, last, completeLength }: NonNullable<StoredAnswer['range']>,
+  { method, fields }: Pick<ContentRequest, 'method' | 'fields'>,
+): ByteRange | undefined {
+  if (method !== 'GET' || fields.range === undefined || fields['if-range'] !== undefined) {
+    return undefined;
+  }
+  const [asked, ...others] = parseRanges(fields.range, completeLength) ?? [];
+  if (asked === undefined || others.length > 0) return undefined;
+  return asked.first >= first && asked.last <= last ? asked : undefined;
+}
+
+/** A range of a part that is kept. */
+function partOf(
+  { answer, page }: HeldAnswer,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): Reply {
+  const { range } = answer;
+  const asked = range && rangeWithin(range, request);
+  if (range === undefined || asked === undefined) return page.whole;
+  const bytes = page.bytes.subarray(asked.first - range.first, asked.last - range.first + 1);
+  return {
+    ...page.whole,
+    fields: [
+      ...withoutFields(page.whole.fields, 'content-length', 'content-range'),
+      'Content-Length',
+      String(rangeBytes(asked)),
+      'Content-Range',
+      contentRange(asked, range.completeLength),
+    ],
+    body: { kind: 'bytes', bytes },
+  };
+}
+
+/** What a representation says itself. */
+const saidAnew = ['content-type', 'content-length', 'etag', 'accept-ranges'];
+
+/** What a kept answer has to show, its content left where it is. */
+export function representationOf(answer: StoredAnswer): Representation {
+  const { fields, shownStatus, bytesLength } = answer;
+  const lastModified = fieldLines(fields, 'last-modified')[0];
+  const lastModifiedMs = cachedDateMs(lastModified, answer.freshness.bornMs);
+  const others = withoutFields(fields, ...saidAnew);
+  return {
+    status: shownStatus,
+    contentType: replyField(answer, 'content-type'),
+    etag: replyField(answer, 'etag'),
+    lastModifiedMs,
+    lastModified,
+    fields: lastModifiedMs === undefined ? others : withoutFields(others, 'last-modified'),
+    bytesLength,
+  };
+}

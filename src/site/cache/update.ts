@@ -1,0 +1,68 @@
+import { replyField, type FieldList } from '../../http/reply.ts';
+import type { StoredAnswer } from './answer.ts';
+import { freshnessOf, type Received } from './freshness.ts';
+import { splitFields } from './storing.ts';
+
+/**
+ * What stays as it was when a kept answer is freshened (RFC 9111 §3.2): the length, and what the
+ * content was processed by.
+ */
+const notUpdated: ReadonlySet<string> = new Set([
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+]);
+
+/**
+ * A kept answer with the fields of a 304, or of the 200 to a HEAD, over its own (RFC 9111 §3.2):
+ * each field that comes anew replaces all lines of the old one.
+ */
+export function freshened(stored: StoredAnswer, update: Received): StoredAnswer {
+  const fresh = update.fields;
+  const replaced = new Set(fresh.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
+  const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
+  const kept = pairsWhere(stored.fields, (name) => !isOver(name));
+  const added = pairsWhere(fresh, (name) => !notUpdated.has(name));
+  const fields = [...kept, ...added];
+  return {
+    ...stored,
+    fields: splitFields(fields).kept,
+    freshness: freshnessOf({ ...update, status: stored.status, fields }),
+  };
+}
+
+/**
+ * Whether a 304 speaks of a kept answer (RFC 9111 §4.3.4): by its strong entity tag, else by its
+ * weak one or its date; one without a validator speaks of the only answer that was asked about.
+ */
+export function isConfirmedBy(
+  stored: StoredAnswer,
+  fields: FieldList,
+  askedAbout: number,
+): boolean {
+  for (const name of ['etag', 'last-modified']) {
+    const confirmed = replyField({ fields }, name);
+    if (confirmed !== undefined) return opaque(replyField(stored, name)) === opaque(confirmed);
+  }
+  return askedAbout === 1;
+}
+
+/**
+ * Whether the answer to a HEAD is of the same representation as a kept one (RFC 9111 §4.3.5):
+ * nothing that it says of it is different.
+ */
+export function isSameAs(stored: StoredAnswer, fields: FieldList): boolean {
+  return ['etag', 'last-modified', 'content-length'].every((name) => {
+    const said = replyField({ fields }, name);
+    return said === undefined || said === replyField(stored, name);
+  });
+}
+
+function opaque(tag: string | undefined): string | undefined {
+  return tag?.replace(/^W\//, '');
+}
+
+function pairsWhere(fields: FieldList, wanted: (lowerCaseName: string) => boolean): FieldList {
+  return fields.filter((_, at) => wanted(fields[at - (at % 2)]?.toLowerCase() ?? ''));
+}

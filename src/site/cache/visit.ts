@@ -1,0 +1,45 @@
+import type { ContentRequest } from '../../http/request.ts';
+import type { HeldAnswer } from './answer.ts';
+import type { Forwarded } from './cache-status.ts';
+import { covers } from './held-reply.ts';
+import type { CachePlan } from './plans.ts';
+import type { RequestDirectives } from './request.ts';
+import { selectingKey, type SentField } from './selection.ts';
+
+/** A request that may be answered with what is kept, and what the cache knows of it. */
+export interface Visit {
+  readonly plan: CachePlan;
+  readonly url: string;
+  readonly request: ContentRequest;
+  readonly asked: RequestDirectives;
+  readonly sent: SentField;
+  /** What is kept for its URL by its rule. */
+  readonly known: readonly HeldAnswer[];
+}
+
+/** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
+export function selected({ known, sent, request }: Visit): HeldAnswer | undefined {
+  const fitting = known.filter(({ answer }) => fits(answer, sent) && covers(answer, request));
+  return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
+}
+
+/** Whether an answer is one for what a request says in the fields that it varies by. */
+export function fits(
+  { varyNames, selecting }: Pick<HeldAnswer['answer'], 'varyNames' | 'selecting'>,
+  sent: SentField,
+): boolean {
+  return selecting.includes(selectingKey(varyNames, sent));
+}
+
+/** Why the source is asked (RFC 9211 §2.2). */
+export function forwardedFor({ known, asked }: Visit, held: HeldAnswer | undefined): Forwarded {
+  if (held !== undefined) return asked.noCache || asked.maxAgeMs < Infinity ? 'request' : 'stale';
+  if (known.length === 0) return 'uri-miss';
+  return known.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
+}
+
+/** What requests have in common that are answered alike, as far as it is known. */
+export function flightKey({ plan, url, known, sent }: Visit, held: HeldAnswer | undefined): string {
+  const names = [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
+  return [url, plan.hash, held?.answer.id ?? '', selectingKey(names, sent)].join('\n');
+}
