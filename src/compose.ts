@@ -24,7 +24,7 @@ import { createExecute } from './svc1/execute.ts';
 import type { RevertRequest } from './svc1/invalidate.ts';
 import type { KeyRates } from './svc1/key-rates.ts';
 import { revertInThread } from './svc1/revert-worker.ts';
-import type { ConfigurationState } from './svc1/server-status.ts';
+import type { CertificateState, ConfigurationState } from './svc1/server-status.ts';
 import { operationTable } from './svc1/table.ts';
 import { createVisitors } from './visitor/visitor.ts';
 import { createSecret } from './webhook/sign.ts';
@@ -44,6 +44,7 @@ export interface Foundation {
   readonly version: string;
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
+  readonly certificates: () => readonly CertificateState[];
   readonly started: string;
 }
 
@@ -92,6 +93,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       started: foundation.started,
       counts: () => store.counts(),
       configuration: foundation.status,
+      certificates: foundation.certificates,
     },
     authenticate,
   });

@@ -6,7 +6,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { compose, engineNames, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { restartNeeded } from './config/restart.ts';
-import { requireServed, unserved } from './config/unserved.ts';
+import { unserved } from './config/unserved.ts';
 import { Failure } from './model/failure.ts';
 import { accessFlushMs } from './model/limits.ts';
 import { silentLog, type Log, type Logs } from './observe/log.ts';
@@ -14,6 +14,7 @@ import type { Gather, Metric } from './observe/metrics.ts';
 import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
 import { createMemoryStore } from './site/cache/store.ts';
+import { Certificates } from './server/tls/certificates.ts';
 import { createCoder, type Coder } from './site/coder.ts';
 import { createCodingPassage } from './site/coding-passage.ts';
 import { createOwnFiles } from './site/own-files.ts';
@@ -97,7 +98,6 @@ export interface PreparedData {
  * and leaves nothing open then.
  */
 export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
-  requireServed(config);
   warnOfUnserved(config, logs.log);
   const claim = await claimFolder(config.server.data, { pid: process.pid });
   let store: Store | undefined;
@@ -155,6 +155,7 @@ class Process implements Running {
   readonly #measures: Measures;
   #composition: Composition;
   #server: Server | undefined;
+  #certificates: Certificates | undefined;
   #since = new Date().toISOString();
   #restartNeeded: readonly string[] = [];
   #problems: readonly ConfigProblem[] = [];
@@ -188,6 +189,7 @@ class Process implements Running {
       version,
       status: () => this.#configurationState(),
       metricsText: () => this.#measures.text(),
+      certificates: () => this.#certificates?.states() ?? [],
       started: this.#since,
     };
     this.#composition = compose(config, this.#foundation);
@@ -203,9 +205,13 @@ class Process implements Running {
 
   async listen(): Promise<void> {
     const { log, access } = this.#foundation.logs;
+    const { config } = this.#composition.serving;
+    const surroundings = { log: this.#isSpokesman ? log : silentLog, now: Date.now };
+    this.#certificates = await Certificates.open(config.tls.certificates, surroundings);
     this.#server = await startServer(
       {
         serving: () => this.#composition.serving,
+        certificates: this.#certificates,
         log,
         access,
         metrics: this.#measures.requests,
@@ -213,7 +219,7 @@ class Process implements Running {
         now: Date.now,
         monotonicMs: () => performance.now(),
       },
-      this.#composition.serving.config.server.listen,
+      config.server.listen,
     );
   }
 
@@ -242,7 +248,7 @@ class Process implements Running {
     const next = {
       ...result.config,
       server: { ...result.config.server, listen, data, workers, import: imported },
-      tls: config.tls,
+      tls: { ...result.config.tls, certificates: config.tls.certificates },
     };
     this.#composition = compose(next, this.#foundation);
     logs.configure(next.log);
@@ -256,6 +262,7 @@ class Process implements Running {
 
   async stop(graceMs: number): Promise<number> {
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
+    await this.#certificates?.close();
     clearInterval(this.#flushing);
     await this.#composition.close();
     this.#coder.close();

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -55,6 +56,8 @@ export interface TestSite {
   readonly waymark: Waymark;
   /** What has been logged so far. */
   readonly logged: () => string;
+  /** Resolves once a pattern stands in the log. */
+  untilLogged(pattern: RegExp): Promise<void>;
   /** Calls an operation by HTTP POST, as the admin unless told otherwise. */
   call(name: string, v: object, more?: CallOptions): Promise<Answer>;
   /** Opens a websocket and resolves when it is open. */
@@ -100,11 +103,13 @@ export async function startSite(
   });
   const config = await readTestConfig(iniFile);
   const lines: string[] = [];
+  const written = new EventEmitter().setMaxListeners(0);
   const logs = createLogs({
     settings: config.log,
     destination: new Writable({
       write(chunk: Buffer, _encoding, done) {
         lines.push(chunk.toString());
+        written.emit('line');
         done();
       },
     }),
@@ -125,6 +130,9 @@ export async function startSite(
     logged: () => {
       logs.access.flush();
       return lines.join('');
+    },
+    async untilLogged(pattern) {
+      while (!pattern.test(lines.join(''))) await once(written, 'line');
     },
     call: (name, v, more = {}) => postOperation(url, name, v, { apikey: adminKey, ...more }),
     socket: (apikey) => openSocket(t, `${url.replace('http', 'ws')}/svc1/ws`, apikey),

@@ -1,4 +1,4 @@
-import { parseOrigin } from '../model/authority.ts';
+import { defaultPorts, parseOrigin } from '../model/authority.ts';
 import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
 import { pathBytesMax } from '../model/limits.ts';
 import { encodeNonAscii, readPath } from '../model/path.ts';
@@ -10,7 +10,8 @@ const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
 
 /**
  * Where to listen: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`; `:8080`, `*:8080` or `8080`
- * for all interfaces (an empty host); `unix:/path`, a relative path staying as it is written.
+ * for all interfaces (an empty host); the same after `https://` for TLS, or after `http://`, where
+ * the scheme's own port may be left out; `unix:/path`, a relative path staying as it is written.
  */
 export const listenAddress: ValueParser<Listen> = (text) => {
   if (text.startsWith('unix:')) {
@@ -19,13 +20,17 @@ export const listenAddress: ValueParser<Listen> = (text) => {
       ? { refused: 'write a path after unix:' }
       : { value: { kind: 'unix', path } };
   }
-  const [, written = '', digits = ''] = /^(?:(.*):)?(\d{1,5})$/.exec(text) ?? [];
-  const port = digits === '' ? NaN : Number(digits);
-  const host = listenHost(written);
-  if (host === undefined || !(port <= 65_535)) {
-    return { refused: 'write `127.0.0.1:8080`, `[::1]:8080`, `:8080` or `unix:/path`' };
+  const [, prefix, rest = ''] = /^(?:(https?):\/\/)?(.*)$/i.exec(text) ?? [];
+  const scheme = prefix?.toLowerCase() === 'https' ? 'https' : 'http';
+  const [, written = '', digits = ''] = /^(?:(.*):)?(\d{1,5})$/.exec(rest) ?? [];
+  const hasNoPort = prefix !== undefined && digits === '' && rest !== '';
+  const host = listenHost(hasNoPort ? rest : written);
+  const port = hasNoPort ? defaultPorts[scheme] : digits;
+  if (host === undefined || port === '' || Number(port) > 65_535) {
+    const shapes = '`127.0.0.1:8080`, `[::1]:8080`, `:8080`, `https://:443` or `unix:/path`';
+    return { refused: `write ${shapes}` };
   }
-  return { value: { kind: 'tcp', host, port } };
+  return { value: { kind: 'tcp', scheme, host, port: Number(port) } };
 };
 
 /** A network such as `10.0.0.0/8`, or a single address. */

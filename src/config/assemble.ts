@@ -29,6 +29,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
     tls: {
       certificates: [tls, ...ini.hosts].flatMap((section) => certificateOf(section, folder)),
       httpRedirect: tls.values.http_redirect,
+      hsts: tls.values.hsts,
     },
     disk: mountsOf(ini, folder),
     fetch: {

@@ -1,10 +1,17 @@
+import type { Scheme } from '../model/authority.ts';
 import type { Cidr } from '../model/cidr.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Scope } from '../model/key.ts';
 
-/** Where the server listens: `host:port` or `unix:/path`. */
+/** Where the server listens: `host:port`, in the clear or over TLS, or `unix:/path`. */
 export type Listen =
-  | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
+  | {
+      readonly kind: 'tcp';
+      readonly scheme: Scheme;
+      /** Empty for all interfaces. */
+      readonly host: string;
+      readonly port: number;
+    }
   | { readonly kind: 'unix'; readonly path: string };
 
 /** `[disk.<name>]`: a folder that answers a part of the site. */
@@ -72,7 +79,10 @@ export interface Config {
   };
   readonly tls: {
     readonly certificates: readonly Certificate[];
+    /** Whether requests in the clear are sent on to https, where something listens for it. */
     readonly httpRedirect: boolean;
+    /** Value of Strict-Transport-Security (RFC 6797 §6.1); undefined for none. */
+    readonly hsts: string | undefined;
   };
   /** In the order in which they are asked: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];

@@ -1,3 +1,4 @@
+import type { Listen } from './config.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -18,6 +19,8 @@ export function findInconsistencies(ini: ParsedIni): readonly LineProblem[] {
   return [
     ...listenTwice(ini),
     ...halfCertificates(ini),
+    ...tlsWithoutCertificate(ini),
+    ...certificatesWithoutTls(ini),
     ...mountsTwice(ini),
     ...headersWithoutMount(ini),
     ...tokensWithoutKeys(ini),
@@ -30,7 +33,7 @@ function listenTwice({ server }: ParsedIni): readonly LineProblem[] {
   const seen = new Map<string, number>();
   return server.values.listen.flatMap((listen, at) => {
     const line = lines[at] ?? server.line;
-    const address = JSON.stringify(listen);
+    const address = listen.kind === 'unix' ? listen.path : `${listen.host}:${listen.port}`;
     const earlier = seen.get(address);
     // Port 0 is another free port each time.
     if (earlier !== undefined && !(listen.kind === 'tcp' && listen.port === 0)) {
@@ -54,6 +57,30 @@ function halfCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
     const line = lineOf(section, there) ?? section.line;
     return [{ line, message: `\`${there}\` needs a \`${missing}\` beside it in ${title}` }];
   });
+}
+
+function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
+  const at = server.values.listen.findIndex(isTls);
+  if (at === -1 || [tls, ...hosts].some(namesCertificate)) return [];
+  const line = server.lines.get('listen')?.[at] ?? server.line;
+  const message = 'nothing can be served over TLS without a `cert` and a `key` in [tls]';
+  return [{ line, message }];
+}
+
+function certificatesWithoutTls({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
+  const named = [tls, ...hosts].find(({ values }) => values.cert !== undefined && values.key);
+  if (named === undefined || !server.sound || server.values.listen.some(isTls)) return [];
+  const line = lineOf(named, 'cert') ?? named.line;
+  const message = 'no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`';
+  return [{ line, message }];
+}
+
+function isTls(listen: Listen): boolean {
+  return listen.kind === 'tcp' && listen.scheme === 'https';
+}
+
+function namesCertificate({ values }: ParsedSection<'tls' | 'tls.<host>'>): boolean {
+  return values.cert !== undefined || values.key !== undefined;
 }
 
 function mountsTwice({ disk }: ParsedIni): readonly LineProblem[] {

@@ -2,6 +2,7 @@ import type { Cidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Config, DiskMount, EngineConfig, Listen } from './config.ts';
 import type { SectionKind, Sections } from './schema.ts';
+import { hstsText } from './hsts.ts';
 import { unsubstituted } from './substitute.ts';
 
 /** The texts of a section's keys: none for a key that is not set, several for a repeated one. */
@@ -26,6 +27,7 @@ export function describeConfig(config: Config): string {
       cert: fallback?.certFile,
       key: fallback?.keyFile,
       http_redirect: yesNo(tls.httpRedirect),
+      hsts: tls.hsts && hstsText(tls.hsts),
     } satisfies Written<'tls'>),
     ...tls.certificates.flatMap(({ host, certFile, keyFile }) => {
       const keys = { cert: certFile, key: keyFile } satisfies Written<'tls.<host>'>;
@@ -159,7 +161,9 @@ function line(key: string, value: string): string {
 
 function listenText(listen: Listen): string {
   if (listen.kind === 'unix') return `unix:${listen.path}`;
-  return `${listen.host.includes(':') ? `[${listen.host}]` : listen.host}:${listen.port}`;
+  const { scheme, host, port } = listen;
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return scheme === 'https' ? `https://${address}` : address;
 }
 
 /** A canonical path with those characters escaped that the ini file would not take as they are. */

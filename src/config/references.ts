@@ -5,6 +5,7 @@ import { jsonDepthMax, tableSchemaBytesMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { findFile, findFolder, readText } from './files.ts';
+import { readKeyPair } from './key-pair.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -27,10 +28,7 @@ export async function readReferenced(
   const schemas = new Map<string, JsonObject>();
   const found = await Promise.all([
     requireFile(server, { key: 'import', file: server.values.import, folder }),
-    ...[tls, ...hosts].flatMap((section) => [
-      requireFile(section, { key: 'cert', file: section.values.cert, folder }),
-      requireFile(section, { key: 'key', file: section.values.key, folder }),
-    ]),
+    ...[tls, ...hosts].map((section) => requireKeyPair(section, folder)),
     ...disk.map((mount) => requireMount(mount, folder)),
     requireFile(auth, {
       key: 'jwt_jwks',
@@ -58,6 +56,20 @@ async function requireFile(
   if (file === undefined) return [];
   const refused = await findFile(resolve(folder, file));
   return refused === undefined ? [] : blame(section, { key, file, ...refused });
+}
+
+async function requireKeyPair(
+  section: ParsedSection<'tls' | 'tls.<host>'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { cert, key } = section.values;
+  if (cert === undefined || key === undefined) return [];
+  const files = { cert, key };
+  const read = await readKeyPair({
+    certFile: resolve(folder, cert),
+    keyFile: resolve(folder, key),
+  });
+  return 'refused' in read ? blame(section, { ...read, file: files[read.key] }) : [];
 }
 
 async function requireMount(

@@ -11,6 +11,7 @@ import {
   urlOrFile,
 } from './addresses.ts';
 import { fieldName, fieldValue } from './headers.ts';
+import { hsts } from './hsts.ts';
 import { list, optional, repeated, single, type Keys } from './key.ts';
 import {
   anyText,
@@ -42,7 +43,12 @@ export const sections = {
     trust_proxy: list(cidr, ''),
     workers: single(wordOr('auto', wholeNumber(1, 256)), '1'),
   },
-  tls: { cert: optional(anyText), key: optional(anyText), http_redirect: single(yesNo, 'yes') },
+  tls: {
+    cert: optional(anyText),
+    key: optional(anyText),
+    http_redirect: single(yesNo, 'yes'),
+    hsts: optional(hsts),
+  },
   'tls.<host>': { cert: optional(anyText), key: optional(anyText) },
   'disk.<name>': {
     origin: single(wordOr('*', origin), '*'),

@@ -1,4 +1,3 @@
-import { Failure } from '../model/failure.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -12,17 +11,4 @@ export function unserved({ auth, geo }: Config): readonly string[] {
     ['[geo] country_header', geo.countryHeader !== undefined],
   ];
   return settings.filter(([, isSet]) => isSet).map(([name]) => name);
-}
-
-/**
- * Fails with `invalid` for a configuration that asks for TLS, which this version does not speak:
- * plain text in its place would be worse than no answer.
- */
-export function requireServed({ file, tls }: Config): void {
-  if (tls.certificates.length === 0) return;
-  throw new Failure(
-    'invalid',
-    `${file} has a [tls] section, which this version cannot serve: leave it out, and let a proxy ` +
-      'in front end TLS (trust_proxy names it).',
-  );
 }

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult } from './config.ts';
-import { placesOf } from './places.ts';
-import { WatchedPlaces } from './watched-places.ts';
+import { fileChanges } from './file-changes.ts';
 
 /**
  * Follows an ini file, the table schemas it names and the links on the way to them: after each
@@ -23,38 +22,17 @@ export async function* configResults({
   readonly read: () => Promise<ConfigResult>;
   readonly signal: AbortSignal;
 }): AsyncGenerator<ConfigResult, void, undefined> {
-  const isOver = () => signal.aborted;
-  if (isOver()) return;
   let schemas = schemaFiles(current) ?? [];
-  let watched = new WatchedPlaces(await placesOf([file, ...schemas]));
-  const end = () => void watched.close();
-  signal.addEventListener('abort', end);
-  try {
-    let told = current;
-    let isChanged = false;
-    await watched.ready;
-    while (!isOver()) {
-      const result = await read();
-      // A file that is broken names no schemas: those of before it broke stay watched.
-      schemas = schemaFiles(result) ?? schemas;
-      const places = await placesOf([file, ...schemas]);
-      if (isOver()) return;
-      if (!isDeepStrictEqual(places, watched.places)) {
-        await watched.close();
-        watched = new WatchedPlaces(places);
-        await watched.ready;
-        // Read again: what happened before the new places were watched is not lost either.
-        continue;
-      }
-      if (isChanged || !isDeepStrictEqual(result, told)) {
-        told = result;
-        yield result;
-      }
-      isChanged = await watched.change();
+  let told = current;
+  for await (const why of fileChanges(() => [file, ...schemas], signal)) {
+    const result = await read();
+    // A file that is broken names no schemas: those of before it broke stay watched.
+    schemas = schemaFiles(result) ?? schemas;
+    if (signal.aborted) return;
+    if (why === 'changed' || !isDeepStrictEqual(result, told)) {
+      told = result;
+      yield result;
     }
-  } finally {
-    signal.removeEventListener('abort', end);
-    await watched.close();
   }
 }
 

@@ -4,7 +4,8 @@ import { originBytesMax } from './limits.ts';
 /** The schemes that are served (RFC 9110 §4.2). */
 export type Scheme = 'http' | 'https';
 
-const defaultPorts: Readonly<Record<Scheme, string>> = { http: '80', https: '443' };
+/** The port that goes without saying (RFC 9110 §4.2.1, §4.2.2). */
+export const defaultPorts: Readonly<Record<Scheme, string>> = { http: '80', https: '443' };
 
 const authorityPattern = /^(?:([A-Za-z0-9._-]+)|(\[[0-9A-Fa-f:.]+\]))(?::([1-9]\d{0,4}))?$/;
 const originPattern = /^(https?):\/\/([^/?#\\@\s]+)$/i;

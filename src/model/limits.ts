@@ -12,6 +12,14 @@ export const headersTimeoutMs = 10_000;
 export const requestTimeoutMs = 60_000;
 export const keepAliveTimeoutMs = 75_000;
 export const connectionsMax = 10_000;
+/** How long a client may take over the TLS handshake. */
+export const tlsHandshakeTimeoutMs = 10_000;
+/** A PEM file: a certificate with its chain, or a key. */
+export const certificateBytesMax = MIB;
+export const rsaBitsMin = 2_048;
+/** How long before the end of a certificate the log begins to warn of it, and how often. */
+export const certificateWarnMs = 14 * 86_400_000;
+export const certificateLookMs = 12 * 3_600_000;
 export const rangesMax = 16;
 /** Elements of an Accept, Accept-Language or Accept-Encoding field that are looked at. */
 export const acceptElementsMax = 64;

@@ -1,5 +1,7 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:tls';
 import { lingerMs, pipelinedRequestsMax, stalledMs } from '../model/limits.ts';
 
 /** What is known of one open connection. */
@@ -18,10 +20,21 @@ interface Connection {
  */
 export class Connections {
   readonly #open = new Map<Duplex, Connection>();
+  /** What TLS runs over, from before its handshake. */
+  readonly #underTls = new Set<Duplex>();
 
   /** Follows the connections of a server. */
-  watch(server: Server): void {
-    server.on('connection', (socket: Duplex) => {
+  watch(server: HttpServer | HttpsServer): void {
+    const isTls = server instanceof TlsServer;
+    if (isTls) {
+      server.on('connection', (socket: Duplex) => {
+        this.#underTls.add(socket);
+        socket.once('close', () => {
+          this.#underTls.delete(socket);
+        });
+      });
+    }
+    server.on(isTls ? 'secureConnection' : 'connection', (socket: Duplex) => {
       this.#open.set(socket, { last: undefined, waiting: new Set() });
       socket.once('close', () => {
         this.#forget(socket);
@@ -71,6 +84,11 @@ export class Connections {
     return this.#open.size;
   }
 
+  /** Whether a connection is one that requests can come on: a TLS handshake is over by then. */
+  isOpen(socket: Duplex): boolean {
+    return this.#open.has(socket);
+  }
+
   /** How many answers are owed, those to requests that wait for their turn left out. */
   get owed(): number {
     let owed = 0;
@@ -90,7 +108,7 @@ export class Connections {
 
   /** Cuts off every connection that is still open. */
   destroyAll(): void {
-    for (const socket of this.#open.keys()) socket.destroy();
+    for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
   #forget(socket: Duplex): void {

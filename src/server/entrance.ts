@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
@@ -22,7 +23,7 @@ export function enter({ config }: Serving, message: IncomingMessage): Entrance {
       target: message.url ?? '',
       httpVersion: message.httpVersion,
       rawFields: message.rawHeaders,
-      secure: false,
+      secure: isSecure(message),
       peerAddress,
     },
     config.server,
@@ -33,6 +34,11 @@ export function enter({ config }: Serving, message: IncomingMessage): Entrance {
   if (isTrustedPeer(peerAddress, config.server.trustProxy)) return { ...opened, told: { user } };
   // What only a trusted proxy may say is taken off, lest a fetched source believe it.
   return { ...opened, fields: without(opened.fields, userHeader), told: nothingTold };
+}
+
+/** Whether a request came over TLS. */
+export function isSecure({ socket }: IncomingMessage): boolean {
+  return (socket as Partial<TLSSocket>).encrypted === true;
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */

@@ -11,9 +11,21 @@ import { discard, send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
 
+/** What an exchange needs of its surroundings. */
+export interface ExchangeParts {
+  readonly log: Log;
+  readonly newId: () => string;
+  /** The answer that sends a request in the clear on to https; undefined where it may stay. */
+  readonly redirect: (
+    serving: Serving,
+    entrance: Entrance,
+    message: IncomingMessage,
+  ) => Reply | undefined;
+}
+
 /** One request and its answer, under the configuration that was in force when it came. */
 export class Exchange {
-  readonly #parts: { readonly log: Log; readonly newId: () => string };
+  readonly #parts: ExchangeParts;
   readonly #serving: Serving;
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
@@ -21,7 +33,7 @@ export class Exchange {
   caller: Caller | undefined;
 
   constructor(
-    parts: { readonly log: Log; readonly newId: () => string },
+    parts: ExchangeParts,
     serving: Serving,
     message: IncomingMessage,
     response: ServerResponse,
@@ -42,6 +54,8 @@ export class Exchange {
     try {
       entrance = enter(serving, message);
       this.address = entrance.address;
+      const elsewhere = this.#parts.redirect(serving, entrance, message);
+      if (elsewhere !== undefined) return elsewhere;
       const path = servicePath(entrance.target.path, serving.config.server.base);
       if (path !== undefined) return await this.#service(path, entrance, signal);
       const reply = await serving.site.respond({

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server as HttpServer, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
@@ -13,15 +14,46 @@ import {
   lingerMs,
   requestLineBytesMax,
   requestTimeoutMs,
+  tlsHandshakeTimeoutMs,
 } from '../model/limits.ts';
 import { sayLast, type Connections } from './connections.ts';
+import type { Certificates } from './tls/certificates.ts';
+
+/** What answers HTTP/1.1 on a port, in the clear or over TLS. */
+export type Listener = HttpServer | HttpsServer;
 
 /** A bare HTTP/1.1 server with the limits of contract §10, not yet listening. */
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: (upgrade: string) => boolean,
-): Server {
-  const server = createServer({
+): HttpServer {
+  return limited(createServer(httpOptions(shouldUpgrade)), connections);
+}
+
+/** The same over TLS, with the certificate that each client asks for. */
+export function createHttpsServer(
+  connections: Connections,
+  shouldUpgrade: (upgrade: string) => boolean,
+  certificates: Certificates,
+): HttpsServer {
+  const server = createTlsServer({
+    ...httpOptions(shouldUpgrade),
+    handshakeTimeout: tlsHandshakeTimeoutMs,
+    ALPNProtocols: ['http/1.1'],
+    SNICallback: (name, done) => {
+      const context = certificates.contextFor(name);
+      done(
+        context === undefined ? new Error(`There is no certificate for ${name}.`) : null,
+        context,
+      );
+    },
+  });
+  certificates.serve(server);
+  return limited(server, connections);
+}
+
+function httpOptions(shouldUpgrade: (upgrade: string) => boolean): ServerOptions {
+  return {
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
@@ -32,12 +64,19 @@ export function createHttpServer(
     requireHostHeader: false,
     noDelay: true,
     shouldUpgradeCallback: ({ headers }) => shouldUpgrade(headers.upgrade ?? ''),
-  });
+  };
+}
+
+function limited<L extends Listener>(server: L, connections: Connections): L {
   server.maxConnections = connectionsMax;
   // One more than is allowed, so that the door sees that there are too many instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
   connections.watch(server);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (!connections.isOpen(socket)) {
+      socket.destroy();
+      return;
+    }
     const answer = connections.lastAnswer(socket);
     if (answer === undefined) refuseUnreadable(error, socket);
     // What follows a whole request cannot be read: its answer is the last one of the connection.
@@ -54,28 +93,33 @@ export function createHttpServer(
  * Starts listening and resolves to the address as a person would write it. Rejects with
  * `unavailable` and one clear line: port in use, no right to it, no such address.
  */
-export async function listen(server: Server, where: Listen): Promise<string> {
+export async function listen(server: Listener, where: Listen): Promise<string> {
   if (where.kind === 'unix') await removeStaleSocket(where.path);
   await new Promise<void>((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void => {
       reject(listenFailure(where, error));
     };
     server.once('error', failed);
-    server.listen(where.kind === 'unix' ? { path: where.path } : { ...where }, () => {
+    const at =
+      where.kind === 'unix' ? { path: where.path } : { host: where.host, port: where.port };
+    server.listen(at, () => {
       server.off('error', failed);
       resolve();
     });
   });
-  return addressText(server);
+  return addressText(server, where);
 }
 
 /** The URL under which a listening server is reached, or its unix socket. */
-function addressText(server: Server): string {
+function addressText(server: Listener, where: Listen): string {
   const address = server.address();
-  if (address === null || typeof address === 'string') return `unix:${address ?? ''}`;
+  if (address === null || typeof address === 'string' || where.kind === 'unix') {
+    return `unix:${typeof address === 'string' ? address : ''}`;
+  }
   const { address: host, family, port } = address satisfies AddressInfo;
   const shown = host === '::' || host === '0.0.0.0' || host === '127.0.0.1' ? 'localhost' : host;
-  return `http://${family === 'IPv6' && shown !== 'localhost' ? `[${host}]` : shown}:${port}`;
+  const name = family === 'IPv6' && shown !== 'localhost' ? `[${host}]` : shown;
+  return `${where.scheme}://${name}:${port}`;
 }
 
 function listenFailure(where: Listen, error: NodeJS.ErrnoException): Failure {

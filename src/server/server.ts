@@ -1,8 +1,9 @@
-import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import { plainAddress } from '../http/forwarded.ts';
-import type { Reply } from '../http/reply.ts';
+import { replyField, type Reply } from '../http/reply.ts';
+import { defaultPorts } from '../model/authority.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { servicePath } from '../model/path.ts';
 import type { AccessEntry, AccessLog } from '../observe/access.ts';
@@ -10,14 +11,17 @@ import type { Log } from '../observe/log.ts';
 import { single, type Metric } from '../observe/metrics.ts';
 import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { Connections, sayLast } from './connections.ts';
-import { enter, identify, withoutUser } from './entrance.ts';
-import { Exchange } from './exchange.ts';
+import { enter, identify, withoutUser, type Entrance } from './entrance.ts';
+import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure } from './failures.ts';
-import { createHttpServer, listen } from './listener.ts';
+import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { PreparedReplies, type Moment } from './prepared.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
 import { createSockets, type Sockets } from './socket.ts';
+import type { Certificates } from './tls/certificates.ts';
+import { withHsts } from './tls/hsts.ts';
+import { redirectToHttps } from './tls/redirect.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
 export interface ServerParts {
@@ -29,6 +33,7 @@ export interface ServerParts {
   readonly metrics: RequestMetrics;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
+  readonly certificates: Certificates;
 }
 
 /** The port: every listener of the configuration, with the websockets behind them. */
@@ -71,21 +76,30 @@ type Noted = Pick<AccessEntry, 'address' | 'keyId' | 'bytes' | 'cut'>;
 class Port implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ServerParts;
-  readonly #servers: HttpServer[] = [];
+  readonly #exchangeParts: ExchangeParts;
+  readonly #servers: Listener[] = [];
   readonly #sockets: Sockets;
   readonly #connections = new Connections();
+  /** Where requests in the clear are sent on to; undefined where nothing listens for TLS. */
+  #tlsPort: string | undefined;
   #stopping = false;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
+    this.#exchangeParts = {
+      log: parts.log,
+      newId: parts.newId,
+      redirect: (...asked) => this.#redirect(...asked),
+    };
     this.#sockets = createSockets(parts);
   }
 
   async listen(where: Listen): Promise<void> {
-    const server = createHttpServer(
-      this.#connections,
-      (upgrade) => upgrade.toLowerCase() === 'websocket',
-    );
+    const isTls = where.kind === 'tcp' && where.scheme === 'https';
+    const shouldUpgrade = (upgrade: string): boolean => upgrade.toLowerCase() === 'websocket';
+    const server: Listener = isTls
+      ? createHttpsServer(this.#connections, shouldUpgrade, this.#parts.certificates)
+      : createHttpServer(this.#connections, shouldUpgrade);
     // Each listener has its own: what is answered over TLS is not what is answered without.
     const prepared = new PreparedReplies();
     server.on('request', (message, response) => {
@@ -101,7 +115,12 @@ class Port implements Server {
       this.#upgrade(message, socket, head);
     });
     this.#servers.push(server);
-    this.addresses.push(await listen(server, where));
+    const address = await listen(server, where);
+    this.addresses.push(address);
+    if (!isTls) return;
+    // The port that goes without saying comes before all others.
+    const port = new URL(address).port || defaultPorts.https;
+    if (this.#tlsPort === undefined || port === defaultPorts.https) this.#tlsPort = port;
   }
 
   metrics(): readonly Metric[] {
@@ -177,12 +196,29 @@ class Port implements Server {
     arrival: Arrival,
     prepared: PreparedReplies,
   ): Promise<void> {
-    const exchange = new Exchange(this.#parts, arrival.moment.serving, message, response);
-    const reply = await exchange.reply();
+    const { serving } = arrival.moment;
+    const exchange = new Exchange(this.#exchangeParts, serving, message, response);
+    const reply = withHsts(await exchange.reply(), serving.config.tls, message);
     prepared.keep(message, arrival.moment, reply);
     const { cut, bytes } = await exchange.send(reply);
     const { address, caller } = exchange;
     this.#note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
+  }
+
+  #redirect(
+    serving: Serving,
+    { target }: Entrance,
+    { method = '', url = '', socket }: IncomingMessage,
+  ): Reply | undefined {
+    const { tls, server } = serving.config;
+    const port = this.#tlsPort;
+    if (port === undefined || !tls.httpRedirect || target.origin.startsWith('https:')) {
+      return undefined;
+    }
+    // A unix socket has a proxy at its other end, which knows what it does.
+    if (socket.remoteAddress === undefined) return undefined;
+    const { certificates } = this.#parts;
+    return redirectToHttps({ method, url, target }, { certificates, port, ...server });
   }
 
   #note(
@@ -216,6 +252,11 @@ class Port implements Server {
         throw new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
       }
       const entrance = enter(serving, message);
+      const elsewhere = this.#redirect(serving, entrance, message);
+      if (elsewhere !== undefined) {
+        refuseUpgrade(socket, elsewhere);
+        return;
+      }
       if (servicePath(entrance.target.path, serving.config.server.base) !== '/ws') {
         throw new Failure('not_found', 'There is no websocket here.');
       }
@@ -251,11 +292,13 @@ function requireAllowedOrigin(
   throw new Failure('forbidden', 'Pages of this origin may not open a websocket here.');
 }
 
-function refuseUpgrade(socket: Duplex, { status, body }: Reply): void {
+function refuseUpgrade(socket: Duplex, { status, fields, body }: Reply): void {
   const text = body.kind === 'bytes' ? body.bytes.toString() : '';
+  const location = replyField({ fields }, 'location');
   sayLast(
     socket,
     `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\n` +
+      (location === undefined ? '' : `Location: ${location}\r\n`) +
       `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
   );
 }

@@ -16,6 +16,20 @@ export interface ConfigurationState {
   readonly problems: readonly { readonly line: number; readonly message: string }[];
 }
 
+/** How a certificate stands. */
+export interface CertificateState {
+  /** The section of the ini file. */
+  readonly section: string;
+  /** The names and addresses that the certificate in use is for. */
+  readonly names: readonly string[];
+  /** Distinguished name of who issued it. */
+  readonly issuer: string;
+  /** ISO 8601, UTC. */
+  readonly valid_until: string;
+  /** Why what is in the files now is not used; null where it is. */
+  readonly problem: string | null;
+}
+
 /** What server.status reports. */
 export interface StatusOperations {
   readonly version: string;
@@ -23,15 +37,31 @@ export interface StatusOperations {
   readonly started: string;
   readonly counts: () => StoreCounts;
   readonly configuration: () => ConfigurationState;
+  readonly certificates: () => readonly CertificateState[];
 }
 
 const time = { type: 'string', format: 'date-time' } as const;
 const integer = { type: 'integer' } as const;
 
+const certificateSchema: JsonObject = {
+  type: 'object',
+  required: ['section', 'names', 'issuer', 'valid_until', 'problem'],
+  properties: {
+    section: { type: 'string', description: 'The section of the ini file.' },
+    names: { type: 'array', items: { type: 'string' } },
+    issuer: { type: 'string' },
+    valid_until: time,
+    problem: {
+      type: ['string', 'null'],
+      description: 'Why what is in the files now is not used; null where it is.',
+    },
+  },
+};
+
 const statusSchema: JsonObject = {
   title: 'ServerStatus',
   type: 'object',
-  required: ['version', 'started', 'seq', 'configuration', 'counts'],
+  required: ['version', 'started', 'seq', 'configuration', 'certificates', 'counts'],
   properties: {
     version: { type: 'string' },
     started: time,
@@ -61,6 +91,7 @@ const statusSchema: JsonObject = {
         },
       },
     },
+    certificates: { type: 'array', items: certificateSchema },
     counts: {
       type: 'object',
       required: ['rules', 'keys', 'hooks', 'bytes'],
@@ -89,6 +120,7 @@ export function serverStatus(parts: StatusOperations): Handler<object> {
           started: parts.started,
           seq,
           configuration: parts.configuration(),
+          certificates: parts.certificates(),
           counts,
         },
       };

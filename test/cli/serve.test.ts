@@ -64,12 +64,10 @@ suite('waymark serve refuses with one line', () => {
     assert.match(await refusal(iniFile), /data/);
   });
 
-  test('certificates that it would not use', async (t) => {
-    const { iniFile } = await serverFolder(t, '[tls]\ncert = c.pem\nkey = k.pem\n', {
-      'c.pem': '',
-      'k.pem': '',
-    });
-    assert.match(await refusal(iniFile), /\[tls\] section, which this version cannot serve/);
+  test('a certificate that is none', async (t) => {
+    const ini = 'listen[] = https://127.0.0.1:0\n[tls]\ncert = c.pem\nkey = k.pem\n';
+    const { iniFile } = await serverFolder(t, ini, { 'c.pem': '', 'k.pem': '' });
+    assert.match(await refusal(iniFile), /server\.ini:\d+: `cert` = `c\.pem` holds no certificate/);
   });
 
   test('an ini file that is not there', async (t) => {

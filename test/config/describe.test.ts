@@ -47,9 +47,13 @@ const time = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.constantFrom('ms', 's',
 
 const iniText = fc
   .record({
-    listen: fc.uniqueArray(fc.constantFrom(':80', '[::1]:8080', 'a.b:1', 'unix:run/w s.sock'), {
-      minLength: 1,
-    }),
+    hsts: fc.constantFrom('0s', '90m', '30d subdomains', '3650d, subdomains, preload', ''),
+    listen: fc.uniqueArray(
+      fc.constantFrom(':80', 'https://[::1]:8080', 'a.b:1', 'unix:run/w s.sock'),
+      {
+        minLength: 1,
+      },
+    ),
     data: freeText.filter((text) => text.trim() !== ''),
     base: pathText,
     workers: fc.constantFrom('auto', '7'),
@@ -78,6 +82,7 @@ trust_proxy = ${given.networks.join(', ')}
 workers = ${given.workers}
 [tls]
 http_redirect = ${String(redirect)}
+hsts = ${given.hsts}
 [tls.*.a.example]
 cert = ${written(given.data)}
 key = other \${ANY}

@@ -116,6 +116,20 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ['fetch', 'max_body', '-1', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
     ['auth', 'user_header', 'X User', 'write the name of a header field, such as `X-User`'],
     ['auth', 'jwt_jwks', 'ftp://a/b', 'write an http or https URL, or the name of a file'],
+    ['tls', 'hsts', 'yes', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
+    [
+      'tls',
+      'hsts',
+      '30d all',
+      'write a time such as `365d`, and behind it `subdomains` or nothing',
+    ],
+    ['tls', 'hsts', '365d preload', '`preload` needs `subdomains` beside it and 365d or more'],
+    [
+      'tls',
+      'hsts',
+      '90d subdomains preload',
+      '`preload` needs `subdomains` beside it and 365d or more',
+    ],
     ['engine.a', 'page', 'page.html', 'the path does not start with /'],
     [
       'engine.a',
@@ -190,7 +204,11 @@ const wrongListens = [
   '127.1:80',
   '1.2.3.256:80',
   'a b:80',
-  'http://a:80',
+  'ftp://a:80',
+  'https://',
+  'https://a:443/',
+  'https://a:b',
+  'https://::1',
   'unix',
   '80 81',
   'a/b:80',
@@ -252,7 +270,8 @@ suite('a mistake in the ini file is named with its line', () => {
   test('an address to listen on has a port and a host that can be nothing else', () => {
     for (const listen of wrongListens) {
       const why = whyRefused('server', 'listen', listen);
-      assert.equal(why, 'write `127.0.0.1:8080`, `[::1]:8080`, `:8080` or `unix:/path`', listen);
+      const shapes = '`127.0.0.1:8080`, `[::1]:8080`, `:8080`, `https://:443` or `unix:/path`';
+      assert.equal(why, `write ${shapes}`, listen);
     }
     assert.equal(whyRefused('server', 'listen', 'unix:'), 'write a path after unix:');
   });

@@ -67,14 +67,20 @@ suite('values mean what they say', () => {
   }
 
   for (const [text, listen] of [
-    ['127.0.0.1:8080', { kind: 'tcp', host: '127.0.0.1', port: 8080 }],
-    ['[::1]:8080', { kind: 'tcp', host: '::1', port: 8080 }],
-    ['[FE80::1]:1', { kind: 'tcp', host: 'fe80::1', port: 1 }],
-    ['LocalHost:0', { kind: 'tcp', host: 'localhost', port: 0 }],
-    ['web-1.example:65535', { kind: 'tcp', host: 'web-1.example', port: 65_535 }],
-    [':8080', { kind: 'tcp', host: '', port: 8080 }],
-    ['*:8080', { kind: 'tcp', host: '', port: 8080 }],
-    ['8080', { kind: 'tcp', host: '', port: 8080 }],
+    ['127.0.0.1:8080', { kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 8080 }],
+    ['[::1]:8080', { kind: 'tcp', scheme: 'http', host: '::1', port: 8080 }],
+    ['[FE80::1]:1', { kind: 'tcp', scheme: 'http', host: 'fe80::1', port: 1 }],
+    ['LocalHost:0', { kind: 'tcp', scheme: 'http', host: 'localhost', port: 0 }],
+    ['web-1.example:65535', { kind: 'tcp', scheme: 'http', host: 'web-1.example', port: 65_535 }],
+    [':8080', { kind: 'tcp', scheme: 'http', host: '', port: 8080 }],
+    ['*:8080', { kind: 'tcp', scheme: 'http', host: '', port: 8080 }],
+    ['8080', { kind: 'tcp', scheme: 'http', host: '', port: 8080 }],
+    ['http://a.b:81', { kind: 'tcp', scheme: 'http', host: 'a.b', port: 81 }],
+    ['http://127.0.0.1', { kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 80 }],
+    ['https://0.0.0.0:443', { kind: 'tcp', scheme: 'https', host: '0.0.0.0', port: 443 }],
+    ['HTTPS://:8443', { kind: 'tcp', scheme: 'https', host: '', port: 8443 }],
+    ['https://*', { kind: 'tcp', scheme: 'https', host: '', port: 443 }],
+    ['https://[::1]', { kind: 'tcp', scheme: 'https', host: '::1', port: 443 }],
     ['unix:/run/w.sock', { kind: 'unix', path: '/run/w.sock' }],
     ['unix:w.sock', { kind: 'unix', path: 'w.sock' }],
   ] as const) {

@@ -4,14 +4,30 @@ import { join, relative } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { problemText } from '../../src/config/problem.ts';
 import { cidrsContain } from '../../src/model/cidr.ts';
+import { createAuthority } from '../certificates.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';
+
+const authority = await createAuthority();
+const [pair, other, short] = await Promise.all([
+  authority.issue(['www.example.com']),
+  authority.issue(['www.example.com']),
+  authority.issue(['www.example.com'], { rsaBits: 1_024 }),
+]);
+const https = '[server]\nlisten = https://:443\n';
 
 /** Files that the ini texts below name; the ini file itself is conf/server.ini. */
 const files = {
   'site/index.html': 'hello',
   'site/app/shell.html': 'shell',
-  'conf/cert.pem': 'c',
-  'conf/key.pem': 'k',
+  'conf/cert.pem': pair.cert,
+  'conf/key.pem': pair.key,
+  'conf/both.pem': `${pair.key}\n${pair.cert}`,
+  'conf/other.key': other.key,
+  'conf/short.pem': short.cert,
+  'conf/short.key': short.key,
+  'conf/sealed.key': '-----BEGIN ENCRYPTED PRIVATE KEY-----\n-----END ENCRYPTED PRIVATE KEY-----',
+  'conf/broken.pem': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
+  'conf/broken.key': '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----',
   'conf/rules.ndjson': '',
   'conf/geo.mmdb': '',
   'conf/jwks.json': '{}',
@@ -62,7 +78,44 @@ suite('what does not fit together, or names what is not there, is named with its
     ['[tls]\ncert = cert.pem', '2: `cert` needs a `key` beside it in [tls]'],
     ['[tls.a.example]\nkey = key.pem', '2: `key` needs a `cert` beside it in [tls.a.example]'],
     ['[tls.a.example]', '1: [tls.a.example] needs `cert` and `key`'],
-    ['[tls]\ncert = cert.pem\nkey = none.pem', '3: `key` = `none.pem` does not exist'],
+    [`${https}[tls]\ncert = cert.pem\nkey = none.pem`, '5: `key` = `none.pem` does not exist'],
+    [
+      `${https}[tls]\ncert = key.pem\nkey = key.pem`,
+      '4: `cert` = `key.pem` holds no certificate in PEM',
+    ],
+    [
+      `${https}[tls]\ncert = broken.pem\nkey = key.pem`,
+      '4: `cert` = `broken.pem` holds a certificate that cannot be read',
+    ],
+    [
+      `${https}[tls]\ncert = cert.pem\nkey = cert.pem`,
+      '5: `key` = `cert.pem` holds no private key in PEM',
+    ],
+    [
+      `${https}[tls]\ncert = cert.pem\nkey = broken.key`,
+      '5: `key` = `broken.key` holds a private key that cannot be read',
+    ],
+    [
+      `${https}[tls]\ncert = cert.pem\nkey = sealed.key`,
+      '5: `key` = `sealed.key` is encrypted: write it without a passphrase',
+    ],
+    [
+      `${https}[tls.www.example.com]\ncert = cert.pem\nkey = other.key`,
+      '5: `key` = `other.key` is not the key of the first certificate in `cert`',
+    ],
+    [
+      `${https}[tls]\ncert = short.pem\nkey = short.key`,
+      '5: `key` = `short.key` has 1024 bits, fewer than the 2048 that clients ask',
+    ],
+    [https, '2: nothing can be served over TLS without a `cert` and a `key` in [tls]'],
+    [
+      '[server]\nlisten[] = :8080\nlisten[] = https://:8080\n[tls]\ncert=both.pem\nkey=both.pem',
+      '3: this address is there already, in line 2',
+    ],
+    [
+      '[tls]\ncert = cert.pem\nkey = key.pem',
+      '2: no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`',
+    ],
     ['[table.products]', '1: `[table.products]` needs a `schema`'],
     ['[table.products]\nschema = none.json', '2: `schema` = `none.json` does not exist'],
     [
@@ -86,12 +139,12 @@ suite('what does not fit together, or names what is not there, is named with its
       '4: `root` = `../site` holds the data folder: keep them apart',
     ],
     [
-      '[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .',
-      '5: `root` = `.` holds the data folder: keep them apart',
+      `${https}[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .`,
+      '7: `root` = `.` holds the data folder: keep them apart',
     ],
     [
-      '[server]\ndata = ../data\n[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .',
-      '7: `root` = `.` holds a private key: keep them apart',
+      `${https}data = ../data\n[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .`,
+      '8: `root` = `.` holds a private key: keep them apart',
     ],
   ];
   for (const [text, ...problems] of table) {
@@ -210,7 +263,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
   assert.deepEqual(await requireIni(file), {
     file,
     server: {
-      listen: [{ kind: 'tcp', host: '127.0.0.1', port: 8080 }],
+      listen: [{ kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 8080 }],
       data: join(folder, 'data'),
       import: undefined,
       base: '',
@@ -218,7 +271,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
       trustProxy: [],
       workers: 1,
     },
-    tls: { certificates: [], httpRedirect: true },
+    tls: { certificates: [], httpRedirect: true, hsts: undefined },
     disk: [],
     fetch: {
       allowPrivate: [],
@@ -258,6 +311,7 @@ test('every key has its say', async (context) => {
     'conf/server.ini': `
 [server]
 listen[] = :8080
+listen[] = https://[::]
 listen[] = unix:run/w.sock
 data = ../data
 import = rules.ndjson
@@ -269,6 +323,7 @@ workers = auto
 cert = cert.pem
 key = key.pem
 http_redirect = no
+hsts = 365d subdomains preload
 [tls.www.example.com]
 cert = cert.pem
 key = key.pem
@@ -302,7 +357,8 @@ country_header = CF-IPCountry
   const config = await requireIni(join(folder, 'conf/server.ini'), { SHOP: 'Harbour' });
   const { server, tls, auth, fetch } = config;
   assert.deepEqual(server.listen, [
-    { kind: 'tcp', host: '', port: 8080 },
+    { kind: 'tcp', scheme: 'http', host: '', port: 8080 },
+    { kind: 'tcp', scheme: 'https', host: '::', port: 443 },
     { kind: 'unix', path: join(folder, 'conf/run/w.sock') },
   ]);
   assert.deepEqual(
@@ -322,6 +378,7 @@ country_header = CF-IPCountry
       { host: 'www.example.com', ...certificate },
     ],
     httpRedirect: false,
+    hsts: 'max-age=31536000; includeSubDomains; preload',
   });
   assert.equal(config.disk[0]?.root, join(folder, 'site'));
   assert.equal(config.disk[0].fallback, 'app/shell.html');

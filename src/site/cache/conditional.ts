@@ -59,8 +59,8 @@ function withFields(request: ContentRequest, added: Fields): ContentRequest {
   for (const name of conditions) fields[name] = undefined;
   Object.assign(fields, added);
   // Spreading would read the signal, which is made when it is first asked for.
-  const { origin, path, query, method, address, user, body } = request;
-  return { origin, path, query, method, address, user, body, fields, signal: neverAborted };
+  const { origin, path, query, method, address, visitor, body } = request;
+  return { origin, path, query, method, address, visitor, body, fields, signal: neverAborted };
 }
 
 const neverAborted = new AbortController().signal;

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { suite, test } from 'node:test';
+import { WebSocket } from 'ws';
+import { startTlsSite } from './tls-rig.ts';
+
+suite('over TLS', () => {
+  test('a page is that of its https origin, never mixed with the one in the clear', async (t) => {
+    const site = await startTlsSite(t, {
+      tls: 'http_redirect = no',
+      rules: [
+        { origin: 'https://shop.example', path: '/', kind: 'content', content: 'sealed' },
+        { origin: 'http://shop.example', path: '/', kind: 'content', content: 'open' },
+        { path: '/', kind: 'content', content: 'any' },
+      ],
+      certificates: { tls: ['shop.example', 'other.example'] },
+    });
+    // Each twice: the second one is an answer that was prepared.
+    for (const time of ['first', 'second']) {
+      const headers = { host: 'shop.example' };
+      assert.equal((await site.ask('https://shop.example/', { headers })).body, 'sealed');
+      assert.match(
+        await site.raw('GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n'),
+        /open$/,
+      );
+      assert.equal((await site.ask('https://other.example/')).body, 'any', time);
+    }
+  });
+
+  test('operations and the websocket work as in the clear', async (t) => {
+    const site = await startTlsSite(t);
+    const url = `https://localhost:${site.tlsPort}/svc1/server/status`;
+    const { body } = await site.ask(url, { headers: { apikey: site.adminKey } });
+    const [certificate] = JSON.parse(body).data.certificates;
+    assert.deepEqual(certificate.names, ['localhost', '127.0.0.1']);
+    assert.equal(certificate.problem, null);
+    const websocket = new WebSocket(`wss://localhost:${site.tlsPort}/svc1/ws`, {
+      ca: site.authority.cert,
+      headers: { apikey: site.adminKey },
+    });
+    t.after(() => {
+      websocket.terminate();
+    });
+    await once(websocket, 'open');
+    websocket.send('{"a":"svc1.server.status","v":{}}');
+    const [answer] = (await once(websocket, 'message')) as [Buffer];
+    assert.equal(JSON.parse(answer.toString()).data.version, JSON.parse(body).data.version);
+  });
+
+  suite('the certificate is the one for the name that the client asks for', () => {
+    const table: readonly (readonly [asked: string | undefined, got: string])[] = [
+      ['www.example.com', 'www.example.com'],
+      ['WWW.example.com', 'www.example.com'],
+      ['shop.example.com', '*.example.com'],
+      ['a.shop.example.com', 'fallback.example'],
+      ['example.com', 'fallback.example'],
+      ['other.test', 'fallback.example'],
+      [undefined, 'fallback.example'],
+    ];
+    for (const [asked, got] of table) {
+      test(`${asked ?? 'no name'} gets ${got}`, async (t) => {
+        const site = await startTlsSite(t, {
+          certificates: {
+            tls: ['fallback.example'],
+            'tls.www.example.com': ['www.example.com'],
+            'tls.*.example.com': ['*.example.com'],
+          },
+        });
+        const socket = await site.shake({
+          ...(asked !== undefined && { servername: asked }),
+          checkServerIdentity: () => undefined,
+        });
+        assert.equal(socket.getPeerCertificate().subject.CN, got);
+      });
+    }
+
+    test('without a default one, a name that has none is refused', async (t) => {
+      const site = await startTlsSite(t, {
+        certificates: { 'tls.www.example.com': ['www.example.com'] },
+      });
+      await site.shake({ servername: 'www.example.com' });
+      await assert.rejects(site.shake({ servername: 'other.example' }));
+      await assert.rejects(site.shake());
+    });
+  });
+
+  test('only TLS 1.2 and 1.3 are spoken, with forward secrecy', async (t) => {
+    const site = await startTlsSite(t);
+    const name = { servername: 'localhost' };
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const socket = await site.shake({ ...name, minVersion: version, maxVersion: version });
+      assert.equal(socket.getProtocol(), version);
+      assert.match(socket.getCipher().name, /GCM|CHACHA20/);
+    }
+    const weak = 'DEFAULT@SECLEVEL=0';
+    await assert.rejects(
+      site.shake({ ...name, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: weak }),
+    );
+    const cbc = 'ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA256:AES128-GCM-SHA256';
+    await assert.rejects(site.shake({ ...name, maxVersion: 'TLSv1.2', ciphers: cbc }));
+  });
+
+  test('what is no handshake gets no answer, and costs nobody else anything', async (t) => {
+    const site = await startTlsSite(t);
+    const socket = connect(site.tlsPort, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('error', () => undefined);
+    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    await once(socket, 'close');
+    assert.doesNotMatch(Buffer.concat(chunks).toString('latin1'), /HTTP/);
+    assert.equal((await site.ask('https://localhost/')).status, 404);
+  });
+
+  test('a client that never ends its handshake does not hold up the end', async (t) => {
+    const site = await startTlsSite(t);
+    const socket = connect(site.tlsPort, '127.0.0.1');
+    socket.on('error', () => undefined);
+    await once(socket, 'connect');
+    // Somebody came after it: it has been taken on by then.
+    await site.ask('https://localhost/');
+    assert.deepEqual(await site.waymark.stop(100), { cut: 0 });
+    if (!socket.closed) await once(socket, 'close');
+  });
+});
+
+suite('Strict-Transport-Security', () => {
+  const files = { 'site/a.txt': 'a', 'own/b.txt': 'b' };
+  const mounts =
+    '[disk.site]\nroot = site\n[disk.own]\npath = /own/\nroot = own\n' +
+    '[disk.own.headers]\nStrict-Transport-Security = max-age=1\n';
+  const field = 'strict-transport-security';
+
+  test('is not sent unless it is asked for', async (t) => {
+    const site = await startTlsSite(t, { files, ini: mounts });
+    assert.equal((await site.ask('https://localhost/a.txt')).headers[field], undefined);
+  });
+
+  test('is sent with every answer over TLS, and with none in the clear', async (t) => {
+    const tls = 'hsts = 365d, subdomains\nhttp_redirect = no';
+    const site = await startTlsSite(t, { files, ini: mounts, tls });
+    const value = 'max-age=31536000; includeSubDomains';
+    for (const path of ['/a.txt', '/a.txt', '/none', '/svc1/health', '/svc1/server/status']) {
+      assert.equal((await site.ask(`https://localhost${path}`)).headers[field], value, path);
+    }
+    assert.equal((await site.ask('https://localhost/own/b.txt')).headers[field], 'max-age=1');
+    assert.equal((await fetch(`${site.url}/a.txt`)).headers.get(field), null);
+  });
+});
