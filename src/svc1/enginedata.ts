@@ -1,5 +1,6 @@
 import type { ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import formSchema from '../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../public/engines/template.schema.json' with { type: 'json' };
 import { breadcrumbProblems, isTarget } from '../model/breadcrumb.ts';
@@ -52,6 +53,7 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
 const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
   ['html', htmlSchema],
   ['template', templateSchema],
+  ['form', formSchema],
 ]);
 
 const ajv = new Ajv2020({ strict: true });

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { builtInEngines } from '../../src/model/engine.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { genericPage } from '../../src/site/page.ts';
 import { loadPublicFiles } from '../../src/site/public.ts';
@@ -63,11 +64,35 @@ suite('the public files', () => {
     assert.ok(gzipSync(bytes).length < 6 * 1024);
   });
 
-  test('document the engine html for people and for tools', () => {
-    const { page, schema } = files.engineReference('html') ?? {};
-    assert.equal(page?.contentType, 'text/html; charset=utf-8');
-    assert.match(page.bytes.toString(), /<h1>html<\/h1>/);
-    assert.equal(schema?.contentType, 'application/schema+json');
+  for (const name of builtInEngines) {
+    test(`have the module of the engine ${name}, and document it for people and for tools`, () => {
+      assert.equal(
+        files.file(`/engines/${name}.js`)?.contentType,
+        'text/javascript; charset=utf-8',
+      );
+      const { page, schema } = files.engineReference(name) ?? {};
+      assert.equal(page?.contentType, 'text/html; charset=utf-8');
+      assert.match(page.bytes.toString(), new RegExp(`<h1>${name}</h1>`));
+      assert.equal(schema?.contentType, 'application/schema+json');
+      assert.match(files.file('/engine.js')?.bytes.toString() ?? '', new RegExp(`'${name}'`));
+    });
+  }
+
+  test('name no module, style or page that is not among them', () => {
+    const paths = [
+      '/engine.js',
+      '/live.js',
+      ...builtInEngines.map((name) => `/engines/${name}.js`),
+    ];
+    for (const path of paths) {
+      const text = files.file(path)?.bytes.toString() ?? assert.fail(path);
+      for (const [, to = ''] of text.matchAll(/ from '(\.[^']*)'/g)) {
+        const { pathname } = new URL(to, `http://x${path}`);
+        assert.ok(files.file(pathname), `${path} imports ${pathname}`);
+        if (!paths.includes(pathname) && pathname !== '/engines/liquid.js') paths.push(pathname);
+      }
+    }
+    assert.ok(paths.includes('/engines/form/words.js'));
   });
 
   const strangers = [
@@ -79,10 +104,13 @@ suite('the public files', () => {
     '..%2fpage',
     '/etc/passwd',
     '__proto__',
+    'html.js',
+    'clean',
   ];
   for (const name of strangers) {
     test(`know no engine ${JSON.stringify(name)}`, () => {
       assert.equal(files.engineReference(name), undefined);
+      assert.equal(files.file(`/engines/${name}`) === undefined, name !== 'html.js');
     });
   }
 
@@ -91,10 +119,25 @@ suite('the public files', () => {
   });
 });
 
+interface Schema {
+  readonly examples: readonly JsonObject[];
+}
+
+function schemaOf(engine: string): Schema {
+  return JSON.parse(files.engineReference(engine)?.schema.bytes.toString() ?? '') as Schema;
+}
+
+test('every engine’s schema is a strict one, and takes its own examples', () => {
+  for (const name of builtInEngines) {
+    const schema = schemaOf(name);
+    const validate = new Ajv2020({ strict: true }).compile(schema);
+    assert.ok(schema.examples.length > 0);
+    for (const example of schema.examples) assert.ok(validate(example), name);
+  }
+});
+
 suite('the schema of the engine html', () => {
-  const schema = JSON.parse(files.engineReference('html')?.schema.bytes.toString() ?? '') as {
-    readonly examples: readonly JsonObject[];
-  };
+  const schema = schemaOf('html');
   const validate = new Ajv2020({ strict: true }).compile(schema);
   const cases: readonly (readonly [title: string, enginedata: unknown, valid: boolean])[] = [
     ['its own example', schema.examples[0], true],

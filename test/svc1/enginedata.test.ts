@@ -72,6 +72,61 @@ suite('enginedata of the engine html', async () => {
   });
 });
 
+suite('enginedata of the engine template', () => {
+  const template = '<p>{{ data.name }}</p>';
+  check('content', 'template', [
+    ['a template', { template }, true],
+    ['all that it knows', { template, data: own, partials: { a: '' }, title: '', html: '' }, true],
+    ['members of its own', { template, ...own }, true],
+    ['no template', { data: {} }, false],
+    ['a template that is no text', { template: ['a'] }, false],
+    ['data that is no object', { template, data: [] }, false],
+    ['a partial that is no text', { template, partials: { a: 1 } }, false],
+    ['a page on another site', { template, page: '//other.example/' }, true],
+    ['a page by its URL', { template, page: 'https://other.example/' }, false],
+  ]);
+});
+
+suite('enginedata of the engine form', () => {
+  const a = 'letters.insert';
+  const to = (url: string) => ({ submit: { url, a } });
+  const urls: readonly (readonly [url: string, valid: boolean])[] = [
+    ['https://data.example/letters?x=1', true],
+    ['http://localhost:8082', true],
+    ['wss://data.example/ws', true],
+    ['ws://[::1]:8082/', true],
+    ['/data/letters', true],
+    ['//data.example/', false],
+    ['data/letters', false],
+    ['javascript:alert(1)//', false],
+    ['data:application/json,{}', false],
+    ['file:///etc/passwd', false],
+    ['https://', false],
+    [' https://data.example/', false],
+    ['https://data.example/\n', false],
+    ['https://data.example/\\evil', false],
+    ['/\\evil.example/', false],
+    ['https://user@data.example/', false],
+    ['', false],
+  ];
+  for (const kind of ['insert-record', 'edit-record', 'delete-record'] as const) {
+    check(kind, 'form', [
+      ...urls.map(
+        ([url, valid]) => [`a record to ${JSON.stringify(url)}`, to(url), valid] as const,
+      ),
+      ['no submit', {}, false],
+      ['no operation', { submit: { url: '/data' } }, false],
+      ['no address', { submit: { a } }, false],
+      ['members of its own', { ...to('/data'), ...own }, true],
+      ['fields that are no list', { ...to('/data'), fields: 'name' }, false],
+      ['words that are no text', { ...to('/data'), words: { insert: 1 } }, false],
+      ['a link without a label', { ...to('/data'), done: { links: [{ href: '/' }] } }, false],
+      ['another way to read', { ...to('/data'), read: { a: 'letters.get' } }, true],
+      ['a way to read that is code', { ...to('/data'), read: { url: 'javascript:0' } }, false],
+    ]);
+  }
+});
+
 suite('enginedata of no engine, or of one that has no shape', () => {
   for (const engine of [undefined, 'mine']) {
     check('content', engine, [

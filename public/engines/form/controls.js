@@ -1,0 +1,201 @@
+/*
+ * Fields of one value: a schema becomes the control that a browser has for it, with the browser's
+ * own validation, and what that does not know is checked beside it.
+ */
+
+import { createRadios, createSelect } from './choices.js';
+import { labelled, surroundings, tag } from './dom.js';
+import { choicesOf, typeOf } from './schema.js';
+
+const longCharacters = 160;
+const radiosMax = 5;
+
+const inputTypes = new Map([
+  ['email', 'email'],
+  ['idn-email', 'email'],
+  ['uri', 'url'],
+  ['iri', 'url'],
+  ['date', 'date'],
+  ['time', 'time'],
+  ['date-time', 'datetime-local'],
+  ['password', 'password'],
+  ['color', 'color'],
+  ['tel', 'tel'],
+]);
+
+/** What browsers may fill in by themselves, by the names that fields have (WCAG 2.2, 1.3.5). */
+const autocompletes = new Map([
+  ['name', 'name'],
+  ['email', 'email'],
+  ['phone', 'tel'],
+  ['tel', 'tel'],
+  ['organization', 'organization'],
+  ['street', 'street-address'],
+  ['postal_code', 'postal-code'],
+  ['city', 'address-level2'],
+  ['country', 'country-name'],
+]);
+
+/** The field of a schema that is neither object nor array. */
+export function createControl(asked) {
+  const { schema } = asked;
+  const choices = choicesOf(schema);
+  if (choices !== undefined) {
+    return asked.isRequired && choices.length <= radiosMax
+      ? createRadios(asked, choices)
+      : createSelect(asked, choices);
+  }
+  switch (typeOf(schema)) {
+    case 'boolean':
+      return checkbox(asked);
+    case 'integer':
+    case 'number':
+      return number(asked);
+    case 'string':
+      return isLong(schema) ? area(asked, text) : input(asked);
+    default:
+      return area(asked, json(asked.say));
+  }
+}
+
+function input(asked) {
+  const { name, schema, isRequired, say } = asked;
+  const type = inputTypes.get(schema.format) ?? 'text';
+  const control = tag('input', {
+    type,
+    required: isRequired,
+    autocomplete: autocompletes.get(name.toLowerCase()),
+    ...(Number.isInteger(schema.maxLength) && { maxLength: schema.maxLength }),
+    ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
+  });
+  const isMoment = type === 'datetime-local';
+  if (type === 'time' || isMoment) control.step = 'any';
+  return labelled(asked, control, {
+    get: () =>
+      control.value === '' ? undefined : isMoment ? momentOf(control.value) : control.value,
+    set: (value) => {
+      control.value = value === undefined ? '' : isMoment ? localOf(value) : String(value);
+    },
+    check: (value) => checkText(value, schema, say),
+  });
+}
+
+/** What a date-time is between browser and host: local there, an instant here (RFC 3339). */
+function momentOf(local) {
+  const moment = new Date(local);
+  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
+}
+
+function localOf(value) {
+  const moment = new Date(value);
+  if (Number.isNaN(moment.getTime())) return '';
+  const local = new Date(moment.getTime() - moment.getTimezoneOffset() * 60_000);
+  return local.toISOString().replace(/(:00)?\.000Z$|Z$/, '');
+}
+
+function number(asked) {
+  const { schema, isRequired, say } = asked;
+  const isWhole = typeOf(schema) === 'integer';
+  const control = tag('input', {
+    type: 'number',
+    required: isRequired,
+    inputMode: isWhole ? 'numeric' : 'decimal',
+    step: typeof schema.multipleOf === 'number' ? schema.multipleOf : isWhole ? 1 : 'any',
+    min: schema.minimum,
+    max: schema.maximum,
+  });
+  return labelled(asked, control, {
+    get: () => (control.value === '' ? undefined : control.valueAsNumber),
+    set: (value) => {
+      control.value = value === undefined ? '' : String(value);
+    },
+    check: (value) => {
+      if (value === undefined) return '';
+      const { exclusiveMinimum: low, exclusiveMaximum: high } = schema;
+      if (typeof low === 'number' && value <= low) return say('low', { limit: low });
+      if (typeof high === 'number' && value >= high) return say('high', { limit: high });
+      return '';
+    },
+  });
+}
+
+/** Long text, or what only JSON can say; `kind` reads and writes it. */
+function area(asked, kind) {
+  const { schema, isRequired, say } = asked;
+  const control = tag('textarea', {
+    required: isRequired,
+    rows: 5,
+    ...(Number.isInteger(schema.maxLength) && { maxLength: schema.maxLength }),
+    ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
+  });
+  return labelled(asked, control, {
+    get: () => (control.value === '' ? undefined : kind.read(control.value)),
+    set: (value) => {
+      control.value = value === undefined ? '' : kind.write(value);
+    },
+    check: (value) => kind.check(control.value) ?? checkText(value, schema, say),
+  });
+}
+
+const text = { read: (value) => value, write: String, check: () => undefined };
+
+function json(say) {
+  const read = (value) => {
+    try {
+      return JSON.parse(value);
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    read,
+    write: (value) => JSON.stringify(value, null, 2),
+    check: (value) => (value === '' || read(value) !== undefined ? undefined : say('json')),
+  };
+}
+
+function checkbox(asked) {
+  const { schema, say } = asked;
+  const mustBeTicked = schema.const === true;
+  const parts = surroundings({ ...asked, isRequired: true });
+  const control = tag('input', {
+    type: 'checkbox',
+    id: parts.id,
+    required: mustBeTicked,
+    'aria-describedby': parts.describedBy,
+  });
+  return {
+    target: control,
+    label: parts.label,
+    element: tag(
+      'div',
+      { className: 'waymark-field waymark-tick' },
+      tag('label', { htmlFor: parts.id }, control, tag('span', {}, parts.label)),
+      ...parts.around,
+    ),
+    get: () => control.checked,
+    set: (value) => {
+      control.checked = value === true;
+    },
+    problem: () => (mustBeTicked && !control.checked ? say('accept') : ''),
+    mark: (message) => parts.mark(message, [control]),
+  };
+}
+
+/** `pattern` of JSON Schema may match anywhere, that of HTML is for the whole. */
+function checkText(value, { pattern }, say) {
+  if (typeof value !== 'string' || typeof pattern !== 'string') return '';
+  try {
+    return new RegExp(pattern, 'u').test(value) ? '' : say('pattern');
+  } catch {
+    return '';
+  }
+}
+
+function isLong({ maxLength, format, contentMediaType }) {
+  return (
+    maxLength >= longCharacters ||
+    format === 'multiline' ||
+    (typeof contentMediaType === 'string' && contentMediaType.startsWith('text/'))
+  );
+}

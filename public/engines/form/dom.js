@@ -1,0 +1,87 @@
+/* Elements of a form. Text goes in as text: nothing of a record or a schema is read as HTML. */
+
+let lastId = 0;
+
+/** An element with properties, attributes (`aria-…`, `role`) and children. */
+export function tag(name, properties = {}, ...children) {
+  const element = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined) continue;
+    if (key.includes('-') || key === 'role') element.setAttribute(key, value);
+    else element[key] = value;
+  }
+  element.append(...children);
+  return element;
+}
+
+export function newId() {
+  lastId += 1;
+  return `waymark-${lastId}`;
+}
+
+/** A link, or nothing where its address is code or some other thing that no page leads to. */
+export function link(href, text, properties = {}) {
+  if (typeof href !== 'string' || !URL.canParse(href, document.baseURI)) return undefined;
+  const { protocol, href: address } = new URL(href, document.baseURI);
+  if (!['http:', 'https:', 'mailto:', 'tel:'].includes(protocol)) return undefined;
+  return tag('a', { ...properties, href: address }, text);
+}
+
+/**
+ * The parts that every field has around what is filled in: its name, its help, and a place for what
+ * is wrong with it. `describe` says of a control what stands around it.
+ */
+export function surroundings({ name, label, isRequired, schema, say }) {
+  const id = newId();
+  const help = helpOf(schema);
+  const helpElement = help && tag('p', { className: 'waymark-help', id: `${id}-help` }, help);
+  const error = tag('p', { className: 'waymark-error', id: `${id}-error`, hidden: true });
+  const optional = tag('span', { className: 'waymark-optional' }, ` ${say('optional')}`);
+  return {
+    id,
+    name,
+    label,
+    labelParts: isRequired ? [label] : [label, optional],
+    around: helpElement === undefined ? [error] : [helpElement, error],
+    describedBy: helpElement === undefined ? `${id}-error` : `${id}-help ${id}-error`,
+    mark(message, controls) {
+      error.textContent = message;
+      error.hidden = message === '';
+      error.parentElement?.classList.toggle('waymark-wrong', message !== '');
+      for (const control of controls) {
+        if (message === '') control.removeAttribute('aria-invalid');
+        else control.setAttribute('aria-invalid', 'true');
+      }
+    },
+  };
+}
+
+function helpOf({ description }) {
+  return typeof description === 'string' && description !== '' ? description : undefined;
+}
+
+/** A control with its label above it. */
+export function labelled(asked, control, { get, set, check = () => '' }) {
+  const parts = surroundings(asked);
+  control.id = parts.id;
+  control.setAttribute('aria-describedby', parts.describedBy);
+  return {
+    target: control,
+    label: parts.label,
+    element: tag(
+      'div',
+      { className: 'waymark-field' },
+      tag('label', { htmlFor: parts.id }, ...parts.labelParts),
+      ...parts.around,
+      control,
+    ),
+    get,
+    set,
+    problem() {
+      control.setCustomValidity('');
+      control.setCustomValidity(control.validity.valid ? check(get()) : '');
+      return control.validationMessage;
+    },
+    mark: (message) => parts.mark(message, [control]),
+  };
+}

@@ -1,0 +1,110 @@
+/*
+ * The data host of a form: envelopes {a, v, vk} go to it by HTTP POST or over a websocket, and it
+ * answers {r, data} or {r, error: {code, message, field, id}} (contract §4.1 of the seed, §9).
+ */
+
+const answerMsMax = 30_000;
+
+/** What went wrong: `down` where no answer came, else what the host's `error` says. */
+export class HostFailure extends Error {
+  constructor({ code, message = '', field, id }, host) {
+    super(message);
+    Object.assign(this, { code, field, id, host });
+  }
+}
+
+/** A data host by its address; throws for an address that is none of http, https, ws and wss. */
+export function connectHost({ url, credentials }) {
+  const address = new URL(url, document.baseURI);
+  const host = address.origin === location.origin ? location.host : address.host;
+  const down = () => new HostFailure({ code: 'down' }, host);
+  switch (address.protocol) {
+    case 'http:':
+    case 'https:':
+      return { ask: askByHttp };
+    case 'ws:':
+    case 'wss:':
+      return { ask: askBySocket() };
+    default:
+      throw new Error(`A form cannot be sent to ${address.protocol}`);
+  }
+
+  async function askByHttp(envelope) {
+    let reply;
+    try {
+      reply = await fetch(address, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json' },
+        body: JSON.stringify(envelope),
+        credentials: credentials === 'include' ? 'include' : 'same-origin',
+        signal: AbortSignal.timeout(answerMsMax),
+      });
+    } catch {
+      throw down();
+    }
+    const answer = await reply.json().catch(() => null);
+    if (answer === null && reply.status >= 500) throw down();
+    return dataOf(answer);
+  }
+
+  /** One websocket for all that a form asks, opened when there is something to ask. */
+  function askBySocket() {
+    const waiting = new Map();
+    let lastId = 0;
+    let socket;
+
+    function open() {
+      if (socket !== undefined && socket.readyState <= WebSocket.OPEN) return;
+      socket = new WebSocket(address);
+      socket.onmessage = ({ data }) => {
+        const answer = parsed(data);
+        waiting.get(answer?.id)?.resolve(answer);
+      };
+      socket.onclose = () => {
+        for (const { reject } of waiting.values()) reject(down());
+      };
+    }
+
+    return async (envelope) => {
+      open();
+      lastId += 1;
+      const id = lastId;
+      const text = JSON.stringify({ ...envelope, id });
+      const { promise, resolve, reject } = Promise.withResolvers();
+      waiting.set(id, { resolve, reject });
+      const timer = setTimeout(() => reject(down()), answerMsMax);
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+      else socket.addEventListener('open', ({ target }) => target.send(text), { once: true });
+      try {
+        return dataOf(await promise);
+      } finally {
+        clearTimeout(timer);
+        waiting.delete(id);
+      }
+    };
+  }
+
+  function dataOf(answer) {
+    if (typeof answer?.error === 'object' && answer.error !== null) {
+      throw new HostFailure(answer.error, host);
+    }
+    if (typeof answer !== 'object' || answer === null || answer.data === undefined) {
+      throw new HostFailure({ code: 'refused' }, host);
+    }
+    return answer.data;
+  }
+}
+
+/** An idempotency key: a form that is sent again is not done again. */
+export function newKey() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `form:${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

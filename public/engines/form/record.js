@@ -1,0 +1,42 @@
+/* A record to be looked at: what it holds under the names of its fields. */
+
+import { tag } from './dom.js';
+import { choicesOf, labelOf, propertiesOf, resolved, sameValue } from './schema.js';
+
+/** The fields of a record as a list of terms. */
+export function describeRecord(members, record, { say, lang, root }) {
+  const values = new Map(Object.entries(record ?? {}));
+  const rows = members.map(({ name, schema }) =>
+    tag(
+      'div',
+      {},
+      tag('dt', {}, labelOf(name, schema)),
+      tag('dd', {}, shown(values.get(name), schema, { say, lang, root })),
+    ),
+  );
+  return tag('dl', { className: 'waymark-record' }, ...rows);
+}
+
+function shown(value, schema, more) {
+  const { say, lang, root } = more;
+  if (value === undefined || value === null || value === '') return say('nothing');
+  const choice = choicesOf(schema)?.find((one) => sameValue(one.value, value));
+  if (choice !== undefined) return choice.label;
+  if (typeof value === 'boolean') return say(value ? 'yes' : 'no');
+  if (typeof value === 'number') return value.toLocaleString(lang);
+  if (Array.isArray(value)) {
+    const items = resolved(schema.items, root);
+    return tag('ul', {}, ...value.map((one) => tag('li', {}, shown(one, items, more))));
+  }
+  if (typeof value === 'object') {
+    return describeRecord(propertiesOf(schema, root), value, more);
+  }
+  const moment = ['date', 'date-time'].includes(schema.format) ? new Date(value) : undefined;
+  if (moment === undefined || Number.isNaN(moment.getTime())) return String(value);
+  // A date alone is a day, whatever the clock says where it is read.
+  const style =
+    schema.format === 'date'
+      ? { dateStyle: 'long', timeZone: 'UTC' }
+      : { dateStyle: 'long', timeStyle: 'short' };
+  return moment.toLocaleString(lang, style);
+}

@@ -1,0 +1,88 @@
+/* What a form reads out of a JSON Schema (draft 2020-12), without validating by it. */
+
+const referencesMax = 8;
+
+/** A schema with its local references followed and what allOf adds put into it. */
+export function resolved(schema, root, hops = 0) {
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return {};
+  const { $ref, allOf, ...own } = schema;
+  const parts = [
+    ...($ref === undefined ? [] : [follow($ref, root)]),
+    ...(Array.isArray(allOf) ? allOf : []),
+  ];
+  if (parts.length === 0 || hops >= referencesMax) return own;
+  return [...parts.map((part) => resolved(part, root, hops + 1)), own].reduce(merged);
+}
+
+function merged(one, other) {
+  return {
+    ...one,
+    ...other,
+    properties: { ...one.properties, ...other.properties },
+    required: [...(one.required ?? []), ...(other.required ?? [])],
+  };
+}
+
+/** What a pointer into the same document leads to (RFC 6901). */
+function follow(reference, root) {
+  if (typeof reference !== 'string' || !reference.startsWith('#')) return {};
+  let found = root;
+  for (const part of reference.slice(1).split('/').slice(1)) {
+    const name = decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+    found =
+      typeof found === 'object' && found !== null && Object.hasOwn(found, name) ? found[name] : {};
+  }
+  return found;
+}
+
+/** The one type that a schema allows besides null; undefined where it allows several or says none. */
+export function typeOf(schema) {
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
+  if (types.length === 1) return types[0];
+  if (types.length > 1) return undefined;
+  if (schema.properties !== undefined) return 'object';
+  if (schema.items !== undefined) return 'array';
+  return undefined;
+}
+
+/** The values to choose from, each with a label; undefined where anything may be entered. */
+export function choicesOf(schema) {
+  const { enum: values, oneOf, anyOf } = schema;
+  const named = oneOf ?? anyOf;
+  if (Array.isArray(named) && named.every((one) => one !== null && Object.hasOwn(one, 'const'))) {
+    return named.map(({ const: value, title }) => ({ value, label: title ?? textOf(value) }));
+  }
+  if (!Array.isArray(values)) return undefined;
+  return values.filter((value) => value !== null).map((value) => ({ value, label: textOf(value) }));
+}
+
+/** The fields of an object in the order of its schema: name, schema, and whether it must be there. */
+export function propertiesOf(schema, root) {
+  const { properties, required = [] } = schema;
+  return Object.entries(properties ?? {}).map(([name, property]) => ({
+    name,
+    schema: resolved(property, root),
+    isRequired: required.includes(name),
+  }));
+}
+
+/** What a field is called: its title, or its name as words. */
+export function labelOf(name, { title }) {
+  if (typeof title === 'string' && title !== '') return title;
+  const spaced = name.replace(/[_-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2');
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1).toLowerCase();
+}
+
+/** Whether two JSON values are equal; the order of an object's names does not count. */
+export function sameValue(one, other) {
+  return JSON.stringify(one, inOrder) === JSON.stringify(other, inOrder);
+}
+
+function inOrder(_name, value) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function textOf(value) {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
