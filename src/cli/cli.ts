@@ -5,8 +5,10 @@ import { Failure } from '../model/failure.ts';
 import { backup } from './backup.ts';
 import { check } from './check.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { event } from './event.ts';
 import { explain } from './explain.ts';
 import { exportCommand } from './export.ts';
+import { hook } from './hook.ts';
 import { importCommand } from './import.ts';
 import { key } from './key.ts';
 import { rule } from './rule.ts';
@@ -18,6 +20,8 @@ const commands: Readonly<Record<string, Command>> = {
   key,
   explain,
   rule,
+  hook,
+  event,
   export: exportCommand,
   import: importCommand,
   backup,

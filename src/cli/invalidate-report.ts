@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../model/json.ts';
 
-/** What svc1.userinterface.invalidate reports (contract §4.3), before and after. */
+/** What an invalidate reports (contract §4.3), before and after. */
 interface Report {
   readonly done: boolean;
   readonly records: number;
@@ -26,27 +26,33 @@ interface Done extends Report {
   readonly txn: string | null;
 }
 
-/** The report of an invalidate in words, with what to do next. */
-export function invalidateLines(data: JsonObject): readonly string[] {
-  return data.done === true
-    ? doneLines(data as unknown as Done)
-    : dryRunLines(data as unknown as DryRun);
+/** What the records of a report are called, and the command for them. */
+interface Names {
+  readonly noun: string;
+  readonly command: string;
 }
 
-function doneLines({ records, rows, txn }: Done): readonly string[] {
+/** The report of an invalidate in words, with what to do next. */
+export function invalidateLines(data: JsonObject, names: Names): readonly string[] {
+  return data.done === true
+    ? doneLines(data as unknown as Done, names)
+    : dryRunLines(data as unknown as DryRun, names);
+}
+
+function doneLines({ records, rows, txn }: Done, { noun, command }: Names): readonly string[] {
   if (txn === null) return ['Nothing was in force that could be invalidated.'];
   return [
-    `Done: ${rows} rows of ${records} page rules are invalidated.`,
-    `To take it back: waymark rule invalidate --txn ${txn}`,
+    `Done: ${rows} rows of ${records} ${noun}s are invalidated.`,
+    `To take it back: waymark ${command} invalidate --txn ${txn}`,
   ];
 }
 
-function dryRunLines(report: DryRun): readonly string[] {
+function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
   const { records, rows, gone, restored, changed, changes, conflicts } = report;
   if (records === 0) return ['Nothing is in force that could be invalidated.'];
   return [
-    `Nothing is done yet. ${rows} rows of ${records} page rules would be invalidated:`,
-    `${gone} rules would be gone, ${restored} come back, ${changed} change.`,
+    `Nothing is done yet. ${rows} rows of ${records} ${noun}s would be invalidated:`,
+    `${gone} ${noun}s would be gone, ${restored} come back, ${changed} change.`,
     ...changes.flatMap(({ id, becomes, fields }) => [
       `  ${id}  ${becomes}`,
       ...Object.entries(fields).map(
