@@ -12,7 +12,10 @@ export interface EngineReference {
 
 /** What Waymark itself gives to browsers, all in memory: no request for it reaches the disk. */
 export interface PublicFiles {
-  /** A script or style by its path below `{base}/svc1`; undefined for any other text. */
+  /**
+   * A script, style or page of documentation by its path below `{base}/svc1`; undefined for any
+   * other text.
+   */
   file(path: string): PublicFile | undefined;
   /** The documentation of a built-in engine by its exact name; undefined for any other text. */
   engineReference(name: string): EngineReference | undefined;
@@ -44,8 +47,9 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   });
 
   const template = (await read('page.html')).toString();
+  const webhooks = publicFile('text/html; charset=utf-8', await read('webhooks.html'));
   const script = 'text/javascript; charset=utf-8';
-  const files = new Map<string, PublicFile>();
+  const files = new Map<string, PublicFile>([['/webhooks', webhooks]]);
   for (const [path, module] of Object.entries(modules)) {
     files.set(path, publicFile(script, await readFile(fileURLToPath(module))));
   }

@@ -111,18 +111,21 @@ suite('a failure', () => {
   }
 });
 
-suite('the documentation of an engine', () => {
-  for (const { name, viewport } of sizes) {
-    test(`can be read on ${name}`, async (t) => {
-      const site = await startSite(t);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        const tab = await openTab(t, { viewport, colorScheme });
-        const response = await visit(tab, `${site.url}/svc1/engines/html`);
-        assert.equal(response.status(), 200);
-        await assertReadable(tab, 'the documentation');
-        assert.ok((await weakestContrast(tab.page)) >= 4.5);
-        assert.deepEqual(tab.troubles, []);
-      }
-    });
+suite('the documentation', () => {
+  const documents = { 'of an engine': 'engines/html', 'for receivers of webhooks': 'webhooks' };
+  for (const [what, path] of Object.entries(documents)) {
+    for (const { name, viewport } of sizes) {
+      test(`${what} can be read on ${name}`, async (t) => {
+        const site = await startSite(t);
+        for (const colorScheme of ['light', 'dark'] as const) {
+          const tab = await openTab(t, { viewport, colorScheme });
+          const response = await visit(tab, `${site.url}/svc1/${path}`);
+          assert.equal(response.status(), 200);
+          await assertReadable(tab, 'the documentation');
+          assert.ok((await weakestContrast(tab.page)) >= 4.5);
+          assert.deepEqual(tab.troubles, []);
+        }
+      });
+    }
   }
 });
