@@ -16,17 +16,27 @@ import { createGenericPages } from './site/generic.ts';
 import type { OwnFiles } from './site/own-files.ts';
 import type { PublicFiles } from './site/public.ts';
 import type { SiteRules } from './site/rules.ts';
-import { createSite } from './site/site.ts';
+import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './site/stored.ts';
+import { claimFolder } from './store/lock.ts';
 import type { Store } from './store/store.ts';
-import { createAuthenticate, requireUnrevoked, type createWrongKeys } from './svc1/authenticate.ts';
+import {
+  createAuthenticate,
+  requireUnrevoked,
+  type Authenticate,
+  type createWrongKeys,
+} from './svc1/authenticate.ts';
 import { createExecute } from './svc1/execute.ts';
 import type { RevertRequest } from './svc1/invalidate.ts';
 import type { KeyRates } from './svc1/key-rates.ts';
+import type { Operation } from './svc1/operation.ts';
 import { revertInThread } from './svc1/revert-worker.ts';
 import type { CertificateState, ConfigurationState } from './svc1/server-status.ts';
 import { operationTable } from './svc1/table.ts';
 import { createVisitors } from './visitor/visitor.ts';
+import { createAttempt, type Attempt } from './webhook/attempt.ts';
+import { Deliverer } from './webhook/deliverer.ts';
+import { createReports } from './webhook/reports.ts';
 import { createSecret } from './webhook/sign.ts';
 
 /** What lives as long as the process, whatever the configuration. */
@@ -51,6 +61,8 @@ export interface Foundation {
 /** Everything under one configuration, with what has to be closed when it is replaced. */
 export interface Composition {
   readonly serving: Serving;
+  /** Makes an attempt at a delivery. */
+  readonly attempt: Attempt;
   close(): Promise<void>;
 }
 
@@ -78,26 +90,9 @@ export function compose(config: Config, foundation: Foundation): Composition {
     keyRate: config.auth.keyRate,
     wrongKeys,
   });
-  const view = { base, publicUrl, engines: config.engines, tables: config.tables };
-  const logging = { store, newId: uuidv7, now: Date.now };
-  const revertElsewhere = (request: RevertRequest) => revertInThread(config.server.data, request);
-  const newSecret = () => createSecret(randomBytes);
-  const operations = operationTable({
-    rules: { store, newId: uuidv7, engines: engineNames(config), view, revertElsewhere },
-    gets: { site, store, view },
-    hooks: { ...logging, newSecret, revertElsewhere },
-    events: { ...logging, node: config.node },
-    keys: { store, newId: uuidv7, randomBytes, now: Date.now },
-    status: {
-      version: foundation.version,
-      started: foundation.started,
-      counts: () => store.counts(),
-      configuration: foundation.status,
-      certificates: foundation.certificates,
-    },
-    authenticate,
-  });
+  const operations = composeOperations(config, foundation, { site, authenticate });
   const execute = createExecute(operations, foundation);
+  const hookDialler = createDialler(config.webhook);
   return {
     serving: {
       config,
@@ -120,9 +115,15 @@ export function compose(config: Config, foundation: Foundation): Composition {
         anonymous: config.auth.anonymous,
       }),
     },
+    attempt: createAttempt({
+      dialler: hookDialler,
+      userAgent: `Waymark/${foundation.version}`,
+      now: Date.now,
+      monotonicMs: () => performance.now(),
+    }),
     async close() {
       await disk.close();
-      await dialler.close();
+      await Promise.all([dialler.close(), hookDialler.close()]);
     },
   };
 }
@@ -137,4 +138,54 @@ function composeFetch(
   const fetch = createFetch({ dialler, bodyBytesMax, via });
   const parts = { fetch, store, now: Date.now, newId: uuidv7, via };
   return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
+}
+
+function composeOperations(
+  config: Config,
+  foundation: Foundation,
+  { site, authenticate }: { readonly site: Site; readonly authenticate: Authenticate },
+): readonly Operation[] {
+  const { store } = foundation;
+  const { base, publicUrl } = config.server;
+  const view = { base, publicUrl, engines: config.engines, tables: config.tables };
+  const logging = { store, newId: uuidv7, now: Date.now };
+  const revertElsewhere = (request: RevertRequest) => revertInThread(config.server.data, request);
+  const newSecret = () => createSecret(randomBytes);
+  return operationTable({
+    rules: { store, newId: uuidv7, engines: engineNames(config), view, revertElsewhere },
+    gets: { site, store, view },
+    hooks: { ...logging, newSecret, revertElsewhere },
+    events: { ...logging, node: config.node },
+    keys: { store, newId: uuidv7, randomBytes, now: Date.now },
+    status: {
+      version: foundation.version,
+      started: foundation.started,
+      counts: () => store.counts(),
+      configuration: foundation.status,
+      certificates: foundation.certificates,
+    },
+    authenticate,
+  });
+}
+
+/** Makes what delivers the webhooks of a data folder, under the configuration of each moment. */
+export function createDeliverer(
+  folder: string,
+  { store, logs: { log } }: Foundation,
+  composition: () => Composition,
+): Deliverer {
+  return new Deliverer({
+    store,
+    log,
+    attempt: (...given) => composition().attempt(...given),
+    settings: () => {
+      const { webhook, node } = composition().serving.config;
+      return { ...webhook, node };
+    },
+    claim: () => claimFolder(folder, { pid: process.pid }, 'deliver'),
+    now: Date.now,
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    ended: createReports({ store, newId: uuidv7, now: Date.now, log }),
+  });
 }

@@ -1,13 +1,11 @@
-import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import packageJson from '../package.json' with { type: 'json' };
-import { compose, engineNames, type Composition, type Foundation } from './compose.ts';
+import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { restartNeeded } from './config/restart.ts';
 import { unserved } from './config/unserved.ts';
-import { Failure } from './model/failure.ts';
+import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
 import { silentLog, type Log, type Logs } from './observe/log.ts';
 import type { Gather, Metric } from './observe/metrics.ts';
@@ -25,11 +23,9 @@ import { claimFolder } from './store/lock.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './svc1/authenticate.ts';
-import { importRecords } from './svc1/import.ts';
 import { createKeyRates } from './svc1/key-rates.ts';
-import { addKey } from './svc1/keys.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
-import { createSecret } from './webhook/sign.ts';
+import type { Deliverer } from './webhook/deliverer.ts';
 
 /** Waymark's version, as its package says it. */
 export const version = packageJson.version;
@@ -153,6 +149,7 @@ class Process implements Running {
   readonly #coder: Coder;
   readonly #flushing: NodeJS.Timeout;
   readonly #measures: Measures;
+  readonly #deliverer: Deliverer;
   #composition: Composition;
   #server: Server | undefined;
   #certificates: Certificates | undefined;
@@ -193,6 +190,11 @@ class Process implements Running {
       started: this.#since,
     };
     this.#composition = compose(config, this.#foundation);
+    this.#deliverer = createDeliverer(
+      config.server.data,
+      this.#foundation,
+      () => this.#composition,
+    );
     this.#flushing = setInterval(() => {
       logs.access.flush();
     }, accessFlushMs);
@@ -221,6 +223,7 @@ class Process implements Running {
       },
       config.server.listen,
     );
+    this.#deliverer.start();
   }
 
   metrics(): readonly Metric[] {
@@ -261,8 +264,10 @@ class Process implements Running {
   }
 
   async stop(graceMs: number): Promise<number> {
+    const delivered = this.#deliverer.stop(graceMs);
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
     await this.#certificates?.close();
+    await delivered;
     clearInterval(this.#flushing);
     await this.#composition.close();
     this.#coder.close();
@@ -282,28 +287,4 @@ class Process implements Running {
 
 function warnOfUnserved(config: Config, log: Log): void {
   for (const name of unserved(config)) log.warn({}, `${name} has no effect in this version.`);
-}
-
-/** `[server] import`: rules and hooks for a data folder that has none yet. */
-async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
-  const file = config.server.import;
-  if (file === undefined || store.seq() > 0) return;
-  const text = await readFile(file, 'utf8');
-  try {
-    const newSecret = () => createSecret(randomBytes);
-    const parts = { store, newId: uuidv7, newSecret, engines: engineNames(config) };
-    const count = await importRecords(parts, text);
-    logs.log.info({}, `Imported ${count} page rules and hooks into the empty data folder.`);
-  } catch (error) {
-    if (!(error instanceof Failure) || error.code !== 'invalid') throw error;
-    throw new Failure('invalid', `Cannot import ${file}, nothing was imported: ${error.message}`);
-  }
-}
-
-/** An admin key for a data folder that has no key yet; undefined where there is one. */
-export async function makeFirstKey(store: Store): Promise<string | undefined> {
-  if (store.counts().keys > 0) return undefined;
-  const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
-  const { key } = await addKey(parts, { name: 'admin', scopes: ['admin'], by: 'serve' });
-  return key;
 }

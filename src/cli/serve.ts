@@ -1,8 +1,8 @@
 import cluster from 'node:cluster';
 import type { Config } from '../config/config.ts';
 import { configResults } from '../config/watch.ts';
+import { makeFirstKey } from '../first-start.ts';
 import {
-  makeFirstKey,
   openData,
   prepareData,
   startServing,

@@ -73,14 +73,6 @@ export function eventOf(change: Change): WaymarkEvent | undefined {
   };
 }
 
-const causedId = /^[0-9a-f-]{36}-(\d+)$/;
-
-/** The seq of the change that caused an event, as its id says it; undefined for other ids. */
-export function causingSeq(eventId: string): number | undefined {
-  const digits = causedId.exec(eventId)?.[1];
-  return digits === undefined ? undefined : Number(digits);
-}
-
 function causedEventId({ txn, seq }: Change): string {
   return `${txn}-${seq}`;
 }

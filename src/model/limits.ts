@@ -205,6 +205,33 @@ export const hookBatchEveryMsMin = 1_000;
 export const hookBatchEveryMsMax = 86_400_000;
 /** How long the secret before the newest one goes on to sign. */
 export const hookSecretOverlapMs = 86_400_000;
+/** Attempts at one message that are told apart. */
+export const attemptsMax = 65_535;
+/** What is put into the queues of hooks without a pause: rows of the log, characters, entries. */
+export const dispatchRowsMax = 1_000;
+export const dispatchCharactersMax = 4 * MIB;
+export const dispatchEntriesMax = 4_000;
+/** Attempts that one page of a list looks at. */
+export const deliveriesExaminedMax = 10_000;
+/** Up to here it is counted how many messages of a hook are to be tried again. */
+export const waitingCountedMax = 1_000;
+/** Events of a hook that are read before there is room for them. */
+export const queuedReadMax = 64;
+/** Longer waits are made of several. */
+export const wakeMsMax = 3_600_000;
+/** How long it takes until an attempt that could not be recorded is recorded again. */
+export const recordAgainMs = 1_000;
+/** How often the log is asked for what other processes have written: with hooks, and without. */
+export const deliveryPollMs = 10;
+export const deliveryIdlePollMs = 250;
+/** How often a process that does not deliver looks whether another one still does. */
+export const deliveryClaimMs = 1_000;
+/** How often what is kept of hooks without anything to send is let go. */
+export const deliveryTidyMs = 5_000;
+/** How long what is under way to a hook may go on once that has changed, or is gone. */
+export const deliverySettleMs = 1_000;
+/** Characters of the latest events, kept for the hooks that come next. */
+export const eventTextsCharactersMax = 16 * MIB;
 /** Event types whose hooks are kept at hand. */
 export const hookTypesRememberedMax = 1_000;
 export const eventDataBytesMax = 256 * KIB;

@@ -17,6 +17,10 @@ export interface BriefRequest {
    */
   readonly fields: readonly string[];
   readonly body: Buffer;
+  /** Asked right before the first byte is sent, over whichever connection; false withdraws. */
+  readonly mayBegin?: () => boolean;
+  /** Withdraws the exchange, wherever it is. */
+  readonly signal?: AbortSignal;
 }
 
 /** What came back of a brief exchange. */
@@ -43,6 +47,8 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
   readonly #resolve: (answer: BriefAnswer) => void;
   readonly #sendAgain: (exchange: BriefExchange) => void;
   readonly #timer: NodeJS.Timeout;
+  readonly #mayBegin: (() => boolean) | undefined;
+  readonly #signal: AbortSignal | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #wasUsed = false;
   #hasResponded = false;
@@ -53,20 +59,29 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
   #content: Buffer = noContent;
 
   /** `timeoutMs` bounds everything; `sendAgain` dispatches the same request to this exchange. */
-  constructor(timeoutMs: number, sendAgain: (exchange: BriefExchange) => void) {
+  constructor(
+    { mayBegin, signal }: Pick<BriefRequest, 'mayBegin' | 'signal'>,
+    timeoutMs: number,
+    sendAgain: (exchange: BriefExchange) => void,
+  ) {
     const { promise, resolve } = Promise.withResolvers<BriefAnswer>();
     this.answer = promise;
     this.#resolve = resolve;
     this.#sendAgain = sendAgain;
+    this.#mayBegin = mayBegin;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#withdraw, { once: true });
     this.#timer = setTimeout(() => {
       this.#giveUp(outboundProblem(this.#controller === undefined ? 'connect_timeout' : 'timeout'));
     }, timeoutMs);
+    if (signal?.aborted === true) this.#withdraw();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     this.#wasUsed = this.connection?.hasAnswered === true;
-    if (this.#isOver) controller.abort(over);
+    if (!this.#isOver && this.#mayBegin?.() === false) this.#withdraw();
+    else if (this.#isOver) controller.abort(over);
   }
 
   onResponseStarted(): void {
@@ -113,6 +128,10 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
     this.#finish(problemOf(error, this.#controller !== undefined));
   }
 
+  readonly #withdraw = (): void => {
+    this.#giveUp(outboundProblem('withdrawn'));
+  };
+
   #giveUp(problem: OutboundProblem | undefined): void {
     this.#finish(problem);
     this.#controller?.abort(over);
@@ -122,6 +141,7 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.#withdraw);
     this.#resolve({
       status: this.#status,
       retryAfter: this.#retryAfter,

@@ -100,11 +100,11 @@ export function createDialler({
       }
     },
     exchange(request) {
-      const started = new BriefExchange(timeoutMs, (again) => {
+      const started = new BriefExchange(request, timeoutMs, (again) => {
         // What else is in the pool may have ended as well.
         dispatch(request, again, 'alone');
       });
-      dispatch(request, started);
+      if (request.signal?.aborted !== true) dispatch(request, started);
       return started.answer;
     },
     close: () => agents.close(),

@@ -50,6 +50,16 @@ export interface Databases {
   readonly hooktype: Database<string, Uint8Array>;
   /** Id of a hook → HookSecret. */
   readonly hooksecret: Database<string, Uint8Array>;
+  /** The deliverer's own: `writer`, `cursor` and `clock`, see delivery-log.ts. */
+  readonly delivery: Database<string, string>;
+  /** Hook → n of the newest event that it was given. */
+  readonly lane: Database<string, number>;
+  /** Hook and n → seq of an event of which no attempt was recorded: see delivery-keys.ts. */
+  readonly pending: Database<string, Uint8Array>;
+  /** Hook, n and attempt → AttemptRecord. */
+  readonly attempt: Database<string, Uint8Array>;
+  /** Hook, time and n → nothing: messages that are to be sent again then. */
+  readonly due: Database<string, Uint8Array>;
 }
 
 /**
@@ -104,5 +114,13 @@ export function openDatabases(environment: RootDatabase): Databases {
     hook: named('hook'),
     hooktype: named('hooktype', true),
     hooksecret: named('hooksecret'),
+    delivery: environment.openDB<string, string>('delivery', { encoding: 'string' }),
+    lane: environment.openDB<string, number>('lane', {
+      encoding: 'string',
+      keyEncoding: 'uint32',
+    }),
+    pending: named('pending'),
+    attempt: named('attempt'),
+    due: named('due'),
   };
 }

@@ -39,6 +39,8 @@ export class Feed {
   });
   readonly #waiting = new Set<Waiting>();
   #poll: NodeJS.Timeout | undefined;
+  /** How many wait for the shared poll. */
+  #followers = 0;
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
@@ -55,6 +57,19 @@ export class Feed {
     if (signal.aborted) return { changes: [], upTo: after };
     this.#requireOpen();
     return this.#slice(after);
+  }
+
+  /** Store.grown: see there. */
+  async grown(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
+    this.#requireOpen();
+    if (signal.aborted || after < this.#reads.seq()) return;
+    const poll = this.#lookEvery(pollMs);
+    try {
+      await this.#wait(after, signal);
+    } finally {
+      clearInterval(poll);
+    }
+    this.#requireOpen();
   }
 
   /** Lets those go on who wait for what is in the log by now. */
@@ -79,26 +94,41 @@ export class Feed {
   async #growth(after: number, signal: AbortSignal): Promise<void> {
     this.#requireOpen();
     if (signal.aborted || after < this.#reads.seq()) return;
-    this.#poll ??= setInterval(() => {
-      this.look();
-    }, feedPollMs).unref();
-    let waiting: Waiting | undefined;
+    this.#poll ??= this.#lookEvery(feedPollMs);
+    this.#followers += 1;
     try {
-      await new Promise<void>((resolve) => {
-        waiting = { after, resolve };
-        this.#waiting.add(waiting);
-        signal.addEventListener('abort', waiting.resolve, { once: true });
-      });
+      await this.#wait(after, signal);
     } finally {
-      if (waiting !== undefined) {
-        this.#waiting.delete(waiting);
-        signal.removeEventListener('abort', waiting.resolve);
-      }
-      if (this.#waiting.size === 0) {
+      this.#followers -= 1;
+      if (this.#followers === 0) {
         clearInterval(this.#poll);
         this.#poll = undefined;
       }
     }
+  }
+
+  async #wait(after: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const waiting: Waiting = {
+      after,
+      resolve: () => {
+        resolve(undefined);
+      },
+    };
+    this.#waiting.add(waiting);
+    signal.addEventListener('abort', waiting.resolve, { once: true });
+    try {
+      await promise;
+    } finally {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', waiting.resolve);
+    }
+  }
+
+  #lookEvery(ms: number): NodeJS.Timeout {
+    return setInterval(() => {
+      this.look();
+    }, ms).unref();
   }
 
   #slice(after: number): FeedSlice {

@@ -6,7 +6,10 @@ import { foldHook, foldRows } from './fold.ts';
 import { keyOf } from './key-bytes.ts';
 import type { Reads } from './store.ts';
 
-type HookReads = Pick<Reads, 'hook' | 'hookAt' | 'hooksAfter' | 'hooksFor' | 'hookSecret'>;
+type HookReads = Pick<
+  Reads,
+  'hook' | 'hookAt' | 'hooksAfter' | 'hooksFor' | 'hooksStamp' | 'hookSecret'
+>;
 
 /** Reads of the projections of hooks, with the rows of a record to tell of the past. */
 export function createHookReads(databases: Databases, rows: Reads['rows']): HookReads {
@@ -51,6 +54,7 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
       byType.set(type, found);
       return found;
     },
+    hooksStamp: () => meta.get('hooks'),
     hookSecret(id) {
       const text = hooksecret.get(keyOf(id));
       return text === undefined ? undefined : (JSON.parse(text) as HookSecret);

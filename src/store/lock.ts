@@ -18,20 +18,26 @@ interface Claimant {
   readonly startToken?: string;
 }
 
-const claimFile = 'serve.pid';
+/** What a folder can be claimed for: the file that says who has it. */
+export type Purpose = 'serve' | 'deliver';
 const attemptsMax = 8;
 /** Numbers the files that this process prepares, so that no two have one name. */
 let drafts = 0;
 
 /**
- * Claims a data folder, made where it is missing, for a process that serves from it. A claim whose
+ * Claims a data folder, made where it is missing, for a process that serves from it, or that
+ * delivers the webhooks of it. A claim whose
  * process is gone is replaced. Rejects with `conflict` while another process holds the folder, with
  * `unavailable` when it cannot be written.
  */
-export async function claimFolder(folder: string, claimant: Claimant): Promise<FolderClaim> {
+export async function claimFolder(
+  folder: string,
+  claimant: Claimant,
+  purpose: Purpose = 'serve',
+): Promise<FolderClaim> {
   await prepareFolder(folder);
   const { pid, startToken = (await processState(pid))?.startToken ?? '' } = claimant;
-  const path = join(folder, claimFile);
+  const path = join(folder, `${purpose}.pid`);
   const text = `${pid} ${startToken}\n`;
   try {
     for (let attempt = 0; attempt < attemptsMax; attempt += 1) {

@@ -11,6 +11,7 @@ import {
   schemaVersion,
   type Databases,
 } from './databases.ts';
+import { createDeliveryLog } from './delivery-log.ts';
 import { Feed } from './feed.ts';
 import { dataFile, folderFailure, inspectDataFile, prepareFolder, reasonOf } from './folder.ts';
 import { CommitQueue } from './queue.ts';
@@ -39,6 +40,7 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
   const reads = createReads(databases);
   const queue = new CommitQueue({ databases, reads, now, newId });
   const feed = new Feed(databases, reads);
+  const deliveries = createDeliveryLog(databases, reads, { newId });
   let closing: Promise<void> | undefined;
 
   return {
@@ -49,6 +51,8 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
       return answer;
     },
     changesAfter: (seq, signal) => feed.next(seq, signal),
+    grown: (seq, signal, pollMs) => feed.grown(seq, signal, pollMs),
+    deliveries,
     counts: () => ({
       seq: reads.seq(),
       rules: entryCount(databases.rule),
@@ -60,7 +64,9 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
     verify: () => verifyData(databases),
     close() {
       feed.close();
-      closing ??= queue.close().then(() => databases.environment.close());
+      closing ??= Promise.all([queue.close(), deliveries.close()]).then(() =>
+        databases.environment.close(),
+      );
       return closing;
     },
   };

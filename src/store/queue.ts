@@ -83,7 +83,7 @@ export class CommitQueue {
         this.#decideAndPut(batch);
       });
     } catch (error) {
-      const failure = storageFailure(await commitErrorOf(error));
+      const failure = await storageFailure(error);
       // A transaction that cannot even begin is everybody's failure.
       const concerned = batch.taken === 0 ? this.#waiting.length : batch.taken;
       for (const { reject } of this.#waiting.splice(0, concerned)) reject(failure);
@@ -159,7 +159,8 @@ const fullCodes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** What a failed write transaction means to those whose changes were in it. */
-function storageFailure(cause: unknown): Failure {
+export async function storageFailure(error: unknown): Promise<Failure> {
+  const cause = await commitErrorOf(error);
   if (fullCodes.has((cause as { code?: unknown }).code)) {
     return new Failure('storage_full', 'The disk is full or refuses to be written.', { cause });
   }

@@ -2,6 +2,7 @@ import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../mod
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
+import type { Deliveries } from './deliveries.ts';
 
 /** What an idempotency key was used for (contract §4.4). */
 export interface VkClaim {
@@ -78,6 +79,8 @@ export interface Reads {
   hooksAfter(after: string): Iterable<StoredHook>;
   /** The current hooks that ask for events of a type, or for all events. */
   hooksFor(type: string): readonly StoredHook[];
+  /** Another text after each change of any hook or secret; undefined as long as there was none. */
+  hooksStamp(): string | undefined;
   /** What a hook's deliveries are signed with; also of a hook that is gone. */
   hookSecret(id: string): HookSecret | undefined;
   /** Seq of the newest change; 0 for an empty log. */
@@ -164,6 +167,13 @@ export interface Store extends Reads {
    * `unavailable` when the store is closed.
    */
   changesAfter(seq: number, signal: AbortSignal): Promise<FeedSlice>;
+  /**
+   * Resolves once the log has gone beyond a seq, or the signal is aborted: at once for what this
+   * process writes, within `pollMs` for what others do. Rejects as changesAfter does.
+   */
+  grown(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
+  /** The queues of hooks, and what became of their messages. */
+  readonly deliveries: Deliveries;
   counts(): StoreCounts;
   /**
    * Copies the data as it is at one moment into a folder that is empty or not there yet, given by

@@ -174,7 +174,7 @@ export function afterChange(
 }
 
 /** Throws `conflict` where there are as many hooks as there may be. */
-export function requireRoomForOne(store: Pick<Store, 'counts'>): void {
+function requireRoomForOne(store: Pick<Store, 'counts'>): void {
   if (store.counts().hooks < hooksMax) return;
   throw new Failure('conflict', `There are ${hooksMax} hooks already, which is the limit.`);
 }
@@ -244,7 +244,8 @@ function written({
   };
 }
 
-function noSuchHook(id: string): Failure {
+/** The failure of an id that no hook has. */
+export function noSuchHook(id: string): Failure {
   return new Failure('not_found', `There is no hook ${JSON.stringify(id.slice(0, 80))}.`, {
     field: 'id',
   });

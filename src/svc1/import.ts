@@ -57,8 +57,8 @@ export async function importRecords(
 /**
  * Imports page rules and hooks from blocks of lines as they come, in transactions of at most
  * importRowsMax: a line that cannot be imported stops no other. While one transaction is written,
- * the next one is read. Yields at each block, and with the counts of a transaction when it is durable. Rejects as
- * Store.commit does; what was yielded before stays.
+ * the next one is read. Yields at each block, and with the counts of a transaction when it is
+ * durable. Rejects as Store.commit does; what was yielded before stays.
  */
 export async function* importBlocks(
   parts: Omit<ImportParts, 'engines'>,

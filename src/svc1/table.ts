@@ -1,5 +1,6 @@
 import type { Authenticate } from './authenticate.ts';
 import { getResolve, linkHtm } from './breadcrumbs.ts';
+import { listDeliveries } from './deliveries.ts';
 import { listEvents } from './event-list.ts';
 import { listEventTypes } from './event-types.ts';
 import { insertEvent, testHook, type EventOperations } from './events.ts';
@@ -60,6 +61,7 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.webhook.pause', 'webhook', 'writes', switchHook(hooks, { active: false })),
     operation('svc1.webhook.resume', 'webhook', 'writes', switchHook(hooks, { active: true })),
     operation('svc1.webhook.test', 'webhook', 'writes', testHook(events)),
+    operation('svc1.webhook.deliveries', 'webhook', 'reads', listDeliveries(hooks)),
     operation('svc1.event.insert', 'event', 'writes', insertEvent(events)),
     operation('svc1.event.list', 'event', 'reads', listEvents(events)),
     operation('svc1.event.types', 'event', 'reads', listEventTypes()),

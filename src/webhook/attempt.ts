@@ -36,8 +36,15 @@ export interface Attempted {
   readonly problem: OutboundProblem | undefined;
 }
 
+/** What may withdraw an attempt: its `problem` is `withdrawn` then, and it is as if never made. */
+export type Withdrawal = Pick<BriefRequest, 'mayBegin' | 'signal'>;
+
 /** Makes one attempt. Never rejects. */
-export type Attempt = (destination: Destination, message: Message) => Promise<Attempted>;
+export type Attempt = (
+  destination: Destination,
+  message: Message,
+  withdrawal?: Withdrawal,
+) => Promise<Attempted>;
 
 /**
  * Makes attempts, through a guarded dialler and within its time-outs. `now` gives milliseconds
@@ -65,7 +72,7 @@ export function createAttempt({
     return receiver;
   }
 
-  return async (destination, { id, body, keys }) => {
+  return async (destination, { id, body, keys }, withdrawal = {}) => {
     const startedMs = monotonicMs();
     const receiver = receiverOf(destination);
     let answer = unsendable;
@@ -73,7 +80,7 @@ export function createAttempt({
       const { origin, target, method } = receiver;
       const signed = signatureFields({ id, nowMs: now(), body, keys });
       const fields = [...receiver.fields, ...signed];
-      answer = await dialler.exchange({ origin, target, method, fields, body });
+      answer = await dialler.exchange({ origin, target, method, fields, body, ...withdrawal });
     }
     const { status, retryAfter, content, problem } = answer;
     return {

@@ -16,6 +16,7 @@ const floors: readonly (readonly string[])[] = [
   ['site', 'svc1', 'webhook'],
   ['server'],
   ['compose.ts'],
+  ['first-start.ts'],
   ['main.ts', 'cli'],
 ];
 

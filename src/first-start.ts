@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { uuidv7 } from 'uuidv7';
+import { engineNames } from './compose.ts';
+import type { Config } from './config/config.ts';
+import { Failure } from './model/failure.ts';
+import type { Logs } from './observe/log.ts';
+import type { Store } from './store/store.ts';
+import { importRecords } from './svc1/import.ts';
+import { addKey } from './svc1/keys.ts';
+import { createSecret } from './webhook/sign.ts';
+
+/** `[server] import`: rules and hooks for a data folder that has none yet. */
+export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
+  const file = config.server.import;
+  if (file === undefined || store.seq() > 0) return;
+  const text = await readFile(file, 'utf8');
+  try {
+    const newSecret = () => createSecret(randomBytes);
+    const parts = { store, newId: uuidv7, newSecret, engines: engineNames(config) };
+    const count = await importRecords(parts, text);
+    logs.log.info({}, `Imported ${count} page rules and hooks into the empty data folder.`);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'invalid') throw error;
+    throw new Failure('invalid', `Cannot import ${file}, nothing was imported: ${error.message}`);
+  }
+}
+
+/** An admin key for a data folder that has no key yet; undefined where there is one. */
+export async function makeFirstKey(store: Store): Promise<string | undefined> {
+  if (store.counts().keys > 0) return undefined;
+  const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
+  const { key } = await addKey(parts, { name: 'admin', scopes: ['admin'], by: 'serve' });
+  return key;
+}

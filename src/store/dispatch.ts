@@ -1,0 +1,107 @@
+import type { Change } from '../model/change.ts';
+import { eventOf, recordChanged, type WaymarkEvent } from '../model/event.ts';
+import { hookTakes, type Node, type StoredHook } from '../model/hook.ts';
+import { dispatchCharactersMax, dispatchEntriesMax, dispatchRowsMax } from '../model/limits.ts';
+import type { Databases } from './databases.ts';
+import type { Dispatched, QueueKey } from './deliveries.ts';
+import { eventKey } from './delivery-keys.ts';
+import type { Reads } from './store.ts';
+
+/**
+ * Puts the next events of the log behind a seq into the queues of the hooks that get them; to be
+ * called in a write transaction. So much is done at once that others have their turn soon.
+ */
+export function putDispatch(
+  databases: Databases,
+  reads: Reads,
+  { after, node }: { readonly after: number; readonly node: Node },
+): Dispatched {
+  const newest = reads.seq();
+  const queues = new Queues(databases);
+  const changed = new Set<QueueKey>();
+  let upTo = after;
+  let [rows, characters] = [0, 0];
+  // Nobody gets what came before the first hook.
+  if (newest - upTo > dispatchRowsMax) upTo = Math.max(upTo, beforeFirstHook(reads, newest));
+  while (upTo < newest && rows < dispatchRowsMax && characters < dispatchCharactersMax) {
+    if (queues.entries >= dispatchEntriesMax) break;
+    upTo += 1;
+    rows += 1;
+    const text = databases.log.get(upTo);
+    if (text === undefined) throw new Error(`the log has no change ${upTo}`);
+    characters += text.length;
+    if (!mayMatter(reads, text)) continue;
+    const change = JSON.parse(text) as Change;
+    if (change.family === 'webhook') changed.add(queueOfHook(reads, change));
+    const event = eventOf(change);
+    if (event === undefined) continue;
+    for (const { hook, insertedSeq } of takersOf(reads, event)) {
+      if (insertedSeq < upTo && hookTakes(hook, event, node)) queues.append(insertedSeq, upTo);
+    }
+  }
+  queues.put();
+  return { upTo, grown: queues.grown, changed };
+}
+
+/** The hooks that an event may be for. */
+function takersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readonly StoredHook[] {
+  if (only === undefined) return reads.hooksFor(type);
+  const stored = reads.hook(only);
+  return stored === undefined ? [] : [stored];
+}
+
+const ownFamily = /"family":"(userinterface|webhook|key|secret|event)"/;
+/** The fields before `family` in a row, which write.ts puts first, are not longer than this. */
+const rowHeadCharacters = 1_000;
+
+/** Whether a row is worth parsing: it may be megabytes of content that nobody wants to hear of. */
+function mayMatter(reads: Reads, row: string): boolean {
+  const family = ownFamily.exec(row.slice(0, rowHeadCharacters))?.[1];
+  if (family === 'secret') return false;
+  if (family === 'userinterface' || family === 'key') {
+    return reads.hooksFor(recordChanged).length > 0;
+  }
+  return true;
+}
+
+/** A hook is known in the queues by the seq of its insert, which is its first row. */
+function queueOfHook(reads: Reads, { id, seq }: Change): QueueKey {
+  return reads.hook(id)?.insertedSeq ?? reads.rows('webhook', id)[0]?.seq ?? seq;
+}
+
+function beforeFirstHook(reads: Reads, newest: number): number {
+  let first = newest;
+  for (const { insertedSeq } of reads.hooksAfter('')) first = Math.min(first, insertedSeq);
+  return first;
+}
+
+/** The ends of the queues that a dispatch appends to. */
+class Queues {
+  readonly #databases: Databases;
+  readonly #newest = new Map<QueueKey, number>();
+  readonly #appended: (readonly [Buffer, string])[] = [];
+
+  constructor(databases: Databases) {
+    this.#databases = databases;
+  }
+
+  get entries(): number {
+    return this.#appended.length;
+  }
+
+  get grown(): ReadonlySet<QueueKey> {
+    return new Set(this.#newest.keys());
+  }
+
+  append(queue: QueueKey, logSeq: number): void {
+    const n = (this.#newest.get(queue) ?? Number(this.#databases.lane.get(queue) ?? 0)) + 1;
+    this.#newest.set(queue, n);
+    this.#appended.push([eventKey(queue, n), String(logSeq)]);
+  }
+
+  put(): void {
+    const { lane, pending } = this.#databases;
+    for (const [queue, n] of this.#newest) lane.putSync(queue, String(n));
+    for (const [key, logSeq] of this.#appended) pending.putSync(key, logSeq);
+  }
+}

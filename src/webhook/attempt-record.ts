@@ -1,0 +1,46 @@
+import type { AttemptRecord, QueuedEvent } from '../store/deliveries.ts';
+import type { Attempted } from './attempt.ts';
+import type { Verdict } from './outcome.ts';
+import { retryDelayMs } from './schedule.ts';
+
+/** A message that is to be sent, with the newest attempt at it, if there was one. */
+export interface Message extends QueuedEvent {
+  readonly before: AttemptRecord | undefined;
+}
+
+/** An attempt that is over, with what decides whether another one follows. */
+export interface Judged {
+  /** Milliseconds since 1970: when it began. */
+  readonly at: number;
+  readonly attempted: Attempted;
+  readonly verdict: Verdict;
+  /** The hook's `retry_limit`. */
+  readonly attemptsMax: number;
+  /** `[webhook] retry`. */
+  readonly retryMs: readonly number[];
+  /** 0 to 1, for the jitter. */
+  readonly random: number;
+  /** By the clock that never jumps. */
+  readonly clockMs: number;
+}
+
+/** What is kept of an attempt: how it ended, and when the next one is due. */
+export function attemptRecord({ logSeq, before }: Message, judged: Judged): AttemptRecord {
+  const { status, answer, ms, problem, retryAfterMs } = judged.attempted;
+  const { outcome } = judged.verdict;
+  const tries = (before?.tries ?? 0) + 1;
+  const delayMs =
+    outcome === 'failed' ? retryDelayMs({ ...judged, attempts: tries, retryAfterMs }) : undefined;
+  return {
+    logSeqs: before?.logSeqs ?? [logSeq],
+    attempt: (before?.attempt ?? 0) + 1,
+    tries,
+    at: new Date(judged.at).toISOString(),
+    outcome: outcome === 'failed' && delayMs === undefined ? 'exhausted' : outcome,
+    ...(status !== undefined && { status }),
+    ...(problem !== undefined && { error: problem.message }),
+    ms: Math.round(ms),
+    ...(answer !== '' && { answer }),
+    ...(delayMs !== undefined && { dueMs: Math.trunc(judged.clockMs + delayMs) }),
+  };
+}

@@ -1,0 +1,204 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { Failure } from '../model/failure.ts';
+import type { Node } from '../model/hook.ts';
+import {
+  deliveryClaimMs,
+  deliveryIdlePollMs,
+  deliveryPollMs,
+  deliverySettleMs,
+  deliveryTidyMs,
+  eventTextsCharactersMax,
+} from '../model/limits.ts';
+import type { Log } from '../observe/log.ts';
+import type { QueueKey } from '../store/deliveries.ts';
+import type { FolderClaim } from '../store/lock.ts';
+import type { Store } from '../store/store.ts';
+import type { Attempt } from './attempt.ts';
+import { eventText, type EventText } from './body.ts';
+import { createSteadyClock } from './clock.ts';
+import { Receivers } from './receivers.ts';
+import { Sender, type EndedAttempt, type SenderParts } from './sender.ts';
+
+/** What the ini file says of deliveries, as it is in force. */
+export interface DeliverySettings {
+  readonly retryMs: readonly number[];
+  readonly concurrency: number;
+  readonly node: Node;
+}
+
+/** What delivering stands on. */
+export interface DelivererParts {
+  readonly store: Store;
+  readonly attempt: Attempt;
+  readonly settings: () => DeliverySettings;
+  /** Claims the deliveries of the data folder; rejects with `conflict` while another has them. */
+  readonly claim: () => Promise<FolderClaim>;
+  readonly log: Log;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly monotonicMs: () => number;
+  readonly random: () => number;
+  /** Told of each attempt. */
+  readonly ended: (ended: EndedAttempt) => void;
+}
+
+/**
+ * Delivers the webhooks of a data folder in the background (contract §7): follows the log, puts
+ * each event into the queues of its hooks, and has a sender for each hook with something in its
+ * queue. Of several processes on a folder one does it; where that ends, another takes over. Without
+ * hooks it does nothing but look for one now and then.
+ */
+export class Deliverer {
+  readonly #parts: DelivererParts;
+  readonly #receivers: Receivers;
+  readonly #texts: LRUCache<number, EventText>;
+  readonly #senders = new Map<QueueKey, Sender>();
+  readonly #stopped = new AbortController();
+  #turn = new AbortController();
+  #running: Promise<void> | undefined;
+  #settled: Promise<void> = Promise.resolve();
+  #graceMs = 0;
+
+  constructor(parts: DelivererParts) {
+    this.#parts = parts;
+    this.#receivers = new Receivers(parts.store);
+    this.#texts = new LRUCache({
+      maxSize: eventTextsCharactersMax,
+      sizeCalculation: ({ head, tail }) => head.length + tail.length,
+    });
+  }
+
+  /** Begins; what goes wrong stands in the log. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Lets what is under way end, withdraws it after the grace; resolves when all is recorded. */
+  async stop(graceMs: number): Promise<void> {
+    this.#graceMs = graceMs;
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      try {
+        if (await this.#isNeeded()) await this.#claimAndDeliver();
+      } catch (error) {
+        if (!(error instanceof Failure)) {
+          this.#parts.log.error({ err: error }, 'delivering webhooks failed; it goes on');
+        }
+        await this.#pause(deliveryClaimMs);
+      }
+    }
+  }
+
+  /** Whether there was ever a hook; resolves when there is, or when this is to stop. */
+  async #isNeeded(): Promise<boolean> {
+    const { store } = this.#parts;
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      if (store.hooksStamp() !== undefined) return true;
+      await store.grown(store.seq(), signal, deliveryIdlePollMs);
+    }
+    return false;
+  }
+
+  async #claimAndDeliver(): Promise<void> {
+    const { store, claim, log } = this.#parts;
+    const held = await claim();
+    try {
+      await store.deliveries.begin();
+      this.#turn = new AbortController();
+      log.debug({}, 'this process delivers the webhooks');
+      await this.#deliver(AbortSignal.any([this.#stopped.signal, this.#turn.signal]));
+    } finally {
+      await this.#stopSenders();
+      await held.release();
+    }
+  }
+
+  /** Follows the log until the signal aborts. Rejects when the store cannot be written. */
+  async #deliver(signal: AbortSignal): Promise<void> {
+    const { store, settings, now, monotonicMs } = this.#parts;
+    const { deliveries } = store;
+    const clockMs = createSteadyClock({ now, monotonicMs, lastMs: deliveries.clockMs() });
+    const parts: SenderParts = {
+      ...this.#parts,
+      deliveries,
+      clockMs,
+      receivers: this.#receivers,
+      eventText: (logSeq) => this.#eventText(logSeq),
+      superseded: () => {
+        this.#turn.abort();
+      },
+      broken: (error, queue) => {
+        const hook = this.#receivers.hookId(queue);
+        this.#parts.log.error({ err: error, hook }, 'a webhook cannot be delivered');
+      },
+    };
+    for (const queue of deliveries.busy()) this.#wake(queue, parts);
+    let tidiedMs = clockMs();
+    while (!signal.aborted) {
+      const { upTo, grown, changed } = await deliveries.dispatch(settings().node);
+      if (changed.size > 0) this.#settle(upTo, changed, parts);
+      for (const queue of grown) this.#wake(queue, parts);
+      if (clockMs() - tidiedMs > deliveryTidyMs) {
+        this.#forgetIdle();
+        tidiedMs = clockMs();
+      }
+      const isAlone = store.counts().hooks === 0;
+      await store.grown(upTo, signal, isAlone ? deliveryIdlePollMs : deliveryPollMs);
+    }
+  }
+
+  #wake(queue: QueueKey, parts: SenderParts): void {
+    let sender = this.#senders.get(queue);
+    if (sender === undefined) {
+      sender = new Sender(queue, parts);
+      this.#senders.set(queue, sender);
+    }
+    sender.wake();
+  }
+
+  /**
+   * Hooks have changed: what is under way for them ends, and then those know who wait for that. One
+   * that was paused or gone may have something to send.
+   */
+  #settle(upTo: number, changed: ReadonlySet<QueueKey>, parts: SenderParts): void {
+    const settling = [...changed].map(async (queue) => {
+      await this.#senders.get(queue)?.settle(deliverySettleMs);
+      if (this.#receivers.find(queue) !== undefined) this.#wake(queue, parts);
+    });
+    this.#settled = Promise.all([this.#settled, ...settling])
+      .then(() => parts.deliveries.settle(upTo))
+      .catch((error: unknown) => {
+        if (!(error instanceof Failure)) this.#parts.log.error({ err: error }, 'cannot settle');
+      });
+  }
+
+  #forgetIdle(): void {
+    for (const [queue, sender] of this.#senders) {
+      if (sender.isIdle) this.#senders.delete(queue);
+    }
+  }
+
+  async #stopSenders(): Promise<void> {
+    const senders = [...this.#senders.values()];
+    this.#senders.clear();
+    await Promise.all(senders.map((sender) => sender.stop(this.#graceMs)));
+  }
+
+  #eventText(logSeq: number): EventText {
+    const known = this.#texts.get(logSeq);
+    if (known !== undefined) return known;
+    const text = eventText(this.#parts.store.deliveries.event(logSeq));
+    this.#texts.set(logSeq, text);
+    return text;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: this.#stopped.signal, ref: false }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,64 @@
+import type { Hook, HookSecret } from '../model/hook.ts';
+import type { QueueKey } from '../store/deliveries.ts';
+import type { Reads } from '../store/store.ts';
+import { parseSecret, type SigningKey } from './sign.ts';
+
+/** A hook that may be sent to, with what its messages are signed with. */
+export interface Receiver {
+  readonly hook: Hook;
+  /** Version of the hook: another one after each change of it. */
+  readonly seq: number;
+  /** The keys at a time, in milliseconds since 1970, the newest first. */
+  readonly keys: (nowMs: number) => readonly [SigningKey, ...SigningKey[]];
+}
+
+/** Tells who is to be sent to, as the store has it at that very moment. */
+export class Receivers {
+  readonly #reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>;
+  #known = new Map<QueueKey, Receiver | undefined>();
+  #stamp: string | undefined;
+
+  constructor(reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>) {
+    this.#reads = reads;
+  }
+
+  /** The receiver of a queue; undefined while its hook is paused, and when it is gone. */
+  find(queue: QueueKey): Receiver | undefined {
+    const stamp = this.#reads.hooksStamp();
+    if (stamp !== this.#stamp) {
+      this.#stamp = stamp;
+      this.#known = new Map();
+    }
+    if (!this.#known.has(queue)) this.#known.set(queue, this.#read(queue));
+    return this.#known.get(queue);
+  }
+
+  /** The id of the hook that a queue is of. */
+  hookId(queue: QueueKey): string {
+    const change = this.#reads.change(queue);
+    if (change === undefined) throw new Error(`no hook was inserted by change ${queue}`);
+    return change.id;
+  }
+
+  #read(queue: QueueKey): Receiver | undefined {
+    const id = this.hookId(queue);
+    const stored = this.#reads.hook(id);
+    const secret = this.#reads.hookSecret(id);
+    if (stored?.hook.active !== true || secret === undefined) return undefined;
+    const { hook, seq } = stored;
+    return { hook, seq, keys: keysOf(secret) };
+  }
+}
+
+function keysOf({ secret, previous, until = '' }: HookSecret): Receiver['keys'] {
+  const newest = signingKey(secret);
+  if (previous === undefined) return () => [newest];
+  const [former, untilMs] = [signingKey(previous), Date.parse(until)];
+  return (nowMs) => (nowMs < untilMs ? [newest, former] : [newest]);
+}
+
+function signingKey(secret: string): SigningKey {
+  const key = parseSecret(secret);
+  if (key === undefined) throw new Error('a secret in the store is none');
+  return key;
+}

@@ -1,0 +1,97 @@
+import { errorDetected, type EventFields } from '../model/event.ts';
+import { Failure } from '../model/failure.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Log } from '../observe/log.ts';
+import type { Store } from '../store/store.ts';
+import type { EndedAttempt } from './sender.ts';
+
+const author = 'deliverer';
+const minuteMs = 60_000;
+
+/** Acts on what attempts come to, beyond their own record. */
+export type Report = (ended: EndedAttempt) => void;
+
+/**
+ * Makes the reports: a hook whose receiver is gone is paused (contract §7), a delivery that was
+ * given up is an `error.detected`, at most once a minute for a hook; both stand in the log.
+ */
+export function createReports({
+  store,
+  newId,
+  now,
+  log,
+}: {
+  readonly store: Store;
+  readonly newId: () => string;
+  readonly now: () => number;
+  readonly log: Log;
+}): Report {
+  return ({ receiver: { hook }, n, record, verdict, type }) => {
+    const told = { hook: hook.id, seq: n, attempt: record.attempt, status: record.status };
+    const unstored = (error: unknown): void => {
+      if (error instanceof Failure && error.code === 'unavailable') return;
+      log.error({ err: error, ...told }, 'what became of a webhook could not be stored');
+    };
+    if (verdict.isGone) {
+      log.warn(told, 'a webhook is paused: its receiver says that it is gone (410)');
+      pause(store, hook.id).catch(unstored);
+    }
+    if (record.outcome !== 'exhausted') return;
+    log.warn({ ...told, err: record.error }, 'a webhook was given up after its last attempt');
+    // Of events that tell of errors, none is made of another: that could go on without end.
+    if (type === errorDetected) return;
+    const why = record.error ?? `status ${record.status ?? ''}`;
+    const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
+    const data = { code: 'delivery_exhausted', message, id: hook.id, seq: n };
+    raise(store, { id: newId(), timeMs: now(), data, about: hook.id }).catch(unstored);
+  };
+}
+
+/** Pauses a hook that is not paused by now. */
+function pause(store: Store, id: string): Promise<void> {
+  return store.commit(author, (reads) => ({
+    drafts:
+      reads.hook(id)?.hook.active === true
+        ? [{ family: 'webhook', id, action: 'edit', data: { active: false } }]
+        : [],
+    answer: () => undefined,
+  }));
+}
+
+function raise(
+  store: Store,
+  {
+    id,
+    timeMs,
+    data,
+    about,
+  }: {
+    readonly id: string;
+    readonly timeMs: number;
+    readonly data: JsonObject;
+    readonly about: string;
+  },
+): Promise<void> {
+  const fields: EventFields = {
+    type: errorDetected,
+    occurred_at: new Date(timeMs).toISOString(),
+    data,
+    about,
+  };
+  const vk = `error:${about}:${Math.floor(timeMs / minuteMs)}`;
+  return store.commit(author, (reads) => ({
+    drafts:
+      reads.vkClaim(vk) === undefined
+        ? [
+            {
+              family: 'event',
+              id,
+              action: 'insert',
+              data: fields as unknown as JsonObject,
+              vk: { vk, requestHash: '' },
+            },
+          ]
+        : [],
+    answer: () => undefined,
+  }));
+}

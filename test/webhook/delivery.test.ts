@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import { startSite, type TestSite } from '../harness.ts';
+import { startReceiver, type TestReceiver } from './receiver.ts';
+
+const local = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1ms\n';
+const sale = { type: 'sale.completed', data: { id: 'S-1', total: 12.5 } };
+
+/** One row of webhook.deliveries. */
+interface Row {
+  readonly seq: number;
+  readonly attempt: number;
+  readonly outcome: string;
+  readonly status?: number;
+  readonly error?: string;
+  readonly answer?: string;
+}
+
+interface Rig {
+  readonly site: TestSite;
+  readonly receiver: TestReceiver;
+  /** Id of a hook for all events, at that receiver. */
+  readonly id: string;
+  /** Inserts an event; resolves to its id. */
+  readonly tell: (v?: object) => Promise<string>;
+  /** The attempts so far, oldest first, once there are so many. */
+  readonly attempts: (count: number) => Promise<readonly Row[]>;
+}
+
+async function startRig(t: TestContext, hook: object = {}, ini = local): Promise<Rig> {
+  const site = await startSite(t, { ini });
+  const receiver = await startReceiver(t);
+  const sent = { event: ['sale.completed', 'error.detected'], url: receiver.url, ...hook };
+  const { id } = (await site.call('svc1.webhook.insert', sent)).data;
+  return {
+    site,
+    receiver,
+    id,
+    tell: async (v = sale) => (await site.call('svc1.event.insert', v)).data.id,
+    attempts: async (count) => {
+      for (;;) {
+        const { rows } = (await site.call('svc1.webhook.deliveries', { id })).data;
+        if (rows.length >= count) return rows.toReversed();
+        await delay(5);
+      }
+    },
+  };
+}
+
+suite('a delivery', () => {
+  test('arrives at the hooks that ask for it, signed, with a seq of each', async (t) => {
+    const { site, receiver, tell } = await startRig(t, { event: ['email.requested'] });
+    const { url } = receiver;
+    await tell();
+    const { data: hook } = await site.call('svc1.webhook.insert', {
+      event: ['sale.completed'],
+      url,
+      headers: { 'X-Shop': 'harbour' },
+    });
+    const first = await tell({ ...sale, counter: '7' });
+    const second = await tell();
+    const got = await receiver.until(2);
+    const bodies = got.map(({ body }) => body).toSorted((one, other) => one.seq - other.seq);
+    assert.deepEqual(
+      bodies.map(({ id, type, seq, counter, data }) => ({ id, type, seq, counter, data })),
+      [
+        { ...sale, id: first, seq: 1, counter: '7' },
+        { ...sale, id: second, seq: 2, counter: null },
+      ],
+    );
+    for (const { bytes, headers, body } of got) {
+      assert.equal(headers['webhook-id'], body.id);
+      assert.equal(headers['content-type'], 'application/json');
+      assert.equal(headers['x-shop'], 'harbour');
+      new Webhook(hook.secret).verify(bytes, headers as Record<string, string>);
+    }
+  });
+
+  test('that failed comes again with the same id and the same body', async (t) => {
+    const { receiver, id, tell, attempts } = await startRig(t);
+    receiver.answer = () => (receiver.got.length < 3 ? 503 : 204);
+    const event = await tell();
+    const [one, ...others] = await receiver.until(3);
+    for (const again of others) {
+      assert.deepEqual(again.bytes, one?.bytes);
+      assert.equal(again.headers['webhook-id'], event);
+    }
+    assert.ok(id);
+    const rows = await attempts(3);
+    assert.deepEqual(
+      rows.map(({ seq, attempt, status, outcome }) => [seq, attempt, status, outcome]),
+      [
+        [1, 1, 503, 'failed'],
+        [1, 2, 503, 'failed'],
+        [1, 3, 204, 'completed'],
+      ],
+    );
+  });
+
+  test('to an address that is not there any more is completed', async (t) => {
+    const { receiver, tell, attempts } = await startRig(t);
+    receiver.answer = () => 404;
+    await tell();
+    const [row] = await attempts(1);
+    assert.deepEqual([row?.status, row?.outcome], [404, 'completed_404']);
+  });
+
+  test('that is answered 410 is the last one: the hook is paused', async (t) => {
+    const { site, receiver, id, tell, attempts } = await startRig(t, { order: true });
+    receiver.answer = () => 410;
+    await Promise.all([tell(), tell({ ...sale, counter: '2' }), tell({ ...sale, counter: '3' })]);
+    const [row] = await attempts(1);
+    assert.deepEqual([row?.status, row?.outcome], [410, 'completed']);
+    for (;;) {
+      const { data } = await site.call('svc1.webhook.read', { id });
+      if (data.active === false) break;
+    }
+    const { data } = await site.call('svc1.webhook.read', { id }, { qk: 'history' });
+    assert.deepEqual(data.rows[0].data, { id, active: false });
+    assert.equal(receiver.got.length, 1);
+    receiver.answer = () => 200;
+    await site.call('svc1.webhook.resume', { id });
+    const seqs = (await receiver.until(3)).map(({ body }) => body.seq);
+    assert.deepEqual(seqs, [1, 2, 3]);
+  });
+
+  test('is given up after its last attempt, and that is an event, for others', async (t) => {
+    const { site, receiver, id, tell, attempts } = await startRig(t, { retry_limit: 2 });
+    const other = await startReceiver(t);
+    await site.call('svc1.webhook.insert', { event: ['error.detected'], url: other.url });
+    receiver.answer = () => (response) => response.writeHead(500).end('broken');
+    await tell();
+    const rows = await attempts(2);
+    assert.deepEqual(
+      rows.map(({ outcome, answer }) => [outcome, answer]),
+      [
+        ['failed', 'broken'],
+        ['exhausted', 'broken'],
+      ],
+    );
+    const [error] = await other.until(1);
+    assert.equal(error?.body.data.id, id);
+    assert.match(error.body.data.message, /given up after 2 attempts: status 500/);
+    const { rows: listed } = (
+      await site.call('svc1.webhook.deliveries', { id, outcome: 'exhausted' })
+    ).data;
+    assert.deepEqual(
+      listed.map(({ seq }: Row) => seq),
+      [1],
+    );
+    assert.equal(receiver.got.length, 2, 'it is not told of its own failure');
+  });
+
+  test('to an address that may not be reached says so', async (t) => {
+    const { receiver, tell, attempts } = await startRig(t, { retry_limit: 1 }, '[webhook]\n');
+    await tell();
+    const [row] = await attempts(1);
+    assert.deepEqual([row?.outcome, row?.status], ['exhausted', undefined]);
+    assert.match(row?.error ?? '', /address is not one that may be connected to/);
+    assert.equal(receiver.got.length, 0);
+  });
+
+  test('of an ordered hook waits until the one before it has come to its end', async (t) => {
+    const { receiver, tell } = await startRig(t, { order: true });
+    const failing = new Set([1, 3]);
+    receiver.answer = ({ body }) => (failing.delete(body.seq) ? 500 : 200);
+    for (let n = 0; n < 4; n += 1) await tell();
+    const seqs = (await receiver.until(6)).map(({ body }) => body.seq);
+    assert.deepEqual(seqs, [1, 1, 2, 3, 3, 4]);
+  });
+
+  test('of a paused hook is kept until it is resumed', async (t) => {
+    const { site, receiver, id, tell } = await startRig(t);
+    await site.call('svc1.webhook.pause', { id });
+    await tell();
+    const other = { event: ['sale.completed'], url: `${receiver.url}/other` };
+    await site.call('svc1.webhook.insert', other);
+    await tell();
+    const [first] = await receiver.until(1);
+    assert.equal(first?.path, '/hook/other');
+    await site.call('svc1.webhook.resume', { id });
+    const got = await receiver.until(3);
+    const resumed = got.filter(({ path }) => path === '/hook').map(({ body }) => body.seq);
+    assert.deepEqual(resumed.toSorted(), [1, 2]);
+  });
+
+  test('is signed by both secrets for a day', async (t) => {
+    const site = await startSite(t, { ini: local });
+    const receiver = await startReceiver(t);
+    const hook = { event: '*', url: receiver.url };
+    const { id, secret } = (await site.call('svc1.webhook.insert', hook)).data;
+    const { secret: next } = (await site.call('svc1.webhook.rotate', { id })).data;
+    await site.call('svc1.event.insert', sale);
+    const got = await receiver.until(1);
+    for (const { bytes, headers } of got) {
+      for (const one of [secret, next]) {
+        new Webhook(one).verify(bytes, headers as Record<string, string>);
+      }
+    }
+  });
+
+  test('is tried out by the way of all others', async (t) => {
+    const { site, receiver, id, attempts } = await startRig(t, { event: ['email.requested'] });
+    const { id: event } = (await site.call('svc1.webhook.test', { id })).data;
+    const [got] = await receiver.until(1);
+    assert.deepEqual([got?.body.id, got?.body.type, got?.body.seq], [event, 'webhook.test', 1]);
+    assert.equal((await attempts(1))[0]?.outcome, 'completed');
+  });
+});
+
+suite('many deliveries', () => {
+  test('go on while one receiver never answers', async (t) => {
+    const { site, receiver, tell } = await startRig(t);
+    const silent = await startReceiver(t);
+    silent.answer = () => () => undefined;
+    await site.call('svc1.webhook.insert', { event: '*', url: silent.url });
+    for (let n = 0; n < 40; n += 1) await tell();
+    assert.equal(new Set((await receiver.until(40)).map(({ body }) => body.seq)).size, 40);
+    assert.ok(silent.got.length < 40);
+  });
+
+  test('of a bulk of changes come, a change each', async (t) => {
+    const { site, receiver } = await startRig(t, { event: ['record.changed'] });
+    const socket = await site.socket(site.adminKey);
+    const paths = Array.from({ length: 300 }, (_, n) => `/page/${n}`);
+    await Promise.all(
+      paths.map((path) => socket.call('svc1.userinterface.insert', { path, content: 'x' })),
+    );
+    const got = await receiver.until(300);
+    const seqs = got.map(({ body }) => Number(body.seq)).toSorted((one, other) => one - other);
+    assert.deepEqual(
+      seqs,
+      Array.from({ length: 300 }, (_, n) => n + 1),
+    );
+    assert.ok(got.every(({ body }) => body.data.table === 'userinterface'));
+  });
+});
