@@ -33,7 +33,7 @@ import type { Operation } from './svc1/operation.ts';
 import { revertInThread } from './svc1/revert-worker.ts';
 import type { CertificateState, ConfigurationState } from './svc1/server-status.ts';
 import { operationTable } from './svc1/table.ts';
-import { createVisitors } from './visitor/visitor.ts';
+import { createVisitors, type Visitors } from './visitor/visitor.ts';
 import { createAttempt, type Attempt } from './webhook/attempt.ts';
 import { Deliverer } from './webhook/deliverer.ts';
 import { createReports } from './webhook/reports.ts';
@@ -83,6 +83,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     ownFiles,
   });
   const fetch = composeFetch(config, foundation, dialler);
+  const visitors = createVisitors({ config, now: Date.now, log: foundation.logs.log });
   const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
   const authenticate = createAuthenticate({
     keys: store,
@@ -90,7 +91,11 @@ export function compose(config: Config, foundation: Foundation): Composition {
     keyRate: config.auth.keyRate,
     wrongKeys,
   });
-  const operations = composeOperations(config, foundation, { site, authenticate });
+  const operations = composeOperations(config, foundation, {
+    site,
+    authenticate,
+    visitors,
+  });
   const execute = createExecute(operations, foundation);
   const hookDialler = createDialler(config.webhook);
   return {
@@ -100,7 +105,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       seq: () => store.seq(),
       execute,
       authenticate,
-      visitors: createVisitors({ now: Date.now }),
+      visitors,
       requireUnrevoked: (caller) => {
         requireUnrevoked(store, caller);
       },
@@ -123,7 +128,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     }),
     async close() {
       await disk.close();
-      await Promise.all([dialler.close(), hookDialler.close()]);
+      await Promise.all([dialler.close(), hookDialler.close(), visitors.close()]);
     },
   };
 }
@@ -143,7 +148,15 @@ function composeFetch(
 function composeOperations(
   config: Config,
   foundation: Foundation,
-  { site, authenticate }: { readonly site: Site; readonly authenticate: Authenticate },
+  {
+    site,
+    authenticate,
+    visitors,
+  }: {
+    readonly site: Site;
+    readonly authenticate: Authenticate;
+    readonly visitors: Visitors;
+  },
 ): readonly Operation[] {
   const { store } = foundation;
   const { base, publicUrl } = config.server;
@@ -153,7 +166,7 @@ function composeOperations(
   const newSecret = () => createSecret(randomBytes);
   return operationTable({
     rules: { store, newId: uuidv7, engines: engineNames(config), view, revertElsewhere },
-    gets: { site, store, view },
+    gets: { site, store, view, countryOf: (address) => visitors.countryOf(address) },
     hooks: { ...logging, newSecret, revertElsewhere },
     events: { ...logging, node: config.node },
     keys: { store, newId: uuidv7, randomBytes, now: Date.now },

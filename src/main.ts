@@ -4,10 +4,9 @@ import packageJson from '../package.json' with { type: 'json' };
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { restartNeeded } from './config/restart.ts';
-import { unserved } from './config/unserved.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
-import { silentLog, type Log, type Logs } from './observe/log.ts';
+import { silentLog, type Logs } from './observe/log.ts';
 import type { Gather, Metric } from './observe/metrics.ts';
 import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
@@ -94,7 +93,6 @@ export interface PreparedData {
  * and leaves nothing open then.
  */
 export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
-  warnOfUnserved(config, logs.log);
   const claim = await claimFolder(config.server.data, { pid: process.pid });
   let store: Store | undefined;
   const release = async (): Promise<void> => {
@@ -257,7 +255,6 @@ class Process implements Running {
     logs.configure(next.log);
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
-    warnOfUnserved(result.config, log);
     before.close().catch((error: unknown) => {
       logs.log.error({ err: error }, 'closing the former configuration failed');
     });
@@ -283,8 +280,4 @@ class Process implements Running {
       problems: this.#problems.map(({ line, message }) => ({ line, message })),
     };
   }
-}
-
-function warnOfUnserved(config: Config, log: Log): void {
-  for (const name of unserved(config)) log.warn({}, `${name} has no effect in this version.`);
 }

@@ -1,4 +1,5 @@
 import { preferredLanguage } from '../src/http/negotiation.ts';
+import { drawOf } from '../src/visitor/lot.ts';
 import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
 
 /** What a test says of a visitor; nothing else is known of it. */
@@ -29,6 +30,7 @@ export function someVisitor({
     language: () => preferredLanguage(lang),
     devices: () => new Set(devices),
     lot: () => lot,
+    draw: (ruleId) => drawOf(lot, ruleId),
     prepare: () => undefined,
     user: () => user,
     country: () => country,

@@ -13,6 +13,7 @@ const questionOptions = {
   role: { type: 'string' },
   ip: { type: 'string' },
   at: { type: 'string' },
+  draw: { type: 'string' },
   'as-of': { type: 'string' },
 } as const;
 
@@ -20,7 +21,7 @@ const questionOptions = {
 export const explain: Command = {
   usage:
     'explain URL|PATH [--as-of T] [--lang L] [--country C] [--device D] [--user U] [--role R] ' +
-    '[--ip A] [--at T] [--method M]   [--url URL] [--apikey KEY] [--json]',
+    '[--ip A] [--at T] [--draw N] [--method M]   [--url URL] [--apikey KEY] [--json]',
   summary: 'say which source answers a URL and with which status, and what the others lost by',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {

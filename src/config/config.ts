@@ -99,11 +99,19 @@ export interface Config {
     readonly keyRate: number | undefined;
     /** Origins, or `*`. */
     readonly corsOrigins: readonly string[];
-    /** Lower case field name. */
+    /** Lower case field names. */
     readonly userHeader: string | undefined;
+    readonly rolesHeader: string | undefined;
+    /** A URL, or the absolute path of a file. */
     readonly jwtJwks: string | undefined;
     readonly jwtIssuer: string | undefined;
     readonly jwtAudience: string | undefined;
+    readonly jwtCookie: string;
+    /** Claims by the names on the way to them. */
+    readonly jwtUser: readonly string[];
+    readonly jwtRoles: readonly string[];
+    /** Networks that `jwtJwks` may lead to though they are private. */
+    readonly allowPrivate: readonly Cidr[];
   };
   readonly engines: readonly EngineConfig[];
   readonly tables: readonly TableConfig[];

@@ -29,6 +29,10 @@ export const fieldName: ValueParser<string> = (text) =>
     ? { value: text.toLowerCase() }
     : { refused: 'write the name of a header field, such as `X-User`' };
 
+/** The name of a cookie (RFC 6265 §4.1.1). */
+export const cookieName: ValueParser<string> = (value) =>
+  token.test(value) ? { value } : { refused: 'write the name of a cookie, such as `jwt`' };
+
 /** The name of a field that a mount may add to its answers, as it is written. */
 export const addedFieldName: ValueParser<string> = (value) => {
   if (!token.test(value)) return { refused: 'it is not the name of a header field' };

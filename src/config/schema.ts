@@ -10,12 +10,13 @@ import {
   sitePath,
   urlOrFile,
 } from './addresses.ts';
-import { fieldName, fieldValue } from './headers.ts';
+import { cookieName, fieldName, fieldValue } from './headers.ts';
 import { hsts } from './hsts.ts';
 import { list, optional, repeated, single, type Keys } from './key.ts';
 import {
   anyText,
   choice,
+  claimPath,
   duration,
   pathBelow,
   plainFileName,
@@ -74,9 +75,14 @@ export const sections = {
     key_rate: optional(wholeNumber(1, keyRateMax)),
     cors_origins: list(wordOr('*', origin), '*'),
     user_header: optional(fieldName),
+    roles_header: optional(fieldName),
     jwt_jwks: optional(urlOrFile),
     jwt_issuer: optional(anyText),
     jwt_audience: optional(anyText),
+    jwt_cookie: single(cookieName, 'jwt'),
+    jwt_user: single(claimPath, 'sub'),
+    jwt_roles: single(claimPath, 'roles'),
+    allow_private: list(cidr, ''),
   },
   'engine.<name>': { page: optional(sitePath), script: optional(link), reference: optional(link) },
   'table.<name>': { schema: optional(anyText) },

@@ -104,6 +104,16 @@ export function shortText(charactersMax: number): ValueParser<string> {
     value.length <= charactersMax ? { value } : { refused: `at most ${charactersMax} characters` };
 }
 
+/** Where a claim stands in a token: names with dots between them, as in `realm_access.roles`. */
+export const claimPath: ValueParser<readonly string[]> = (text) => {
+  const value = text.split('.');
+  // A name that is an address, as some issuers have it, is one name whatever dots are in it.
+  if (/^https?:\/\//.test(text)) return { value: [text] };
+  return value.every((name) => name !== '')
+    ? { value }
+    : { refused: 'write the name of a claim, such as `roles` or `realm_access.roles`' };
+};
+
 /** The name of a file directly in a folder. */
 export const plainFileName: ValueParser<string> = (value) =>
   value === '.' || value === '..' || /[/\\]/.test(value)

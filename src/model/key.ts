@@ -31,8 +31,6 @@ export interface Caller {
   readonly rate: number | undefined;
   /** The peer's address, for limits and the log. */
   readonly address: string;
-  /** The signed-in user that a trusted proxy named (`[auth] user_header`). */
-  readonly user: string | undefined;
 }
 
 /** Whether a text can be the name of a key: one line of at most 128 characters. */

@@ -31,6 +31,9 @@ export interface VisitorNeeds {
   readonly country: boolean;
 }
 
+/** The signed-in user alone. */
+export const needsUser: VisitorNeeds = { user: true, country: false };
+
 /**
  * Who asks for something: whatever an answer may depend on besides the URL. Nothing is found out
  * before somebody asks for it, and nothing twice.
@@ -49,6 +52,8 @@ export interface Visitor {
    * any of them as likely as another.
    */
   lot(): number;
+  /** What it drew at a breadcrumb, in millionths: the same each time, another number elsewhere. */
+  draw(ruleId: string): number;
   /**
    * Finds out what is needed of the following; undefined where nothing has to be waited for. Never
    * rejects.

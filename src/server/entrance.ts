@@ -12,7 +12,7 @@ export interface Entrance extends Opened {
   readonly told: Told;
 }
 
-const nothingTold: Told = { user: undefined };
+const nothingTold: Told = { user: undefined, roles: undefined, country: undefined };
 
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
 export function enter({ config }: Serving, message: IncomingMessage): Entrance {
@@ -28,12 +28,24 @@ export function enter({ config }: Serving, message: IncomingMessage): Entrance {
     },
     config.server,
   );
-  const { userHeader } = config.auth;
-  if (userHeader === undefined) return { ...opened, told: nothingTold };
-  const user = opened.fields[userHeader];
-  if (isTrustedPeer(peerAddress, config.server.trustProxy)) return { ...opened, told: { user } };
+  const { userHeader, rolesHeader } = config.auth;
+  const { countryHeader } = config.geo;
+  if (userHeader === undefined && rolesHeader === undefined && countryHeader === undefined) {
+    return { ...opened, told: nothingTold };
+  }
+  const { fields } = opened;
   // What only a trusted proxy may say is taken off, lest a fetched source believe it.
-  return { ...opened, fields: without(opened.fields, userHeader), told: nothingTold };
+  if (!isTrustedPeer(peerAddress, config.server.trustProxy)) {
+    const names = [userHeader, rolesHeader, countryHeader].filter((name) => name !== undefined);
+    return { ...opened, fields: without(fields, names), told: nothingTold };
+  }
+  const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
+  const told = {
+    user: valueOf(userHeader),
+    roles: valueOf(rolesHeader),
+    country: valueOf(countryHeader),
+  };
+  return { ...opened, told };
 }
 
 /** Whether a request came over TLS. */
@@ -42,8 +54,8 @@ export function isSecure({ socket }: IncomingMessage): boolean {
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */
-export function identify(serving: Serving, { fields, address, told }: Entrance): Caller {
-  return serving.authenticate({ apikey: fields.apikey, address, user: told.user });
+export function identify(serving: Serving, { fields, address }: Entrance): Caller {
+  return serving.authenticate({ apikey: fields.apikey, address });
 }
 
 /**
@@ -51,15 +63,15 @@ export function identify(serving: Serving, { fields, address, told }: Entrance):
  * anybody, but not as the user who looks at it.
  */
 export function withoutUser(entrance: Entrance): Entrance {
-  return { ...entrance, fields: without(entrance.fields, 'cookie'), told: nothingTold };
+  return { ...entrance, fields: without(entrance.fields, ['cookie']), told: nothingTold };
 }
 
 /** Also under a name with `_`, which many servers behind us would take for the same. */
-function without(fields: Fields, name: string): Fields {
-  const names = Object.keys(fields).filter((one) => one.replaceAll('_', '-') === name);
-  if (names.length === 0) return fields;
+function without(fields: Fields, names: readonly string[]): Fields {
+  const found = Object.keys(fields).filter((one) => names.includes(one.replaceAll('_', '-')));
+  if (found.length === 0) return fields;
   const others = Object.create(null) as Record<string, string | undefined>;
   Object.assign(others, fields);
-  for (const one of names) Reflect.deleteProperty(others, one);
+  for (const one of found) Reflect.deleteProperty(others, one);
   return others;
 }

@@ -231,9 +231,9 @@ export class Session {
 
   /** A caller without a key may do what such callers may do by now. */
   #callerNow(): Caller {
-    const { keyId, address, user } = this.#caller;
+    const { keyId, address } = this.#caller;
     if (keyId !== undefined) return this.#caller;
-    return this.#parts.serving().authenticate({ apikey: undefined, address, user });
+    return this.#parts.serving().authenticate({ apikey: undefined, address });
   }
 
   #tell(operation: string, thrown: unknown, echo: object): Failure {

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type ipaddr from 'ipaddr.js';
 import { parseAddress } from '../model/cidr.ts';
 import { millionths, type Condition, type WantedParameter } from '../model/condition.ts';
@@ -25,11 +24,9 @@ export class Trial {
     return this.#parameters.getAll(name);
   }
 
-  /** What the visitor drew at this breadcrumb, in millionths: another number at another one. */
+  /** What the visitor drew at this breadcrumb, in millionths. */
   draw(): number {
-    this.#draw ??=
-      Number.parseInt(hash('sha256', `${this.#ruleId} ${this.visitor.lot()}`).slice(0, 12), 16) %
-      millionths;
+    this.#draw ??= this.visitor.draw(this.#ruleId);
     return this.#draw;
   }
 

@@ -51,7 +51,6 @@ export function createWrongKeys({ now }: { readonly now: () => number }): WrongK
 export type Authenticate = (sent: {
   readonly apikey: string | undefined;
   readonly address: string;
-  readonly user: string | undefined;
 }) => Caller;
 
 /**
@@ -72,9 +71,9 @@ export function createAuthenticate({
   readonly wrongKeys: WrongKeys;
 }): Authenticate {
   const anonymousScopes: ReadonlySet<Scope> = new Set(anonymous);
-  return ({ apikey, address, user }) => {
+  return ({ apikey, address }) => {
     if (apikey === undefined) {
-      return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address, user };
+      return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address };
     }
     wrongKeys.check(address);
     const hash = keyHash(apikey);
@@ -85,7 +84,7 @@ export function createAuthenticate({
     }
     // A key never takes away what anybody may do without one.
     const scopes = new Set([...anonymous, ...key.scopes]);
-    return { scopes, keyId: key.id, rate: key.rate ?? keyRate, address, user };
+    return { scopes, keyId: key.id, rate: key.rate ?? keyRate, address };
   };
 }
 

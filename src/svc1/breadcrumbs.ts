@@ -39,9 +39,10 @@ export function getResolve(
       required: ['k'],
       properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
     },
-    run: (v, call) => {
+    run: async (v, call) => {
       const site = siteThen(parts, v, call);
-      return answerData(site, { ...crumbOf(v, call), ...visitorOf(v, call) });
+      const described = await describedVisitor(v, call, parts);
+      return answerData(site, { ...crumbOf(v, call), ...described });
     },
   };
 }
@@ -87,7 +88,11 @@ function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
  * Another visitor in place of the caller, where one is described. What others see is for callers
  * who may read: a page for some is not to be had by saying that one is one of them.
  */
-function visitorOf(v: Preview, call: Call): Pick<Crumb, 'visitor' | 'fields'> | undefined {
+async function describedVisitor(
+  v: Preview,
+  call: Call,
+  { countryOf }: Pick<GetOperations, 'countryOf'>,
+): Promise<Pick<Crumb, 'visitor' | 'fields'> | undefined> {
   const preview = previewOf(v);
   if (!isPreview(preview)) return undefined;
   if (!hasScope(call.caller, 'read')) {
@@ -99,7 +104,7 @@ function visitorOf(v: Preview, call: Call): Pick<Crumb, 'visitor' | 'fields'> | 
   }
   const { lang } = preview;
   return {
-    visitor: previewVisitor(preview, { nowMs: call.visitor.nowMs }),
+    visitor: await previewVisitor(preview, { nowMs: call.visitor.nowMs, countryOf }),
     fields: lang === undefined ? {} : { 'accept-language': lang },
   };
 }

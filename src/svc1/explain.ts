@@ -54,13 +54,16 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
         as_of: asOfProperty,
       },
     },
-    run: (v, call) => {
+    run: async (v, call) => {
       const question = withoutNull(v);
       const site = siteThen(parts, question, call);
       const explained = explain(site, question, {
         origin: call.origin,
         base: view.base,
-        visitor: previewVisitor(question, { nowMs: call.visitor.nowMs }),
+        visitor: await previewVisitor(question, {
+          nowMs: call.visitor.nowMs,
+          countryOf: parts.countryOf,
+        }),
       });
       const then = `Page rules are those of ${v.as_of ?? ''}; all else is as it is now.`;
       const notes = question.as_of === undefined ? [] : [then];

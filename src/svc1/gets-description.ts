@@ -45,7 +45,12 @@ export const getRenderDescription: Description = {
       table: textOrNull,
       meta: { ...anyObject, description: 'JSON Schema of a row of the table.' },
       script: { ...textOrNull, description: 'The script of an engine of the ini file.' },
-      user: { ...textOrNull, description: 'The signed-in user.' },
+      user: {
+        type: ['object', 'null'],
+        required: ['name', 'roles'],
+        properties: { name: text, roles: { type: 'array', items: text } },
+        description: 'The signed-in user.',
+      },
     },
   },
   etag: true,

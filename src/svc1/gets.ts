@@ -6,7 +6,7 @@ import { Failure } from '../model/failure.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
 import { hasScope } from '../model/key.ts';
 import { headerFieldsMax } from '../model/limits.ts';
-import type { Visitor } from '../model/visitor.ts';
+import { needsUser, type Visitor } from '../model/visitor.ts';
 import type { PastRules, Reads } from '../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
@@ -56,6 +56,8 @@ export interface GetOperations {
   readonly site: SiteAccess;
   readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at'>;
   readonly view: ViewConfig;
+  /** Where an address is; undefined where nobody knows. */
+  readonly countryOf: (address: string) => Promise<string | undefined>;
 }
 
 interface PlaceThen extends Place {
@@ -91,7 +93,8 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
   return {
     ...getRenderDescription,
     input: place,
-    run: (v, call) => {
+    run: async (v, call) => {
+      await call.visitor.prepare(needsUser);
       const where = parsePlace(v);
       const { stored, capture } = winner(siteThen(parts, v, call), where, call);
       const { rule, seq } = stored;
@@ -110,7 +113,7 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
         table: rule.table ?? null,
         script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
         ...serverFields(rule, view, call.origin),
-        user: call.caller.user ?? null,
+        user: call.visitor.user() ?? null,
       };
       return { kind: 'data', data, etag: etagOf(data) };
     },

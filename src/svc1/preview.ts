@@ -1,8 +1,9 @@
 import { preferredLanguage } from '../http/negotiation.ts';
 import { parseAddress } from '../model/cidr.ts';
-import { countryCode, parseMomentText } from '../model/condition.ts';
+import { countryCode, millionths, parseMomentText } from '../model/condition.ts';
 import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax, userNameCharactersMax, userRolesMax } from '../model/limits.ts';
+import { drawOf, lotOf } from '../visitor/lot.ts';
 import { isDeviceClass, type DeviceClass, deviceClasses, type Visitor } from '../model/visitor.ts';
 
 /** A visitor as somebody describes one: what is left out is not known of it. */
@@ -14,6 +15,7 @@ export interface Preview {
   device?: string;
   ip?: string;
   at?: string;
+  draw?: number;
 }
 
 const text = { type: 'string', nullable: true } as const;
@@ -32,6 +34,13 @@ export const previewProperties = {
   device: { ...text, description: `What the device is, out of ${deviceClasses.join(', ')}.` },
   ip: { ...text, description: 'Address of the visitor.' },
   at: { ...text, description: 'When the visitor comes, as a date-time; now by default.' },
+  draw: {
+    type: 'number',
+    nullable: true,
+    minimum: 0,
+    exclusiveMaximum: 100,
+    description: 'What the visitor drew where shares of all are asked for (percent).',
+  },
 } as const;
 
 const previewNames = Object.keys(previewProperties) as readonly (keyof Preview)[];
@@ -47,25 +56,39 @@ export function isPreview(preview: Preview): boolean {
   return Object.keys(preview).length > 0;
 }
 
+/** What a preview needs to know besides. */
+export interface PreviewSurroundings {
+  readonly nowMs: number;
+  /** Where an address is; undefined where nobody knows. */
+  readonly countryOf: (address: string) => Promise<string | undefined>;
+}
+
 /**
- * The visitor of a description. Fails with `invalid`, naming the field, for what cannot be.
+ * The visitor of a description. Rejects with `invalid`, naming the field, for what cannot be.
  */
-export function previewVisitor(preview: Preview, { nowMs }: { readonly nowMs: number }): Visitor {
-  const { user, lang, ip } = preview;
+export async function previewVisitor(
+  preview: Preview,
+  { nowMs, countryOf }: PreviewSurroundings,
+): Promise<Visitor> {
+  const { user, lang, ip, draw } = preview;
   const roles = listOf(preview.role);
   if (roles.length > 0 && user === undefined) {
     throw new Failure('invalid', 'A role is that of a user: say which.', { field: 'role' });
   }
-  const country = parsed('country', preview.country, countryCode, 'two letters such as CH');
+  const said = parsed('country', preview.country, countryCode, 'two letters such as CH');
   const at = parsed('at', preview.at, parseMomentText, 'a date-time such as 2026-01-31T12:00:00Z');
   const address = parsed('ip', ip, (one) => parseAddress(one)?.toString(), 'an IP address');
   const devices = devicesOf(preview.device);
+  const country = said ?? (address === undefined ? undefined : await countryOf(address));
+  const lot = lotOf({}, address ?? '');
   return {
     address: address ?? '',
     nowMs: at === undefined ? nowMs : Date.parse(at),
     language: () => preferredLanguage(lang),
     devices: () => devices,
-    lot: () => 0,
+    lot: () => lot,
+    draw: (ruleId) =>
+      draw === undefined ? drawOf(lot, ruleId) : Math.floor((draw / 100) * millionths),
     prepare: () => undefined,
     user: () => (user === undefined ? undefined : { name: user, roles }),
     country: () => country,

@@ -18,8 +18,8 @@ export function authenticateSession(authenticate: Authenticate): Handler<{ apike
     },
     input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
     run: ({ apikey }, call) => {
-      const { address, user } = call.caller;
-      const caller = authenticate({ apikey, address, user });
+      const { address } = call.caller;
+      const caller = authenticate({ apikey, address });
       return { kind: 'data', data: { scopes: [...caller.scopes] }, caller };
     },
   };

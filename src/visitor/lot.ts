@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Fields } from '../http/request.ts';
+import { millionths } from '../model/condition.ts';
 import { userAgentCharactersMax, visitorLots } from '../model/limits.ts';
 
 const cookieName = 'waymark_lot';
@@ -20,6 +21,11 @@ export function lotOf(fields: Fields, address: string): number {
 export function knownLot({ cookie }: Fields): number | undefined {
   const written = cookie === undefined ? undefined : cookiePattern.exec(cookie)?.[1];
   return written === undefined ? undefined : Number.parseInt(written, 16);
+}
+
+/** What a lot draws at a breadcrumb, in millionths: another number at another one. */
+export function drawOf(lot: number, ruleId: string): number {
+  return Number.parseInt(hash('sha256', `${ruleId} ${lot}`).slice(0, 12), 16) % millionths;
 }
 
 /** The Set-Cookie by which a visitor keeps its lot when its address changes (RFC 6265 §4.1). */

@@ -1,8 +1,15 @@
+import type { Config } from '../config/config.ts';
 import { preferredLanguage } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
-import type { DeviceClass, User, Visitor } from '../model/visitor.ts';
+import { countryCode } from '../model/condition.ts';
+import { userNameCharactersMax, userRolesMax } from '../model/limits.ts';
+import type { DeviceClass, User, Visitor, VisitorNeeds } from '../model/visitor.ts';
+import type { Log } from '../observe/log.ts';
+import { createCountries, type Countries } from './country.ts';
 import { createDeviceReader, type DeviceReader } from './device.ts';
-import { lotOf } from './lot.ts';
+import { createTokenService } from './identity.ts';
+import { drawOf, lotOf } from './lot.ts';
+import type { Tokens } from './tokens.ts';
 
 /** What is known of a visitor at once. */
 export interface Arrived {
@@ -16,36 +23,69 @@ export interface Arrived {
 export interface Told {
   /** `[auth] user_header`. */
   readonly user: string | undefined;
+  /** `[auth] roles_header`. */
+  readonly roles: string | undefined;
+  /** `[geo] country_header`. */
+  readonly country: string | undefined;
 }
 
 /** Tells visitors by their requests. */
 export interface Visitors {
   visitorOf(arrived: Arrived): Visitor;
+  /** Where an address is, as far as `[geo] database` knows. */
+  countryOf(address: string): Promise<string | undefined>;
+  close(): Promise<void>;
 }
 
-/** Makes what tells visitors under a configuration. */
-export function createVisitors({ now }: { readonly now: () => number }): Visitors {
-  const parts: Parts = { now, devices: createDeviceReader() };
-  return { visitorOf: (arrived) => new Arrival(arrived, parts) };
+/** Makes what tells visitors under a configuration: `[auth]` and `[geo]`. */
+export function createVisitors({
+  config: { auth, geo },
+  now,
+  log,
+}: {
+  readonly config: Pick<Config, 'auth' | 'geo'>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Log;
+}): Visitors {
+  const tokens = createTokenService(auth, { now, log });
+  const countries =
+    geo.database === undefined ? undefined : createCountries({ file: geo.database, now, log });
+  const parts = {
+    ...{ now, tokens, countries, jwtCookie: auth.jwtCookie },
+    devices: createDeviceReader(),
+  };
+  return {
+    visitorOf: (arrived) => new Arrival(arrived, parts),
+    async countryOf(address) {
+      await countries?.prepare();
+      return countries?.countryOf(address);
+    },
+    close: () => tokens?.close() ?? Promise.resolve(),
+  };
 }
 
 interface Parts {
   readonly now: () => number;
   readonly devices: DeviceReader;
+  readonly tokens: Tokens | undefined;
+  readonly jwtCookie: string;
+  readonly countries: Countries | undefined;
 }
 
 class Arrival implements Visitor {
+  readonly address: string;
   readonly #arrived: Arrived;
   readonly #parts: Parts;
   #nowMs: number | undefined;
+  #language: string | undefined | null = null;
+  /** The user of its token, once that is verified. */
+  #verified: { readonly user: User | undefined } | undefined;
 
   constructor(arrived: Arrived, parts: Parts) {
+    this.address = arrived.address;
     this.#arrived = arrived;
     this.#parts = parts;
-  }
-
-  get address(): string {
-    return this.#arrived.address;
   }
 
   get nowMs(): number {
@@ -54,7 +94,10 @@ class Arrival implements Visitor {
   }
 
   language(): string | undefined {
-    return preferredLanguage(this.#arrived.fields['accept-language']);
+    if (this.#language === null) {
+      this.#language = preferredLanguage(this.#arrived.fields['accept-language']);
+    }
+    return this.#language;
   }
 
   devices(): ReadonlySet<DeviceClass> {
@@ -62,19 +105,79 @@ class Arrival implements Visitor {
   }
 
   lot(): number {
-    return lotOf(this.#arrived.fields, this.#arrived.address);
+    return lotOf(this.#arrived.fields, this.address);
   }
 
-  prepare(): Promise<void> | undefined {
-    return undefined;
+  draw(ruleId: string): number {
+    return drawOf(this.lot(), ruleId);
+  }
+
+  prepare({ user, country }: VisitorNeeds): Promise<void> | undefined {
+    const verification = user ? this.#verify() : undefined;
+    const reading =
+      country && this.#toldCountry() === undefined ? this.#parts.countries?.prepare() : undefined;
+    if (verification === undefined) return reading;
+    return reading === undefined ? verification : verification.then(() => reading);
   }
 
   user(): User | undefined {
-    const { user } = this.#arrived.told;
-    return user === undefined || user === '' ? undefined : { name: user, roles: [] };
+    const name = this.#toldUser();
+    if (name === undefined) return this.#verified?.user;
+    return { name, roles: listOf(this.#arrived.told.roles) };
   }
 
   country(): string | undefined {
-    return undefined;
+    return this.#toldCountry() ?? this.#parts.countries?.countryOf(this.address);
   }
+
+  #toldUser(): string | undefined {
+    const { user = '' } = this.#arrived.told;
+    return user === '' || user.length > userNameCharactersMax ? undefined : user;
+  }
+
+  /** XX is what proxies write for a country that they do not know. */
+  #toldCountry(): string | undefined {
+    const code = countryCode(this.#arrived.told.country ?? '');
+    return code === 'XX' ? undefined : code;
+  }
+
+  #verify(): Promise<void> | undefined {
+    const { tokens, jwtCookie } = this.#parts;
+    const isKnown = this.#verified !== undefined || this.#toldUser() !== undefined;
+    if (tokens === undefined || isKnown) return undefined;
+    const token = tokenIn(this.#arrived.fields, jwtCookie);
+    const user = token === undefined ? undefined : tokens.userOf(token);
+    if (!(user instanceof Promise)) {
+      this.#verified = { user };
+      return undefined;
+    }
+    return user.then((found) => {
+      this.#verified = { user: found };
+    });
+  }
+}
+
+/** A bearer token (RFC 6750 §2.1), or else one in a cookie. */
+function tokenIn({ authorization, cookie }: Fields, cookieName: string): string | undefined {
+  const bearer = authorization === undefined ? null : /^bearer +(\S+)$/i.exec(authorization);
+  return bearer?.[1] ?? cookieValue(cookie, cookieName);
+}
+
+/** The first cookie of a name (RFC 6265 §4.2.1), without the quotes that may be around it. */
+function cookieValue(cookies: string | undefined, name: string): string | undefined {
+  for (const pair of cookies?.split(';') ?? []) {
+    const equals = pair.indexOf('=');
+    if (equals === -1 || pair.slice(0, equals).trim() !== name) continue;
+    return pair
+      .slice(equals + 1)
+      .trim()
+      .replace(/^"(.*)"$/, '$1');
+  }
+  return undefined;
+}
+
+function listOf(roles: string | undefined): readonly string[] {
+  if (roles === undefined) return [];
+  const names = roles.split(',').map((role) => role.trim());
+  return names.filter((role) => role !== '').slice(0, userRolesMax);
 }

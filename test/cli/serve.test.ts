@@ -106,12 +106,6 @@ suite('waymark serve', () => {
     for (const line of second.out().trim().split('\n')) assert.ok(JSON.parse(line));
   });
 
-  test('names the settings that it does nothing with', async (t) => {
-    const { iniFile } = await serverFolder(t, '[geo]\ncountry_header = X-Country\n');
-    const served = await startServed(t, iniFile);
-    assert.match(served.out(), /\[geo\] country_header has no effect in this version/);
-  });
-
   test('ends what is in flight on SIGTERM, and says that nothing was cut', async (t) => {
     const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
       'site/big.bin': Buffer.alloc(64 << 20, 'x'),

@@ -114,6 +114,13 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ['fetch', 'cache', '64k', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
     ['fetch', 'max_body', '999999999999999TiB', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
     ['fetch', 'max_body', '-1', 'write a size such as `64KiB`, `256MiB` or `1GiB`'],
+    ['auth', 'jwt_cookie', 'a b', 'write the name of a cookie, such as `jwt`'],
+    [
+      'auth',
+      'jwt_roles',
+      'a..b',
+      'write the name of a claim, such as `roles` or `realm_access.roles`',
+    ],
     ['auth', 'user_header', 'X User', 'write the name of a header field, such as `X-User`'],
     ['auth', 'jwt_jwks', 'ftp://a/b', 'write an http or https URL, or the name of a file'],
     ['tls', 'hsts', 'yes', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],

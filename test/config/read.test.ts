@@ -285,9 +285,14 @@ test('an empty ini file is a configuration of defaults', async (context) => {
       keyRate: undefined,
       corsOrigins: ['*'],
       userHeader: undefined,
+      rolesHeader: undefined,
       jwtJwks: undefined,
       jwtIssuer: undefined,
       jwtAudience: undefined,
+      jwtCookie: 'jwt',
+      jwtUser: ['sub'],
+      jwtRoles: ['roles'],
+      allowPrivate: [],
     },
     engines: [],
     tables: [],
@@ -336,9 +341,13 @@ anonymous = read, render, read
 key_rate = 250
 cors_origins = https://a.example, http://B.example:80
 user_header = X-User
+roles_header = X-Roles
 jwt_jwks = jwks.json
 jwt_issuer = https://id.example/
 jwt_audience = lamps
+jwt_cookie = __Host-token
+jwt_user = https://id.example/name
+jwt_roles = realm_access.roles
 [engine.markdown]
 page = /markdown%20page.html
 script = /assets/markdown.js?v=2
@@ -387,9 +396,14 @@ country_header = CF-IPCountry
     keyRate: 250,
     corsOrigins: ['https://a.example', 'http://b.example'],
     userHeader: 'x-user',
+    rolesHeader: 'x-roles',
     jwtJwks: join(folder, 'conf/jwks.json'),
     jwtIssuer: 'https://id.example/',
     jwtAudience: 'lamps',
+    jwtCookie: '__Host-token',
+    jwtUser: ['https://id.example/name'],
+    jwtRoles: ['realm_access', 'roles'],
+    allowPrivate: [],
   });
   assert.deepEqual(config.engines, [
     {

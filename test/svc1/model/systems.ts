@@ -135,7 +135,6 @@ async function callOperations({ serving }: Composition, store: Store): Promise<S
     keyId,
     rate: undefined,
     address: '127.0.0.1',
-    user: undefined,
   });
   const addKey = (): Promise<Answer> =>
     call('svc1.key.insert', { name: 'one more', scopes }, {}, by('admin', ['admin']));

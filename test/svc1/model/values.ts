@@ -86,7 +86,7 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
     fitting({ source: 'http://far.example/a*', headers: { a: 'secret' } }, (at) => !isTemplate(at)),
     fitting({ target: '/b', extra: [null, { n: 1 }] }, (at) => !isFetched(at) && !isTemplate(at)),
     fitting({ target: 'javascript:x' }, (at) => !isFetched(at) && !isKey(at) && !isTemplate(at)),
-    fitting({ template: '{{ x }}' }, (at) => !isFetched(at) && !isKey(at)),
+    fitting({ template: '{{ x }}' }, (at) => !isFetched(at)),
     ...refused([], 'x'),
   ],
   table: [...asSent('products', 'u'), ...refused('', 5)],
