@@ -193,6 +193,7 @@ class Process implements Running {
       this.#foundation,
       () => this.#composition,
     );
+    this.#measures.add(() => this.#deliverer.metrics());
     this.#flushing = setInterval(() => {
       logs.access.flush();
     }, accessFlushMs);

@@ -11,8 +11,10 @@ export interface WaymarkEvent {
   /** The counter where it happened; null for none. */
   readonly counter: string | null;
   readonly data: JsonObject;
-  /** Position in the log of the change that it is or that causes it. */
+  /** Position in the log of the change that it is or that causes it … */
   readonly logSeq: number;
+  /** … and when that was stored, ISO 8601, UTC. */
+  readonly stored_at: string;
   /** The only hook that it is for: that of a test. */
   readonly hook: string | undefined;
   /** The hook that it tells of, which does not get it. */
@@ -55,10 +57,13 @@ const hidden: ReadonlySet<string> = new Set(['hash']);
  * that row alone, so it is as durable as the change, and the same whenever it is looked at.
  */
 export function eventOf(change: Change): WaymarkEvent | undefined {
-  const { seq, id, family } = change;
+  const { seq: logSeq, id, family, dtu_stored: stored_at } = change;
   if (family === 'event') {
     const { type, occurred_at, counter, data, hook, about } = change.data as unknown as EventFields;
-    return { id, type, occurred_at, counter: counter ?? null, data, logSeq: seq, hook, about };
+    return {
+      ...{ id, type, occurred_at, counter: counter ?? null, data },
+      ...{ logSeq, stored_at, hook, about },
+    };
   }
   if (!told.has(family)) return undefined;
   return {
@@ -67,7 +72,8 @@ export function eventOf(change: Change): WaymarkEvent | undefined {
     occurred_at: change.dtu_txn,
     counter: null,
     data: changedData(change),
-    logSeq: seq,
+    logSeq,
+    stored_at,
     hook: undefined,
     about: undefined,
   };

@@ -111,6 +111,8 @@ export interface Deliveries {
    * to waitingCountedMax.
    */
   depth(queue: QueueKey): { readonly queued: number; readonly waiting: number };
+  /** The oldest event of a queue, as far as waitingCountedMax of those that wait tell. */
+  oldest(queue: QueueKey): WaymarkEvent | undefined;
   /** The event that a change of the log is or causes. Throws where there is none. */
   event(logSeq: number): WaymarkEvent;
   /**

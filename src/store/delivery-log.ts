@@ -1,5 +1,5 @@
 import type { Change } from '../model/change.ts';
-import { eventOf } from '../model/event.ts';
+import { eventOf, type WaymarkEvent } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
 import { dispatchRowsMax, waitingCountedMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
@@ -72,7 +72,7 @@ export function createDeliveryLog(
 
 type DeliveryReads = Pick<
   Deliveries,
-  'busy' | 'queued' | 'waiting' | 'latest' | 'attempts' | 'depth' | 'event'
+  'busy' | 'queued' | 'waiting' | 'latest' | 'attempts' | 'depth' | 'oldest' | 'event'
 >;
 
 function createDeliveryReads(databases: Databases): DeliveryReads {
@@ -94,13 +94,26 @@ function createDeliveryReads(databases: Databases): DeliveryReads {
       }
     },
     depth: (of) => depthOf(databases, of),
-    event(logSeq) {
-      const text = databases.log.get(logSeq);
-      const event = text === undefined ? undefined : eventOf(JSON.parse(text) as Change);
-      if (event === undefined) throw new Error(`change ${logSeq} is no event`);
-      return event;
+    event: (logSeq) => eventAt(databases, logSeq),
+    oldest(of) {
+      const [first] = pending.getRange({ ...queueRange(of), limit: 1 });
+      const seqs = [...due.getKeys({ ...queueRange(of), limit: waitingCountedMax })].map(
+        (key) => dueOf(key).n,
+      );
+      const n = seqs.length > 0 ? Math.min(...seqs) : undefined;
+      const [waiting = Infinity] =
+        n === undefined ? [] : (latestAttempt(databases, of, n)?.logSeqs ?? []);
+      const logSeq = Math.min(waiting, first === undefined ? Infinity : Number(first.value));
+      return logSeq === Infinity ? undefined : eventAt(databases, logSeq);
     },
   };
+}
+
+function eventAt({ log }: Databases, logSeq: number): WaymarkEvent {
+  const text = log.get(logSeq);
+  const event = text === undefined ? undefined : eventOf(JSON.parse(text) as Change);
+  if (event === undefined) throw new Error(`change ${logSeq} is no event`);
+  return event;
 }
 
 function putAttempt(

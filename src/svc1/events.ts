@@ -167,6 +167,7 @@ function takers(
     counter: fields.counter ?? null,
     data: fields.data,
     logSeq: reads.seq() + 1,
+    stored_at: fields.occurred_at,
     hook: fields.hook,
     about: fields.about,
   };

@@ -11,12 +11,14 @@ import {
   eventTextsCharactersMax,
 } from '../model/limits.ts';
 import type { Log } from '../observe/log.ts';
+import type { Metric } from '../observe/metrics.ts';
 import type { QueueKey } from '../store/deliveries.ts';
 import type { FolderClaim } from '../store/lock.ts';
 import type { Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
 import { eventText, type EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
+import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import { Sender, type EndedAttempt, type SenderParts } from './sender.ts';
 
@@ -53,12 +55,14 @@ export class Deliverer {
   readonly #parts: DelivererParts;
   readonly #receivers: Receivers;
   readonly #texts: LRUCache<number, EventText>;
+  readonly #metrics = new HookMetrics();
   readonly #senders = new Map<QueueKey, Sender>();
   readonly #stopped = new AbortController();
   #turn = new AbortController();
   #running: Promise<void> | undefined;
   #settled: Promise<void> = Promise.resolve();
   #graceMs = 0;
+  #delivers = false;
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -79,6 +83,21 @@ export class Deliverer {
     this.#graceMs = graceMs;
     this.#stopped.abort();
     await this.#running;
+  }
+
+  /** What has become of deliveries; of the queues, where this process is the one that delivers. */
+  metrics(): readonly Metric[] {
+    return this.#metrics.metrics(this.#delivers ? this.#queues() : []);
+  }
+
+  *#queues(): Iterable<HookQueue> {
+    const { store, now } = this.#parts;
+    for (const queue of store.deliveries.busy()) {
+      const { queued, waiting } = store.deliveries.depth(queue);
+      const oldest = store.deliveries.oldest(queue)?.stored_at;
+      const oldestMs = oldest === undefined ? 0 : Math.max(0, now() - Date.parse(oldest));
+      yield { hook: this.#receivers.hookId(queue), pending: queued + waiting, oldestMs };
+    }
   }
 
   async #run(): Promise<void> {
@@ -112,8 +131,10 @@ export class Deliverer {
       await store.deliveries.begin();
       this.#turn = new AbortController();
       log.debug({}, 'this process delivers the webhooks');
+      this.#delivers = true;
       await this.#deliver(AbortSignal.any([this.#stopped.signal, this.#turn.signal]));
     } finally {
+      this.#delivers = false;
       await this.#stopSenders();
       await held.release();
     }
@@ -130,6 +151,10 @@ export class Deliverer {
       clockMs,
       receivers: this.#receivers,
       eventText: (logSeq) => this.#eventText(logSeq),
+      ended: (ended) => {
+        this.#count(ended);
+        this.#parts.ended(ended);
+      },
       superseded: () => {
         this.#turn.abort();
       },
@@ -151,6 +176,12 @@ export class Deliverer {
       const isAlone = store.counts().hooks === 0;
       await store.grown(upTo, signal, isAlone ? deliveryIdlePollMs : deliveryPollMs);
     }
+  }
+
+  #count({ record: { outcome, ms }, event }: EndedAttempt): void {
+    this.#metrics.attempted(outcome, ms);
+    const isCompleted = outcome === 'completed' || outcome === 'completed_404';
+    if (isCompleted) this.#metrics.completed(this.#parts.now() - event.storedMs);
   }
 
   #wake(queue: QueueKey, parts: SenderParts): void {

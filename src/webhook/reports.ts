@@ -26,7 +26,7 @@ export function createReports({
   readonly now: () => number;
   readonly log: Log;
 }): Report {
-  return ({ receiver: { hook }, n, record, verdict, type }) => {
+  return ({ receiver: { hook }, n, record, verdict, event }) => {
     const told = { hook: hook.id, seq: n, attempt: record.attempt, status: record.status };
     const unstored = (error: unknown): void => {
       if (error instanceof Failure && error.code === 'unavailable') return;
@@ -39,7 +39,7 @@ export function createReports({
     if (record.outcome !== 'exhausted') return;
     log.warn({ ...told, err: record.error }, 'a webhook was given up after its last attempt');
     // Of events that tell of errors, none is made of another: that could go on without end.
-    if (type === errorDetected) return;
+    if (event.type === errorDetected) return;
     const why = record.error ?? `status ${record.status ?? ''}`;
     const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
     const data = { code: 'delivery_exhausted', message, id: hook.id, seq: n };

@@ -33,13 +33,12 @@ export interface SenderParts {
 
 /** An attempt that is over, for whoever watches. */
 export interface EndedAttempt {
-  readonly queue: QueueKey;
   readonly receiver: Receiver;
   readonly n: number;
   readonly record: AttemptRecord;
   readonly verdict: Verdict;
-  /** The type of the message's event. */
-  readonly type: string;
+  /** The message's event, or its first. */
+  readonly event: EventText;
 }
 
 /**
@@ -242,8 +241,7 @@ export class Sender {
     // Room for the next one, while this one is being recorded.
     if (!receiver.hook.order) this.wake();
     await this.#record(message, record);
-    const { type } = text;
-    this.#parts.ended({ queue: this.#queue, receiver, n, record, verdict, type });
+    this.#parts.ended({ receiver, n, record, verdict, event: text });
     return true;
   }
 

@@ -210,6 +210,24 @@ suite('a delivery', () => {
   });
 });
 
+test('the metrics tell how deliveries stand', async (t) => {
+  const { site, receiver, id, tell, attempts } = await startRig(t, {}, local.replace('1ms', '1h'));
+  receiver.answer = ({ body }) => (body.seq === 1 ? 500 : 200);
+  await tell();
+  await tell();
+  await attempts(2);
+  const headers = { apikey: site.adminKey };
+  const text = await (await fetch(`${site.url}/svc1/metrics`, { headers })).text();
+  assert.match(text, new RegExp(`^waymark_webhook_pending\\{hook="${id}"\\} 1$`, 'm'));
+  assert.match(
+    text,
+    new RegExp(`^waymark_webhook_oldest_seconds\\{hook="${id}"\\} 0\\.\\d+$`, 'm'),
+  );
+  assert.match(text, /^waymark_webhook_attempts_total\{outcome="completed"\} 1$/m);
+  assert.match(text, /^waymark_webhook_attempts_total\{outcome="failed"\} 1$/m);
+  assert.match(text, /^waymark_webhook_latency_seconds_count 1$/m);
+});
+
 suite('many deliveries', () => {
   test('go on while one receiver never answers', async (t) => {
     const { site, receiver, tell } = await startRig(t);
