@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import { plainAddress } from '../http/forwarded.ts';
-import { replyField, type Reply } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
 import { servicePath } from '../model/path.ts';
@@ -10,7 +10,7 @@ import type { AccessEntry, AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
 import { single, type Metric } from '../observe/metrics.ts';
 import type { RequestMetrics } from '../observe/request-metrics.ts';
-import { Connections, sayLast } from './connections.ts';
+import { Connections } from './connections.ts';
 import { enter, identify, withoutUser, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure } from './failures.ts';
@@ -22,6 +22,7 @@ import { createSockets, type Sockets } from './socket.ts';
 import type { Certificates } from './tls/certificates.ts';
 import { withHsts } from './tls/hsts.ts';
 import { redirectToHttps } from './tls/redirect.ts';
+import { refuseUpgrade, requireAllowedOrigin } from './upgrade.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
 export interface ServerParts {
@@ -276,31 +277,6 @@ class Port implements Server {
       refuseUpgrade(socket, contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
     }
   }
-}
-
-/**
- * Whether a websocket is opened by a page of its own origin, or by no page at all. Throws
- * `forbidden` for a page of an origin that `[auth] cors_origins` does not name.
- */
-function requireAllowedOrigin(
-  origin: string | undefined,
-  own: string,
-  allowed: readonly string[],
-): boolean {
-  if (origin === undefined || origin === own) return true;
-  if (allowed.includes('*') || allowed.includes(origin)) return false;
-  throw new Failure('forbidden', 'Pages of this origin may not open a websocket here.');
-}
-
-function refuseUpgrade(socket: Duplex, { status, fields, body }: Reply): void {
-  const text = body.kind === 'bytes' ? body.bytes.toString() : '';
-  const location = replyField({ fields }, 'location');
-  sayLast(
-    socket,
-    `HTTP/1.1 ${status} Refused\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      (location === undefined ? '' : `Location: ${location}\r\n`) +
-      `Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`,
-  );
 }
 
 /** The Host field, without making the object of all fields that a request may not have yet. */
