@@ -91,7 +91,7 @@ interface Run {
 
 async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run> {
   const url = contestant.server.url + scenario.path;
-  const headers = scenario.conditional ? await condition(url) : {};
+  const headers = { ...scenario.headers, ...(scenario.conditional && (await condition(url))) };
   const answer = await ask(url, headers);
   const { status, contentBytes = answer.contentBytes } = scenario;
   if (answer.status !== status || answer.contentBytes !== contentBytes) {

@@ -18,6 +18,8 @@ export interface Scenario {
    * Whether the request carries the ETag that the server gave as If-None-Match (RFC 9110 §13.1.2).
    */
   readonly conditional: boolean;
+  /** Further fields of the request. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Every scenario, in the order of the table; the paths are the same on all servers. */

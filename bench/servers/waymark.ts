@@ -16,7 +16,16 @@ export type RuleFields = Readonly<Record<string, unknown>>;
  */
 export function waymark(
   { folder, port, core }: Omit<Place, 'source'>,
-  { root, rules }: { readonly root: string; readonly rules: readonly RuleFields[] },
+  {
+    root,
+    rules,
+    ini = '',
+  }: {
+    readonly root: string;
+    readonly rules: readonly RuleFields[];
+    /** Further sections. */
+    readonly ini?: string;
+  },
 ): BenchServer {
   const url = `http://127.0.0.1:${port}`;
   const accessLog = join(folder, 'access.log');
@@ -26,7 +35,7 @@ export function waymark(
     async start() {
       const config = join(folder, 'server.ini');
       const stderr = join(folder, 'stderr.log');
-      await writeFile(config, iniText({ port, data: join(folder, 'data'), root }));
+      await writeFile(config, iniText({ port, data: join(folder, 'data'), root }) + ini);
       const args = [program, 'serve', '--config', config];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
       await untilAnswers(`${url}/svc1/health`, child);

@@ -1,4 +1,4 @@
-import { parseAddress } from './cidr.ts';
+import { ipv4Number } from './cidr.ts';
 import { originBytesMax } from './limits.ts';
 
 /** The schemes that are served (RFC 9110 §4.2). */
@@ -49,7 +49,7 @@ function canonicalName(lowerCase: string): string | undefined {
   if (name === '' || name.startsWith('.') || name.endsWith('.') || name.includes('..')) {
     return undefined;
   }
-  return endsInNumber.test(name) && parseAddress(name) === undefined ? undefined : name;
+  return endsInNumber.test(name) && ipv4Number(name) === undefined ? undefined : name;
 }
 
 function canonicalIpv6(bracketed: string): string | undefined {

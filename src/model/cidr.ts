@@ -45,6 +45,39 @@ export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefine
   return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : undefined;
 }
 
+/** A network of IPv4 as numbers: an address is in it when `(address & mask) >>> 0` is `base`. */
+export interface Ipv4Range {
+  readonly base: number;
+  readonly mask: number;
+}
+
+/** A network as numbers; undefined for one of IPv6. */
+export function ipv4Range({ network, prefixBits }: Cidr): Ipv4Range | undefined {
+  const address = ipv4Number(network.toString());
+  if (address === undefined) return undefined;
+  const mask = prefixBits === 0 ? 0 : (-1 << (32 - prefixBits)) >>> 0;
+  return { base: (address & mask) >>> 0, mask };
+}
+
+/** An IPv4 address as a number of 32 bits; undefined for every other text. */
+export function ipv4Number(text: string): number | undefined {
+  let [address, octet, digits, dots] = [0, 0, 0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x2e && digits > 0) {
+      address = address * 256 + octet;
+      [octet, digits, dots] = [0, 0, dots + 1];
+      continue;
+    }
+    // Some take a number with a leading zero for an octal one.
+    if (digits > 0 && octet === 0) return undefined;
+    octet = octet * 10 + code - 0x30;
+    digits += 1;
+    if (code < 0x30 || code > 0x39 || octet > 255 || digits > 3) return undefined;
+  }
+  return dots === 3 && digits > 0 ? address * 256 + octet : undefined;
+}
+
 /** ipaddr.js takes `::a.b.c.d` for an IPv4-mapped address, which only `::ffff:a.b.c.d` is. */
 function withoutDots(address: string): string {
   return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_, ...octets: string[]) => {

@@ -1,4 +1,4 @@
-import { parseCidr, type Cidr } from './cidr.ts';
+import { ipv4Range, parseCidr, type Cidr, type Ipv4Range } from './cidr.ts';
 import { parseDateTime } from './date-time.ts';
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 import { conditionValuesMax } from './limits.ts';
@@ -37,7 +37,12 @@ export type Condition =
   | { readonly name: 'lang'; readonly tags: readonly string[] }
   | { readonly name: 'device'; readonly classes: readonly DeviceClass[] }
   | { readonly name: 'query'; readonly parameters: readonly WantedParameter[] }
-  | { readonly name: 'ip'; readonly networks: readonly Cidr[] }
+  /** The networks of IPv4 also as numbers. */
+  | {
+      readonly name: 'ip';
+      readonly networks: readonly Cidr[];
+      readonly ranges: readonly Ipv4Range[];
+    }
   | { readonly name: 'after' | 'before'; readonly timeMs: number }
   /** The visitors from the `from`-th millionth on; past the last one it goes on with the first. */
   | { readonly name: 'percent'; readonly from: number; readonly share: number };
@@ -67,7 +72,11 @@ const parsers: Readonly<Record<ConditionName, (value: Json) => Condition | undef
   lang: (value) => parseEach(value, languageTag, (tags) => ({ name: 'lang', tags })),
   device: (value) => parseEach(value, deviceClass, (classes) => ({ name: 'device', classes })),
   query: parseQuery,
-  ip: (value) => parseEach(value, parseCidr, (networks) => ({ name: 'ip', networks })),
+  ip: (value) =>
+    parseEach(value, parseCidr, (networks) => {
+      const ranges = networks.map(ipv4Range).filter((range) => range !== undefined);
+      return { name: 'ip', networks, ranges };
+    }),
   after: (value) => parseMoment('after', value),
   before: (value) => parseMoment('before', value),
   percent: (value) =>

@@ -119,6 +119,9 @@ export const geoDatabaseBytesMax = 512 * MIB;
 export const countriesRemembered = 4_096;
 /** How long a file that something was made of is believed not to have changed. */
 export const loadedFileTrustMs = 1_000;
+/** Accept-Language fields whose language is remembered, and the longest of them. */
+export const languagesRemembered = 1_024;
+export const languageFieldCharactersMax = 256;
 /** User-Agents, with their client hints, of which the device is remembered. */
 export const devicesRemembered = 4_096;
 /** Characters of a User-Agent, or a client hint, that are looked at. */

@@ -41,10 +41,8 @@ export function operationName(path: string): string | undefined {
  * POST only. Rejects with what the operation refuses, or with `method_not_allowed`, `invalid`,
  * `too_large` for the request itself.
  */
-export async function answerOperation(
-  execute: Execute,
-  { name, message, target, fields, caller, visitor, signal }: OperationRequest,
-): Promise<Reply> {
+export async function answerOperation(execute: Execute, request: OperationRequest): Promise<Reply> {
+  const { name, message, target, fields, caller, visitor } = request;
   const operation = execute.find(name);
   if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
   if (message.method === 'OPTIONS') return optionsReply(operation);
@@ -52,16 +50,20 @@ export async function answerOperation(
   requireMethod(operation, message.method ?? '');
   // Nothing is read of a caller who may not ask.
   authorise(operation, caller);
-  const envelope = await readEnvelope(operation, message, target.query);
-  const outcome = await execute.run(name, withLinkQuery(name, envelope, target.query), {
+  const read = readEnvelope(operation, message, target.query);
+  const { v, vk, qk } = read instanceof Promise ? await read : read;
+  const outcome = await execute.run(name, v, {
     caller,
-    vk: envelope.vk,
-    qk: envelope.qk,
+    vk,
+    qk,
     origin: target.origin,
     fields,
     visitor,
     transport: 'http',
-    signal,
+    // Made only for who asks for it.
+    get signal() {
+      return request.signal;
+    },
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
   return outcome.kind === 'reply' ? outcome.reply : envelopeReply(operation, outcome, fields);
@@ -92,27 +94,45 @@ function requireMethod(operation: Operation, method: string): void {
   );
 }
 
-async function readEnvelope(
+function readEnvelope(
   { name, effect }: Operation,
   message: IncomingMessage,
   query: string,
+): Envelope | Promise<Envelope> {
+  if (message.method === 'POST') return readPosted({ name, effect }, message, query);
+  return name === linkName ? linkEnvelope(query) : envelopeFromQuery(name, query);
+}
+
+async function readPosted(
+  { name, effect }: Pick<Operation, 'name' | 'effect'>,
+  message: IncomingMessage,
+  query: string,
 ): Promise<Envelope> {
-  if (message.method !== 'POST') return envelopeFromQuery(name, query);
   const bytesMax = effect === 'reads' ? questionBodyBytesMax : operationBodyBytesMax;
   const body = await readBody(message, bytesMax);
-  return envelopeFromBody(name, body, message.headers['content-type']);
+  const envelope = envelopeFromBody(name, body, message.headers['content-type']);
+  return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
 }
 
 /**
  * The breadcrumb's own form, `?k=<key>&…`: the rest of the query is what forward_query passes on.
  */
-function withLinkQuery(name: string, { v }: Envelope, query: string): unknown {
-  if (name !== linkName) return v;
+function withLinkQuery(v: unknown, query: string): unknown {
   const parameters = new URLSearchParams(query);
   const k = parameters.get('k');
   if (k === null) return v;
   parameters.delete('k');
   return { ...(v as object), k, query: parameters.toString() };
+}
+
+/** A key that stands for itself, and nothing else. */
+const plainKey = /^k=([A-Za-z0-9._~/-]+)$/;
+
+function linkEnvelope(query: string): Envelope {
+  const [, k] = plainKey.exec(query) ?? [];
+  if (k !== undefined) return { a: linkName, v: { k, query: '' }, vk: undefined, qk: undefined };
+  const envelope = envelopeFromQuery(linkName, query);
+  return { ...envelope, v: withLinkQuery(envelope.v, query) };
 }
 
 function envelopeReply(

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FileSource, Part, Reply } from '../http/reply.ts';
 import type { Prepared } from './prepared.ts';
-import { fileChunkBytes } from '../model/limits.ts';
+import { fileChunkBytes, preparedTextBytesMax } from '../model/limits.ts';
 
 /** What became of an answer. */
 export interface Sent {
@@ -24,9 +24,13 @@ export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sen
     case 'none':
       response.end();
       return { bytes: 0, cut: false };
-    case 'bytes':
-      response.end(body.bytes);
-      return { bytes: body.bytes.length, cut: false };
+    case 'bytes': {
+      const { bytes } = body;
+      // As text, one character for each byte, it goes out with the head in one piece.
+      if (bytes.length <= preparedTextBytesMax) response.end(bytes.toString('latin1'), 'latin1');
+      else response.end(bytes);
+      return { bytes: bytes.length, cut: false };
+    }
     case 'file':
       return sendFile(response, body.file, body.parts);
     case 'stream':

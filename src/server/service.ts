@@ -35,14 +35,11 @@ export async function answerService(
   const { fields, target } = entrance;
   const name = operationName(path);
   const r = name ?? `svc1${path}`;
-  const cors = corsFields(
-    name === undefined ? undefined : serving.execute.find(name),
-    serving.config.auth.corsOrigins,
-    fields,
-  );
+  const operation = name === undefined ? undefined : serving.execute.find(name);
+  const cors = corsFields(operation, serving.config.auth.corsOrigins, fields);
   let caller: Caller | undefined;
   try {
-    const own = ownFile(serving, request);
+    const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {
       requireRead(message);
@@ -55,8 +52,12 @@ export async function answerService(
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = identify(serving, entrance);
     const visitor = serving.visitors.visitorOf(entrance);
-    const asked = { name, message, target, fields, caller, visitor, signal: request.signal };
-    const reply = await answerOperation(serving.execute, asked);
+    const reply = await answerOperation(serving.execute, {
+      ...{ name, message, target, fields, caller, visitor },
+      get signal() {
+        return request.signal;
+      },
+    });
     return { reply: withFields(reply, cors), caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);

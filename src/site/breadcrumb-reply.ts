@@ -1,4 +1,4 @@
-import { escapeHtml, plainPage } from '../http/html.ts';
+import { escapeHtml } from '../http/html.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
@@ -14,20 +14,9 @@ import type { Resolved, Visit } from './resolve.ts';
  * elsewhere.
  */
 export function breadcrumbReply(resolved: Resolved, visit: Visit): Reply {
-  const shown = prefersJson(visit.fields) ? asJson(resolved) : asPage(resolved);
-  return {
-    ...shown,
-    fields: [
-      ...shown.fields,
-      ...cachingFields(resolved),
-      ...visitorFields(resolved, visit),
-      'Referrer-Policy',
-      'strict-origin-when-cross-origin',
-      'X-Content-Type-Options',
-      'nosniff',
-    ],
-    source: `rule:${resolved.id}`,
-  };
+  const reply = prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved);
+  const further = visitorFields(resolved, visit);
+  return further.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...further] };
 }
 
 /** What get_resolve answers of a breadcrumb. */
@@ -44,15 +33,20 @@ export function resolutionData({
 
 /** What caches are told of a breadcrumb's answer: to leave it alone, and why. */
 export function cachingFields({ asks }: Pick<Resolved, 'asks'>): FieldList {
-  let vary = 'Accept';
-  for (const [field, names] of choosers) {
-    if (names.some((name) => asks.has(name))) vary += `, ${field}`;
+  let fields = caching.get(asks);
+  if (fields === undefined) {
+    const names = choosers.filter(([, conditions]) => conditions.some((one) => asks.has(one)));
+    const vary = ['Accept', ...names.map(([field]) => field)].join(', ');
+    fields = ['Cache-Control', 'private, no-store', 'Vary', vary];
+    caching.set(asks, fields);
   }
-  return ['Cache-Control', 'private, no-store', 'Vary', vary];
+  return fields;
 }
 
+const caching = new WeakMap<Resolved['asks'], FieldList>();
+
 /** The fields of a request that conditions look at. */
-const choosers: readonly (readonly [field: string, names: readonly ConditionName[]])[] = [
+const choosers: readonly (readonly [field: string, conditions: readonly ConditionName[]])[] = [
   ['Accept-Language', ['lang']],
   ['Authorization', ['user', 'role']],
   ['Cookie', ['user', 'role', 'percent']],
@@ -77,36 +71,78 @@ function prefersJson({ accept }: Fields): boolean {
   return preferredType(accept, ['text/html', 'application/json']) === 'application/json';
 }
 
-type Shown = Pick<Reply, 'status' | 'fields' | 'body'>;
-
-function asJson(resolved: Resolved): Shown {
+function jsonReply(resolved: Resolved): Reply {
   const answer = { r: 'svc1.userinterface.get_resolve', data: resolutionData(resolved) };
-  const bytes = Buffer.from(JSON.stringify(answer));
-  return {
+  return replyOf(resolved, {
     status: 200,
-    fields: ['Content-Type', 'application/json', 'Content-Length', String(bytes.length)],
-    body: { kind: 'bytes', bytes },
-  };
+    fields: ['Content-Type', 'application/json'],
+    bytes: Buffer.from(JSON.stringify(answer)),
+  });
 }
 
-function asPage({ status, target, content, contenttype }: Resolution): Shown {
-  const html =
-    content ??
-    (target === undefined
-      ? plainPage('Nothing more to see', 'This link has no page of its own.')
-      : plainPage(
-          'Moved',
-          `The page is at <a href="${escapeHtml(target)}">${escapeHtml(target)}</a>.`,
-        ));
-  const bytes = Buffer.from(isEmptyStatus(status) ? '' : html);
+/** Replies that are the same each time, by what makes them so. */
+const pages = new WeakMap<NonNullable<Resolved['fixed']>, Reply>();
+
+function pageReply(resolved: Resolved): Reply {
+  const { fixed } = resolved;
+  if (fixed === undefined) return makePage(resolved);
+  let reply = pages.get(fixed);
+  if (reply === undefined) {
+    reply = makePage(resolved);
+    pages.set(fixed, reply);
+  }
+  return reply;
+}
+
+function makePage(resolved: Resolved): Reply {
+  const { status, target, content, contenttype } = resolved;
+  const html = content ?? (target === undefined ? nothingMore : moved(target));
   const type = (content === undefined ? undefined : contenttype) ?? 'text/html; charset=utf-8';
-  return {
+  return replyOf(resolved, {
     status,
     fields: [
       ...(target === undefined ? [] : ['Location', target]),
       ...(isEmptyStatus(status) ? [] : ['Content-Type', type]),
+    ],
+    bytes: Buffer.from(isEmptyStatus(status) ? '' : html),
+  });
+}
+
+function replyOf(
+  resolved: Resolved,
+  {
+    status,
+    fields,
+    bytes,
+  }: { readonly status: number; readonly fields: FieldList; readonly bytes: Buffer },
+): Reply {
+  return {
+    status,
+    fields: [
+      ...fields,
       ...(status === 204 || status === 304 ? [] : ['Content-Length', String(bytes.length)]),
+      ...cachingFields(resolved),
+      'Referrer-Policy',
+      'strict-origin-when-cross-origin',
+      'X-Content-Type-Options',
+      'nosniff',
     ],
     body: bytes.length === 0 ? noBody : { kind: 'bytes', bytes },
+    source: `rule:${resolved.id}`,
   };
 }
+
+/** For who does not follow redirects, as short as it can be (RFC 9110 §15.4). */
+function moved(target: string): string {
+  const link = escapeHtml(target);
+  return smallPage('Moved', `The page is at <a href="${link}">${link}</a>.`);
+}
+
+function smallPage(title: string, sentence: string): string {
+  return (
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title>` +
+    `<p>${sentence}</p></html>\n`
+  );
+}
+
+const nothingMore = smallPage('Nothing more to see', 'This link has no page of its own.');

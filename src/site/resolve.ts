@@ -39,6 +39,8 @@ export interface Step {
 /** What a breadcrumb comes to, and what that depended on. */
 export interface Resolved extends Resolution {
   readonly asks: ReadonlySet<ConditionName>;
+  /** Stands for the answer where it is the same for all who come to it; else undefined. */
+  readonly fixed: object | undefined;
 }
 
 /**
@@ -51,7 +53,7 @@ export function resolveKey(
   { key, ...visit }: Visit & { readonly key: string },
 ): Resolved | Promise<Resolved> {
   const stored = breadcrumbRule(reads, key, visit);
-  return resolveVisit(reads, { stored, capture: undefined }, visit);
+  return follow(reads, { stored, capture: undefined, key: undefined }, visit, []);
 }
 
 /**
@@ -64,7 +66,8 @@ export function resolveVisit(
   visit: Visit,
   steps: Step[] = [],
 ): Resolved | Promise<Resolved> {
-  return follow(reads, { ...start, key: undefined }, visit, steps);
+  const { stored, capture } = start;
+  return follow(reads, { stored, capture, key: undefined }, visit, steps);
 }
 
 /** The resolve rules of a key in the order in which they win: the first one is the breadcrumb. */
@@ -73,7 +76,7 @@ export function breadcrumbCandidates(
   key: string,
   { origin, fields }: Pick<Visit, 'origin' | 'fields'>,
 ): readonly Candidate[] {
-  const candidates = [...reads.exactRules(origin, key), ...reads.exactRules('*', key)];
+  const candidates = reads.exactRules(origin, key).concat(reads.exactRules('*', key));
   return inOrder(
     candidates.filter(({ kind }) => kind === 'resolve'),
     fields,
@@ -137,13 +140,16 @@ function arrive(
 ): Resolved {
   const { id, contenttype, forwardQuery } = crumb;
   const { destination, name: matched } = branch;
-  const base = { id, contenttype, matched, asks: asksOf(steps) };
+  const isDirect = steps.length === 1;
+  const asks = isDirect ? crumb.asks : asksOf(steps);
+  const base = { id, contenttype, matched, asks, fixed: isDirect ? branch : undefined };
   switch (destination.kind) {
     case 'redirect': {
       const query = forwardQuery ? visit.query : '';
       const target = locationOf(destination.target, { query, capture });
       if (target === undefined) throw nowhere();
-      return { ...base, status: destination.status, target, content: undefined };
+      const fixed = target === destination.target.location ? base.fixed : undefined;
+      return { ...base, fixed, status: destination.status, target, content: undefined };
     }
     case 'content': {
       const { status, html } = destination;
@@ -158,8 +164,6 @@ function arrive(
 }
 
 function asksOf(steps: readonly Step[]): ReadonlySet<ConditionName> {
-  const [first] = steps;
-  if (first !== undefined && steps.length === 1) return first.crumb.asks;
   return new Set(steps.flatMap(({ crumb }) => [...crumb.asks]));
 }
 

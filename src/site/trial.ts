@@ -1,5 +1,4 @@
-import type ipaddr from 'ipaddr.js';
-import { parseAddress } from '../model/cidr.ts';
+import { cidrsContain, ipv4Number } from '../model/cidr.ts';
 import { millionths, type Condition, type WantedParameter } from '../model/condition.ts';
 import type { Visitor } from '../model/visitor.ts';
 
@@ -10,7 +9,8 @@ export class Trial {
   readonly #query: string;
   #parameters: URLSearchParams | undefined;
   #draw: number | undefined;
-  #address: ipaddr.IPv4 | ipaddr.IPv6 | null | undefined;
+  /** The address as a number; null for one of IPv6, or none. */
+  #ipv4: number | null | undefined;
 
   constructor(ruleId: string, { visitor, query }: { visitor: Visitor; query: string }) {
     this.visitor = visitor;
@@ -20,6 +20,7 @@ export class Trial {
 
   /** Values of a parameter of the query. */
   values(name: string): readonly string[] {
+    if (this.#query === '') return none;
     this.#parameters ??= new URLSearchParams(this.#query);
     return this.#parameters.getAll(name);
   }
@@ -30,12 +31,18 @@ export class Trial {
     return this.#draw;
   }
 
-  /** The visitor's address; null for none. */
-  address(): ipaddr.IPv4 | ipaddr.IPv6 | null {
-    this.#address ??= parseAddress(this.visitor.address) ?? null;
-    return this.#address;
+  /** Whether the visitor's address is in one of some networks. */
+  isIn({ networks, ranges }: Extract<Condition, { name: 'ip' }>): boolean {
+    const { address } = this.visitor;
+    this.#ipv4 ??= ipv4Number(address) ?? null;
+    const number = this.#ipv4;
+    if (number === null) return cidrsContain(networks, address);
+    for (const { base, mask } of ranges) if ((number & mask) >>> 0 === base) return true;
+    return false;
   }
 }
+
+const none: readonly string[] = [];
 
 /** The first of some conditions that does not hold; undefined when all do (contract §6). */
 export function firstFailing(
@@ -61,18 +68,13 @@ function holds(condition: Condition, trial: Trial): boolean {
       return speaks(visitor.language(), condition.tags);
     case 'device': {
       const devices = visitor.devices();
-      return condition.classes.some((one) => devices.has(one));
+      for (const one of condition.classes) if (devices.has(one)) return true;
+      return false;
     }
     case 'query':
       return condition.parameters.every((wanted) => isThere(wanted, trial));
-    case 'ip': {
-      const address = trial.address();
-      if (address === null) return false;
-      return condition.networks.some(
-        ({ network, prefixBits }) =>
-          network.kind() === address.kind() && address.match(network, prefixBits),
-      );
-    }
+    case 'ip':
+      return trial.isIn(condition);
     case 'after':
       return visitor.nowMs >= condition.timeMs;
     case 'before':
@@ -85,7 +87,14 @@ function holds(condition: Condition, trial: Trial): boolean {
 /** Whether a language is one of some, or a variety of one: `de` stands for de-CH too. */
 function speaks(language: string | undefined, tags: readonly string[]): boolean {
   if (language === undefined) return false;
-  return tags.some((tag) => language === tag || language.startsWith(`${tag}-`));
+  for (const tag of tags) {
+    if (
+      language.startsWith(tag) &&
+      (language.length === tag.length || language[tag.length] === '-')
+    )
+      return true;
+  }
+  return false;
 }
 
 function isThere({ name, values }: WantedParameter, trial: Trial): boolean {

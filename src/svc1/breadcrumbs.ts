@@ -77,7 +77,7 @@ function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
   requireBreadcrumbKey(k);
   return {
     key: k,
-    origin: parseOrigin(origin ?? call.origin),
+    origin: origin === undefined ? call.origin : parseOrigin(origin),
     query: query ?? '',
     fields: call.fields,
     visitor: call.visitor,

@@ -26,6 +26,8 @@ export interface Crumb {
 /** What a breadcrumb comes to, and the conditions that it depended on. */
 export interface Resolved extends Resolution {
   readonly asks: ReadonlySet<ConditionName>;
+  /** Stands for the answer where it is the same for all who come to it; else undefined. */
+  readonly fixed: object | undefined;
 }
 
 /** What these operations ask of the site: the very functions that answer visitors. */

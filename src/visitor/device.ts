@@ -17,7 +17,8 @@ export function createDeviceReader(): DeviceReader {
   const known = new LRUCache<string, ReadonlySet<DeviceClass>>({ max: devicesRemembered });
   return (fields) => {
     const said = saidBy(fields);
-    const key = [said.agent, said.mobile, said.platform, said.formFactors].join('\n');
+    const hints = said.mobile + said.platform + said.formFactors;
+    const key = hints === '' ? said.agent : `${hints}\n${said.agent}`;
     let classes = known.get(key);
     if (classes === undefined) {
       classes = classify(said);

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { Fields } from '../http/request.ts';
 import { millionths } from '../model/condition.ts';
 import { userAgentCharactersMax, visitorLots } from '../model/limits.ts';
@@ -14,7 +13,7 @@ export function lotOf(fields: Fields, address: string): number {
   const known = knownLot(fields);
   if (known !== undefined) return known;
   const agent = fields['user-agent']?.slice(0, userAgentCharactersMax) ?? '';
-  return Number.parseInt(hash('sha256', `${address}\n${agent}`).slice(0, 12), 16) % visitorLots;
+  return scatter(`${address}\n${agent}`, 0) % visitorLots;
 }
 
 /** The lot that a visitor brings along; undefined where it brings none. */
@@ -25,7 +24,21 @@ export function knownLot({ cookie }: Fields): number | undefined {
 
 /** What a lot draws at a breadcrumb, in millionths: another number at another one. */
 export function drawOf(lot: number, ruleId: string): number {
-  return Number.parseInt(hash('sha256', `${ruleId} ${lot}`).slice(0, 12), 16) % millionths;
+  return scatter(ruleId, lot) % millionths;
+}
+
+/**
+ * A number of 32 bits that looks like chance, always the same for a text and a seed: FNV-1a over
+ * the text, then the finaliser of MurmurHash3. Nobody has a secret to keep here.
+ */
+function scatter(text: string, seed: number): number {
+  let bits = 0x811c9dc5 ^ seed;
+  for (let at = 0; at < text.length; at += 1) {
+    bits = Math.imul(bits ^ text.charCodeAt(at), 0x01000193);
+  }
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
 }
 
 /** The Set-Cookie by which a visitor keeps its lot when its address changes (RFC 6265 §4.1). */

@@ -1,8 +1,14 @@
+import { LRUCache } from 'lru-cache';
 import type { Config } from '../config/config.ts';
 import { preferredLanguage } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
 import { countryCode } from '../model/condition.ts';
-import { userNameCharactersMax, userRolesMax } from '../model/limits.ts';
+import {
+  languageFieldCharactersMax,
+  languagesRemembered,
+  userNameCharactersMax,
+  userRolesMax,
+} from '../model/limits.ts';
 import type { DeviceClass, User, Visitor, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observe/log.ts';
 import { createCountries, type Countries } from './country.ts';
@@ -54,6 +60,7 @@ export function createVisitors({
   const parts = {
     ...{ now, tokens, countries, jwtCookie: auth.jwtCookie },
     devices: createDeviceReader(),
+    languages: rememberLanguages(),
   };
   return {
     visitorOf: (arrived) => new Arrival(arrived, parts),
@@ -68,6 +75,7 @@ export function createVisitors({
 interface Parts {
   readonly now: () => number;
   readonly devices: DeviceReader;
+  readonly languages: typeof preferredLanguage;
   readonly tokens: Tokens | undefined;
   readonly jwtCookie: string;
   readonly countries: Countries | undefined;
@@ -79,6 +87,9 @@ class Arrival implements Visitor {
   readonly #parts: Parts;
   #nowMs: number | undefined;
   #language: string | undefined | null = null;
+  #devices: ReadonlySet<DeviceClass> | undefined;
+  #toldCountry: string | undefined | null = null;
+  #foundCountry: string | undefined | null = null;
   /** The user of its token, once that is verified. */
   #verified: { readonly user: User | undefined } | undefined;
 
@@ -95,13 +106,14 @@ class Arrival implements Visitor {
 
   language(): string | undefined {
     if (this.#language === null) {
-      this.#language = preferredLanguage(this.#arrived.fields['accept-language']);
+      this.#language = this.#parts.languages(this.#arrived.fields['accept-language']);
     }
     return this.#language;
   }
 
   devices(): ReadonlySet<DeviceClass> {
-    return this.#parts.devices(this.#arrived.fields);
+    this.#devices ??= this.#parts.devices(this.#arrived.fields);
+    return this.#devices;
   }
 
   lot(): number {
@@ -115,7 +127,7 @@ class Arrival implements Visitor {
   prepare({ user, country }: VisitorNeeds): Promise<void> | undefined {
     const verification = user ? this.#verify() : undefined;
     const reading =
-      country && this.#toldCountry() === undefined ? this.#parts.countries?.prepare() : undefined;
+      country && this.#countryTold() === undefined ? this.#parts.countries?.prepare() : undefined;
     if (verification === undefined) return reading;
     return reading === undefined ? verification : verification.then(() => reading);
   }
@@ -127,7 +139,12 @@ class Arrival implements Visitor {
   }
 
   country(): string | undefined {
-    return this.#toldCountry() ?? this.#parts.countries?.countryOf(this.address);
+    const told = this.#countryTold();
+    if (told !== undefined) return told;
+    if (this.#foundCountry === null) {
+      this.#foundCountry = this.#parts.countries?.countryOf(this.address);
+    }
+    return this.#foundCountry;
   }
 
   #toldUser(): string | undefined {
@@ -136,9 +153,12 @@ class Arrival implements Visitor {
   }
 
   /** XX is what proxies write for a country that they do not know. */
-  #toldCountry(): string | undefined {
-    const code = countryCode(this.#arrived.told.country ?? '');
-    return code === 'XX' ? undefined : code;
+  #countryTold(): string | undefined {
+    if (this.#toldCountry === null) {
+      const code = countryCode(this.#arrived.told.country ?? '');
+      this.#toldCountry = code === 'XX' ? undefined : code;
+    }
+    return this.#toldCountry;
   }
 
   #verify(): Promise<void> | undefined {
@@ -155,6 +175,24 @@ class Arrival implements Visitor {
       this.#verified = { user: found };
     });
   }
+}
+
+/** preferredLanguage, which need not be found out again for what most browsers send. */
+function rememberLanguages(): typeof preferredLanguage {
+  const known = new LRUCache<string, { readonly language: string | undefined }>({
+    max: languagesRemembered,
+  });
+  return (field) => {
+    if (field === undefined || field.length > languageFieldCharactersMax) {
+      return preferredLanguage(field);
+    }
+    let entry = known.get(field);
+    if (entry === undefined) {
+      entry = { language: preferredLanguage(field) };
+      known.set(field, entry);
+    }
+    return entry.language;
+  };
 }
 
 /** A bearer token (RFC 6750 §2.1), or else one in a cookie. */

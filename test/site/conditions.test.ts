@@ -132,7 +132,7 @@ const cases: readonly (readonly [
     [
       [
         { visitor: { lot: 1 } },
-        'It takes 0 % of the visitors, from 0 to 0; this one drew 21.8439.',
+        'It takes 0 % of the visitors, from 0 to 0; this one drew 99.4193.',
       ],
     ],
   ],

@@ -1,0 +1,129 @@
+// Holds breadcrumbs against a stored page, all of Waymark, in turns; see README.md beside this file.
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { mmdb } from '../test/visitor/mmdb.ts';
+import { ratioOf, spreadOf } from './figures.ts';
+import { ownGenerator, wrk } from './load.ts';
+import { chooseCores, findPrograms, surroundings } from './machine.ts';
+import { measureScenario, type Contestant, type Sample } from './measure.ts';
+import { freePorts } from './processes.ts';
+import { spreadText } from './report.ts';
+import { smallBytes, type Scenario } from './scenarios.ts';
+import { waymark } from './servers/waymark.ts';
+import { createWorkspace, rulesFor } from './workspace.ts';
+
+const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
+
+/** What a browser sends, so that every condition has something to look at. */
+const headers = {
+  'User-Agent':
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
+  Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8',
+  'Accept-Language': 'de-CH,de;q=0.9,en;q=0.8',
+  Cookie: 'session=8f14e45fceea167a; theme=dark',
+};
+
+/** Twenty conditions, each of another branch, of which the last one holds. */
+const when = [
+  { user: 'ann' },
+  { role: ['editor', 'owner'] },
+  { country: ['CH', 'LI'] },
+  { country: 'DE' },
+  { country: ['FR', 'IT', 'AT'] },
+  { lang: 'fr' },
+  { lang: ['it', 'rm'] },
+  { device: 'mobile' },
+  { device: ['ios', 'android'] },
+  { device: 'bot' },
+  { query: { ref: 'mail' } },
+  { query: { campaign: '*' } },
+  { ip: '10.0.0.0/8' },
+  { ip: ['2001:db8::/32', '192.0.2.0/24', '198.51.100.0/24'] },
+  { after: '2099-01-01' },
+  { before: '2020-01-01' },
+  { percent: 0 },
+  { user: '*' },
+  { lang: 'en' },
+  { device: 'desktop' },
+].map((some, at) => ({ if: some, target: `/branch/${at}` }));
+
+const key = (name: string): string => `/svc1/userinterface.link.htm?k=${name}`;
+const scenarios: readonly Scenario[] = [
+  scenario('a 1 KB stored page', '/page/1k.html', { status: 200, contentBytes: smallBytes }),
+  scenario('link.htm without conditions', key('plain')),
+  scenario('link.htm with 20 conditions', key('twenty')),
+  scenario('a visit to a path with 20 conditions', '/twenty'),
+  scenario('link.htm with 20 conditions, as JSON', key('twenty'), {
+    status: 200,
+    headers: { ...headers, Accept: 'application/json' },
+  }),
+];
+
+const programs = findPrograms();
+const cores = await chooseCores();
+for (const [name, value] of Object.entries(await surroundings(programs))) {
+  console.log(`${name.padEnd(7)} ${value}`);
+}
+const workspace = await createWorkspace();
+const folder = await workspace.folderFor('waymark');
+await writeFile(join(folder, 'geo.mmdb'), mmdb({ '127.0.0.0/8': { country: { iso_code: 'SE' } } }));
+const [port = 0] = await freePorts(1);
+const resolve = { kind: 'resolve', origin: '*' };
+const server = waymark(
+  { folder, port, core: cores.server },
+  {
+    root: workspace.diskRoot,
+    ini: '[geo]\ndatabase = geo.mmdb\n',
+    rules: [
+      ...rulesFor('http://127.0.0.1:9'),
+      { ...resolve, path: 'plain', enginedata: { target: '/all' } },
+      { ...resolve, path: 'twenty', enginedata: { target: '/all', when } },
+      { ...resolve, path: '/twenty', enginedata: { target: '/all', when } },
+    ],
+  },
+);
+const contestant: Contestant = { name: 'Waymark', server: await server.start() };
+const samples = await measureAll();
+await server.stop();
+report();
+
+function scenario(
+  title: string,
+  path: string,
+  more: Partial<Pick<Scenario, 'status' | 'contentBytes' | 'headers'>> = {},
+): Scenario {
+  return {
+    ...{ id: path, title, path, status: 302, contentBytes: undefined, conditional: false, headers },
+    ...more,
+  };
+}
+
+/** One round of each after the other, so that a slow moment of the machine is everybody's. */
+async function measureAll(): Promise<ReadonlyMap<Scenario, readonly Sample[]>> {
+  const parts = { core: cores.load, folder: workspace.folder };
+  const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
+  const all = new Map<Scenario, Sample[]>(scenarios.map((one) => [one, []]));
+  for (let round = 0; round <= Number(options.rounds); round += 1) {
+    for (const [one, taken] of all) {
+      const effort = { rounds: 1, seconds: 2, warmUpSeconds: 1, connections: 32 };
+      const [row] = await measureScenario(one, [contestant], { load, effort, core: cores.server });
+      // The first round is there for the compiler.
+      if (round > 0) taken.push(...(row?.samples ?? []));
+    }
+  }
+  return all;
+}
+
+function report(): void {
+  const cpuOf = (one: Scenario | undefined): readonly number[] =>
+    (one === undefined ? [] : (samples.get(one) ?? [])).map(
+      ({ cpuUsPerRequest }) => cpuUsPerRequest,
+    );
+  const page = cpuOf(scenarios[0]);
+  console.log(`\n${''.padEnd(38)}${'CPU µs/request'.padStart(24)}   / stored page`);
+  for (const one of scenarios) {
+    const cpu = spreadText(spreadOf(cpuOf(one)), 1).padStart(24);
+    console.log(`${one.title.padEnd(38)}${cpu}   ${spreadText(ratioOf(cpuOf(one), page), 2)}`);
+  }
+}
