@@ -309,6 +309,19 @@ export const selectingsPerAnswerMax = 16;
 export const outboundConnectionsMax = 1_024;
 /** Content of another server that came with its header section, kept until somebody reads it. */
 export const outboundUnreadBytesMax = 64 * KIB;
+/** How long one name server gets to answer, and how often each is asked. */
+export const nameTryMs = 1_000;
+export const nameTriesMax = 2;
+/** How long the addresses of one family wait for those of the other. */
+export const otherFamilyMs = 50;
+/** Names whose addresses are remembered, and for how long at least and at most. */
+export const namesRememberedMax = 10_000;
+export const nameTrustMsMin = 1_000;
+export const nameTrustMsMax = 60_000;
+/** How long the hosts file is believed before it is read again. */
+export const hostsTrustMs = 2_000;
+/** Names that the system looks up at the same time: it takes a thread of four for each. */
+export const systemLookupsMax = 2;
 /** How much of the content of an answer is read of which only the beginning matters. */
 export const briefContentBytesMax = 16 * KIB;
 /** Lines of the access log may be held back until they are this many characters … */

@@ -3,11 +3,7 @@ import { buildConnector } from 'undici';
 import type { Cidr } from '../model/cidr.ts';
 import { addressProblem } from './address.ts';
 import { refusedAddress } from './failure.ts';
-
-/** Where a name leads. */
-export type Lookup = (
-  hostname: string,
-) => Promise<readonly { readonly address: string; readonly family: number }[]>;
+import type { Lookup } from './names.ts';
 
 /**
  * Makes undici's way to a connection: to no address that was not vetted, names as they are looked

@@ -1,11 +1,11 @@
-import dns from 'node:dns/promises';
 import type { Readable } from 'node:stream';
 import type { Cidr } from '../model/cidr.ts';
 import { createAgents } from './agents.ts';
 import { BriefExchange, type BriefAnswer, type BriefRequest } from './brief.ts';
-import { guardedConnector, type Lookup } from './connector.ts';
+import { guardedConnector } from './connector.ts';
 import { Exchange, type Answer } from './exchange.ts';
 import { isLostConnection } from './failure.ts';
+import { createLookup, type Lookup } from './names.ts';
 
 /** A request to another server. */
 export interface OutboundRequest {
@@ -54,13 +54,13 @@ export interface Dialler {
 /**
  * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
  * wait for the header section, and for each further piece of content, and the whole of a brief
- * exchange. `lookup` is the system's unless given.
+ * exchange. `lookup` is that of createLookup unless given.
  */
 export function createDialler({
   allowPrivate,
   connectTimeoutMs,
   timeoutMs,
-  lookup = (hostname) => dns.lookup(hostname, { all: true }),
+  lookup = createLookup(),
 }: {
   readonly allowPrivate: readonly Cidr[];
   readonly connectTimeoutMs: number;
