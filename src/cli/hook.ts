@@ -1,6 +1,7 @@
 import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import { clientCommand, table, type Act, type Done } from './client.ts';
+import { deliveries, test } from './hook-deliveries.ts';
 import { requireNoMore } from './options.ts';
 import { record, recordActs, requireId } from './record-acts.ts';
 import { callService } from './service.ts';
@@ -68,14 +69,16 @@ function switching(name: 'pause' | 'resume'): Act {
 }
 
 /**
- * `waymark hook list | read | insert | edit | history | invalidate | rotate | pause | resume`.
+ * `waymark hook list | read | insert | edit | history | invalidate | rotate | pause | resume | test
+ * | deliveries`.
  */
 export const hook = clientCommand({
   usage:
     'hook list [--event TYPE] [--text WORDS] | hook read ID [--as-of T] | hook history ID | ' +
     'hook insert JSON|@FILE|- [--vk KEY] | hook edit ID JSON|@FILE|- [--vk KEY] | ' +
     'hook invalidate [ID] [--txn TXN] [--by KEY] [--from T] [--until T] [--confirm DIGEST] | ' +
-    'hook rotate ID | hook pause ID | hook resume ID',
+    'hook rotate ID | hook pause ID | hook resume ID | hook test ID | ' +
+    'hook deliveries ID [--outcome O] [--before SEQ] [--limit N]',
   summary: 'have other servers told of events, and see how that goes,',
   acts: {
     ...records,
@@ -83,5 +86,7 @@ export const hook = clientCommand({
     rotate,
     pause: switching('pause'),
     resume: switching('resume'),
+    test,
+    deliveries,
   },
 });

@@ -348,6 +348,11 @@ export const laneRestMsMax = 60_000;
 export const laneHoldMsMax = 3_600_000;
 /** Events that `waymark event list` shows unless asked for more. */
 export const eventsShown = 20;
+/** Attempts that `waymark hook deliveries` shows unless asked for more. */
+export const deliveriesShown = 20;
+/** How long `waymark hook test` waits for its message to be tried, and how often it asks. */
+export const testWaitMs = 20_000;
+export const testPollMs = 100;
 /** Hooks whose queues have a label of their own among the metrics. */
 export const hooksMeasuredMax = 200;
 /** How much of an answer a delivery reports, as text. */

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
+import { startReceiver } from '../webhook/receiver.ts';
 
 async function running(t: TestContext, ini = '') {
   const { iniFile, folder } = await serverFolder(t, ini);
@@ -83,11 +84,38 @@ suite('waymark hook', () => {
     assert.match(gone.err, /^waymark: There is no hook/);
   });
 
+  test('is tried out, and shows what became of its messages', async (t) => {
+    const { waymark, out } = await running(t, '[webhook]\nallow_private = 127.0.0.0/8\n');
+    const receiver = await startReceiver(t);
+    const insert = JSON.stringify({ event: 'sale.completed', url: receiver.url });
+    const { id } = JSON.parse(await out('hook', 'insert', insert)) as { id: string };
+    receiver.answer = () => (response) => response.writeHead(200).end('thank\x1b[31m you\n');
+    const tried = await waymark('hook', 'test', id);
+    assert.equal(tried.code, 0, tried.err);
+    assert.match(tried.out, /^completed: status 200 after \d+ ms\nthank \[31m you\n$/);
+    receiver.answer = () => 500;
+    const failed = await waymark('hook', 'test', id);
+    assert.equal(failed.code, 1);
+    assert.match(failed.out, /^failed: status 500 after/);
+
+    const shown = await waymark('hook', 'deliveries', id);
+    assert.equal(shown.code, 0, shown.err);
+    const [heading = '', second = '', first = ''] = shown.out.trim().split('\n');
+    assert.match(heading, /^SEQ +ATTEMPT +AT +OUTCOME +STATUS +MS +ID +WHAT CAME BACK$/);
+    assert.match(second, /^2 +1 +20\S+ +failed +500 +\d+ +[0-9a-f-]{36}/);
+    assert.match(first, /^1 +1 +20\S+ +completed +200 +\d+ +[0-9a-f-]{36} +thank \[31m you$/);
+    assert.match(shown.err, /^0 not tried yet, 1 waiting for another attempt\.\n$/);
+    const only = await out('hook', 'deliveries', id, '--outcome', 'completed');
+    assert.equal(only.trim().split('\n').length, 2);
+    const more = await waymark('hook', 'deliveries', id, '--limit', '1');
+    assert.match(more.err, /There are more: --before 2/);
+  });
+
   test('says clearly what is wrong', async (t) => {
     const { waymark } = await running(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /list, read, insert, .* or resume\?/],
-      [['fly'], 2, /resume\?/],
+      [[], 2, /list, read, insert, .* or deliveries\?/],
+      [['fly'], 2, /deliveries\?/],
       [['read'], 2, /Which hook\? Give its id\./],
       [['insert'], 2, /Give the fields as JSON/],
       [['insert', '{'], 2, /is not JSON/],
@@ -99,6 +127,9 @@ suite('waymark hook', () => {
       [['read', 'x', '--vk', 'y'], 2, /hook read takes no --vk/],
       [['pause', 'x', 'y'], 2, /What is "y"\?/],
       [['pause', 'x'], 1, /There is no hook/],
+      [['test', 'x'], 1, /There is no hook/],
+      [['deliveries', 'x'], 1, /There is no hook/],
+      [['deliveries', 'x', '--outcome', 'lost'], 1, /outcome/],
     ];
     for (const [words, code, says] of cases) {
       const finished = await waymark('hook', ...words);
