@@ -39,7 +39,7 @@ export function createHttpsServer(
   const server = createTlsServer({
     ...httpOptions(shouldUpgrade),
     handshakeTimeout: tlsHandshakeTimeoutMs,
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: ['h2', 'http/1.1'],
     SNICallback: (name, done) => {
       const context = certificates.contextFor(name);
       done(

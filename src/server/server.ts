@@ -14,6 +14,8 @@ import { Connections } from './connections.ts';
 import { enter, identify, withoutUser, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure } from './failures.ts';
+import { speakHttp2 } from './http2/server.ts';
+import { Sessions } from './http2/sessions.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { PreparedReplies, type Moment } from './prepared.ts';
 import { sendPrepared } from './send.ts';
@@ -81,16 +83,18 @@ class Port implements Server {
   readonly #servers: Listener[] = [];
   readonly #sockets: Sockets;
   readonly #connections = new Connections();
+  readonly #sessions: Sessions;
   /** Where requests in the clear are sent on to; undefined where nothing listens for TLS. */
   #tlsPort: string | undefined;
   #stopping = false;
 
   constructor(parts: ServerParts) {
     this.#parts = parts;
+    this.#sessions = new Sessions(parts);
     this.#exchangeParts = {
       log: parts.log,
       newId: parts.newId,
-      redirect: (...asked) => this.#redirect(...asked),
+      redirect: (serving, entrance, message) => this.#redirect(serving, entrance, message),
     };
     this.#sockets = createSockets(parts);
   }
@@ -98,17 +102,21 @@ class Port implements Server {
   async listen(where: Listen): Promise<void> {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
     const shouldUpgrade = (upgrade: string): boolean => upgrade.toLowerCase() === 'websocket';
+    // Each listener has its own: what is answered over TLS is not what is answered without.
+    const prepared = new PreparedReplies();
+    const answer = (message: IncomingMessage, response: ServerResponse): void => {
+      this.#handle(message, response, prepared);
+    };
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, shouldUpgrade, this.#parts.certificates)
       : createHttpServer(this.#connections, shouldUpgrade);
-    // Each listener has its own: what is answered over TLS is not what is answered without.
-    const prepared = new PreparedReplies();
+    if (isTls) speakHttp2(server, this.#sessions, answer);
     server.on('request', (message, response) => {
       const turn = this.#connections.turn(message, response);
-      if (turn === true) this.#handle(message, response, prepared);
+      if (turn === true) answer(message, response);
       else if (turn !== false) {
         void turn.then((isOpen) => {
-          if (isOpen) this.#handle(message, response, prepared);
+          if (isOpen) answer(message, response);
         });
       }
     });
@@ -147,16 +155,18 @@ class Port implements Server {
       .filter((server) => server.listening)
       .map((server) => new Promise((resolve) => server.close(resolve)));
     const sockets = this.#sockets.close(graceMs);
+    this.#sessions.close();
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
-      this.#connections.settled(),
+      Promise.all([this.#connections.settled(), this.#sessions.settled()]),
       new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       }),
     ]);
     clearTimeout(timer);
-    const cut = this.#connections.owed;
+    const cut = this.#connections.owed + this.#sessions.owed;
     const cutSockets = await sockets;
+    this.#sessions.destroyAll();
     this.#connections.destroyAll();
     await Promise.all(closed);
     return { cut: cut + cutSockets };
@@ -207,19 +217,12 @@ class Port implements Server {
   }
 
   #redirect(
-    serving: Serving,
+    { config }: Serving,
     { target }: Entrance,
-    { method = '', url = '', socket }: IncomingMessage,
+    message: IncomingMessage,
   ): Reply | undefined {
-    const { tls, server } = serving.config;
-    const port = this.#tlsPort;
-    if (port === undefined || !tls.httpRedirect || target.origin.startsWith('https:')) {
-      return undefined;
-    }
-    // A unix socket has a proxy at its other end, which knows what it does.
-    if (socket.remoteAddress === undefined) return undefined;
     const { certificates } = this.#parts;
-    return redirectToHttps({ method, url, target }, { certificates, port, ...server });
+    return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
   }
 
   #note(

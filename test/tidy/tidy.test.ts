@@ -113,7 +113,7 @@ test('only the store knows LMDB, only the command line reads the process', () =>
     offenders(({ path, packages }) => packages.includes('lmdb') && roomOf(path) !== 'store'),
     [],
   );
-  const sockets = ['node:http', 'node:net', 'node:tls', 'ws'];
+  const sockets = ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'ws'];
   const connected = ({ path, packages }: Source) =>
     packages.some((name) => sockets.includes(name)) &&
     !['server', 'outbound'].includes(roomOf(path));

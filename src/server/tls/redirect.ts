@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http';
+import type { Config } from '../../config/config.ts';
 import { noBody, type Reply } from '../../http/reply.ts';
 import { isRead, type RequestTarget } from '../../http/request.ts';
 import { defaultPorts } from '../../model/authority.ts';
@@ -5,40 +7,34 @@ import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
 import type { Certificates } from './certificates.ts';
 
-/** A request in the clear, past the door. */
-interface ClearRequest {
-  readonly method: string;
-  /** The request target as it was sent. */
-  readonly url: string;
-  readonly target: RequestTarget;
-}
-
 /** Where the same site is reached over TLS. */
 interface SecureSite {
   readonly certificates: Pick<Certificates, 'isFor' | 'mainHost'>;
-  readonly port: string;
-  /** `[server] public_url`. */
-  readonly publicUrl: string | undefined;
-  /** `[server] base`. */
-  readonly base: string;
+  /** Undefined where nothing listens for TLS. */
+  readonly port: string | undefined;
+  readonly config: Config;
 }
 
 const challengePath = '/.well-known/acme-challenge/';
 
 /**
  * The answer that sends a client on to https, path and query as it wrote them; undefined for what
- * is asked in the clear by those who check on us: an ACME server (RFC 8555 §8.3), and whoever looks
- * whether we are up. Nothing that the request says chooses a host that is not ours: one that no
- * certificate is for leads to the main one. Throws `forbidden` where there is no such host.
+ * may stay: TLS, a trusted proxy that was asked so or that is at the other end of a unix socket,
+ * and those who check on us, be it an ACME server (RFC 8555 §8.3) or who looks whether we are up.
+ * Nothing that the request says chooses a host that is not ours: one that no certificate is for
+ * leads to the main one. Throws `forbidden` where there is no such host.
  */
 export function redirectToHttps(
-  { method, url, target }: ClearRequest,
-  site: SecureSite,
+  { method = '', url = '', socket }: IncomingMessage,
+  { path, origin }: RequestTarget,
+  { certificates, port, config }: SecureSite,
 ): Reply | undefined {
-  const { path, origin } = target;
-  if (path.startsWith(challengePath) || servicePath(path, site.base) === '/health')
-    return undefined;
-  const to = secureOrigin(origin.slice('http://'.length).replace(/:\d+$/, ''), site);
+  const { tls, server } = config;
+  if (port === undefined || !tls.httpRedirect || origin.startsWith('https:')) return undefined;
+  if (socket.remoteAddress === undefined || path.startsWith(challengePath)) return undefined;
+  if (servicePath(path, server.base) === '/health') return undefined;
+  const host = origin.slice('http://'.length).replace(/:\d+$/, '');
+  const to = secureOrigin(host, { certificates, port, publicUrl: server.publicUrl });
   const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
   const location = `${to}${rest.startsWith('/') ? '' : '/'}${rest === '*' ? '' : rest}`;
   return {
@@ -50,7 +46,15 @@ export function redirectToHttps(
   };
 }
 
-function secureOrigin(host: string, { certificates, port, publicUrl }: SecureSite): string {
+function secureOrigin(
+  host: string,
+  site: {
+    readonly certificates: SecureSite['certificates'];
+    readonly port: string;
+    readonly publicUrl: string | undefined;
+  },
+): string {
+  const { certificates, port, publicUrl } = site;
   const known = publicUrl?.startsWith('https://') === true ? publicUrl : undefined;
   if (known?.replace(/:\d+$/, '') === `https://${host}`) return known;
   const isKnown = certificates.isFor(host);

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Http2Server } from 'node:http2';
+import type { TLSSocket } from 'node:tls';
+import {
+  headerBlockBytesMax,
+  headerFieldsMax,
+  http2ConcurrentStreamsMax,
+  http2InvalidFramesMax,
+  http2RejectedStreamsMax,
+  http2ResetBurst,
+  http2ResetsPerSecondMax,
+  http2SettingsMax,
+  http2StreamWindowBytes,
+  requestLineBytesMax,
+} from '../../model/limits.ts';
+import type { Listener } from '../listener.ts';
+import type { Sessions } from './sessions.ts';
+
+/** Answers a request, over whatever it came. */
+type Answer = (message: IncomingMessage, response: ServerResponse) => void;
+
+/**
+ * Lets the clients of a server choose HTTP/2 (RFC 7301); their sessions are kept among those given.
+ * Requests are handed on as those of HTTP/1.1 are: they have all the members that are used.
+ */
+export function speakHttp2(server: Listener, sessions: Sessions, answer: Answer): void {
+  const http2 = createHttp2Server();
+  sessions.watch(http2, (...exchange) => {
+    answer(...(exchange as unknown as [IncomingMessage, ServerResponse]));
+  });
+  const others = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[];
+  server.removeAllListeners('secureConnection');
+  server.on('secureConnection', (socket: TLSSocket) => {
+    if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
+    else for (const serve of others) serve.call(server, socket);
+  });
+}
+
+/** A server of HTTP/2 with the limits of contract §10. */
+function createHttp2Server(): Http2Server {
+  return createServer({
+    settings: {
+      enablePush: false,
+      maxConcurrentStreams: http2ConcurrentStreamsMax,
+      maxHeaderListSize: headerBlockBytesMax + requestLineBytesMax,
+      initialWindowSize: http2StreamWindowBytes,
+    },
+    // Pseudo-header fields, and one too many, so that the door sees it.
+    maxHeaderListPairs: headerFieldsMax + pseudoFields + 1,
+    maxSettings: http2SettingsMax,
+    maxSessionInvalidFrames: http2InvalidFramesMax,
+    maxSessionRejectedStreams: http2RejectedStreamsMax,
+    streamResetBurst: http2ResetBurst,
+    streamResetRate: http2ResetsPerSecondMax,
+    strictSingleValueFields: false,
+  });
+}
+
+/** `:method`, `:scheme`, `:authority`, `:path`. */
+const pseudoFields = 4;

@@ -1,0 +1,227 @@
+import {
+  constants,
+  type Http2Server,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import {
+  http2ControlFramesMax,
+  http2ControlWindowMs,
+  http2LookMs,
+  http2StreamsMax,
+  keepAliveTimeoutMs,
+  requestTimeoutMs,
+  stalledMs,
+} from '../../model/limits.ts';
+import { Failure } from '../../model/failure.ts';
+import type { Log } from '../../observe/log.ts';
+import { StreamAnswer } from './stream-answer.ts';
+import { StreamMessage, type Peer } from './stream-message.ts';
+
+/** What is known of one session. */
+interface Session {
+  readonly peer: Peer;
+  readonly open: Set<Open>;
+  /** Since when no request has been open; undefined while one is. */
+  idleSinceMs: number | undefined;
+  /** The flow-control window when content was last seen to move, and when that was. */
+  window: number;
+  movedMs: number;
+  /** PING and SETTINGS frames of the client, since when. */
+  controlFrames: number;
+  controlSinceMs: number;
+}
+
+/** A request that is being answered. */
+interface Open {
+  readonly stream: ServerHttp2Stream;
+  readonly message: StreamMessage;
+  readonly answer: StreamAnswer;
+  readonly startedMs: number;
+}
+
+/** What sessions need of their surroundings; `monotonicMs` measures durations. */
+interface Surroundings {
+  readonly log: Log;
+  readonly monotonicMs: () => number;
+}
+
+const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL } = constants;
+
+/**
+ * The sessions of HTTP/2 (RFC 9113), each with its open requests: they last as long as they are
+ * used, and no longer than their client keeps to what others could bear as well (§10.5).
+ */
+export class Sessions {
+  readonly #sessions = new Map<ServerHttp2Session, Session>();
+  readonly #surroundings: Surroundings;
+  readonly #looking: NodeJS.Timeout;
+  #open = 0;
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+    this.#looking = setInterval(() => {
+      this.look();
+    }, http2LookMs);
+    this.#looking.unref();
+  }
+
+  /** Follows the sessions of a server, and hands on each request with what answers it. */
+  watch(
+    server: Http2Server,
+    request: (message: StreamMessage, answer: StreamAnswer) => void,
+  ): void {
+    server.on('session', (session: ServerHttp2Session) => {
+      this.#admit(session);
+    });
+    server.on('stream', (stream: ServerHttp2Stream, _headers, flags, rawHeaders: string[]) => {
+      const hasContent = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
+      const open = this.#begin(stream, rawHeaders, hasContent);
+      if (open !== undefined) request(open.message, open.answer);
+    });
+    server.on('sessionError', (error: NodeJS.ErrnoException, session: ServerHttp2Session) => {
+      this.#tell(session, error);
+    });
+  }
+
+  /** How many answers are owed. */
+  get owed(): number {
+    return this.#open;
+  }
+
+  /** Tells every client that no further request is taken (RFC 9113 §6.8). */
+  close(): void {
+    clearInterval(this.#looking);
+    for (const session of this.#sessions.keys()) session.close();
+  }
+
+  /** Resolves when no answer is owed any more. */
+  async settled(): Promise<void> {
+    const ends = [...this.#sessions.values()].flatMap(({ open }) =>
+      [...open].map(({ stream }) => new Promise((resolve) => stream.once('close', resolve))),
+    );
+    await Promise.all(ends);
+    if (this.#open > 0) await this.settled();
+  }
+
+  /** Cuts off every session that is still there. */
+  destroyAll(): void {
+    for (const session of this.#sessions.keys()) session.destroy();
+  }
+
+  /** Looks at what has taken too long: called at intervals. */
+  look(): void {
+    const nowMs = this.#surroundings.monotonicMs();
+    for (const [session, known] of this.#sessions) {
+      const { idleSinceMs } = known;
+      if (idleSinceMs === undefined) this.#lookAtOpen(session, known, nowMs);
+      else if (nowMs - idleSinceMs >= keepAliveTimeoutMs) session.close();
+    }
+  }
+
+  #admit(session: ServerHttp2Session): void {
+    const nowMs = this.#surroundings.monotonicMs();
+    const known: Session = {
+      peer: { remoteAddress: session.socket.remoteAddress, encrypted: true },
+      open: new Set(),
+      idleSinceMs: nowMs,
+      window: 0,
+      movedMs: nowMs,
+      controlFrames: 0,
+      controlSinceMs: nowMs,
+    };
+    this.#sessions.set(session, known);
+    session.once('close', () => {
+      this.#sessions.delete(session);
+    });
+    const count = (): void => {
+      this.#countControl(session, known);
+    };
+    session.on('ping', count);
+    session.on('remoteSettings', count);
+  }
+
+  #begin(
+    stream: ServerHttp2Stream,
+    rawHeaders: readonly string[],
+    hasContent: boolean,
+  ): Open | undefined {
+    const known = stream.session && this.#sessions.get(stream.session as ServerHttp2Session);
+    if (known === undefined || this.#open >= http2StreamsMax) {
+      // Nothing was done about it: the client may ask again elsewhere (RFC 9113 §8.7).
+      stream.on('error', () => undefined);
+      stream.close(NGHTTP2_REFUSED_STREAM);
+      return undefined;
+    }
+    const { monotonicMs } = this.#surroundings;
+    const message = new StreamMessage({ stream, rawHeaders, hasContent, peer: known.peer });
+    const answer = new StreamAnswer(stream, message, monotonicMs);
+    const open: Open = { stream, message, answer, startedMs: monotonicMs() };
+    known.open.add(open);
+    known.idleSinceMs = undefined;
+    this.#open += 1;
+    stream.once('close', () => {
+      this.#open -= 1;
+      known.open.delete(open);
+      if (known.open.size === 0) known.idleSinceMs = monotonicMs();
+    });
+    return open;
+  }
+
+  #lookAtOpen(session: ServerHttp2Session, known: Session, nowMs: number): void {
+    const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
+    const isWaiting = [...known.open].some(({ answer }) => answer.waitsSinceMs !== undefined);
+    if (remoteWindowSize !== known.window || !isWaiting) {
+      known.window = remoteWindowSize;
+      known.movedMs = nowMs;
+    }
+    if (nowMs - known.movedMs >= stalledMs) {
+      this.#end(session, 'it did not read what it had asked for');
+      return;
+    }
+    // What waits although all could go out waits for the client alone.
+    const isFree = remoteWindowSize > 0 && outboundQueueSize === 0;
+    for (const { stream, message, answer, startedMs } of known.open) {
+      const waitedMs = nowMs - (answer.waitsSinceMs ?? nowMs);
+      if (isFree && waitedMs >= stalledMs) {
+        this.#warn(known, 'A stream was reset: its client did not read what it had asked for.');
+        stream.close(NGHTTP2_CANCEL);
+      } else if (!message.complete && nowMs - startedMs >= requestTimeoutMs) {
+        this.#warn(known, 'A request was given up: its content did not arrive in time.');
+        message.destroy(new Failure('invalid', 'The request did not arrive in time.'));
+        message.complete = true;
+      }
+    }
+  }
+
+  #countControl(session: ServerHttp2Session, known: Session): void {
+    const nowMs = this.#surroundings.monotonicMs();
+    if (nowMs - known.controlSinceMs >= http2ControlWindowMs) {
+      known.controlSinceMs = nowMs;
+      known.controlFrames = 0;
+    }
+    known.controlFrames += 1;
+    if (known.controlFrames > http2ControlFramesMax) {
+      this.#end(session, 'it sent nothing but PING and SETTINGS');
+    }
+  }
+
+  /** Ends a session that asks for too much (RFC 9113 §10.5). */
+  #end(session: ServerHttp2Session, why: string): void {
+    const known = this.#sessions.get(session);
+    if (known !== undefined) this.#warn(known, `A connection of HTTP/2 was ended: ${why}.`);
+    session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  /** What a client has done is said once, when its session ends by it. */
+  #tell(session: ServerHttp2Session, error: NodeJS.ErrnoException): void {
+    const known = this.#sessions.get(session);
+    const code = error.code ?? '';
+    if (known === undefined || code === 'ECONNRESET' || code === 'EPIPE') return;
+    this.#warn(known, `A connection of HTTP/2 was ended: ${error.message} (${code}).`);
+  }
+
+  #warn({ peer }: Session, message: string): void {
+    this.#surroundings.log.warn({ address: peer.remoteAddress }, message);
+  }
+}

@@ -1,0 +1,112 @@
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import { Writable } from 'node:stream';
+import type { StreamMessage } from './stream-message.ts';
+
+type Done = (error?: Error | null) => void;
+
+/**
+ * The answer to a request of HTTP/2: a stream with the members of a ServerResponse that are used
+ * here. An answer that is given up before its end resets its stream, so that the client sees that
+ * something is missing (RFC 9113 §8.1.1).
+ */
+export class StreamAnswer extends Writable {
+  /** Means nothing here: the connection goes on whatever becomes of one request. */
+  shouldKeepAlive = true;
+  /** Since when the client has not taken what was written; undefined while nothing waits for it. */
+  waitsSinceMs: number | undefined;
+  readonly #stream: ServerHttp2Stream;
+  readonly #message: StreamMessage;
+  readonly #monotonicMs: () => number;
+  #head: OutgoingHttpHeaders | undefined;
+
+  constructor(stream: ServerHttp2Stream, message: StreamMessage, monotonicMs: () => number) {
+    super({ decodeStrings: false });
+    this.#stream = stream;
+    this.#message = message;
+    this.#monotonicMs = monotonicMs;
+    // What was wrong is told by its close.
+    stream.on('error', () => undefined);
+    stream.once('close', () => {
+      this.destroy();
+    });
+  }
+
+  /** Whether the head of the answer has gone out. */
+  get headersSent(): boolean {
+    return this.#stream.headersSent;
+  }
+
+  /** Holds the head until it is known whether content follows. */
+  writeHead(status: number, fields: readonly string[]): this {
+    const head = Object.create(null) as Record<string, number | string | string[]>;
+    head[':status'] = status;
+    for (let at = 0; at < fields.length; at += 2) {
+      const name = (fields[at] ?? '').toLowerCase();
+      const value = fields[at + 1] ?? '';
+      const before = head[name];
+      if (before === undefined) head[name] = value;
+      else head[name] = Array.isArray(before) ? [...before, value] : [String(before), value];
+    }
+    this.#head = head;
+    return this;
+  }
+
+  /** Ends the answer; content that comes with the end goes out with the head. */
+  override end(...given: unknown[]): this {
+    const [content, encoding] = given;
+    const stream = this.#stream;
+    const isWhole = !stream.headersSent && this.writableLength === 0 && !this.writableEnded;
+    if (isWhole && (typeof content === 'string' || Buffer.isBuffer(content))) {
+      this.#respond(false);
+      if (!stream.destroyed && !stream.writableEnded) {
+        this.waitsSinceMs = this.#monotonicMs();
+        stream.end(content, encoding === 'latin1' ? 'latin1' : 'utf8');
+      }
+      return super.end();
+    }
+    return super.end(...(given as []));
+  }
+
+  override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Done): void {
+    const stream = this.#stream;
+    this.#respond(false);
+    if (stream.destroyed || stream.writableEnded) {
+      done(new Error('The stream is closed.'));
+      return;
+    }
+    this.waitsSinceMs = this.#monotonicMs();
+    stream.write(chunk, encoding, (error) => {
+      this.waitsSinceMs = undefined;
+      done(error);
+    });
+  }
+
+  override _final(done: Done): void {
+    const stream = this.#stream;
+    this.#respond(true);
+    const end = (): void => {
+      this.waitsSinceMs = undefined;
+      // Content that nobody will read any more is not asked for either (RFC 9113 §8.1).
+      if (!this.#message.complete && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+      done();
+    };
+    if (stream.destroyed || stream.writableFinished) end();
+    else {
+      stream.once('finish', end);
+      if (!stream.writableEnded) stream.end();
+    }
+  }
+
+  override _destroy(_error: Error | null, done: Done): void {
+    const stream = this.#stream;
+    // Closed instead, it would seem to have ended where it was given up.
+    if (!this.writableFinished) stream.destroy(new Error('The answer was given up.'));
+    done();
+  }
+
+  #respond(endStream: boolean): void {
+    const stream = this.#stream;
+    if (stream.headersSent || stream.destroyed || stream.closed) return;
+    stream.respond(this.#head, { endStream });
+  }
+}

@@ -1,0 +1,117 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import { Readable } from 'node:stream';
+
+/** Who is at the other end of a session. */
+export interface Peer {
+  readonly remoteAddress: string | undefined;
+  readonly encrypted: true;
+}
+
+/** A request of HTTP/2 as it comes in. */
+interface Arriving {
+  readonly stream: ServerHttp2Stream;
+  /** Flat list of name, value, …, pseudo-header fields first; latin1. */
+  readonly rawHeaders: readonly string[];
+  /** Whether content follows. */
+  readonly hasContent: boolean;
+  readonly peer: Peer;
+}
+
+/**
+ * A request of HTTP/2 in the form that it would have had in HTTP/1.1 (RFC 9113 §8.3.1, §8.1), so
+ * that there is one door, and one way behind it, for both: `:authority` is its Host, and content
+ * of unknown length is chunked. It has the members of an IncomingMessage that the way looks at.
+ */
+export class StreamMessage extends Readable {
+  readonly method: string;
+  readonly url: string;
+  readonly httpVersion = '1.1';
+  readonly httpVersionMajor = 1;
+  readonly httpVersionMinor = 1;
+  readonly rawHeaders: readonly string[];
+  readonly socket: Peer;
+  /** Whether all of it has come. */
+  complete: boolean;
+  readonly #stream: ServerHttp2Stream;
+  #headers: Record<string, string | undefined> | undefined;
+  #isBeingRead = false;
+
+  constructor({ stream, rawHeaders, hasContent, peer }: Arriving) {
+    super();
+    const { method, url, fields } = translate(rawHeaders, hasContent);
+    this.method = method;
+    this.url = url;
+    this.rawHeaders = fields;
+    this.socket = peer;
+    this.complete = !hasContent;
+    this.#stream = stream;
+  }
+
+  /** The fields by lower-case name; the first one counts where several have it. */
+  get headers(): Readonly<Record<string, string | undefined>> {
+    if (this.#headers !== undefined) return this.#headers;
+    const headers = Object.create(null) as Record<string, string | undefined>;
+    for (let at = 0; at < this.rawHeaders.length; at += 2) {
+      headers[(this.rawHeaders[at] ?? '').toLowerCase()] ??= this.rawHeaders[at + 1];
+    }
+    this.#headers = headers;
+    return headers;
+  }
+
+  override _read(): void {
+    if (this.complete && !this.#isBeingRead) {
+      this.push(null);
+      return;
+    }
+    const stream = this.#stream;
+    if (this.#isBeingRead) {
+      stream.resume();
+      return;
+    }
+    this.#isBeingRead = true;
+    // The client is told to go on when somebody wants what follows (RFC 9110 §10.1.1).
+    if (this.headers.expect?.toLowerCase() === '100-continue' && !stream.headersSent) {
+      stream.additionalHeaders({ ':status': 100 });
+    }
+    stream.on('data', (chunk: Buffer) => {
+      if (!this.push(chunk)) stream.pause();
+    });
+    stream.once('end', () => {
+      // A stream that was reset ends as well.
+      if (stream.rstCode !== 0 || stream.aborted) return;
+      this.complete = true;
+      this.push(null);
+    });
+    stream.once('close', () => {
+      if (!this.complete) this.destroy(new Error('The stream was closed before its end.'));
+    });
+  }
+}
+
+/** Method, target and fields of HTTP/1.1 for the field lines of a request. */
+function translate(
+  rawHeaders: readonly string[],
+  hasContent: boolean,
+): { readonly method: string; readonly url: string; readonly fields: readonly string[] } {
+  const pseudo: Record<string, string> = { ':method': '', ':path': '', ':scheme': '' };
+  let at = 0;
+  for (; rawHeaders[at]?.startsWith(':') === true; at += 2) {
+    pseudo[rawHeaders[at] ?? ''] = rawHeaders[at + 1] ?? '';
+  }
+  const { ':method': method = '', ':path': path = '', ':scheme': scheme = '' } = pseudo;
+  const authority = pseudo[':authority'];
+  const fields = authority === undefined ? [] : ['host', authority];
+  let hasLength = false;
+  for (; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    const value = rawHeaders[at + 1] ?? '';
+    // The same again does no harm; another one is two hosts, which the door does not let in.
+    if (name === 'host' && value === authority) continue;
+    if (name === 'content-length') hasLength = true;
+    fields.push(name, value);
+  }
+  if (hasContent && !hasLength) fields.push('transfer-encoding', 'chunked');
+  // Of another scheme than that of the connection is another site's (RFC 9110 §7.4).
+  const isOurs = scheme === 'https' || method === 'CONNECT';
+  return { method, url: isOurs ? path : `${scheme}://${authority ?? ''}${path}`, fields };
+}

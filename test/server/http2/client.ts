@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import {
+  connect,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import { buffer } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import type { TlsSite } from '../tls/tls-rig.ts';
+
+type Answered = IncomingHttpHeaders & IncomingHttpStatusHeader;
+
+/** An answer over HTTP/2. */
+export interface StreamReply {
+  readonly status: number | undefined;
+  readonly headers: Answered;
+  readonly body: Buffer;
+  /** Fields of informational answers before it, in their order. */
+  readonly informational: readonly Answered[];
+}
+
+/** A client of HTTP/2 with one connection to a site. */
+export interface Http2Client {
+  readonly session: ClientHttp2Session;
+  readonly authority: string;
+  /** Asks and reads to the end; rejects when the stream is reset before. */
+  ask(path: string, fields?: OutgoingHttpHeaders, content?: Buffer | string): Promise<StreamReply>;
+  /** Begins a request of which the caller sees the stream. */
+  begin(path: string, fields?: OutgoingHttpHeaders, endStream?: boolean): ClientHttp2Stream;
+}
+
+/** Connects to a site by its TLS port. */
+export async function connectHttp2(t: TestContext, site: TlsSite): Promise<Http2Client> {
+  const authority = `localhost:${site.tlsPort}`;
+  const session = connect(`https://${authority}`, { ca: site.authority.cert });
+  session.on('error', () => undefined);
+  t.after(() => {
+    session.destroy();
+  });
+  await once(session, 'connect');
+  const begin = (path: string, fields: OutgoingHttpHeaders = {}, endStream = true) =>
+    session.request({ ':path': path, ...fields }, { endStream });
+  return {
+    session,
+    authority,
+    begin,
+    async ask(path, fields, content) {
+      const stream = begin(path, fields, content === undefined);
+      if (content !== undefined) stream.end(content);
+      return readReply(stream);
+    },
+  };
+}
+
+/** Reads the answer of a stream to its end; rejects when it is reset before. */
+export async function readReply(stream: ClientHttp2Stream): Promise<StreamReply> {
+  const informational: Answered[] = [];
+  stream.on('headers', (headers: Answered) => informational.push(headers));
+  const [headers] = (await once(stream, 'response')) as [Answered];
+  const body = await buffer(stream);
+  return { status: headers[':status'], headers, body, informational };
+}
