@@ -19,17 +19,17 @@ export const http2ConcurrentStreamsMax = 100;
 export const http2StreamsMax = 10_000;
 /** Content of a request of HTTP/2 that may be on its way before somebody has read it. */
 export const http2StreamWindowBytes = 64 * KIB;
-/** Requests that a client may take back at once, and how many a second in the long run. */
-export const http2ResetBurst = 200;
-export const http2ResetsPerSecondMax = 20;
+/** Content of an answer that is handed to a stream at a time. */
+export const http2WriteBytes = 64 * KIB;
 /** Frames that make no sense, and streams above those allowed, after which a connection ends. */
 export const http2InvalidFramesMax = 100;
 export const http2RejectedStreamsMax = 100;
 /** Entries of a SETTINGS frame. */
 export const http2SettingsMax = 32;
-/** PING and SETTINGS frames that a client may send within a time. */
-export const http2ControlFramesMax = 100;
-export const http2ControlWindowMs = 10_000;
+/** Within a time: requests that a client may take back, and PING and SETTINGS that it may send. */
+export const http2CountingMs = 10_000;
+export const http2ResetsMax = 200;
+export const http2IdleFramesMax = 100;
 /** How often is looked at what takes too long. */
 export const http2LookMs = 5_000;
 /** A PEM file: a certificate with its chain, or a key. */

@@ -7,8 +7,6 @@ import {
   http2ConcurrentStreamsMax,
   http2InvalidFramesMax,
   http2RejectedStreamsMax,
-  http2ResetBurst,
-  http2ResetsPerSecondMax,
   http2SettingsMax,
   http2StreamWindowBytes,
   requestLineBytesMax,
@@ -50,8 +48,6 @@ function createHttp2Server(): Http2Server {
     maxSettings: http2SettingsMax,
     maxSessionInvalidFrames: http2InvalidFramesMax,
     maxSessionRejectedStreams: http2RejectedStreamsMax,
-    streamResetBurst: http2ResetBurst,
-    streamResetRate: http2ResetsPerSecondMax,
     strictSingleValueFields: false,
   });
 }

@@ -5,11 +5,15 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import {
-  http2ControlFramesMax,
-  http2ControlWindowMs,
+  headerBlockBytesMax,
+  http2ConcurrentStreamsMax,
+  http2CountingMs,
+  http2IdleFramesMax,
   http2LookMs,
+  http2ResetsMax,
   http2StreamsMax,
   keepAliveTimeoutMs,
+  requestLineBytesMax,
   requestTimeoutMs,
   stalledMs,
 } from '../../model/limits.ts';
@@ -24,12 +28,15 @@ interface Session {
   readonly open: Set<Open>;
   /** Since when no request has been open; undefined while one is. */
   idleSinceMs: number | undefined;
-  /** The flow-control window when content was last seen to move, and when that was. */
+  /** The flow-control window when content was last seen to move, NaN at first; and when. */
   window: number;
   movedMs: number;
-  /** PING and SETTINGS frames of the client, since when. */
-  controlFrames: number;
-  controlSinceMs: number;
+  /** What the client has done since a moment that costs more than it is worth. */
+  idleFrames: number;
+  resets: number;
+  countedSinceMs: number;
+  /** Whether it has done too much of that: it gets nothing any more. */
+  isOver: boolean;
 }
 
 /** A request that is being answered. */
@@ -125,17 +132,19 @@ export class Sessions {
       peer: { remoteAddress: session.socket.remoteAddress, encrypted: true },
       open: new Set(),
       idleSinceMs: nowMs,
-      window: 0,
+      window: NaN,
       movedMs: nowMs,
-      controlFrames: 0,
-      controlSinceMs: nowMs,
+      idleFrames: 0,
+      resets: 0,
+      countedSinceMs: nowMs,
+      isOver: false,
     };
     this.#sessions.set(session, known);
     session.once('close', () => {
       this.#sessions.delete(session);
     });
     const count = (): void => {
-      this.#countControl(session, known);
+      this.#count(session, known, 'idleFrames');
     };
     session.on('ping', count);
     session.on('remoteSettings', count);
@@ -146,11 +155,20 @@ export class Sessions {
     rawHeaders: readonly string[],
     hasContent: boolean,
   ): Open | undefined {
-    const known = stream.session && this.#sessions.get(stream.session as ServerHttp2Session);
-    if (known === undefined || this.#open >= http2StreamsMax) {
+    const session = stream.session as ServerHttp2Session;
+    const known = this.#sessions.get(session);
+    if (known !== undefined && known.open.size >= 2 * http2ConcurrentStreamsMax) {
+      // Node lets in no more than half of that: the others were taken back in the same breath.
+      this.#end(session, tooManyResets);
+    }
+    if (known === undefined || known.isOver || this.#open >= http2StreamsMax) {
       // Nothing was done about it: the client may ask again elsewhere (RFC 9113 §8.7).
-      stream.on('error', () => undefined);
-      stream.close(NGHTTP2_REFUSED_STREAM);
+      stream.on('error', () => undefined).close(NGHTTP2_REFUSED_STREAM);
+      return undefined;
+    }
+    if (listBytes(rawHeaders) > headerBlockBytesMax + requestLineBytesMax) {
+      this.#warn(known, 'A request was refused: its header is too large.');
+      stream.on('error', () => undefined).respond({ ':status': 431 }, { endStream: true });
       return undefined;
     }
     const { monotonicMs } = this.#surroundings;
@@ -158,9 +176,13 @@ export class Sessions {
     const answer = new StreamAnswer(stream, message, monotonicMs);
     const open: Open = { stream, message, answer, startedMs: monotonicMs() };
     known.open.add(open);
+    // What was seen before the session was idle says nothing any more.
+    if (known.idleSinceMs !== undefined) known.window = NaN;
     known.idleSinceMs = undefined;
     this.#open += 1;
     stream.once('close', () => {
+      const isCut = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+      if (isCut && !answer.isGivenUp) this.#count(session, known, 'resets');
       this.#open -= 1;
       known.open.delete(open);
       if (known.open.size === 0) known.idleSinceMs = monotonicMs();
@@ -176,7 +198,7 @@ export class Sessions {
       known.movedMs = nowMs;
     }
     if (nowMs - known.movedMs >= stalledMs) {
-      this.#end(session, 'it did not read what it had asked for');
+      this.#end(session, 'its client did not read what it had asked for');
       return;
     }
     // What waits although all could go out waits for the client alone.
@@ -194,30 +216,39 @@ export class Sessions {
     }
   }
 
-  #countControl(session: ServerHttp2Session, known: Session): void {
+  /** Counts what is harmless in itself, and ends the session when it is too much. */
+  #count(session: ServerHttp2Session, known: Session, what: 'idleFrames' | 'resets'): void {
     const nowMs = this.#surroundings.monotonicMs();
-    if (nowMs - known.controlSinceMs >= http2ControlWindowMs) {
-      known.controlSinceMs = nowMs;
-      known.controlFrames = 0;
+    if (nowMs - known.countedSinceMs >= http2CountingMs) {
+      known.countedSinceMs = nowMs;
+      known.idleFrames = 0;
+      known.resets = 0;
     }
-    known.controlFrames += 1;
-    if (known.controlFrames > http2ControlFramesMax) {
-      this.#end(session, 'it sent nothing but PING and SETTINGS');
-    }
+    known[what] += 1;
+    if (known.idleFrames > http2IdleFramesMax)
+      this.#end(session, 'its client sent too many PING and SETTINGS');
+    if (known.resets > http2ResetsMax) this.#end(session, tooManyResets);
   }
 
   /** Ends a session that asks for too much (RFC 9113 §10.5). */
   #end(session: ServerHttp2Session, why: string): void {
     const known = this.#sessions.get(session);
-    if (known !== undefined) this.#warn(known, `A connection of HTTP/2 was ended: ${why}.`);
-    session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+    if (known === undefined || known.isOver) return;
+    known.isOver = true;
+    this.#warn(known, `A connection of HTTP/2 was ended: ${why}.`);
+    // Node may be in the middle of the frames that it has read.
+    setImmediate(() => {
+      session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
+    });
   }
 
   /** What a client has done is said once, when its session ends by it. */
   #tell(session: ServerHttp2Session, error: NodeJS.ErrnoException): void {
     const known = this.#sessions.get(session);
     const code = error.code ?? '';
-    if (known === undefined || code === 'ECONNRESET' || code === 'EPIPE') return;
+    // The client has gone, has said that something was wrong with us, or has been dealt with.
+    const isTold = known === undefined || known.isOver || code === 'ERR_HTTP2_SESSION_ERROR';
+    if (isTold || code === 'ECONNRESET' || code === 'EPIPE') return;
     this.#warn(known, `A connection of HTTP/2 was ended: ${error.message} (${code}).`);
   }
 
@@ -225,3 +256,13 @@ export class Sessions {
     this.#surroundings.log.warn({ address: peer.remoteAddress }, message);
   }
 }
+
+/** The size of a list of fields (RFC 9113 §6.5.2). */
+function listBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (const text of rawHeaders) bytes += text.length + fieldOverheadBytes / 2;
+  return bytes;
+}
+
+const fieldOverheadBytes = 32;
+const tooManyResets = 'its client took back too many requests';

@@ -1,5 +1,6 @@
 import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { Writable } from 'node:stream';
+import { http2WriteBytes } from '../../model/limits.ts';
 import type { StreamMessage } from './stream-message.ts';
 
 type Done = (error?: Error | null) => void;
@@ -14,6 +15,8 @@ export class StreamAnswer extends Writable {
   shouldKeepAlive = true;
   /** Since when the client has not taken what was written; undefined while nothing waits for it. */
   waitsSinceMs: number | undefined;
+  /** Whether it was reset from here. */
+  isGivenUp = false;
   readonly #stream: ServerHttp2Stream;
   readonly #message: StreamMessage;
   readonly #monotonicMs: () => number;
@@ -56,7 +59,8 @@ export class StreamAnswer extends Writable {
     const [content, encoding] = given;
     const stream = this.#stream;
     const isWhole = !stream.headersSent && this.writableLength === 0 && !this.writableEnded;
-    if (isWhole && (typeof content === 'string' || Buffer.isBuffer(content))) {
+    const isText = typeof content === 'string' || Buffer.isBuffer(content);
+    if (isWhole && isText && content.length <= http2WriteBytes) {
       this.#respond(false);
       if (!stream.destroyed && !stream.writableEnded) {
         this.waitsSinceMs = this.#monotonicMs();
@@ -67,18 +71,26 @@ export class StreamAnswer extends Writable {
     return super.end(...(given as []));
   }
 
+  /** Writes piece by piece, so that it shows how far the client has come. */
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: Done): void {
     const stream = this.#stream;
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk;
     this.#respond(false);
-    if (stream.destroyed || stream.writableEnded) {
-      done(new Error('The stream is closed.'));
-      return;
-    }
-    this.waitsSinceMs = this.#monotonicMs();
-    stream.write(chunk, encoding, (error) => {
+    let at = 0;
+    const next = (error?: Error | null): void => {
       this.waitsSinceMs = undefined;
-      done(error);
-    });
+      if (error || at >= bytes.length) {
+        done(error);
+      } else if (stream.destroyed || stream.writableEnded) {
+        done(new Error('The stream is closed.'));
+      } else {
+        const piece = bytes.subarray(at, at + http2WriteBytes);
+        at += piece.length;
+        this.waitsSinceMs = this.#monotonicMs();
+        stream.write(piece, next);
+      }
+    };
+    next();
   }
 
   override _final(done: Done): void {
@@ -100,7 +112,10 @@ export class StreamAnswer extends Writable {
   override _destroy(_error: Error | null, done: Done): void {
     const stream = this.#stream;
     // Closed instead, it would seem to have ended where it was given up.
-    if (!this.writableFinished) stream.destroy(new Error('The answer was given up.'));
+    if (!this.writableFinished && !stream.destroyed) {
+      this.isGivenUp = true;
+      stream.destroy(new Error('The answer was given up.'));
+    }
     done();
   }
 

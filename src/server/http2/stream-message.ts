@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
+import { Failure } from '../../model/failure.ts';
 
 /** Who is at the other end of a session. */
 export interface Peer {
@@ -83,7 +84,8 @@ export class StreamMessage extends Readable {
       this.push(null);
     });
     stream.once('close', () => {
-      if (!this.complete) this.destroy(new Error('The stream was closed before its end.'));
+      if (this.complete) return;
+      this.destroy(new Failure('invalid', 'The request ended before its content did.'));
     });
   }
 }

@@ -1,3 +1,4 @@
+import { constants } from 'node:crypto';
 import { isIP } from 'node:net';
 import {
   createSecureContext,
@@ -49,6 +50,8 @@ const protocol: SecureContextOptions = {
     'ECDHE-RSA-CHACHA20-POLY1305',
   ].join(':'),
   honorCipherOrder: false,
+  // RFC 9113 §9.2.1; what it was for, TLS 1.3 has taken out.
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 };
 
 /**

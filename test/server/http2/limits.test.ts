@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { startTlsSite } from '../tls/tls-rig.ts';
+import { connectRaw, fieldBlock, flags, frame, settings, told, uint32 } from './raw-client.ts';
+
+type Fields = readonly (readonly [name: string, value: string])[];
+
+const { END_STREAM, END_HEADERS } = flags;
+
+const get: Fields = [
+  [':method', 'GET'],
+  [':scheme', 'https'],
+  [':path', '/a'],
+  [':authority', 'localhost'],
+];
+/** Waits for its content. */
+const post: Fields = [
+  [':method', 'POST'],
+  [':scheme', 'https'],
+  [':path', '/svc1/userinterface/get'],
+  [':authority', 'localhost'],
+];
+
+const ask = (stream: number, more: Fields = []) =>
+  frame('HEADERS', END_STREAM | END_HEADERS, stream, fieldBlock([...get, ...more]));
+const open = (stream: number) => frame('HEADERS', END_HEADERS, stream, fieldBlock(post));
+const reset = (stream: number) => frame('RST_STREAM', 0, stream, uint32(8));
+const many = (count: number, make: (stream: number) => Buffer) =>
+  Buffer.concat(Array.from({ length: count }, (_, at) => make(2 * at + 1)));
+const fields = (count: number): Fields =>
+  Array.from({ length: count }, (_, at) => [`x-${at}`, '1'] as const);
+
+/** What clients do that no server has to bear, and what the log says when they have. */
+const floods: readonly (readonly [name: string, frames: Buffer, log: RegExp])[] = [
+  [
+    'requests that are taken back at once (CVE-2023-44487)',
+    many(2_000, (stream) => Buffer.concat([ask(stream), reset(stream)])),
+    /its client took back too many requests/,
+  ],
+  [
+    'requests that are made to be reset (CVE-2025-8671)',
+    many(2_000, (stream) =>
+      Buffer.concat([open(stream), frame('WINDOW_UPDATE', 0, stream, uint32(0))]),
+    ),
+    /ended: Protocol error/,
+  ],
+  [
+    'CONTINUATION without an end (CVE-2024-27983)',
+    Buffer.concat([
+      frame('HEADERS', END_STREAM, 1, fieldBlock(get)),
+      many(1_000, () => frame('CONTINUATION', 0, 1, fieldBlock([['x-a', 'b']]))),
+    ]),
+    /ended: Too many CONTINUATION frames/,
+  ],
+  [
+    'empty CONTINUATION',
+    Buffer.concat([
+      frame('HEADERS', END_STREAM, 1, fieldBlock(get)),
+      many(1_000, () => frame('CONTINUATION', 0, 1)),
+    ]),
+    /ended: Too many CONTINUATION frames/,
+  ],
+  [
+    'PING (CVE-2019-9512)',
+    many(1_000, () => frame('PING', 0, 0, 'abcdefgh')),
+    /its client sent too many PING and SETTINGS/,
+  ],
+  [
+    'SETTINGS (CVE-2019-9515)',
+    many(1_000, () => frame('SETTINGS', 0, 0, settings([3, 100]))),
+    /its client sent too many PING and SETTINGS/,
+  ],
+  [
+    'entries of SETTINGS',
+    frame('SETTINGS', 0, 0, settings(...Array.from({ length: 100 }, () => [3, 1] as const))),
+    /ended: Protocol error/,
+  ],
+  [
+    'empty DATA (CVE-2019-9518)',
+    Buffer.concat([open(1), many(1_000, () => frame('DATA', 0, 1))]),
+    /ended: Too many invalid HTTP\/2 frames/,
+  ],
+  [
+    'malformed requests',
+    many(1_000, (stream) => ask(stream, [['X-A', 'b']])),
+    /ended: Too many invalid HTTP\/2 frames/,
+  ],
+  ['requests above those allowed', many(1_000, open), /ended: Too many invalid HTTP\/2 frames/],
+];
+
+suite('a client that sends no end of', () => {
+  for (const [name, frames, log] of floods) {
+    test(`${name} loses its connection, and nobody else anything`, async (t) => {
+      const site = await startTlsSite(t, {
+        rules: [{ path: '/a', kind: 'content', content: 'a' }],
+      });
+      const client = await connectRaw(t, site);
+      client.send(frames);
+      await client.until(() => client.closed());
+      await site.untilLogged(log);
+      const other = await connectRaw(t, site);
+      other.send(ask(1));
+      await other.until(() => other.frames.some((one) => told(one) === 'answer 200'));
+      const served = site.logged().match(/ (?:GET|POST) localhost/g) ?? [];
+      assert.ok(served.length <= 202, `${served.length} requests were answered`);
+    });
+  }
+});
+
+test('so many requests at a time are taken, further ones may be sent again', async (t) => {
+  const site = await startTlsSite(t);
+  const client = await connectRaw(t, site);
+  client.send(many(105, open));
+  const refused = () => client.frames.filter(({ type }) => type === 'RST_STREAM');
+  await client.until(() => refused().length === 5);
+  assert.deepEqual(
+    refused().map((one) => [one.stream, told(one)]),
+    [201, 203, 205, 207, 209].map((stream) => [stream, 'RST_STREAM REFUSED_STREAM']),
+  );
+  // One that ends makes room for another.
+  client.send(frame('DATA', END_STREAM, 1, '{}'));
+  await client.until(() =>
+    client.frames.some(({ type, stream }) => type === 'DATA' && stream === 1),
+  );
+  client.send(ask(211));
+  await client.until(() => client.frames.some(({ stream }) => stream === 211));
+  assert.equal(told(client.frames.find(({ stream }) => stream === 211) as never), 'answer 404');
+});
+
+test('a header is refused that has too many fields, or is too large', async (t) => {
+  const site = await startTlsSite(t);
+  const large = 'x'.repeat(12_000);
+  const block = frame('HEADERS', END_STREAM, 1, fieldBlock(get));
+  const continuation = (flag: number) =>
+    frame('CONTINUATION', flag, 1, fieldBlock([['x-a', large]]));
+  // A field of 4,000 bytes, and a thousand times one byte that stands for it.
+  const name = fieldBlock([['x-b', 'b'.repeat(4_000)]]);
+  name[0] = 0x40;
+  const bomb = Buffer.concat([fieldBlock(get), name, Buffer.alloc(1_000, 0xbe)]);
+  const table: readonly (readonly [name: string, frames: Buffer, outcome: string])[] = [
+    ['100 fields', ask(1, fields(99)), 'answer 404'],
+    ['101 fields', ask(1, fields(100)), 'answer 400'],
+    ['200 fields', ask(1, fields(200)), 'RST_STREAM ENHANCE_YOUR_CALM'],
+    [
+      '48 KiB',
+      Buffer.concat([block, continuation(0), continuation(0), continuation(0), continuation(4)]),
+      'answer 431',
+    ],
+    ['4 MiB when unpacked', frame('HEADERS', 5, 1, bomb), 'RST_STREAM ENHANCE_YOUR_CALM'],
+  ];
+  for (const [what, frames, expected] of table) {
+    const client = await connectRaw(t, site);
+    client.send(frames);
+    await client.until(() => client.frames.some(({ stream }) => stream === 1));
+    assert.equal(told(client.frames.find(({ stream }) => stream === 1) as never), expected, what);
+  }
+  assert.match(site.logged(), /A request was refused: its header is too large/);
+});
