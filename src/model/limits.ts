@@ -274,6 +274,9 @@ export const deliveryClaimMs = 1_000;
 export const deliveryTidyMs = 5_000;
 /** How long what is under way to a hook may go on once that has changed, or is gone. */
 export const deliverySettleMs = 1_000;
+/** How long a change of a hook waits until what delivers has obeyed it, and how often it looks. */
+export const obeyedMsMax = 5_000;
+export const obeyedPollMs = 5;
 /** Characters of the latest events, kept for the hooks that come next. */
 export const eventTextsCharactersMax = 16 * MIB;
 /** Event types whose hooks are kept at hand. */

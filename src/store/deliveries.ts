@@ -80,12 +80,17 @@ export interface Dispatched {
 export interface Deliveries {
   /** Makes this process the one that may write. */
   begin(): Promise<void>;
+  /** Leaves that to others. */
+  end(): Promise<void>;
   /** Seq of the newest change whose events are in the queues; readable by every process. */
   cursor(): number;
-  /** Seq of the newest change of a hook that every delivery from then on obeys. */
-  settled(): number;
-  /** Says so. */
+  /** Says that from here on nothing is sent otherwise than the hooks were after a change. */
   settle(seq: number): Promise<void>;
+  /**
+   * Resolves once that has been said of a seq, by whichever process delivers; or when none does, or
+   * the one that did says nothing for obeyedMsMax.
+   */
+  obeyed(seq: number): Promise<void>;
   /** The deliverer's clock when it last wrote, in milliseconds; 0 if it never has. */
   clockMs(): number;
   /**

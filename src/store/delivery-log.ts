@@ -1,7 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Change } from '../model/change.ts';
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
-import { dispatchRowsMax, waitingCountedMax } from '../model/limits.ts';
+import { dispatchRowsMax, obeyedMsMax, obeyedPollMs, waitingCountedMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, Deliveries, QueueKey, RecordedAttempt } from './deliveries.ts';
 import { attemptKey, dueKey, dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
@@ -38,16 +39,29 @@ export function createDeliveryLog(
       const name = newId();
       return queue.write(() => {
         delivery.putSync('writer', name);
+        // Nothing of this process is under way, and nothing of another one, which has ended.
+        delivery.putSync('settled', String(reads.seq()));
         writer = name;
         readTo = 0;
       });
     },
+    end: () =>
+      write(() => {
+        delivery.removeSync('writer');
+        writer = undefined;
+      }),
     cursor,
-    settled: () => Number(delivery.get('settled') ?? 0),
     settle: (seq) =>
       write(() => {
         delivery.putSync('settled', String(seq));
       }),
+    async obeyed(seq) {
+      const isSaid = () => Number(delivery.get('settled') ?? 0) >= seq;
+      for (let waitedMs = 0; waitedMs < obeyedMsMax; waitedMs += obeyedPollMs) {
+        if (isSaid() || delivery.get('writer') === undefined) return;
+        await delay(obeyedPollMs);
+      }
+    },
     clockMs: () => Number(delivery.get('clock') ?? 0),
     dispatch: (node) =>
       write(() => {

@@ -192,13 +192,14 @@ interface HookChange {
   readonly write: ReturnType<typeof idempotency>;
 }
 
-function changeHook(
+/** Resolves when nothing is sent any more otherwise than the hook now says. */
+async function changeHook(
   store: Store,
   call: Call,
   { id, ifSeq, sent, write }: HookChange,
   change: (current: StoredHook) => JsonObject,
 ): Promise<Outcome> {
-  return store.commit(authorOf(call), (reads): Decision<Outcome> => {
+  const outcome = await store.commit(authorOf(call), (reads): Decision<Written> => {
     const { vk } = call;
     const first = vk === undefined ? undefined : write.earlier(reads, vk);
     const then = first && reads.hookAt(first.id, first.seq);
@@ -217,7 +218,14 @@ function changeHook(
       answer: ([logged]) => written({ stored: afterChange(current, logged), sent, vk }),
     };
   });
+  await store.deliveries.obeyed(outcome.data.seq);
+  return outcome;
 }
+
+type Written = Outcome & {
+  readonly kind: 'data';
+  readonly data: JsonObject & { readonly seq: number };
+};
 
 function written({
   stored,
@@ -232,12 +240,12 @@ function written({
   readonly replayed?: boolean;
   /** What the answer has besides the record. */
   readonly shown?: JsonObject;
-}): Outcome {
+}): Written {
   const kept = stored.hook._unknowns_ ?? {};
   const unknowns = sentNames(sent).filter((name) => Object.hasOwn(kept, name));
   return {
     kind: 'data',
-    data: { ...hookView(stored), ...shown, unknowns },
+    data: { ...hookView(stored), ...shown, unknowns, seq: stored.seq },
     etag: `"${stored.seq}"`,
     ...(vk !== undefined && { vk }),
     ...(replayed && { replayed }),

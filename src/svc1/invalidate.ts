@@ -86,6 +86,10 @@ export function invalidateRecords(
       const isSmall = v.id !== undefined || last - first < invalidateInlineRowsMax;
       const run = isSmall ? runRevert(store, request) : revertElsewhere(request);
       const { report, replayed } = await run;
+      // Nothing is sent to a hook any more when its owner is told that it is gone.
+      if (family === 'webhook' && report.done === true) {
+        await store.deliveries.obeyed(Number(report.seq));
+      }
       return {
         kind: 'data',
         data: report,

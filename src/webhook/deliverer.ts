@@ -136,6 +136,7 @@ export class Deliverer {
     } finally {
       this.#delivers = false;
       await this.#stopSenders();
+      await store.deliveries.end().catch(() => undefined);
       await held.release();
     }
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
@@ -47,6 +48,12 @@ async function startRig(t: TestContext, hook: object = {}, ini = local): Promise
       }
     },
   };
+}
+
+/** Takes a hook back. */
+async function takeBack(site: TestSite, id: string): Promise<void> {
+  const { data } = await site.call('svc1.webhook.invalidate', { id });
+  await site.call('svc1.webhook.invalidate', { id, confirm: data.digest });
 }
 
 suite('a delivery', () => {
@@ -185,6 +192,35 @@ suite('a delivery', () => {
     const resumed = got.filter(({ path }) => path === '/hook').map(({ body }) => body.seq);
     assert.deepEqual(resumed.toSorted(), [1, 2]);
   });
+
+  for (const [what, end] of [
+    ['taken back', takeBack],
+    ['paused', (site: TestSite, id: string) => site.call('svc1.webhook.pause', { id })],
+    [
+      'sent elsewhere',
+      (site: TestSite, id: string) =>
+        site.call('svc1.webhook.edit', { id, url: 'http://127.0.0.1:1/' }),
+    ],
+  ] as const) {
+    test(`is never begun once a hook was answered to be ${what}`, async (t) => {
+      const { site, receiver, id, tell } = await startRig(t);
+      const open: ServerResponse[] = [];
+      receiver.answer = () => (response) => open.push(response);
+      for (let n = 0; n < 8; n += 1) await tell();
+      await receiver.until(1);
+      await end(site, id);
+      const count = receiver.got.length;
+      assert.ok(
+        open.every(({ socket }) => socket?.destroyed !== false),
+        'none is under way',
+      );
+      const other = await startReceiver(t);
+      await site.call('svc1.webhook.insert', { event: ['sale.completed'], url: other.url });
+      await tell();
+      await other.until(1);
+      assert.equal(receiver.got.length, count);
+    });
+  }
 
   test('is signed by both secrets for a day', async (t) => {
     const site = await startSite(t, { ini: local });

@@ -23,25 +23,34 @@ export interface TestReceiver {
   answer: (delivered: Delivered) => Answer;
   /** Resolves once so many have arrived. */
   until(count: number): Promise<readonly Delivered[]>;
+  /** Resolves once so many have arrived that differ in their seq: to these, in order. */
+  untilSeqs(count: number): Promise<readonly number[]>;
 }
 
 /** Starts a receiver on the loopback, for the time of a test. */
 export async function startReceiver(t: TestContext): Promise<TestReceiver> {
   const got: Delivered[] = [];
   const waiting = new Set<() => void>();
+  const when = <T>(look: () => T | undefined) =>
+    new Promise<T>((resolve) => {
+      const again = () => {
+        const found = look();
+        if (found === undefined) return;
+        waiting.delete(again);
+        resolve(found);
+      };
+      waiting.add(again);
+      again();
+    });
   const receiver: TestReceiver = {
     url: '',
     got,
     answer: () => 200,
-    until: (count) =>
-      new Promise((resolve) => {
-        const look = () => {
-          if (got.length < count) return;
-          waiting.delete(look);
-          resolve(got);
-        };
-        waiting.add(look);
-        look();
+    until: (count) => when(() => (got.length < count ? undefined : got)),
+    untilSeqs: (count) =>
+      when(() => {
+        const seqs = [...new Set(got.map(({ body }) => Number(body.seq)))];
+        return seqs.length < count ? undefined : seqs.toSorted((one, other) => one - other);
       }),
   };
   const { origin } = await httpSource(t, (request, response) => {
