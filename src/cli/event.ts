@@ -1,11 +1,13 @@
 import type { WaymarkEvent } from '../model/event.ts';
 import type { KnownEventType } from '../model/event-types.ts';
 import type { JsonObject } from '../model/json.ts';
-import { eventsShown } from '../model/limits.ts';
 import { clientCommand, parseObject, readText, table, unknownsOf, type Act } from './client.ts';
 import { UsageError } from './command.ts';
 import { requireNoMore } from './options.ts';
 import { callService } from './service.ts';
+
+/** Events that are listed unless more are asked for. */
+const eventsShown = 20;
 
 const insert: Act = {
   takes: { data: 'text', occurred_at: 'text', counter: 'text' },

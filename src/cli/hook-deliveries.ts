@@ -1,10 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../model/json.ts';
-import { deliveriesShown, testPollMs, testWaitMs } from '../model/limits.ts';
 import { table, type Act } from './client.ts';
 import { requireNoMore } from './options.ts';
 import { requireId } from './record-acts.ts';
 import { callService, type Service } from './service.ts';
+
+/** Attempts that are shown unless more are asked for. */
+const deliveriesShown = 20;
+/** How long a test waits for its message to be tried, and how often it asks. */
+const testWaitMs = 20_000;
+const testPollMs = 100;
 
 /** One attempt, as the API shows it. */
 interface Attempt {

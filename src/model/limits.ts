@@ -367,13 +367,6 @@ export const laneRestMs = 1_000;
 export const laneRestMsMax = 60_000;
 /** How long a receiver can hold all of a hook by its Retry-After; the one message, a day. */
 export const laneHoldMsMax = 3_600_000;
-/** Events that `waymark event list` shows unless asked for more. */
-export const eventsShown = 20;
-/** Attempts that `waymark hook deliveries` shows unless asked for more. */
-export const deliveriesShown = 20;
-/** How long `waymark hook test` waits for its message to be tried, and how often it asks. */
-export const testWaitMs = 20_000;
-export const testPollMs = 100;
 /** Hooks whose queues have a label of their own among the metrics. */
 export const hooksMeasuredMax = 200;
 /** How much of an answer a delivery reports, as text. */
