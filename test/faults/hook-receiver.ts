@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+
+/** An event as a delivery tells it. */
+interface Told {
+  readonly id: string;
+  readonly seq: number;
+}
+
+/** Everything that came to one path, which stands for one hook. */
+export interface Came {
+  /** Event by seq: a seq never means two of them. */
+  readonly events: Map<number, string>;
+  /** Digest of the body by webhook-id: it never changes. */
+  readonly bodies: Map<string, string>;
+  requests: number;
+  /** Set once nothing may come any more. */
+  isClosed: boolean;
+}
+
+/** A receiver of webhooks that is unreliable itself, and forgets nothing. */
+export interface FaultyReceiver {
+  readonly origin: string;
+  /** What came to a path. */
+  of(path: string): Came;
+  /** Requests that broke a promise, in words. */
+  readonly violations: readonly string[];
+  close(): void;
+}
+
+/** Starts the receiver on the loopback. */
+export async function startFaultyReceiver(): Promise<FaultyReceiver> {
+  const paths = new Map<string, Came>();
+  const violations: string[] = [];
+  const of = (path: string): Came => {
+    const came = paths.get(path) ?? {
+      events: new Map<number, string>(),
+      bodies: new Map<string, string>(),
+      requests: 0,
+      isClosed: false,
+    };
+    paths.set(path, came);
+    return came;
+  };
+  const server = createServer((request, response) => {
+    const { url: path = '', headers } = request;
+    const came = of(path);
+    if (came.isClosed) violations.push(`${path} was sent to after its hook was invalidated`);
+    buffer(request).then(
+      (body) => {
+        const problem = take(came, String(headers['webhook-id']), body);
+        if (problem !== undefined) violations.push(`${path}: ${problem}`);
+        answer(response);
+      },
+      // The sender was killed in the middle of it.
+      () => undefined,
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    of,
+    violations,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Notes what came; returns the promise that it breaks. */
+function take(came: Came, id: string, body: Buffer): string | undefined {
+  came.requests += 1;
+  const digest = createHash('sha256').update(body).digest('hex');
+  const earlier = came.bodies.get(id) ?? digest;
+  came.bodies.set(id, digest);
+  if (earlier !== digest) return `${id} came with another body`;
+  const message = JSON.parse(body.toString()) as Told | { readonly batch: readonly Told[] };
+  const events = 'batch' in message ? message.batch : [message];
+  assert.ok(events.length > 0);
+  for (const event of events) {
+    const known = came.events.get(event.seq) ?? event.id;
+    came.events.set(event.seq, event.id);
+    if (known !== event.id) return `seq ${event.seq} is that of ${known} and of ${event.id}`;
+  }
+  return undefined;
+}
+
+/** Mostly well; else too late, badly, or not at all. */
+function answer(response: ServerResponse): void {
+  const chance = Math.random();
+  if (chance < 0.7) response.writeHead(204).end();
+  else if (chance < 0.8) setTimeout(() => response.writeHead(200).end('late'), 60 * Math.random());
+  else if (chance < 0.9) response.writeHead(503).end();
+  else response.destroy();
+}
