@@ -136,11 +136,11 @@ class Port implements Server {
     return [
       single('gauge', 'waymark_connections', {
         help: 'Open connections, websockets included.',
-        value: this.#connections.size,
+        value: this.#connections.size + this.#sessions.size,
       }),
       single('gauge', 'waymark_requests_in_flight', {
         help: 'Requests over HTTP that are being answered.',
-        value: this.#connections.owed,
+        value: this.#connections.owed + this.#sessions.owed,
       }),
       single('gauge', 'waymark_websockets', {
         help: 'Open websockets.',

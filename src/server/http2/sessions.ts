@@ -91,6 +91,11 @@ export class Sessions {
     });
   }
 
+  /** How many sessions there are. */
+  get size(): number {
+    return this.#sessions.size;
+  }
+
   /** How many answers are owed. */
   get owed(): number {
     return this.#open;

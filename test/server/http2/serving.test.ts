@@ -180,6 +180,16 @@ suite('over HTTP/2', () => {
     });
   }
 
+  test('connections and requests are counted with all others', async (t) => {
+    const site = await startTlsSite(t);
+    const client = await connectHttp2(t, site);
+    const stream = client.begin('/svc1/userinterface/get', { ':method': 'POST' }, false);
+    stream.on('error', () => undefined);
+    const { body } = await client.ask('/svc1/metrics');
+    assert.match(body.toString(), /^waymark_connections 1$/m);
+    assert.match(body.toString(), /^waymark_requests_in_flight 2$/m);
+  });
+
   test('many requests at once are answered each with its own', async (t) => {
     const rules = Array.from({ length: 50 }, (_, at) => ({
       path: `/page/${at}`,
