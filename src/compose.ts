@@ -7,7 +7,7 @@ import { createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './site/cache/cached-fetch.ts';
-import type { AnswerStore } from './site/cache/store.ts';
+import type { Answers } from './site/cache/answers.ts';
 import { createDisk } from './site/disk.ts';
 import type { CodingPassage } from './site/coding-passage.ts';
 import { codedFetch } from './site/fetch-coding.ts';
@@ -48,7 +48,7 @@ export interface Foundation {
   readonly ownFiles: OwnFiles;
   readonly storedPages: StoredPages;
   readonly codingPassage: CodingPassage;
-  readonly answers: AnswerStore;
+  readonly answers: Answers;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly version: string;
@@ -136,12 +136,12 @@ export function compose(config: Config, foundation: Foundation): Composition {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   { fetch: { bodyBytesMax, cacheBytesMax } }: Config,
-  { answers: store, codingPassage }: Foundation,
+  { answers, codingPassage }: Foundation,
   dialler: Dialler,
 ): Fetch {
   const via = 'waymark';
   const fetch = createFetch({ dialler, bodyBytesMax, via });
-  const parts = { fetch, store, now: Date.now, newId: uuidv7, via };
+  const parts = { fetch, answers, now: Date.now, newId: uuidv7, via };
   return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
 }
 

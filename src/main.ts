@@ -10,8 +10,9 @@ import { silentLog, type Logs } from './observe/log.ts';
 import type { Gather, Metric } from './observe/metrics.ts';
 import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
-import { createMemoryStore } from './site/cache/store.ts';
 import { Certificates } from './server/tls/certificates.ts';
+import type { Answers } from './site/cache/answers.ts';
+import { openAnswers, prepareAnswers, settleAnswers } from './site/cache/open-answers.ts';
 import { createCoder, type Coder } from './site/coder.ts';
 import { createCodingPassage } from './site/coding-passage.ts';
 import { createOwnFiles } from './site/own-files.ts';
@@ -94,13 +95,16 @@ export interface PreparedData {
  */
 export async function prepareData(config: Config, logs: Logs): Promise<PreparedData> {
   const claim = await claimFolder(config.server.data, { pid: process.pid });
+  const { data } = config.server;
   let store: Store | undefined;
   const release = async (): Promise<void> => {
     await store?.close();
+    if (store !== undefined) await settleAnswers(data);
     await claim.release();
   };
   try {
-    store = await openData(config.server.data);
+    await prepareAnswers(data);
+    store = await openData(data);
     await importOnce(store, config, logs);
     return { store, release };
   } catch (error) {
@@ -145,6 +149,7 @@ class Process implements Running {
   readonly #foundation: Foundation;
   readonly #isSpokesman: boolean;
   readonly #coder: Coder;
+  readonly #answers: Answers;
   readonly #flushing: NodeJS.Timeout;
   readonly #measures: Measures;
   readonly #deliverer: Deliverer;
@@ -170,6 +175,12 @@ class Process implements Running {
     this.#isSpokesman = isSpokesman;
     this.#measures = new Measures({ store, gather, server: () => this.#server });
     this.#coder = createCoder();
+    this.#answers = openAnswers({
+      data: config.server.data,
+      bytesMax: config.fetch.cacheBytesMax,
+      now: Date.now,
+      log: logs.log,
+    });
     this.#foundation = {
       store,
       logs,
@@ -178,7 +189,7 @@ class Process implements Running {
       ownFiles: createOwnFiles(this.#coder),
       storedPages: createStoredPages(this.#coder),
       codingPassage: createCodingPassage(),
-      answers: createMemoryStore(config.fetch.cacheBytesMax),
+      answers: this.#answers,
       wrongKeys: createWrongKeys({ now: Date.now }),
       keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
       version,
@@ -254,6 +265,7 @@ class Process implements Running {
     };
     this.#composition = compose(next, this.#foundation);
     logs.configure(next.log);
+    this.#answers.limit(next.fetch.cacheBytesMax);
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
     before.close().catch((error: unknown) => {
@@ -269,6 +281,7 @@ class Process implements Running {
     clearInterval(this.#flushing);
     await this.#composition.close();
     this.#coder.close();
+    await this.#answers.close();
     this.#foundation.logs.access.flush();
     return cut;
   }

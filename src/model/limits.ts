@@ -323,6 +323,21 @@ export const unsharedUrlsMax = 10_000;
 export const unsharedMs = 120_000;
 /** Answers kept for one URL, of different values of the fields that they vary by. */
 export const answersPerUrlMax = 32;
+/** Of a URL as a key of the cache's storage, whose keys end at 1,978 bytes. */
+export const cacheUrlKeyCharactersMax = 1_800;
+/** Purges that are remembered for what was asked for before them and comes after them. */
+export const cacheJournalMax = 4_096;
+/** Content up to this size is kept in the cache's database, larger content in a file of its own. */
+export const cacheInlineBytesMax = 32 * KIB;
+/** Kept answers that a process has in memory. */
+export const cacheHeldBytesMax = 64 * MIB;
+/** How often the log is told at most that the cache cannot be written. */
+export const cacheReportMs = 60_000;
+/** How often it is noted that kept answers were used, and how exactly. */
+export const cacheTouchMs = 5_000;
+export const cacheTouchedSeconds = 60;
+/** URLs that a purge looks at without a pause. */
+export const purgeSliceUrls = 500;
 /** Values of the fields that answers vary by for which a source has confirmed the same one. */
 export const selectingsPerAnswerMax = 16;
 

@@ -1,4 +1,5 @@
 import type { FieldList, Reply } from '../../http/reply.ts';
+import type { Row } from '../../store/cache/record.ts';
 import type { HeldPage } from '../held-page.ts';
 import type { Freshness } from './freshness.ts';
 
@@ -32,11 +33,15 @@ export interface StoredAnswer {
   readonly bytesLength: number;
 }
 
-/** A kept answer that is ready to be sent. */
+/** A kept answer as a process has it in memory. */
 export interface HeldAnswer {
   readonly answer: StoredAnswer;
-  /** Its content, under the fields that never change. */
-  readonly page: HeldPage;
+  /** Its place in the storage; undefined while it is on its way there. */
+  row: Row<StoredAnswer> | undefined;
+  /** Its content, under the fields that never change; undefined where it is not at hand. */
+  page: HeldPage | undefined;
+  /** Seconds since 1970 when it was last noted that it was used. */
+  usedSecond: number;
   /** The answer to most who ask within one second, made once. */
   whole: { readonly second: number; readonly reply: Reply } | undefined;
 }

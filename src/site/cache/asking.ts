@@ -3,6 +3,7 @@ import type { ContentRequest } from '../../http/request.ts';
 import { selectingsPerAnswerMax } from '../../model/limits.ts';
 import type { Fetch } from '../fetch.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import type { Answers } from './answers.ts';
 import { receive, toStore, type Arrived } from './arrival.ts';
 import { holdAnswer } from './held-reply.ts';
 import { takeIn, type Intake } from './intake.ts';
@@ -11,7 +12,6 @@ import { mayStandIn } from './reuse.ts';
 import type { RequestDirectives } from './request.ts';
 import { selectingKey, type SentField } from './selection.ts';
 import { isSourceError } from './status.ts';
-import type { AnswerStore } from './store.ts';
 import { refusalToStore, splitFields } from './storing.ts';
 import { freshened, isConfirmedBy } from './update.ts';
 
@@ -46,18 +46,21 @@ export interface Question {
   readonly standIn: HeldAnswer | undefined;
 }
 
+/** A question with the epoch in which it was asked. */
+type Asked = Question & { readonly since: number };
+
 /** What asking stands on; `now` gives milliseconds since 1970. */
 export interface AskingParts {
   readonly fetch: Fetch;
-  readonly store: AnswerStore;
+  readonly answers: Answers;
   readonly now: () => number;
   readonly newId: () => string;
 }
 
 /** Asks a source, and keeps what may be kept of its answer. Rejects as Fetch.respond does. */
 export async function askSource(parts: AskingParts, question: Question): Promise<Arrival> {
-  const { fetch, now } = parts;
-  const requestMs = now();
+  const { fetch, now, answers } = parts;
+  const [requestMs, since] = [now(), answers.epoch()];
   const reply = await fetch.respond(question.plan.plainRule, question.request);
   const arrived = receive(reply, requestMs, now());
   const { standIn, asked } = question;
@@ -66,39 +69,40 @@ export async function askSource(parts: AskingParts, question: Question): Promise
       return { kind: 'error', reply: arrived.reply };
     }
   }
-  if (reply.status === 304) return confirm(parts, question, arrived);
-  return keep(parts, question, arrived);
+  const asking = { ...question, since };
+  return reply.status === 304 ? confirm(parts, asking, arrived) : keep(parts, asking, arrived);
 }
 
 /** Keeps an answer as soon as all of it is there, if it may be kept. */
 export function keep(
-  { store, newId }: Pick<AskingParts, 'store' | 'newId'>,
-  { plan, url, sent }: Pick<Question, 'plan' | 'url' | 'sent'>,
+  { answers, newId }: Pick<AskingParts, 'answers' | 'newId'>,
+  { plan, url, sent, since }: Pick<Asked, 'plan' | 'url' | 'sent' | 'since'>,
   arrived: Arrived,
 ): Arrival {
   const { reply } = arrived;
+  const contentBytesMax = answers.contentBytesMax();
   const answer = toStore(arrived, {
     id: newId(),
     url,
     plan,
     sent,
     asking: askingOf(sent, plan),
-    contentBytesMax: store.contentBytesMax,
+    contentBytesMax,
   });
   if (typeof answer === 'string') return { kind: 'passing', reply, why: answer };
   const { body } = reply;
   const { leftOut } = splitFields(arrived.received.fields);
   if (body.kind === 'stream') {
-    const intake = takeIn(body.stream, store.contentBytesMax);
+    const intake = takeIn(body.stream, contentBytesMax);
     void intake.whole.then((bytes) => {
       if (bytes !== undefined && isAllOf(answer, bytes)) {
-        store.put({ ...answer, bytesLength: bytes.length }, bytes);
+        answers.put({ ...answer, bytesLength: bytes.length }, bytes, since);
       }
     });
     return { kind: 'kept', answer, content: intake, leftOut };
   }
   const bytes = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
-  return { kind: 'kept', answer, content: store.put(answer, bytes), leftOut };
+  return { kind: 'kept', answer, content: answers.put(answer, bytes, since), leftOut };
 }
 
 /** Whether content that came without a length is as long as what it is a part of needs. */
@@ -107,22 +111,24 @@ function isAllOf({ range, bytesLength }: StoredAnswer, bytes: Buffer): boolean {
 }
 
 /** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
-function confirm(
-  { store }: AskingParts,
-  { validating, sent, plan }: Question,
+async function confirm(
+  { answers }: AskingParts,
+  { validating, sent, plan, since }: Asked,
   { reply, received }: Arrived,
-): Arrival {
+): Promise<Arrival> {
   const held = validating.find(({ answer }) =>
     isConfirmedBy(answer, received.fields, validating.length),
   );
-  if (held === undefined) return { kind: 'passing', reply, why: 'unselected' };
+  if (held === undefined || !(await answers.ready(held))) {
+    return { kind: 'passing', reply, why: 'unselected' };
+  }
   const answer = withSelecting(freshened(held.answer, received), sent);
   const shown = { status: answer.status, fields: answer.fields };
   const refusal = refusalToStore({ ...received, ...shown }, askingOf(sent, plan));
-  const isKept = refusal === undefined || refusal === 'expired';
-  if (!isKept) store.remove(answer.url);
-  const updated = isKept ? store.update(answer) : undefined;
-  return { kind: 'confirmed', held: updated ?? holdAnswer(answer, held.page.bytes) };
+  const updated = holdAnswer(answer, held.page?.bytes, held.row);
+  if (refusal === undefined || refusal === 'expired') answers.update(updated, since);
+  else await answers.drop(answer);
+  return { kind: 'confirmed', held: updated };
 }
 
 /** An answer that the source has selected for this request as well (RFC 9111 §4.3.3). */

@@ -14,7 +14,7 @@ import { forwardedStatus, type Forwarded } from './cache-status.ts';
 import { isForSourceOnly, isValidatable, unconditional, validating } from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
 import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts';
-import { heldReply, hitReply } from './held-reply.ts';
+import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
 import { isForGet, urlOf, urlsMadeInvalid } from './invalidation.ts';
 import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
@@ -54,6 +54,10 @@ class Cache {
     if (isForSourceOnly(request.fields)) return this.#past(rule, request, 'bypass');
     const visit = this.#visit(rule, request);
     const held = selected(visit);
+    if (held !== undefined) {
+      const ready = this.#parts.answers.ready(held);
+      if (ready !== true && !(await ready)) return this.respond(rule, request);
+    }
     const nowMs = this.#parts.now();
     if (held !== undefined) {
       const reuse = reuseOf(held.answer.freshness, asked, nowMs);
@@ -75,7 +79,7 @@ class Cache {
       request,
       asked: requestDirectives(request.fields),
       sent: (name) => sentField(plan.fetch, request, this.#parts.via, name),
-      known: this.#parts.store
+      known: this.#parts.answers
         .find(url)
         .filter(({ answer }) => answer.rule === rule.id && answer.plan === plan.hash),
     };
@@ -83,15 +87,16 @@ class Cache {
 
   /** Methods that are no business of a cache, but for what they make of what it keeps. */
   async #through(rule: FetchRule, request: ContentRequest): Promise<Reply> {
-    const { fetch, now, store } = this.#parts;
+    const { fetch, now, answers } = this.#parts;
     const visit = this.#visit(rule, request);
     const { url, plan } = visit;
     const requestMs = now();
     const arrived = receive(await fetch.respond(plan.plainRule, request), requestMs, now());
     const { reply } = arrived;
-    for (const each of urlsMadeInvalid(request, request.method, reply)) store.remove(each);
+    const invalid = urlsMadeInvalid(request, request.method, reply);
+    if (invalid.length > 0) await answers.invalidate(invalid);
     const arrival: Arrival = isForGet(url, request.method, arrived)
-      ? keep(this.#parts, visit, arrived)
+      ? keep(this.#parts, { ...visit, since: answers.epoch() }, arrived)
       : { kind: 'passing', reply, why: undefined };
     return answerWith({
       visit,
@@ -114,15 +119,15 @@ class Cache {
 
   /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
   async #head(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
-    const { fetch, now, store } = this.#parts;
+    const { fetch, now, answers } = this.#parts;
     const { plan, request, known, sent } = visit;
-    const requestMs = now();
+    const [requestMs, since] = [now(), answers.epoch()];
     const answered = await fetch.respond(plan.plainRule, request);
     const { reply, received } = receive(answered, requestMs, now());
     if (reply.status === 200) {
-      for (const { answer } of known.filter((one) => fits(one.answer, sent))) {
-        if (isSameAs(answer, received.fields)) store.update(freshened(answer, received));
-        else store.remove(answer.url);
+      for (const { answer, page, row } of known.filter((one) => fits(one.answer, sent))) {
+        if (!isSameAs(answer, received.fields)) await answers.drop(answer);
+        else answers.update(holdAnswer(freshened(answer, received), page?.bytes, row), since);
       }
     }
     const cacheStatus = forwardedStatus({
@@ -134,8 +139,7 @@ class Cache {
 
   /** A part that is not there is asked for as the client does. */
   async #range(visit: Visit): Promise<Reply> {
-    const { plan, url, request, sent, asked } = visit;
-    const question = { plan, url, request, sent, asked, validating: [], standIn: undefined };
+    const question = { ...visit, validating: [], standIn: undefined };
     const arrival = await askSource(this.#parts, question);
     return this.#answer(visit, undefined, arrival);
   }
@@ -186,12 +190,12 @@ class Cache {
     held: HeldAnswer | undefined,
     signal: AbortSignal,
   ): Promise<Landing<Arrival>> {
-    const { plan, url, request, sent, asked, known } = visit;
+    const { request, known } = visit;
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
     const sending =
       asking.length > 0 ? validating(request, asking, signal) : unconditional(request, signal);
-    const question = { plan, url, request: sending, sent, asked, validating: asking };
+    const question = { ...visit, request: sending, validating: asking };
     let arrival = await askSource(this.#parts, { ...question, standIn: held });
     if (arrival.kind === 'passing' && arrival.reply.status === 304) {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };

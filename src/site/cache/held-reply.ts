@@ -8,15 +8,27 @@ import {
 } from '../../http/reply.ts';
 import { asksForLess, type Representation } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
-import { holdPage, sendHeld } from '../held-page.ts';
+import type { Row } from '../../store/cache/record.ts';
+import { holdPage, sendHeld, type HeldPage } from '../held-page.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
 import { hitStatus } from './cache-status.ts';
 import { ageMs, cachedDateMs } from './freshness.ts';
 
+/** Has a kept answer in memory, with its content where that is at hand. */
+export function holdAnswer(
+  answer: StoredAnswer,
+  bytes: Buffer | undefined,
+  row?: Row<StoredAnswer>,
+): HeldAnswer {
+  const held = { answer, row, page: undefined, usedSecond: 0, whole: undefined };
+  return bytes === undefined ? held : withContent(held, bytes);
+}
+
 /** Makes a kept answer ready to be sent. */
-export function holdAnswer(answer: StoredAnswer, bytes: Buffer): HeldAnswer {
-  const page = holdPage({ representation: representationOf(answer), bytes }, `rule:${answer.rule}`);
-  return { answer, page, whole: undefined };
+export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
+  const { answer } = held;
+  const representation = representationOf(answer);
+  return Object.assign(held, { page: holdPage({ representation, bytes }, `rule:${answer.rule}`) });
 }
 
 /** The answer to a request that a kept answer fits, as it was kept: a hit (RFC 9111 §4). */
@@ -46,8 +58,10 @@ export function heldReply(
   nowMs: number,
   cacheStatus: string,
 ): Reply {
-  const { answer, page } = held;
-  const reply = answer.range === undefined ? sendHeld(page, request) : partOf(held, request);
+  const { answer } = held;
+  const page = requirePage(held);
+  const reply =
+    answer.range === undefined ? sendHeld(page, request) : partOf(answer, page, request);
   const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
   // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
   const isNew = age === 0 && cacheStatus.includes('fwd=');
@@ -89,10 +103,10 @@ function rangeWithin(
 
 /** A range of a part that is kept. */
 function partOf(
-  { answer, page }: HeldAnswer,
+  { range }: StoredAnswer,
+  page: HeldPage,
   request: Pick<ContentRequest, 'method' | 'fields'>,
 ): Reply {
-  const { range } = answer;
   const asked = range && rangeWithin(range, request);
   if (range === undefined || asked === undefined) return page.whole;
   const bytes = page.bytes.subarray(asked.first - range.first, asked.last - range.first + 1);
@@ -107,6 +121,11 @@ function partOf(
     ],
     body: { kind: 'bytes', bytes },
   };
+}
+
+function requirePage({ page, answer }: HeldAnswer): HeldPage {
+  if (page === undefined) throw new TypeError(`the content of ${answer.id} is not at hand`);
+  return page;
 }
 
 /** What a representation says itself. */

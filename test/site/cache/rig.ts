@@ -5,8 +5,11 @@ import { formatHttpDate } from '../../../src/http/date.ts';
 import { replyField, type Reply } from '../../../src/http/reply.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { cachedFetch } from '../../../src/site/cache/cached-fetch.ts';
-import { createMemoryStore, type AnswerStore } from '../../../src/site/cache/store.ts';
+import type { Answers } from '../../../src/site/cache/answers.ts';
+import { openAnswers, prepareAnswers } from '../../../src/site/cache/open-answers.ts';
+import { silentLog } from '../../../src/observe/log.ts';
 import type { FetchRule } from '../../../src/site/fetch-source.ts';
+import { temporaryFolder } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from '../fetch-rig.ts';
 
@@ -53,8 +56,8 @@ export async function startRig(
   handler: Handler,
   {
     enginedata = {},
-    store = createMemoryStore(10_000_000),
-  }: { readonly enginedata?: JsonObject; readonly store?: AnswerStore } = {},
+    bytesMax = 100_000_000,
+  }: { readonly enginedata?: JsonObject; readonly bytesMax?: number } = {},
 ): Promise<Rig> {
   const requests: IncomingMessage[] = [];
   let nowMs = Date.now();
@@ -65,10 +68,11 @@ export async function startRig(
     response.setHeader('Date', date());
     handler(request, response, requests.length);
   });
+  const answers = await startAnswers(t, { bytesMax, now: () => nowMs });
   let lastId = 0;
   const fetch = cachedFetch({
     fetch: testFetch(t),
-    store,
+    answers,
     now: () => nowMs,
     newId: () => `answer-${(lastId += 1)}`,
     via: 'waymark',
@@ -91,6 +95,18 @@ export async function startRig(
       await once(server, 'close');
     },
   };
+}
+
+/** Kept answers in a folder of their own, for the time of a test. */
+async function startAnswers(
+  t: TestContext,
+  given: { readonly bytesMax: number; readonly now: () => number },
+): Promise<Answers> {
+  const data = await temporaryFolder(t);
+  await prepareAnswers(data);
+  const answers = openAnswers({ data, log: silentLog, ...given });
+  t.after(() => answers.close());
+  return answers;
 }
 
 /** Reads an answer to its end. */

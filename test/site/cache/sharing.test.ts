@@ -5,7 +5,6 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reply } from '../../../src/http/reply.ts';
-import { createMemoryStore } from '../../../src/site/cache/store.ts';
 import { seen, startRig } from './rig.ts';
 
 const anHour = { 'Cache-Control': 'max-age=3600' };
@@ -183,7 +182,7 @@ suite('many who ask for the same', () => {
 });
 
 suite('an answer that is longer than what is kept', () => {
-  const store = createMemoryStore(80_000);
+  const bytesMax = 40_000;
   const content = Buffer.alloc(5_000_000, 'abcdefghijk');
 
   test('is sent to who asked, at its pace, and not kept', async (t) => {
@@ -194,7 +193,7 @@ suite('an answer that is longer than what is kept', () => {
         response.write(content.subarray(0, 10));
         response.end(content.subarray(10));
       },
-      { store },
+      { bytesMax },
     );
     for (const round of [1, 2]) {
       const answer = await rig.ask();
@@ -218,7 +217,7 @@ suite('an answer that is longer than what is kept', () => {
         };
         more();
       },
-      { store },
+      { bytesMax },
     );
     const stream = streamOf(await rig.reply());
     await once(stream, 'readable');
@@ -234,7 +233,7 @@ suite('an answer that is longer than what is kept', () => {
 
   test('is asked for again by who comes too late', async (t) => {
     const source = held();
-    const rig = await startRig(t, source.handler, { store });
+    const rig = await startRig(t, source.handler, { bytesMax });
     const early = rig.reply();
     const response = await source.next();
     response.writeHead(200, anHour).write(content.subarray(0, 50_000));

@@ -2,15 +2,15 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
-import { compose, type Composition } from '../../../src/compose.ts';
+import { compose, type Composition, type Foundation } from '../../../src/compose.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { Caller, Scope } from '../../../src/model/key.ts';
-import { createLogs } from '../../../src/observe/log.ts';
+import { createLogs, silentLog } from '../../../src/observe/log.ts';
 import { loadPublicFiles } from '../../../src/site/public.ts';
 import { rememberRules } from '../../../src/site/rules.ts';
-import { createMemoryStore } from '../../../src/site/cache/store.ts';
+import { openAnswers, prepareAnswers } from '../../../src/site/cache/open-answers.ts';
 import { createCoder } from '../../../src/site/coder.ts';
 import { createCodingPassage } from '../../../src/site/coding-passage.ts';
 import { createOwnFiles } from '../../../src/site/own-files.ts';
@@ -57,11 +57,11 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
     const data = await temporaryFolder(run);
     const store = await openStore({ folder: data, now: jumpingClock(), newId: uuidv7 });
     run.after(() => store.close());
-    const composition = composed(
-      { ...config, server: { ...config.server, data } },
-      store,
-      publicFiles,
-    );
+    await prepareAnswers(data);
+    const answers = openAnswers({ data, bytesMax: 0, now: Date.now, log: silentLog });
+    run.after(() => answers.close());
+    const given = { ...config, server: { ...config.server, data } };
+    const composition = composed(given, { store, publicFiles, answers });
     run.after(() => composition.close());
     return callOperations(composition, store);
   };
@@ -79,8 +79,7 @@ function jumpingClock(): () => number {
 
 function composed(
   config: Config,
-  store: Store,
-  publicFiles: Awaited<ReturnType<typeof loadPublicFiles>>,
+  { store, publicFiles, answers }: Pick<Foundation, 'store' | 'publicFiles' | 'answers'>,
 ): Composition {
   const destination = new Writable({
     write(_chunk, _encoding, done) {
@@ -96,7 +95,7 @@ function composed(
     ownFiles: createOwnFiles(coder),
     storedPages: createStoredPages(coder),
     codingPassage: createCodingPassage(),
-    answers: createMemoryStore(config.fetch.cacheBytesMax),
+    answers,
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     version: 'test',

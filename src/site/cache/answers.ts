@@ -1,0 +1,277 @@
+import { crc32 } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../../model/limits.ts';
+import type { AnswerCache } from '../../store/cache/cache.ts';
+import type { Selection } from '../../store/cache/journal.ts';
+import type { Row, UrlRecord } from '../../store/cache/record.ts';
+import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import { holdAnswer, withContent } from './held-reply.ts';
+
+/** The answers that are kept, by their URL: those used of late in memory, all in the storage. */
+export interface Answers {
+  /** All answers kept for a URL, whichever rule asked for them and whatever they vary by. */
+  find(url: string): readonly HeldAnswer[];
+  /**
+   * Has the content of an answer at hand before it is sent, and notes that it is used; false for
+   * one whose content is broken or gone, which is not found again.
+   */
+  ready(held: HeldAnswer): boolean | Promise<boolean>;
+  /** The number of purges so far: an answer is asked for in the epoch of its question. */
+  epoch(): number;
+  /** Keeps an answer; what it makes useless of the same URL goes. */
+  put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer;
+  /** Keeps a changed answer in place of the one with the same id, if that is still there. */
+  update(answer: HeldAnswer, since: number): void;
+  /** Lets go of one answer. */
+  drop(answer: StoredAnswer): Promise<void>;
+  /** Lets go of answers, those on their way included; resolves to how many URLs had some. */
+  purge(selection: Selection): Promise<number>;
+  /** Lets go of all answers of URLs; that it fails is reported. */
+  invalidate(urls: readonly string[]): Promise<void>;
+  /** The longest content that is kept. */
+  contentBytesMax(): number;
+  /** Whether an answer is still what is kept. */
+  isCurrent(held: HeldAnswer): boolean;
+  /** Resolves when all that is to be kept so far is in the storage. */
+  settled(): Promise<void>;
+  /** Sets how much is kept, in bytes. */
+  limit(bytesMax: number): void;
+  /** Waits for what is on its way to the storage, and closes it. */
+  close(): Promise<void>;
+}
+
+/** What is in memory of a URL. */
+interface Shelved {
+  readonly held: readonly HeldAnswer[];
+  /** That of the storage's record; undefined while a change of it is on its way there. */
+  readonly version: number | undefined;
+  /** The epoch in which what is on its way was asked for. */
+  readonly since: number;
+}
+
+/** The longest content, as a part of all that is kept. */
+const contentShare = 4;
+
+/** Keeps answers in a storage. `report` is told when that fails, with what the disk says. */
+export function createAnswers({
+  cache,
+  now,
+  report,
+}: {
+  readonly cache: AnswerCache<StoredAnswer>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly report: (error: unknown) => void;
+}): Answers {
+  return new ShelvedAnswers(cache, now, report);
+}
+
+class ShelvedAnswers implements Answers {
+  readonly #cache: AnswerCache<StoredAnswer>;
+  readonly #now: () => number;
+  readonly #report: (error: unknown) => void;
+  /** The newest change of each URL that is on its way to the storage: they keep their order. */
+  readonly #changes = new Map<string, Promise<void>>();
+  readonly #shelf = new LRUCache<string, Shelved>({
+    maxSize: cacheHeldBytesMax,
+    sizeCalculation: ({ held }, url) =>
+      held.reduce((bytes, one) => bytes + heldBytes(one), url.length + answerBytes),
+  });
+
+  constructor(
+    cache: AnswerCache<StoredAnswer>,
+    now: () => number,
+    report: (error: unknown) => void,
+  ) {
+    this.#cache = cache;
+    this.#now = now;
+    this.#report = report;
+  }
+
+  find(url: string): readonly HeldAnswer[] {
+    const shelved = this.#shelf.get(url);
+    if (shelved !== undefined && shelved.version === undefined) {
+      if (!this.#cache.isPurgedSince(shelved.since, url)) return shelved.held;
+      this.#shelf.delete(url);
+    }
+    const version = this.#cache.version(url);
+    if (version === shelved?.version) return shelved.held;
+    if (version === 0) {
+      this.#shelf.delete(url);
+      return [];
+    }
+    return this.#shelve(url, this.#cache.read(url), shelved?.held ?? []);
+  }
+
+  ready(held: HeldAnswer): boolean | Promise<boolean> {
+    const second = Math.floor(this.#now() / 1000);
+    if (second - held.usedSecond >= cacheTouchedSeconds) {
+      held.usedSecond = second;
+      this.#cache.touch(held.answer);
+    }
+    if (held.page !== undefined) return true;
+    const { row } = held;
+    if (row === undefined) return false;
+    if (row.isFile) return this.#loadFile(held, row);
+    const bytes = this.#cache.content(row);
+    return bytes === undefined ? this.#dropBroken(held) : this.#load(held, bytes);
+  }
+
+  epoch(): number {
+    return this.#cache.epoch();
+  }
+
+  put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer {
+    const held = holdAnswer(answer, bytes);
+    const { id, url } = answer;
+    const change = (before: readonly StoredAnswer[]): readonly StoredAnswer[] =>
+      [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);
+    const others = this.find(url).filter((one) => !isReplacedBy(one.answer, answer));
+    this.#change(url, answer.rule, since, [held, ...others], change, {
+      id,
+      content: { kind: 'bytes', bytes },
+    });
+    return held;
+  }
+
+  update(held: HeldAnswer, since: number): void {
+    const { answer } = held;
+    const { id, url, rule } = answer;
+    const others = this.find(url).filter((one) => one.answer.id !== id);
+    this.#change(url, rule, since, [held, ...others], (before) => {
+      const rest = before.filter((one) => one.id !== id);
+      return rest.length === before.length ? before : [answer, ...rest];
+    });
+  }
+
+  async drop({ id, url, rule }: StoredAnswer): Promise<void> {
+    const held = this.find(url).filter((one) => one.answer.id !== id);
+    this.#change(url, rule, this.epoch(), held, (before) => before.filter((one) => one.id !== id));
+    await this.settled();
+  }
+
+  async purge(selection: Selection): Promise<number> {
+    const urls = await this.#cache.purge(selection);
+    if (selection.kind === 'url') this.#shelf.delete(selection.url);
+    return urls;
+  }
+
+  async invalidate(urls: readonly string[]): Promise<void> {
+    const purges = urls.map((url) => this.purge({ kind: 'url', url }));
+    await Promise.all(purges).catch(this.#report);
+  }
+
+  contentBytesMax(): number {
+    return Math.floor(this.#cache.counts().bytesMax / contentShare);
+  }
+
+  isCurrent(held: HeldAnswer): boolean {
+    return this.find(held.answer.url).includes(held);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#changes.values());
+  }
+
+  limit(bytesMax: number): void {
+    this.#cache.limit(bytesMax);
+  }
+
+  async close(): Promise<void> {
+    await this.settled();
+    await this.#cache.close();
+  }
+
+  /** Makes a change seen here at once, and by all others as soon as it is in the storage. */
+  #change(
+    url: string,
+    rule: string,
+    since: number,
+    held: readonly HeldAnswer[],
+    decide: (before: readonly StoredAnswer[]) => readonly StoredAnswer[],
+    added?: {
+      readonly id: string;
+      readonly content: { readonly kind: 'bytes'; readonly bytes: Buffer };
+    },
+  ): void {
+    const shelved: Shelved = { held, version: undefined, since };
+    this.#shelf.set(url, shelved);
+    const write = (): Promise<UrlRecord<StoredAnswer> | undefined> =>
+      this.#cache.change({ url, rule, since, decide, ...(added !== undefined && { added }) });
+    const before = this.#changes.get(url);
+    const written = (before === undefined ? write() : before.then(write)).then(
+      (record) => {
+        if (this.#shelf.peek(url) !== shelved) return;
+        if (record === undefined) this.#shelf.delete(url);
+        else this.#shelve(url, record, held);
+      },
+      (error: unknown) => {
+        if (this.#shelf.peek(url) === shelved) this.#shelf.delete(url);
+        this.#report(error);
+      },
+    );
+    this.#changes.set(url, written);
+    void written.then(() => {
+      if (this.#changes.get(url) === written) this.#changes.delete(url);
+    });
+  }
+
+  /** Shelves what the storage has, with what is at hand of it already. */
+  #shelve(
+    url: string,
+    { version, rows }: UrlRecord<StoredAnswer>,
+    known: readonly HeldAnswer[],
+  ): readonly HeldAnswer[] {
+    const held = rows.map((row) => {
+      const same = known.find((one) => one.answer.id === row.entry.id);
+      if (same === undefined) return holdAnswer(row.entry, undefined, row);
+      if (isSame(same.answer, row.entry)) return Object.assign(same, { row });
+      return holdAnswer(row.entry, same.page?.bytes, row);
+    });
+    this.#shelf.set(url, { held, version, since: 0 });
+    return held;
+  }
+
+  #load(held: HeldAnswer, bytes: Buffer): true {
+    withContent(held, bytes);
+    const { url } = held.answer;
+    const shelved = this.#shelf.peek(url);
+    // Anew, for its size has changed.
+    if (shelved?.held.includes(held) === true) this.#shelf.set(url, { ...shelved });
+    return true;
+  }
+
+  async #loadFile(held: HeldAnswer, row: Row<StoredAnswer>): Promise<boolean> {
+    const handle = await this.#cache.openFile(row);
+    const bytes = await handle?.readFile().catch(() => undefined);
+    await handle?.close();
+    const isWhole = bytes?.length === row.entry.bytesLength && crc32(bytes) === row.crc;
+    return isWhole ? this.#load(held, bytes) : this.#dropBroken(held);
+  }
+
+  async #dropBroken({ answer }: HeldAnswer): Promise<false> {
+    await this.drop(answer);
+    return false;
+  }
+}
+
+/** What an answer takes in memory besides its content and its fields. */
+const answerBytes = 1_024;
+
+function heldBytes({ answer, page }: HeldAnswer): number {
+  const fields = answer.fields.reduce((bytes, text) => bytes + text.length, 0);
+  return answerBytes + 2 * fields + (page?.bytes.length ?? 0);
+}
+
+function isSame(answer: StoredAnswer, other: StoredAnswer): boolean {
+  return answer === other || JSON.stringify(answer) === JSON.stringify(other);
+}
+
+/** Whether a new answer stands for all that an older one of the same URL stood for. */
+function isReplacedBy(answer: StoredAnswer, newer: StoredAnswer): boolean {
+  if (answer.rule !== newer.rule) return false;
+  if (answer.plan !== newer.plan) return true;
+  if (newer.range !== undefined && answer.range === undefined) return false;
+  const isSameVary = answer.varyNames.join() === newer.varyNames.join();
+  return isSameVary && answer.selecting.every((key) => newer.selecting.includes(key));
+}

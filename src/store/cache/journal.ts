@@ -1,0 +1,56 @@
+import { cacheJournalMax } from '../../model/limits.ts';
+import type { CacheDatabases } from './environment.ts';
+
+/** Which answers a purge is about. */
+export type Selection =
+  | { readonly kind: 'url'; readonly url: string }
+  | { readonly kind: 'prefix'; readonly prefix: string }
+  | { readonly kind: 'rule'; readonly rule: string }
+  | { readonly kind: 'all' };
+
+/** What a purge looks at of an answer. */
+interface Purged {
+  readonly url: string;
+  readonly rule: string | undefined;
+}
+
+/** Whether a purge is about an answer; without a rule, whether it may be. */
+export function isSelected(selection: Selection, entry: Purged): boolean {
+  switch (selection.kind) {
+    case 'url':
+      return entry.url === selection.url;
+    case 'prefix':
+      return entry.url.startsWith(selection.prefix);
+    case 'rule':
+      return entry.rule === undefined || entry.rule === selection.rule;
+    case 'all':
+      return true;
+  }
+}
+
+/** The number of purges so far: what was asked for before one is not to be kept after it. */
+export function epochOf({ meta }: Pick<CacheDatabases, 'meta'>): number {
+  return Number(meta.get('epoch') ?? 0);
+}
+
+/** Begins an epoch with a purge; to be called in a write transaction. */
+export function beginEpoch({ meta, journal }: CacheDatabases, selection: Selection): void {
+  const epoch = epochOf({ meta }) + 1;
+  meta.putSync('epoch', String(epoch));
+  journal.putSync(epoch, JSON.stringify(selection));
+  journal.removeSync(epoch - cacheJournalMax);
+}
+
+/**
+ * Whether a purge since an epoch is about an answer. Of more purges than are remembered, one may
+ * have been.
+ */
+export function isPurgedSince(databases: CacheDatabases, since: number, entry: Purged): boolean {
+  const epoch = epochOf(databases);
+  if (epoch - since > cacheJournalMax) return true;
+  for (let at = since + 1; at <= epoch; at += 1) {
+    const text = databases.journal.get(at);
+    if (text === undefined || isSelected(JSON.parse(text) as Selection, entry)) return true;
+  }
+  return false;
+}
