@@ -55,6 +55,14 @@ export const scenarios: readonly Scenario[] = [
   ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
 ];
 
+/** A scenario of another benchmark, at one path. */
+export function scenarioAt(
+  path: string,
+  more: Pick<Scenario, 'title'> & Partial<Omit<Scenario, 'path'>>,
+): Scenario {
+  return ask({ id: more.title, ...more, path });
+}
+
 function ask({
   status = 200,
   contentBytes,

@@ -25,7 +25,7 @@
   const builtIn = ['html', 'template', 'form'];
   const answerMsMax = 30_000;
   const trusted = trustedTypes();
-  /** The validator of what is shown, and the last of the renderings that were asked for. */
+  /** The answer that is shown, as text, and the last of the renderings that were asked for. */
   let shown;
   let untitled = false;
   let queue = first(ask());
@@ -50,11 +50,20 @@
     } catch {
       throw problem({ status: 0 });
     }
-    const envelope = await reply.json().catch(() => null);
+    const text = await reply.text().catch(() => '');
+    const envelope = parseJson(text);
     if (reply.ok && typeof envelope?.data === 'object' && envelope.data) {
-      return { answer: envelope.data, etag: reply.headers.get('etag') };
+      return { answer: envelope.data, text };
     }
     throw problem({ status: reply.ok ? 502 : reply.status, ...envelope?.error });
+  }
+
+  function parseJson(text) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined;
+    }
   }
 
   async function first(asked) {
@@ -84,9 +93,9 @@
     const { element } = page;
     element.setAttribute('aria-busy', 'true');
     try {
-      const { answer, etag } = await asked;
-      if (etag !== null && etag === shown) return;
-      shown = etag;
+      const { answer, text } = await asked;
+      if (text === shown) return;
+      shown = text;
       await render(answer, page);
       nameUntitled(answer, element);
       finish('rendered', answer);

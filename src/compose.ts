@@ -5,6 +5,7 @@ import { builtInEngines } from './model/engine.ts';
 import type { Logs } from './observe/log.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
+import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './site/cache/cached-fetch.ts';
 import type { Answers } from './site/cache/answers.ts';
@@ -112,6 +113,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       publicFiles,
       ownFiles,
       metricsText: foundation.metricsText,
+      publicAnswers: createPublicAnswers(ownFiles),
       documents: createDocuments({
         operations,
         version: foundation.version,

@@ -60,6 +60,9 @@ export const diskTrustMs = 500;
 /** Answers that are prepared to go out again: their content together, and to one URL. */
 export const preparedBytesMax = 32 * MIB;
 export const preparedVariantsMax = 8;
+/** Envelopes that anybody is answered with, kept for their compressed forms; and one's overhead. */
+export const publicAnswersBytesMax = 16 * MIB;
+export const publicAnswerBytes = 1_024;
 /** Up to this length, copying content behind its head takes less time than a second write. */
 export const preparedTextBytesMax = 16 * KIB;
 /** How often a file that changes under its reader is tried again. */

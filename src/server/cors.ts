@@ -11,9 +11,10 @@ export function corsFields(
   corsOrigins: readonly string[],
   fields: Fields,
 ): FieldList {
-  const origin = fields.origin;
-  if (operation?.scope !== 'render' || origin === undefined) return [];
+  if (operation?.scope !== 'render') return [];
+  const origin = fields.origin ?? '';
   const any = corsOrigins.includes('*');
+  // What is said to all is said to those who do not ask too: it is one and the same answer.
   if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
   return [
     'Access-Control-Allow-Origin',

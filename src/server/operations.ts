@@ -6,10 +6,11 @@ import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
-import { authorise, type Execute } from '../svc1/execute.ts';
+import { authorise } from '../svc1/execute.ts';
 import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
 import { readBody } from './body.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
+import type { Serving } from './serving.ts';
 
 /** A request for an operation over HTTP, past the door. */
 export interface OperationRequest {
@@ -41,7 +42,10 @@ export function operationName(path: string): string | undefined {
  * POST only. Rejects with what the operation refuses, or with `method_not_allowed`, `invalid`,
  * `too_large` for the request itself.
  */
-export async function answerOperation(execute: Execute, request: OperationRequest): Promise<Reply> {
+export async function answerOperation(
+  { execute, publicAnswers }: Pick<Serving, 'execute' | 'publicAnswers'>,
+  request: OperationRequest,
+): Promise<Reply> {
   const { name, message, target, fields, caller, visitor } = request;
   const operation = execute.find(name);
   if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
@@ -66,7 +70,11 @@ export async function answerOperation(execute: Execute, request: OperationReques
     },
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
-  return outcome.kind === 'reply' ? outcome.reply : envelopeReply(operation, outcome, fields);
+  if (outcome.kind === 'reply') return outcome.reply;
+  const bytes = Buffer.from(JSON.stringify({ r: name, ...outcomeMembers(outcome) }));
+  if (outcome.forAll === undefined) return envelopeReply(operation, outcome, fields, bytes);
+  const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
+  return publicAnswers.respond(bytes, vary, { method: message.method ?? '', fields });
 }
 
 function websocketOnly(name: string): Failure {
@@ -136,9 +144,10 @@ function linkEnvelope(query: string): Envelope {
 }
 
 function envelopeReply(
-  { name, effect }: Operation,
+  { effect }: Operation,
   outcome: Extract<Outcome, { kind: 'data' }>,
   fields: Fields,
+  bytes: Buffer,
 ): Reply {
   const { etag } = outcome;
   const validators: FieldList = etag === undefined ? [] : ['ETag', etag];
@@ -148,7 +157,6 @@ function envelopeReply(
   if (effect === 'reads' && known !== undefined && etagListed(known, etag, 'weak')) {
     return { status: 304, fields: [...validators, ...caching], body: noBody, source: 'svc1' };
   }
-  const bytes = Buffer.from(JSON.stringify({ r: name, ...outcomeMembers(outcome) }));
   return {
     status: 200,
     fields: [

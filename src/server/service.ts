@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
-import { withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import { withVary } from '../http/vary.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observe/metrics.ts';
@@ -52,13 +53,14 @@ export async function answerService(
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = identify(serving, entrance);
     const visitor = serving.visitors.visitorOf(entrance);
-    const reply = await answerOperation(serving.execute, {
+    const reply = await answerOperation(serving, {
       ...{ name, message, target, fields, caller, visitor },
       get signal() {
         return request.signal;
       },
     });
-    return { reply: withFields(reply, cors), caller };
+    const whole = withFields(reply, cors);
+    return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);
     // A breadcrumb is followed by people too.
@@ -68,6 +70,15 @@ export async function answerService(
       : operationFailure(r, failure, id);
     return { reply: withFields(reply, cors), caller };
   }
+}
+
+/** Whether a cookie, which a prepared answer does not look at, may say who asks. */
+function tellsVisitorsApart({ config }: Serving): boolean {
+  return config.auth.jwtJwks !== undefined;
+}
+
+function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
+  return reply;
 }
 
 /** The files that Waymark brings along; undefined for a path that is none of them. */
@@ -133,6 +144,8 @@ const healthReply = plainReply('application/json', '{"status":"ok"}');
 function withFields(reply: Reply, fields: readonly string[]): Reply {
   if (fields.length === 0) return reply;
   const names = fields.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
-  const replaced = names.filter((name) => name !== 'vary');
-  return { ...reply, fields: [...withoutFields(reply.fields, ...replaced), ...fields] };
+  const vary = replyField({ fields }, 'vary');
+  const kept = withoutFields(reply.fields, ...names.filter((name) => name !== 'vary'));
+  const added = withoutFields(fields, 'vary');
+  return { ...reply, fields: [...(vary === undefined ? kept : withVary(kept, vary)), ...added] };
 }

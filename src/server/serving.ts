@@ -7,6 +7,7 @@ import type { Authenticate } from '../svc1/authenticate.ts';
 import type { Visitors } from '../visitor/visitor.ts';
 import type { Execute } from '../svc1/execute.ts';
 import type { Documents } from './documents.ts';
+import type { PublicAnswers } from './public-answers.ts';
 
 /**
  * Everything that answers requests under one configuration. A reload makes a new one; a request
@@ -28,4 +29,5 @@ export interface Serving {
   readonly documents: Documents;
   /** The metrics of all processes on the port, as Prometheus reads them. */
   readonly metricsText: () => Promise<string>;
+  readonly publicAnswers: PublicAnswers;
 }

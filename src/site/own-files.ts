@@ -32,7 +32,7 @@ export function createOwnFiles(coder: Coder): OwnFiles {
         page = coder.offer({ representation, bytes }, source);
         offered.set(file, page);
       }
-      return coder.respond(page, request);
+      return { ...coder.respond(page, request), isReusable: true };
     },
   };
 }

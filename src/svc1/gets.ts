@@ -10,7 +10,7 @@ import { needsUser, type Visitor } from '../model/visitor.ts';
 import type { PastRules, Reads } from '../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
-import type { Call, Handler } from './operation.ts';
+import type { Call, Handler, Outcome } from './operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
 
@@ -85,7 +85,7 @@ export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
     run: (v, call) => {
       const found = winner(siteThen(parts, v, call), parsePlace(v), call);
       const data = { ...renderView(found), ...serverFields(found.stored.rule, view, call.origin) };
-      return { kind: 'data', data, etag: etagOf(data) };
+      return renderAnswer(data, found, { isForAll: call.caller.keyId === undefined });
     },
   };
 }
@@ -97,8 +97,10 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
     input: place,
     run: async (v, call) => {
       await call.visitor.prepare(needsUser);
+      const user = call.visitor.user();
       const where = parsePlace(v);
-      const { stored, capture } = winner(siteThen(parts, v, call), where, call);
+      const found = winner(siteThen(parts, v, call), where, call);
+      const { stored, capture } = found;
       const { rule, seq } = stored;
       const hidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
       const data = {
@@ -115,11 +117,23 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
         table: rule.table ?? null,
         script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
         ...serverFields(rule, view, call.origin),
-        user: call.visitor.user() ?? null,
+        user: user ?? null,
       };
-      return { kind: 'data', data, etag: etagOf(data) };
+      const isForAll = call.caller.keyId === undefined && user === undefined;
+      return renderAnswer(data, found, { isForAll });
     },
   };
+}
+
+/** What all who are not known by key or name are answered with is prepared for the next of them. */
+function renderAnswer(
+  data: object,
+  { variesByLanguage }: FoundRule,
+  { isForAll }: { readonly isForAll: boolean },
+): Outcome {
+  return isForAll
+    ? { kind: 'data', data, forAll: { variesByLanguage } }
+    : { kind: 'data', data, etag: etagOf(data) };
 }
 
 /**

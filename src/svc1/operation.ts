@@ -54,6 +54,11 @@ export type Outcome =
       readonly etag?: string;
       /** What caches are told over HTTP, in place of what is usual. */
       readonly caching?: FieldList;
+      /**
+       * What chose the answer besides the input, where anybody who may ask at all is answered alike
+       * until the log or the configuration changes; absent where the caller makes a difference.
+       */
+      readonly forAll?: { readonly variesByLanguage: boolean };
       /** A new identity for the websocket that the call came by. */
       readonly caller?: Caller;
     }

@@ -3,8 +3,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
-
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 
 interface Answered {
@@ -142,6 +142,77 @@ suite('a page that many ask for', () => {
   });
 });
 
+suite('what a running page asks for', () => {
+  const render = (origin: string, path = '/page') =>
+    `/svc1/userinterface/get_render?_v.origin=${origin}&_v.path=${path}`;
+
+  test('is that of the edited rule as soon as an edit is acknowledged', async (t) => {
+    const site = await startSite(t);
+    const { data } = await site.call('svc1.userinterface.insert', { path: '/page', content: 'x' });
+    for (let rve = 1; rve <= 20; rve += 1) {
+      await site.call('svc1.userinterface.edit', { id: data.id, enginedata: { rve } });
+      for (let visit = 0; visit < 2; visit += 1) {
+        const { body } = await ask(site, render(site.url));
+        assert.equal(JSON.parse(body).data.enginedata.rve, rve);
+      }
+    }
+  });
+
+  test('names the user to that user alone', async (t) => {
+    const site = await startSite(t, {
+      server: 'trust_proxy = 127.0.0.1/32',
+      ini: '[auth]\nuser_header = X-User\n',
+      rules: [{ path: '/page', content: 'x' }],
+    });
+    for (const user of [undefined, 'ada', undefined, 'grace', undefined]) {
+      const headers: Record<string, string> = user === undefined ? {} : { 'X-User': user };
+      const { body } = await ask(site, render(site.url), { headers });
+      assert.equal(JSON.parse(body).data.user, user ?? null);
+    }
+  });
+
+  test('is not sent again to who has it, and compressed to who wants that', async (t) => {
+    const enginedata = { html: '<p>long</p>'.repeat(1_000) };
+    const site = await startSite(t, { rules: [{ path: '/page', content: 'x', enginedata }] });
+    const path = render(site.url);
+    const { fields, body } = await ask(site, path);
+    const has = { 'If-None-Match': String(fields.etag) };
+    assert.equal((await ask(site, path, { headers: has })).status, 304);
+    assert.equal((await ask(site, path, { headers: has })).status, 304);
+    const wants = { 'Accept-Encoding': 'gzip' };
+    const givesUpAtMs = Date.now() + 10_000;
+    let coded = await ask(site, path, { headers: wants });
+    while (coded.fields['content-encoding'] === undefined && Date.now() < givesUpAtMs) {
+      coded = await ask(site, path, { headers: wants });
+    }
+    assert.equal(coded.fields.vary, 'Accept-Encoding');
+    assert.notEqual(coded.fields.etag, fields.etag);
+    assert.equal(gunzipSync(Buffer.from(coded.body, 'latin1')).toString(), body);
+  });
+
+  for (const origins of ['*', 'http://a.example, http://b.example']) {
+    test(`is open to the pages that may have it and no others: ${origins}`, async (t) => {
+      const site = await startSite(t, {
+        ini: `[auth]\ncors_origins = ${origins}\n`,
+        rules: [{ path: '/page', content: 'x' }],
+      });
+      for (let turn = 0; turn < 2; turn += 1) {
+        for (const page of ['a', 'b', 'c', '']) {
+          const origin = `http://${page}.example`;
+          const headers: Record<string, string> = page === '' ? {} : { Origin: origin };
+          const { fields } = await ask(site, render(site.url), { headers });
+          const isOpen = page === 'a' || page === 'b';
+          assert.equal(
+            fields['access-control-allow-origin'],
+            origins === '*' ? '*' : isOpen ? origin : undefined,
+          );
+          assert.equal(fields.vary, origins === '*' ? undefined : 'Origin');
+        }
+      }
+    });
+  }
+});
+
 const fieldSets: readonly Readonly<Record<string, string>>[] = [
   {},
   { Accept: 'text/html', 'User-Agent': 'x', Cookie: 'a=b' },
@@ -155,6 +226,7 @@ const fieldSets: readonly Readonly<Record<string, string>>[] = [
   { 'If-Modified-Since': new Date(Date.UTC(2100, 0)).toUTCString() },
   { Range: 'bytes=0-0' },
   { Host: 'other.example' },
+  { Origin: 'http://other.example' },
   { Connection: 'close' },
 ];
 const targets = [
@@ -167,6 +239,8 @@ const targets = [
   '/none',
   '/%70age',
   '/gone',
+  '/svc1/userinterface/get_render?_v.origin=http://localhost&_v.path=/page',
+  '/svc1/userinterface/get?_v.origin=http://other.example&_v.path=/page',
 ];
 
 test('no answer depends on who has asked for what before', async (t) => {

@@ -52,9 +52,10 @@ const fitting = (sent: Json, fits: (setting: Setting) => boolean): Sample => ({
 
 const isKey = ({ kind }: Setting): boolean => kind === 'resolve';
 const isFetched = ({ kind }: Setting): boolean => kind === 'content.fetch';
-const isHtml = ({ engine }: Setting): boolean => engine === 'html';
-/** None of the samples has a template. */
-const isTemplate = ({ engine }: Setting): boolean => engine === 'template';
+/** Where an engine says what enginedata may be: a kind that has a say goes before it. */
+const isOf = (name: string, at: Setting): boolean =>
+  at.engine === name && !isKey(at) && !isFetched(at);
+const isTemplate = (at: Setting): boolean => isOf('template', at);
 
 const samples: Readonly<Record<string, readonly Sample[]>> = {
   kind: [...asSent(...kinds), ...refused('blog', 3)],
@@ -80,13 +81,17 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
   ],
   engine: [...asSent('html', 'template', 'paged'), ...refused('none', 1)],
   enginedata: [
-    fitting({ html: '<b>' }, (at) => !isFetched(at) && !isTemplate(at)),
-    fitting({ html: 5 }, (at) => !isKey(at) && !isFetched(at) && !isHtml(at) && !isTemplate(at)),
+    fitting({ html: '<b>' }, ({ kind }) => kind !== 'content.fetch'),
+    fitting(
+      { html: 5 },
+      (at) => !isKey(at) && !isFetched(at) && !isOf('html', at) && !isTemplate(at),
+    ),
+    fitting({ template: '{{ path }}' }, (at) => !isFetched(at)),
+    fitting({ template: 5 }, (at) => !isFetched(at) && !isTemplate(at)),
     fitting({ source: 'http://far.example/*' }, (at) => !isTemplate(at)),
     fitting({ source: 'http://far.example/a*', headers: { a: 'secret' } }, (at) => !isTemplate(at)),
     fitting({ target: '/b', extra: [null, { n: 1 }] }, (at) => !isFetched(at) && !isTemplate(at)),
     fitting({ target: 'javascript:x' }, (at) => !isFetched(at) && !isKey(at) && !isTemplate(at)),
-    fitting({ template: '{{ x }}' }, (at) => !isFetched(at)),
     ...refused([], 'x'),
   ],
   table: [...asSent('products', 'u'), ...refused('', 5)],

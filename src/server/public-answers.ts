@@ -1,0 +1,36 @@
+import { LRUCache } from 'lru-cache';
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
+import type { OwnFiles } from '../site/own-files.ts';
+import { publicFile, type PublicFile } from '../site/page.ts';
+
+/** Envelopes that anybody is answered with, as representations: validated, compressed, prepared. */
+export interface PublicAnswers {
+  /** The answer that an envelope's bytes make; `vary` names the fields that it was chosen by. */
+  respond(
+    bytes: Buffer,
+    vary: 'Accept-Language' | undefined,
+    request: Pick<ContentRequest, 'method' | 'fields'>,
+  ): Reply;
+}
+
+/** Keeps the answers given last, so that each is compressed once and not whenever it is asked for. */
+export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
+  const latest = new LRUCache<string, PublicFile>({
+    maxSize: publicAnswersBytesMax,
+    sizeCalculation: ({ bytes }) => bytes.length + publicAnswerBytes,
+  });
+  return {
+    respond(bytes, vary, request) {
+      const made = publicFile('application/json', bytes);
+      const key = `${made.etag}${vary ?? ''}`;
+      const file = latest.get(key) ?? made;
+      if (file === made) latest.set(key, made);
+      const fields = vary === undefined ? said : [...said, 'Vary', vary];
+      return ownFiles.respond(file, { fields, source: 'svc1' }, request);
+    },
+  };
+}
+
+const said: FieldList = ['Cache-Control', 'private, no-cache', 'X-Content-Type-Options', 'nosniff'];
