@@ -15,7 +15,7 @@ export interface PublicAnswers {
   ): Reply;
 }
 
-/** Keeps the answers given last, so that each is compressed once and not whenever it is asked for. */
+/** Keeps the answers given last, so that each is compressed once and not each time. */
 export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
   const latest = new LRUCache<string, PublicFile>({
     maxSize: publicAnswersBytesMax,

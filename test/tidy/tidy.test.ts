@@ -6,6 +6,7 @@ import { project, readSources, type Source } from './sources.ts';
 
 const sources = readSources('src/**/*.ts');
 const tests = readSources('test/**/*.ts');
+const modules = readSources('public/**/*.js');
 const byPath = new Map(sources.map((source) => [source.path, source]));
 
 /** Floors of src/, from the ground: a file imports its own folder and lower floors only. */
@@ -84,8 +85,11 @@ test('every file is reached from the command line, and every export is used', ()
 
 test('files and functions stay small', () => {
   // All limits stand in one file (contract §10), which is a list.
+  const large = [...sources, ...modules].filter(
+    ({ path, lines }) => lines > 300 && path !== 'src/model/limits.ts',
+  );
   assert.deepEqual(
-    offenders(({ path, lines }) => lines > 300 && path !== 'src/model/limits.ts'),
+    large.map(({ path }) => path),
     [],
     'files over 300 lines',
   );
@@ -95,7 +99,7 @@ test('files and functions stay small', () => {
       .map(({ name, line, lines }) => `${path}:${line} ${name} has ${lines} lines`),
   );
   assert.deepEqual(long, []);
-  const wide = sources.flatMap(({ path, text }) =>
+  const wide = [...sources, ...modules].flatMap(({ path, text }) =>
     text.split('\n').flatMap((line, at) => (line.length > 100 ? [`${path}:${at + 1}`] : [])),
   );
   assert.deepEqual(wide, [], 'lines over 100 columns');

@@ -1,8 +1,8 @@
 /*
  * The fields of a form from a JSON Schema: an object is a group, a list of anything can grow and
- * shrink, everything else is a control. A field has its `element`, the `target` that gets the focus,
- * `get` and `set` for its value (undefined is none), `problem` for what is wrong with it, `mark` to
- * show that, and `parts` by name where it has any.
+ * shrink, everything else is a control. A field has its `element`, the `target` that gets the
+ * focus, `get` and `set` for its value (undefined is none), `problem` for what is wrong with it,
+ * `mark` to show that, and `parts` by name where it has any.
  */
 
 import { checkCount, createTicks } from './choices.js';

@@ -35,7 +35,7 @@ function follow(reference, root) {
   return found;
 }
 
-/** The one type that a schema allows besides null; undefined where it allows several or says none. */
+/** The one type that a schema allows besides null; undefined where there is not one. */
 export function typeOf(schema) {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
   if (types.length === 1) return types[0];
@@ -56,7 +56,7 @@ export function choicesOf(schema) {
   return values.filter((value) => value !== null).map((value) => ({ value, label: textOf(value) }));
 }
 
-/** The fields of an object in the order of its schema: name, schema, and whether it must be there. */
+/** The fields of an object in their order: name, schema, and whether it must be there. */
 export function propertiesOf(schema, root) {
   const { properties, required = [] } = schema;
   return Object.entries(properties ?? {}).map(([name, property]) => ({
