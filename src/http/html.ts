@@ -11,8 +11,11 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** A small page of its own with a title and one sentence, without scripts or anything to load. */
-export function plainPage(title: string, sentence: string): string {
+/**
+ * A small page of its own with a title, one sentence and perhaps more paragraphs, all but the title
+ * as HTML; without scripts or anything to load.
+ */
+export function plainPage(title: string, sentence: string, further = ''): string {
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -20,13 +23,22 @@ export function plainPage(title: string, sentence: string): string {
 <meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <style>
-body { margin: 15vh auto 0; max-width: 34rem; padding: 0 1.5rem }
-body { font: 1.05rem/1.6 system-ui, sans-serif }
-h1 { font-size: 1.4rem; line-height: 1.3 }
+:root { --paper: #fbfbf9; --ink: #1d1f23; --soft: #5b6068; --link: #0a50a8 }
+:root { color-scheme: light dark; font: 1.05rem/1.6 system-ui, sans-serif }
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #131519; --ink: #e8e9ec; --soft: #a4a9b3; --link: #8fbcff }
+}
+body { margin: 0; background: var(--paper); color: var(--ink) }
+main { max-width: 36rem; margin: 0 auto; padding: clamp(3rem, 16vh, 9rem) 1.5rem 3rem }
+h1 { margin: 0; font-size: clamp(1.7rem, 5vw, 2.1rem); line-height: 1.2; letter-spacing: -.015em }
+p { margin: .7rem 0 0; overflow-wrap: anywhere }
+a { color: var(--link); text-underline-offset: .2em }
+a:focus-visible { outline: 2px solid var(--link); outline-offset: 3px }
+small { display: block; margin-top: 1.4rem; color: var(--soft); font-size: .875rem }
 </style>
 <main>
 <h1>${escapeHtml(title)}</h1>
-<p>${sentence}</p>
+<p>${sentence}</p>${further}
 </main>
 </html>
 `;

@@ -36,8 +36,9 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
     return answer(failure, 'text/plain; charset=utf-8', `${title}\n${failure.message}\n(${id})\n`);
   }
   const quote = `If you report this, quote ${escapeHtml(id)}`;
-  const sentence = `${escapeHtml(failure.message)}<br><small>${quote}</small>`;
-  return answer(failure, 'text/html; charset=utf-8', plainPage(title, sentence));
+  const further = `\n<p><a href="/">Go to the front page</a></p>\n<small>${quote}</small>`;
+  const page = plainPage(title, escapeHtml(failure.message), further);
+  return answer(failure, 'text/html; charset=utf-8', page);
 }
 
 function answer(failure: Failure, contentType: string, text: string): Reply {

@@ -94,12 +94,14 @@ suite('a failure', () => {
           await assertReadable(tab, path);
           assert.equal(await page.title(), title);
           assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), title);
-          const sentence = await page.locator('main p').innerText();
+          const sentence = await page.locator('main p').first().innerText();
           assert.ok(sentence.includes(says), sentence);
           assert.match(
             await page.locator('small').innerText(),
             /^If you report this, quote [0-9a-f-]{36}$/,
           );
+          const home = page.getByRole('link', { name: 'Go to the front page' });
+          assert.equal(await home.getAttribute('href'), '/');
           assert.ok((await weakestContrast(tab.page)) >= 4.5);
           assert.deepEqual(
             tab.troubles.filter((trouble) => !ownWords.test(trouble)),

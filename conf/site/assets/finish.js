@@ -1,4 +1,4 @@
-// The finishes of a lamp: choosing one paints the lamp on the page.
+// The finishes of a lamp and what each costs: choosing one paints the lamp on the page.
 const paints = {
   Brass: ['light-dark(#8a6a2f, #a88445)', '#d9a441'],
   Slate: ['light-dark(#38474f, #64767f)', '#7d929c'],
@@ -6,10 +6,10 @@ const paints = {
   'Buoy red': ['light-dark(#5a2a22, #8f4b3e)', '#cf4f36'],
 };
 
-function offerFinishes(names) {
+function offerFinishes(prices) {
   const stage = document.querySelector('.stage');
   const choices = document.querySelector('.choices');
-  for (const [at, name] of names.entries()) {
+  for (const [at, name] of Object.keys(prices).entries()) {
     const [metal, shade] = paints[name];
     const choice = document.createElement('label');
     choice.className = 'choice';
@@ -29,6 +29,7 @@ function offerFinishes(names) {
     function paint() {
       stage.style.setProperty('--metal', metal);
       stage.style.setProperty('--shade', shade);
+      document.querySelector('.price output').textContent = `€ ${prices[name]}`;
       const order = document.querySelector('[data-order]');
       const address = new URL(order.href);
       address.searchParams.set('finish', name);

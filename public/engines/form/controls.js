@@ -193,9 +193,7 @@ function checkText(value, { pattern }, say) {
 }
 
 function isLong({ maxLength, format, contentMediaType }) {
-  return (
-    maxLength >= longCharacters ||
-    format === 'multiline' ||
-    (typeof contentMediaType === 'string' && contentMediaType.startsWith('text/'))
-  );
+  if (inputTypes.has(format)) return false;
+  const isText = typeof contentMediaType === 'string' && contentMediaType.startsWith('text/');
+  return maxLength >= longCharacters || isText;
 }

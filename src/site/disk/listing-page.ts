@@ -14,14 +14,13 @@ export const listingPolicy =
 
 /**
  * A folder's page for people: whatever the names hold, it has no scripts and links to nothing but
- * the folder's own entries and the folders above it, up to the mount's path.
+ * the folder's own entries, the folders above it, up to the mount's path, and the front page.
  */
 export function listingPage(listing: Listing, mountPath: string): string {
   const { path, entries, truncated } = listing;
-  const home = mountPath === '/' ? 'Home' : mountPath.slice(1, -1);
-  const below = path.slice(mountPath.length, -1);
-  const trail = [home, ...(below === '' ? [] : below.split('/'))];
-  const rows = [...(trail.length > 1 ? [parentRow] : []), ...entries.map(entryRow)];
+  const trail = trailOf(path, mountPath);
+  const name = trail.at(-1)?.name ?? '';
+  const rows = [...(path === mountPath ? [] : [parentRow]), ...entries.map(entryRow)];
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -34,7 +33,7 @@ export function listingPage(listing: Listing, mountPath: string): string {
 <body>
 ${symbols}
 <main>
-${trailNav(trail)}<h1><bdi>${escapeHtml(trail.at(-1) ?? home)}</bdi></h1>
+${trailNav(trail)}<h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p class="sum">${summary(entries)}</p>
 <div class="sheet">
 ${rows.length === 0 ? '<p class="empty">This folder is empty.</p>' : table(rows)}
@@ -58,14 +57,31 @@ function formatBytes(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit] ?? ''}`;
 }
 
-function trailNav(trail: readonly string[]): string {
+/** A place on the way to a folder; the last one, the folder itself, leads nowhere. */
+interface Waypoint {
+  readonly name: string;
+  readonly href: string;
+}
+
+/** From the front page by way of the mount to the folder. */
+function trailOf(path: string, mountPath: string): readonly Waypoint[] {
+  const below = path.slice(mountPath.length, -1);
+  const folders = below === '' ? [] : below.split('/');
+  const mount = mountPath === '/' ? [] : [mountPath.slice(1, -1)];
+  const names = [...mount, ...folders];
+  return [
+    { name: 'Home', href: '/' },
+    ...names.map((name, at) => ({ name, href: '../'.repeat(names.length - 1 - at) })),
+  ];
+}
+
+function trailNav(trail: readonly Waypoint[]): string {
   if (trail.length === 1) return '';
-  const items = trail.map((name, at) => {
-    const up = trail.length - 1 - at;
+  const items = trail.map(({ name, href }, at) => {
     const text = `<bdi>${escapeHtml(name)}</bdi>`;
-    return up === 0
+    return at === trail.length - 1
       ? `<li aria-current="page">${text}</li>`
-      : `<li><a href="${'../'.repeat(up)}">${text}</a></li>`;
+      : `<li><a href="${href}">${text}</a></li>`;
   });
   return `<nav aria-label="Path"><ol>${items.join('')}</ol></nav>\n`;
 }

@@ -114,7 +114,7 @@ suite('the listing of a folder', () => {
     assert.equal((await ask(site.url, '/unlisted/zoo/animal.txt')).status, 200);
   });
 
-  test('leads up to the mount and no further', async (t) => {
+  test('leads up to the mount, no further, and to the front page', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.docs]\npath = /docs/v1/\nroot = site\nlisting = yes\n',
       files: { 'site/a/b/c.txt': 'x' },
@@ -122,9 +122,10 @@ suite('the listing of a folder', () => {
     const top = `${site.url}/docs/v1/`;
     const paths = async (path: string) =>
       linksOf(await ask(site.url, path), site.url + path).map(({ url }) => url.href);
-    assert.deepEqual(await paths('/docs/v1/'), [`${top}a/`]);
+    const home = `${site.url}/`;
+    assert.deepEqual(await paths('/docs/v1/'), [home, `${top}a/`]);
     assert.deepEqual(await paths('/docs/v1/a/b/'), [
-      ...[top, `${top}a/`, `${top}a/`],
+      ...[home, top, `${top}a/`, `${top}a/`],
       `${top}a/b/c.txt`,
     ]);
     assert.match((await ask(site.url, '/docs/v1/')).text, /<h1><bdi>docs\/v1<\/bdi><\/h1>/);

@@ -1,0 +1,21 @@
+// The data host of the demo: the tables of conf/tables, kept beside this file, for `npm start` beside it.
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startDataHost } from './data-host.ts';
+
+const port = 8082;
+const folder = fileURLToPath(new URL('data', import.meta.url));
+const schemas = fileURLToPath(new URL('../../conf/tables', import.meta.url));
+
+const tables = new Map<string, object>();
+for (const file of await readdir(schemas)) {
+  const schema = JSON.parse(await readFile(join(schemas, file), 'utf8')) as object;
+  tables.set(basename(file, '.json'), schema);
+}
+await mkdir(folder, { recursive: true });
+const host = await startDataHost({ folder, port, tables });
+process.stdout.write(`The data host of the demo answers at ${host.url}; Ctrl-C ends it.\n`);
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void host.close());
+}
