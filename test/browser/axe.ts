@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+
+const source = await readFile(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+interface Finding {
+  readonly id: string;
+  readonly help: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[];
+}
+
+/**
+ * Holds that axe-core finds nothing on a page that would keep somebody out (WCAG 2.2 A and AA, and
+ * its best practices); or nothing by some of its rules.
+ */
+export async function assertOpenToAll(
+  page: Page,
+  what: string,
+  rules?: readonly string[],
+): Promise<void> {
+  // As one that the browser runs itself: no policy of the page is in its way.
+  await page.evaluate(`${source}; undefined`);
+  const { violations } = await page.evaluate<{ violations: readonly Finding[] }>(
+    `axe.run(document, ${JSON.stringify({
+      resultTypes: ['violations'],
+      preload: false,
+      ...(rules !== undefined && { runOnly: rules }),
+    })})`,
+  );
+  const found = violations.map(
+    ({ id, help, nodes }) =>
+      `${id}: ${help}\n${nodes.map(({ html, failureSummary }) => `  ${html}\n  ${failureSummary ?? ''}`).join('\n')}`,
+  );
+  assert.deepEqual(found, [], what);
+}
