@@ -34,5 +34,10 @@ export function someVisitor({
     prepare: () => undefined,
     user: () => user,
     country: () => country,
+    with: (other) =>
+      someVisitor({
+        ...{ address, lang, devices, lot, user, country },
+        nowMs: other.nowMs ?? nowMs,
+      }),
   };
 }

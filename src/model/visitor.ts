@@ -63,4 +63,14 @@ export interface Visitor {
   user(): User | undefined;
   /** ISO 3166-1 code, once that is prepared; undefined where nothing tells. */
   country(): string | undefined;
+  /** The same visitor, had it come at another time or with some other fields in its request. */
+  with(other: VisitorChange): Visitor;
+}
+
+/** In what a visitor differs from another one. */
+export interface VisitorChange {
+  /** Milliseconds since 1970. */
+  readonly nowMs?: number | undefined;
+  /** Fields of the request by lower-case name. */
+  readonly fields?: Readonly<Record<string, string | undefined>>;
 }

@@ -63,7 +63,8 @@ export function identify(serving: Serving, { fields, address }: Entrance): Calle
  * anybody, but not as the user who looks at it.
  */
 export function withoutUser(entrance: Entrance): Entrance {
-  return { ...entrance, fields: without(entrance.fields, ['cookie']), told: nothingTold };
+  const told = { ...entrance.told, user: undefined, roles: undefined };
+  return { ...entrance, fields: without(entrance.fields, ['cookie']), told };
 }
 
 /** Also under a name with `_`, which many servers behind us would take for the same. */

@@ -2,7 +2,7 @@ import { Failure } from '../model/failure.ts';
 import { hasScope } from '../model/key.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { getResolveDescription, linkDescription } from './gets-description.ts';
-import { asOfProperty } from './moment.ts';
+import { asOfProperty, timeThen } from './moment.ts';
 import type { Call, Handler, Outcome } from './operation.ts';
 import { parseOrigin, requireBreadcrumbKey } from './place.ts';
 import {
@@ -41,8 +41,11 @@ export function getResolve(
     },
     run: async (v, call) => {
       const site = siteThen(parts, v, call);
-      const described = await describedVisitor(v, call, parts);
-      return answerData(site, { ...crumbOf(v, call), ...described });
+      const nowMs = timeThen(parts.store, v.as_of);
+      const described = await describedVisitor(v, { ...parts, call, nowMs });
+      const crumb = crumbOf(v, call);
+      const visitor = nowMs === undefined ? crumb.visitor : crumb.visitor.with({ nowMs });
+      return answerData(site, { ...crumb, visitor, ...described });
     },
   };
 }
@@ -90,8 +93,14 @@ function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
  */
 async function describedVisitor(
   v: Preview,
-  call: Call,
-  { countryOf }: Pick<GetOperations, 'countryOf'>,
+  {
+    call,
+    nowMs = call.visitor.nowMs,
+    countryOf,
+  }: Pick<GetOperations, 'countryOf'> & {
+    readonly call: Call;
+    readonly nowMs: number | undefined;
+  },
 ): Promise<Pick<Crumb, 'visitor' | 'fields'> | undefined> {
   const preview = previewOf(v);
   if (!isPreview(preview)) return undefined;
@@ -104,7 +113,7 @@ async function describedVisitor(
   }
   const { lang } = preview;
   return {
-    visitor: await previewVisitor(preview, { nowMs: call.visitor.nowMs, countryOf }),
+    visitor: await previewVisitor(preview, { nowMs, countryOf }),
     fields: lang === undefined ? {} : { 'accept-language': lang },
   };
 }

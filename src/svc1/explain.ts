@@ -6,7 +6,7 @@ import { encodePath, servicePath } from '../model/path.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { explainDescription } from './explain-description.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
-import { asOfProperty } from './moment.ts';
+import { asOfProperty, timeThen } from './moment.ts';
 import type { Handler } from './operation.ts';
 import { parseOrigin, parsePlace, parseUrl, requireBreadcrumbKey, type Place } from './place.ts';
 import { previewOf, previewProperties, previewVisitor, type Preview } from './preview.ts';
@@ -61,11 +61,11 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
         origin: call.origin,
         base: view.base,
         visitor: await previewVisitor(question, {
-          nowMs: call.visitor.nowMs,
+          nowMs: timeThen(parts.store, question.as_of) ?? call.visitor.nowMs,
           countryOf: parts.countryOf,
         }),
       });
-      const then = `Page rules are those of ${v.as_of ?? ''}; all else is as it is now.`;
+      const then = `Page rules and time are those of ${v.as_of ?? ''}; all else is as it is now.`;
       const notes = question.as_of === undefined ? [] : [then];
       return { kind: 'data', data: { ...explained, notes: [...explained.notes, ...notes] } };
     },

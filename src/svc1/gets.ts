@@ -9,7 +9,7 @@ import { headerFieldsMax } from '../model/limits.ts';
 import { needsUser, type Visitor } from '../model/visitor.ts';
 import type { PastRules, Reads } from '../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
-import { asOfProperty, rulesThen } from './moment.ts';
+import { asOfProperty, rulesThen, timeThen } from './moment.ts';
 import type { Call, Handler, Outcome } from './operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
@@ -56,7 +56,7 @@ export interface SiteAccess {
 /** What the operations of the scope render stand on. */
 export interface GetOperations {
   readonly site: SiteAccess;
-  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at'>;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change'>;
   readonly view: ViewConfig;
   /** Where an address is; undefined where nobody knows. */
   readonly countryOf: (address: string) => Promise<string | undefined>;
@@ -152,12 +152,13 @@ export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?
     },
     run: async (v, call) => {
       const where = parsePlace(v);
+      const asked = requestFields(v.headers ?? {});
       const reply = await siteThen(parts, v, call).respond({
         method: 'GET',
         ...where,
-        fields: requestFields(v.headers ?? {}, call.fields.via),
+        fields: withVia(asked, call.fields.via),
         address: call.caller.address,
-        visitor: call.visitor,
+        visitor: visitorWith(asked, timeThen(parts.store, v.as_of), call),
         body: undefined,
         signal: call.signal,
       });
@@ -223,20 +224,37 @@ const askable: ReadonlySet<string> = new Set([
   'if-unmodified-since',
   'range',
   'referer',
+  'sec-ch-ua-form-factors',
+  'sec-ch-ua-mobile',
+  'sec-ch-ua-platform',
   'user-agent',
 ]);
 
-/**
- * Header fields that the caller wants the page requested with, as far as they can be asked for; and
- * the way that the request has come, for a page that is fetched from itself has no end.
- */
-function requestFields(headers: object, via: string | undefined): Fields {
+/** What a browser says of its device besides the User-Agent. */
+const hints = ['sec-ch-ua-mobile', 'sec-ch-ua-platform', 'sec-ch-ua-form-factors'] as const;
+
+/** The way that a request has come: a page that is fetched from itself would have no end. */
+function withVia(fields: Fields, via: string | undefined): Fields {
+  if (via === undefined) return fields;
+  return Object.assign(Object.create(null) as Record<string, string>, fields, { via });
+}
+
+/** The visitor that asks, with the fields that it wants a page requested with, at some time. */
+function visitorWith(fields: Fields, nowMs: number | undefined, { visitor }: Call): Visitor {
+  if (Object.keys(fields).length === 0 && nowMs === undefined) return visitor;
+  // Hints of the caller's own browser would belie another User-Agent.
+  const unsaid = fields['user-agent'] === undefined ? [] : hints;
+  const others = Object.fromEntries(unsaid.map((name) => [name, undefined]));
+  return visitor.with({ fields: { ...others, ...fields }, nowMs });
+}
+
+/** Header fields that the caller wants the page requested with, as far as they can be asked for. */
+function requestFields(headers: object): Fields {
   const fields = Object.create(null) as Record<string, string>;
   for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
     const lower = name.toLowerCase();
     if (!askable.has(lower) || typeof value !== 'string') continue;
     if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
   }
-  if (via !== undefined) fields.via = via;
   return fields;
 }

@@ -28,6 +28,21 @@ export function seqFromMoment(reads: MomentReads, field: string, text: string): 
   return 'seq' in moment ? moment.seq : reads.seqAt(moment.timeMs - 1) + 1;
 }
 
+/**
+ * The time of a moment in milliseconds since 1970: of a seq, when its change was stored. Undefined
+ * where no moment is asked for, or nothing had been stored yet; fails as seqOfMoment does.
+ */
+export function timeThen(
+  reads: MomentReads & Pick<Reads, 'change'>,
+  asOf: string | undefined,
+): number | undefined {
+  if (asOf === undefined) return undefined;
+  const moment = parseMoment(reads, 'as_of', asOf);
+  if ('timeMs' in moment) return moment.timeMs;
+  const change = reads.change(moment.seq);
+  return change && Date.parse(change.dtu_stored);
+}
+
 function parseMoment(
   reads: MomentReads,
   field: string,

@@ -81,7 +81,7 @@ export async function previewVisitor(
   const devices = devicesOf(preview.device);
   const country = said ?? (address === undefined ? undefined : await countryOf(address));
   const lot = lotOf({}, address ?? '');
-  return {
+  return described({
     address: address ?? '',
     nowMs: at === undefined ? nowMs : Date.parse(at),
     language: () => preferredLanguage(lang),
@@ -92,7 +92,12 @@ export async function previewVisitor(
     prepare: () => undefined,
     user: () => (user === undefined ? undefined : { name: user, roles }),
     country: () => country,
-  };
+  });
+}
+
+function described(traits: Omit<Visitor, 'with'>): Visitor {
+  const { nowMs } = traits;
+  return { ...traits, with: (other) => described({ ...traits, nowMs: other.nowMs ?? nowMs }) };
 }
 
 function parsed(

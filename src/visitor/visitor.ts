@@ -9,7 +9,7 @@ import {
   userNameCharactersMax,
   userRolesMax,
 } from '../model/limits.ts';
-import type { DeviceClass, User, Visitor, VisitorNeeds } from '../model/visitor.ts';
+import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observe/log.ts';
 import { createCountries, type Countries } from './country.ts';
 import { createDeviceReader, type DeviceReader } from './device.ts';
@@ -93,8 +93,9 @@ class Arrival implements Visitor {
   /** The user of its token, once that is verified. */
   #verified: { readonly user: User | undefined } | undefined;
 
-  constructor(arrived: Arrived, parts: Parts) {
+  constructor(arrived: Arrived, parts: Parts, nowMs?: number) {
     this.address = arrived.address;
+    this.#nowMs = nowMs;
     this.#arrived = arrived;
     this.#parts = parts;
   }
@@ -159,6 +160,14 @@ class Arrival implements Visitor {
       this.#toldCountry = code === 'XX' ? undefined : code;
     }
     return this.#toldCountry;
+  }
+
+  with({ nowMs = this.#nowMs, fields }: VisitorChange): Visitor {
+    const arrived = this.#arrived;
+    if (fields === undefined) return new Arrival(arrived, this.#parts, nowMs);
+    const both = Object.create(null) as Record<string, string | undefined>;
+    Object.assign(both, arrived.fields, fields);
+    return new Arrival({ ...arrived, fields: both }, this.#parts, nowMs);
   }
 
   #verify(): Promise<void> | undefined {

@@ -44,7 +44,10 @@ fallback
     const excluded = await waymark('explain', `${url}/ab`, '--lang', 'de;q=0', '--method', 'post');
     assert.match(excluded.out, new RegExp(`^POST ${url}/ab is .* rule ${other}, with 405\\.\n`));
     const before = await waymark('explain', '/none', '--as-of', '0');
-    assert.match(before.out, /by no source: the status is 404\.\nPage rules are those of 0;/);
+    assert.match(
+      before.out,
+      /by no source: the status is 404\.\nPage rules and time are those of 0;/,
+    );
 
     const json = await waymark('explain', '/a.txt', '--json', '--country', 'CH', '--user', 'ann');
     const { r, data } = JSON.parse(json.out) as { r: string; data: { winner: object } };

@@ -191,6 +191,7 @@ for (const [transport, open] of Object.entries(transports)) {
         [{ at: '2019-12-31' }, undefined, 'when[0]'],
         [{ user: 'ann', lang: 'de' }, '/laden/', 'when[2]'],
         [{ user: null, device: null }, '/shop/', 'default'],
+        [{ draw: 49.99 }, '/shop/', 'default'],
       ];
       for (const [preview, target, matched] of cases) {
         const { data } = await call(`${rule}.get_resolve`, { k: 'shop', ...preview });
@@ -249,6 +250,47 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(refused.data.unknowns, ['enginedata']);
       assert.deepEqual(refused.data.enginedata, enginedata);
     });
+  });
+}
+
+for (const [transport, open] of Object.entries(transports)) {
+  test(`get_content shows a breadcrumb as it is for the fields that it is asked with, over ${transport}`, async (t) => {
+    const site = await startSite(t, { rules });
+    const call = await open(site);
+    const place = { origin: site.url, path: '/visit' };
+    const cases: readonly (readonly [headers: object, status: number])[] = [
+      [{}, 302],
+      [{ 'accept-language': 'de' }, 307],
+    ];
+    for (const [headers, status] of cases) {
+      const { data, status: own } = await call(`${rule}.get_content`, { ...place, headers });
+      assert.equal(data?.status ?? own, status);
+    }
+    const socket = await site.socket(site.adminKey);
+    const asked = { ...place, headers: { 'user-agent': phone } };
+    const { data } = await socket.call(`${rule}.get_content`, asked);
+    assert.equal(data.headers.location, 'https://apps.example/ios');
+  });
+
+  test(`as of another moment, times are held against that one, over ${transport}`, async (t) => {
+    const site = await startSite(t);
+    const call = await open(site);
+    const when = [{ if: { after: '2099-01-01' }, target: '/new' }];
+    const enginedata = { target: '/old', when };
+    const { data: crumb } = await call(`${rule}.insert`, {
+      path: 'k',
+      kind: 'resolve',
+      enginedata,
+    });
+    const come = async (v: object) =>
+      (await call(`${rule}.get_resolve`, { k: 'k', ...v })).data.target as string;
+    assert.equal(await come({}), '/old');
+    assert.equal(await come({ at: '2099-01-01' }), '/new');
+    assert.equal(await come({ as_of: '2100-01-01T00:00:00Z' }), '/new');
+    assert.equal(await come({ as_of: crumb.seq }), '/old');
+    assert.equal(await come({ as_of: crumb.seq, at: '2099-01-01' }), '/new');
+    const { data } = await call(`${rule}.explain`, { k: 'k', as_of: '2100-01-01T00:00:00Z' });
+    assert.equal(data.notes[0], 'It leads to /new.');
   });
 }
 

@@ -151,7 +151,7 @@ for (const [transport, open] of Object.entries(transports)) {
       const { data } = await call(`${rule}.explain`, then);
       assert.deepEqual(data.winner, { source: 'stored', id: first.id, status: 200 });
       assert.deepEqual(data.notes, [
-        `Page rules are those of ${first.seq}; all else is as it is now.`,
+        `Page rules and time are those of ${first.seq}; all else is as it is now.`,
       ]);
       const now = await call(`${rule}.explain`, { url: `${origin}/b`, as_of: null });
       assert.deepEqual([now.data.status, now.data.notes], [410, []]);
