@@ -62,9 +62,15 @@ export async function prepareSuite(given: string | undefined): Promise<Suite> {
   };
 }
 
-/** Node's fetch asks caches for nothing that is kept, where the suite tells it to keep nothing. */
-function ask(url: string, { cache: _, ...init }: RequestInit): Promise<Response> {
-  return fetch(url, init);
+/**
+ * Node's fetch asks caches for what is new, where a request has a precondition and says nothing of
+ * caches itself: the newer suite has it say something, the older one knew another fetch.
+ */
+function ask(url: string, { cache: _cache, headers = [], ...init }: RequestInit = {}) {
+  const said = new Headers(headers);
+  if (!said.has('cache-control')) said.set('Cache-Control', 'nothing-to-see-here');
+  if (!said.has('pragma')) said.set('Pragma', 'foo');
+  return fetch(url, { ...init, headers: said });
 }
 
 async function unpackRelease(folder: string): Promise<void> {
