@@ -175,12 +175,7 @@ class Process implements Running {
     this.#isSpokesman = isSpokesman;
     this.#measures = new Measures({ store, gather, server: () => this.#server });
     this.#coder = createCoder();
-    this.#answers = openAnswers({
-      data: config.server.data,
-      bytesMax: config.fetch.cacheBytesMax,
-      now: Date.now,
-      log: logs.log,
-    });
+    this.#answers = openAnswers(config, { now: Date.now, log: logs.log });
     this.#foundation = {
       store,
       logs,

@@ -1,10 +1,17 @@
 import { join } from 'node:path';
+import type { Config } from '../../config/config.ts';
 import { cacheReportMs } from '../../model/limits.ts';
 import type { Log } from '../../observe/log.ts';
 import { openCache } from '../../store/cache/folder-cache.ts';
 import { prepareCache, settleCache } from '../../store/cache/prepare.ts';
 import type { StoredAnswer } from './answer.ts';
 import { createAnswers, type Answers } from './answers.ts';
+
+/** What a configuration says of kept answers. */
+interface Kept {
+  readonly server: Pick<Config['server'], 'data'>;
+  readonly fetch: Pick<Config['fetch'], 'cacheBytesMax'>;
+}
 
 /** Where answers are kept, below the data folder. */
 const cacheFolder = 'cache';
@@ -23,17 +30,10 @@ export function settleAnswers(data: string): Promise<void> {
 }
 
 /** Opens the kept answers of a data folder; the log is told when they cannot be written. */
-export function openAnswers({
-  data,
-  bytesMax,
-  now,
-  log,
-}: {
-  readonly data: string;
-  readonly bytesMax: number;
-  readonly now: () => number;
-  readonly log: Log;
-}): Answers {
+export function openAnswers(
+  { server: { data }, fetch: { cacheBytesMax: bytesMax } }: Kept,
+  { now, log }: { readonly now: () => number; readonly log: Log },
+): Answers {
   let reportedMs = -Infinity;
   return createAnswers({
     cache: openCache<StoredAnswer>({ folder: join(data, cacheFolder), bytesMax, now }),

@@ -37,7 +37,10 @@ function answer(id: string, more: Partial<StoredAnswer> = {}): StoredAnswer {
 }
 
 function open(t: TestContext, data: string): Answers {
-  const answers = openAnswers({ data, bytesMax: 1e9, now: () => nowMs, log: silentLog });
+  const answers = openAnswers(
+    { server: { data }, fetch: { cacheBytesMax: 1e9 } },
+    { now: () => nowMs, log: silentLog },
+  );
   t.after(() => answers.close());
   return answers;
 }

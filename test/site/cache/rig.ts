@@ -104,7 +104,8 @@ async function startAnswers(
 ): Promise<Answers> {
   const data = await temporaryFolder(t);
   await prepareAnswers(data);
-  const answers = openAnswers({ data, log: silentLog, ...given });
+  const config = { server: { data }, fetch: { cacheBytesMax: given.bytesMax } };
+  const answers = openAnswers(config, { now: given.now, log: silentLog });
   t.after(() => answers.close());
   return answers;
 }

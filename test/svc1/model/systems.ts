@@ -58,9 +58,9 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
     const store = await openStore({ folder: data, now: jumpingClock(), newId: uuidv7 });
     run.after(() => store.close());
     await prepareAnswers(data);
-    const answers = openAnswers({ data, bytesMax: 0, now: Date.now, log: silentLog });
-    run.after(() => answers.close());
     const given = { ...config, server: { ...config.server, data } };
+    const answers = openAnswers(given, { now: Date.now, log: silentLog });
+    run.after(() => answers.close());
     const composition = composed(given, { store, publicFiles, answers });
     run.after(() => composition.close());
     return callOperations(composition, store);
