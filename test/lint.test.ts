@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { suite, test } from 'node:test';
+
+const folder = fileURLToPath(new URL('..', import.meta.url));
+
+/** As `npm run lint`, each beside the other tests: they take one core a while. */
+const checks = [
+  ['types', 'typescript/bin/tsc', []],
+  ['lint', 'eslint/bin/eslint.js', ['.']],
+  ['format', 'prettier/bin/prettier.cjs', ['--check', '--log-level', 'warn', '.']],
+] as const;
+
+suite('the sources', { concurrency: 1 }, () => {
+  for (const [what, program, words] of checks) {
+    test(what, { timeout: 600_000 }, async () => {
+      const path = fileURLToPath(new URL(`../node_modules/${program}`, import.meta.url));
+      const child = spawn(process.execPath, [path, ...words], { cwd: folder });
+      const said = Promise.all([text(child.stdout), text(child.stderr)]);
+      const [code] = await new Promise<[number | null]>((resolve) => {
+        child.once('close', (status) => {
+          resolve([status]);
+        });
+      });
+      assert.equal(code, 0, (await said).join(''));
+    });
+  }
+});
