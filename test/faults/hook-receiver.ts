@@ -27,6 +27,8 @@ export interface FaultyReceiver {
   readonly origin: string;
   /** What came to a path. */
   of(path: string): Came;
+  /** Calls back at each request from here on, in place of whom it called before. */
+  onRequest(callback: () => void): void;
   /** Requests that broke a promise, in words. */
   readonly violations: readonly string[];
   close(): void;
@@ -36,6 +38,7 @@ export interface FaultyReceiver {
 export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   const paths = new Map<string, Came>();
   const violations: string[] = [];
+  let called = (): void => undefined;
   const of = (path: string): Came => {
     const came = paths.get(path) ?? {
       events: new Map<number, string>(),
@@ -49,6 +52,7 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   const server = createServer((request, response) => {
     const { url: path = '', headers } = request;
     const came = of(path);
+    called();
     if (came.isClosed) violations.push(`${path} was sent to after its hook was invalidated`);
     buffer(request).then(
       (body) => {
@@ -66,6 +70,9 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   return {
     origin: `http://127.0.0.1:${port}`,
     of,
+    onRequest(callback) {
+      called = callback;
+    },
     violations,
     close() {
       server.close();

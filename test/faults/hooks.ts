@@ -12,8 +12,10 @@ import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
 const runs = Number(process.argv[2] ?? 200);
 const inFlight = 8;
-/** A run lives this long at most before it is killed. */
-const lifeMsMax = 400;
+/** A run lives for so many requests and acknowledgements at most before it is killed … */
+const lifeStepsMax = 250;
+/** … or this long. */
+const lifeMsMax = 10_000;
 /** So many runs are looked at together, once everything has been delivered. */
 const runsTogether = 10;
 const drainMsMax = 120_000;
@@ -98,20 +100,32 @@ async function runAll(): Promise<void> {
 /** Tells of events, and inserts and invalidates a hook, until the server is killed under it. */
 async function tellUntilKilled(served: Served, trial: Trial): Promise<void> {
   const socket = await openSocketCalls(served.url, trial.adminKey);
-  const killer = setTimeout(() => served.child.kill('SIGKILL'), 20 + Math.random() * lifeMsMax);
-  const telling = Array.from({ length: inFlight }, () => tellOn(socket, trial));
+  const kill = (): void => void served.child.kill('SIGKILL');
+  const killer = setTimeout(kill, lifeMsMax);
+  let stepsLeft = 1 + Math.floor(Math.random() * lifeStepsMax);
+  const step = (): void => {
+    stepsLeft -= 1;
+    if (stepsLeft === 0) kill();
+  };
+  trial.receiver.onRequest(step);
+  const telling = Array.from({ length: inFlight }, () => tellOn(socket, trial, step));
   await Promise.all([...telling, comeAndGo(socket, trial)]);
   clearTimeout(killer);
   await served.closed;
 }
 
-async function tellOn(socket: SocketCalls, { acknowledged }: Trial): Promise<void> {
+async function tellOn(
+  socket: SocketCalls,
+  { acknowledged }: Trial,
+  step: () => void,
+): Promise<void> {
   for (;;) {
     const vk = `vk ${Math.random()}`;
     const answer = await socket.call({ a: 'svc1.event.insert', v: { type, data: { vk } }, vk });
     if (answer === undefined) return;
     assert.equal(answer.error, undefined, JSON.stringify(answer));
     acknowledged.add(answer.data.id as string);
+    step();
     await delay(Math.random() * 4);
   }
 }
