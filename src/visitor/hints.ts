@@ -3,8 +3,8 @@ import type { Fields } from '../http/request.ts';
 
 const formFactors = 'Sec-CH-UA-Form-Factors';
 
-/** Systems that a tablet may run, and one that it claims where it asks for a page for desktops. */
-const unclear: ReadonlySet<string> = new Set(['"android"', '"linux"', '"chrome os"']);
+/** A system for both, and the one that a tablet claims where it wants a page for desktops. */
+const unclear: ReadonlySet<string> = new Set(['"linux"', '"chrome os"']);
 
 /**
  * What is asked of a browser that speaks client hints and has not told a tablet from a desktop (RFC

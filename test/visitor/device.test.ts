@@ -96,7 +96,8 @@ suite('further hints are asked for', () => {
     ['of a browser without hints', asked(), ''],
     ['of a telephone, which is clear', asked('?1', '"Android"'), ''],
     ['of a computer with a system of its own', asked('?0', '"Windows"'), ''],
-    ['at once, of what may be a tablet', asked('?0', '"Android"'), 'Accept-CH Critical-CH'],
+    ['of a tablet, which is clear', asked('?0', '"Android"'), ''],
+    ['at once, of what may be a tablet', asked('?0', '"Chrome OS"'), 'Accept-CH Critical-CH'],
     ['at once, of a desktop page on a tablet', asked('?0', '"Linux"'), 'Accept-CH Critical-CH'],
     ['not again, once they came', asked('?0', '"Linux"', '"Desktop"'), 'Accept-CH'],
   ];
