@@ -31,6 +31,7 @@ export class Workers {
   /** With their numbers. */
   readonly #running = new Map<Worker, number>();
   readonly #metrics = new MetricsOfWorkers();
+  readonly #serving = new WeakSet<Worker>();
   #stopping = false;
   #cut = 0;
 
@@ -57,7 +58,9 @@ export class Workers {
     this.#stopping = true;
     const ends = [...this.#running.keys()].map((worker) => {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
-      if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies LeaderMessage);
+      // One that is only starting does not listen yet: a message would be lost.
+      if (!this.#serving.has(worker)) worker.process.kill('SIGTERM');
+      else if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies LeaderMessage);
       return ended;
     });
     const insist = setTimeout(() => {
@@ -87,6 +90,7 @@ export class Workers {
             break;
           case 'serving':
             serves = true;
+            this.#serving.add(worker);
             resolve(message.addresses);
             break;
           case 'ask-metrics':

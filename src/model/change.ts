@@ -3,8 +3,11 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts';
 /** The kinds of record whose changes can be taken back (contract §4.3). */
 export type RevertibleFamily = 'userinterface' | 'webhook';
 
-/** The kinds of record that the log holds: `secret` is that of a hook, `event` has no record. */
-export type Family = RevertibleFamily | 'key' | 'secret' | 'event';
+/**
+ * The kinds of record that the log holds: `secret` is that of a hook; `event`, and `replay`, which
+ * asks for messages to be sent again, have a row and nothing else.
+ */
+export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay';
 
 /** What can be done to a record. */
 export const actions = ['insert', 'edit', 'invalidate'] as const;

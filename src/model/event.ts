@@ -79,6 +79,11 @@ export function eventOf(change: Change): WaymarkEvent | undefined {
   };
 }
 
+/** The id of a batch: the hook's, and the places in its count of the first and the last event. */
+export function batchId(hookId: string, first: number, last: number): string {
+  return `${hookId}-${first}-${last}`;
+}
+
 function causedEventId({ txn, seq }: Change): string {
   return `${txn}-${seq}`;
 }

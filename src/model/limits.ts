@@ -260,6 +260,9 @@ export const dispatchCharactersMax = 4 * MIB;
 export const dispatchEntriesMax = 4_000;
 /** Attempts that one page of a list looks at. */
 export const deliveriesExaminedMax = 10_000;
+/** Messages that are made due again without a pause, and that are counted without one. */
+export const replayMessagesMax = 500;
+export const replayCountedAtOnce = 2_000;
 /** Up to here it is counted how many messages of a hook are to be tried again. */
 export const waitingCountedMax = 1_000;
 /** Events of a hook that are read before there is room for them. */

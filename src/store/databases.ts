@@ -60,6 +60,10 @@ export interface Databases {
   readonly attempt: Database<string, Uint8Array>;
   /** Hook, time and n → nothing: messages that are to be sent again then. */
   readonly due: Database<string, Uint8Array>;
+  /** Hook and n → nothing: messages that were given up. */
+  readonly exhausted: Database<string, Uint8Array>;
+  /** Seq of the change that asks for messages to be sent again → what is left of it. */
+  readonly job: Database<string, number>;
 }
 
 /**
@@ -122,5 +126,7 @@ export function openDatabases(environment: RootDatabase): Databases {
     pending: named('pending'),
     attempt: named('attempt'),
     due: named('due'),
+    exhausted: named('exhausted'),
+    job: environment.openDB<string, number>('job', { encoding: 'string', keyEncoding: 'uint32' }),
   };
 }

@@ -17,18 +17,20 @@ export interface QueuedEvent {
 /** How an attempt ended (contract §7); `exhausted` when no other one follows. */
 export const attemptOutcomes = ['completed', 'completed_404', 'failed', 'exhausted'] as const;
 
-/** How an attempt ended. */
-export type AttemptOutcome = (typeof attemptOutcomes)[number];
+/** How an attempt ended; `frozen` for a batch that was made and is to be sent. */
+export type AttemptOutcome = (typeof attemptOutcomes)[number] | 'frozen';
 
-/** An attempt to deliver a message, as it is kept. */
+/** A message as its newest attempt left it. */
 export interface AttemptRecord {
   /** Seqs in the log of the message's events, the first of which is the hook's n-th. */
   readonly logSeqs: readonly number[];
-  /** The message's attempts so far, this one included. */
+  /** Whether they are told as a batch. */
+  readonly batch?: true;
+  /** The message's attempts so far. */
   readonly attempt: number;
   /** Those of them since it was last sent from the start: by a replay, or at all. */
   readonly tries: number;
-  /** ISO 8601, UTC: when it began. */
+  /** ISO 8601, UTC: when the attempt began. */
   readonly at: string;
   readonly outcome: AttemptOutcome;
   /** Undefined where no answer came. */
@@ -47,10 +49,26 @@ export interface NumberedAttempt extends AttemptRecord {
   readonly n: number;
 }
 
-/** A message that waits to be sent again. */
+/** A message that waits to be sent, again or for the first time. */
 export interface DueMessage {
   readonly n: number;
   readonly dueMs: number;
+}
+
+/** Events that are to be sent together, in the order of the hook's count, without gaps. */
+export interface Batch {
+  /** The place of the first one. */
+  readonly n: number;
+  readonly logSeqs: readonly number[];
+}
+
+/** What is to be sent again. */
+export interface ReplayRange {
+  /** Places in the hook's count, both included; messages that begin there. */
+  readonly from: number;
+  readonly to: number;
+  /** Whether only what was given up is. */
+  readonly failed: boolean;
 }
 
 /** What one attempt changes. */
@@ -58,8 +76,10 @@ export interface RecordedAttempt {
   readonly queue: QueueKey;
   readonly n: number;
   readonly record: AttemptRecord;
-  /** When it was due, where it had been tried before. */
+  /** When it was due; undefined for an event out of the queue. */
   readonly wasDueMs: number | undefined;
+  /** The batches that it is to be sent as from now on, where it was too large. */
+  readonly split?: readonly Batch[];
 }
 
 /** What a dispatch has done. */
@@ -118,10 +138,31 @@ export interface Deliveries {
   depth(queue: QueueKey): { readonly queued: number; readonly waiting: number };
   /** The oldest event of a queue, as far as waitingCountedMax of those that wait tell. */
   oldest(queue: QueueKey): WaymarkEvent | undefined;
+  /** Whether the log asks for messages to be sent again that are not due yet. */
+  isReplaying(): boolean;
+  /** The messages of a range that were tried, by their n, in order: a seek for each. */
+  messagesIn(queue: QueueKey, range: ReplayRange): Iterable<number>;
+  /** The message that holds the n-th event; undefined where it was never tried, or is forgotten. */
+  messageWith(queue: QueueKey, n: number): number | undefined;
+  /** The place of the first event that was stored with a seq of the log or later. */
+  placeOf(queue: QueueKey, logSeq: number): number;
+  /** n of the newest event that the hook was given; 0 for none. */
+  newest(queue: QueueKey): number;
   /** The event that a change of the log is or causes. Throws where there is none. */
   event(logSeq: number): WaymarkEvent;
   /**
    * Records attempts, those of many deliveries in one transaction; resolves when that is durable.
    */
   record(attempt: RecordedAttempt, clockMs: number): Promise<void>;
+  /** Makes a batch of events out of the queue, for good, and due. */
+  freeze(
+    queue: QueueKey,
+    batch: Batch,
+    made: { readonly at: string; readonly dueMs: number },
+  ): Promise<void>;
+  /**
+   * Makes the next messages due that the log asks to be sent again; resolves to their queue, to
+   * undefined where there are none.
+   */
+  replaySome(clockMs: number): Promise<{ readonly queue: QueueKey | undefined }>;
 }

@@ -5,21 +5,23 @@ import { dispatchCharactersMax, dispatchEntriesMax, dispatchRowsMax } from '../m
 import type { Databases } from './databases.ts';
 import type { Dispatched, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
+import { putJob } from './replay.ts';
 import type { Reads } from './store.ts';
 
 /**
- * Puts the next events of the log behind a seq into the queues of the hooks that get them; to be
- * called in a write transaction. So much is done at once that others have their turn soon.
+ * Puts the next events of the log behind a seq into the queues of the hooks that get them, and notes
+ * down what is to be sent again; to be called in a write transaction. So much is done at once that others have their turn soon.
  */
 export function putDispatch(
   databases: Databases,
   reads: Reads,
   { after, node }: { readonly after: number; readonly node: Node },
-): Dispatched {
+): Dispatched & { readonly hasWritten: boolean } {
   const newest = reads.seq();
   const queues = new Queues(databases);
   const changed = new Set<QueueKey>();
   let upTo = after;
+  let hasJobs = false;
   let [rows, characters] = [0, 0];
   // Nobody gets what came before the first hook.
   if (newest - upTo > dispatchRowsMax) upTo = Math.max(upTo, beforeFirstHook(reads, newest));
@@ -33,6 +35,10 @@ export function putDispatch(
     if (!mayMatter(reads, text)) continue;
     const change = JSON.parse(text) as Change;
     if (change.family === 'webhook') changed.add(queueOfHook(reads, change));
+    if (change.family === 'replay') {
+      putJob(databases, change);
+      hasJobs = true;
+    }
     const event = eventOf(change);
     if (event === undefined) continue;
     for (const { hook, insertedSeq } of takersOf(reads, event)) {
@@ -40,7 +46,7 @@ export function putDispatch(
     }
   }
   queues.put();
-  return { upTo, grown: queues.grown, changed };
+  return { upTo, grown: queues.grown, changed, hasWritten: hasJobs || queues.grown.size > 0 };
 }
 
 /** The hooks that an event may be for. */
@@ -50,7 +56,7 @@ function takersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readonly St
   return stored === undefined ? [] : [stored];
 }
 
-const ownFamily = /"family":"(userinterface|webhook|key|secret|event)"/;
+const ownFamily = /"family":"(userinterface|webhook|key|secret|event|replay)"/;
 /** The fields before `family` in a row, which write.ts puts first, are not longer than this. */
 const rowHeadCharacters = 1_000;
 

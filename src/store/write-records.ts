@@ -37,6 +37,7 @@ export class RecordPlanner {
       case 'webhook':
         return this.#hook(change);
       case 'event':
+      case 'replay':
         return { marks: [], putRecord: undefined };
       case 'userinterface':
         throw new TypeError('page rules are planned elsewhere');

@@ -1,3 +1,4 @@
+import { batchId } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import { deliveriesExaminedMax, listRowsDefault, listRowsMax } from '../model/limits.ts';
 import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../store/deliveries.ts';
@@ -27,7 +28,11 @@ const output: JsonObject = {
         required: ['id', 'seq', 'attempt', 'at', 'outcome', 'ms'],
         properties: {
           id: { type: 'string', description: 'What the receiver knows the message by.' },
-          seq: { ...integer, description: 'Its place in the hook’s own count.' },
+          seq: {
+            ...integer,
+            description: 'Its place in the hook’s own count; of a batch, the first.',
+          },
+          last_seq: { ...integer, description: 'Of a batch, the last.' },
           attempt: { ...integer, description: 'Which attempt at it this was, from 1.' },
           at: { type: 'string', format: 'date-time', description: 'When it began.' },
           status: { ...integer, description: 'Of the answer, if there was one.' },
@@ -85,7 +90,9 @@ export function listDeliveries({ store }: { readonly store: Store }): Handler<De
         }
         examined += 1;
         last = row.n;
-        if (outcome === undefined || row.outcome === outcome) rows.push(attemptView(store, row));
+        if (row.outcome === 'frozen') continue;
+        if (outcome === undefined || row.outcome === outcome)
+          rows.push(attemptView(store, id, row));
       }
       return { kind: 'data', data: { rows, next, ...deliveries.depth(queue) } };
     },
@@ -101,11 +108,14 @@ export function queueOf(store: Pick<Store, 'rows'>, id: string): QueueKey {
 
 function attemptView(
   { deliveries }: Pick<Store, 'deliveries'>,
-  { n, logSeqs, attempt, at, status, outcome, error, ms, answer }: NumberedAttempt,
+  hook: string,
+  { n, logSeqs, batch, attempt, at, status, outcome, error, ms, answer }: NumberedAttempt,
 ): object {
+  const last = n + logSeqs.length - 1;
   return {
-    id: deliveries.event(logSeqs[0] ?? 0).id,
+    id: batch ? batchId(hook, n, last) : deliveries.event(logSeqs[0] ?? 0).id,
     seq: n,
+    ...(batch && { last_seq: last }),
     ...{ attempt, at, outcome, ms },
     ...(status !== undefined && { status }),
     ...(error !== undefined && { error }),

@@ -226,3 +226,19 @@ export const rotateDescription: Description = {
   },
   failures: ['not_found', 'conflict'],
 };
+
+/** What the documents say of webhook.replay. */
+export const replayDescription: Description = {
+  summary: 'Has messages of a hook sent again: one, those of a time, or those that were given up.',
+  envelope: { vk: vkMember },
+  output: {
+    title: 'Replay',
+    type: 'object',
+    required: ['seq', 'deliveries'],
+    properties: {
+      seq: { type: 'integer', description: 'Position of the request in the log.' },
+      deliveries: { type: 'integer', description: 'How many messages are sent again.' },
+    },
+  },
+  failures: ['not_found', 'conflict'],
+};

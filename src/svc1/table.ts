@@ -14,6 +14,7 @@ import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys.t
 import { invalidateRecords, type InvalidateParts } from './invalidate.ts';
 import { listRules } from './list.ts';
 import { operation, type Operation } from './operation.ts';
+import { replayDeliveries } from './replay.ts';
 import { editRule, insertRule, readRule, type RuleOperations } from './rules.ts';
 import { serverStatus, type StatusOperations } from './server-status.ts';
 import { authenticateSession } from './session.ts';
@@ -61,6 +62,7 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.webhook.pause', 'webhook', 'writes', switchHook(hooks, { active: false })),
     operation('svc1.webhook.resume', 'webhook', 'writes', switchHook(hooks, { active: true })),
     operation('svc1.webhook.test', 'webhook', 'writes', testHook(events)),
+    operation('svc1.webhook.replay', 'webhook', 'writes', replayDeliveries(hooks)),
     operation('svc1.webhook.deliveries', 'webhook', 'reads', listDeliveries(hooks)),
     operation('svc1.event.insert', 'event', 'writes', insertEvent(events)),
     operation('svc1.event.list', 'event', 'reads', listEvents(events)),

@@ -1,12 +1,8 @@
-import type { AttemptRecord, QueuedEvent } from '../store/deliveries.ts';
+import type { AttemptRecord } from '../store/deliveries.ts';
 import type { Attempted } from './attempt.ts';
+import type { Message } from './message.ts';
 import type { Verdict } from './outcome.ts';
 import { retryDelayMs } from './schedule.ts';
-
-/** A message that is to be sent, with the newest attempt at it, if there was one. */
-export interface Message extends QueuedEvent {
-  readonly before: AttemptRecord | undefined;
-}
 
 /** An attempt that is over, with what decides whether another one follows. */
 export interface Judged {
@@ -18,6 +14,8 @@ export interface Judged {
   readonly attemptsMax: number;
   /** `[webhook] retry`. */
   readonly retryMs: readonly number[];
+  /** Whether it is sent otherwise from now on, and never again as it was. */
+  readonly isSplit: boolean;
   /** 0 to 1, for the jitter. */
   readonly random: number;
   /** By the clock that never jumps. */
@@ -25,18 +23,19 @@ export interface Judged {
 }
 
 /** What is kept of an attempt: how it ended, and when the next one is due. */
-export function attemptRecord({ logSeq, before }: Message, judged: Judged): AttemptRecord {
+export function attemptRecord({ logSeqs, before }: Message, judged: Judged): AttemptRecord {
   const { status, answer, ms, problem, retryAfterMs } = judged.attempted;
   const { outcome } = judged.verdict;
   const tries = (before?.tries ?? 0) + 1;
-  const delayMs =
-    outcome === 'failed' ? retryDelayMs({ ...judged, attempts: tries, retryAfterMs }) : undefined;
+  const isAgain = outcome === 'failed' && !judged.isSplit;
+  const delayMs = isAgain ? retryDelayMs({ ...judged, attempts: tries, retryAfterMs }) : undefined;
   return {
-    logSeqs: before?.logSeqs ?? [logSeq],
+    logSeqs,
+    ...(before?.batch && { batch: true }),
     attempt: (before?.attempt ?? 0) + 1,
     tries,
     at: new Date(judged.at).toISOString(),
-    outcome: outcome === 'failed' && delayMs === undefined ? 'exhausted' : outcome,
+    outcome: isAgain && delayMs === undefined ? 'exhausted' : outcome,
     ...(status !== undefined && { status }),
     ...(problem !== undefined && { error: problem.message }),
     ms: Math.round(ms),

@@ -8,20 +8,39 @@ export interface EventText {
   readonly storedMs: number;
   readonly head: string;
   readonly tail: string;
+  /** Of both together. */
+  readonly bytes: number;
 }
 
 /** Writes an event as deliveries tell it; every time the same. */
 export function eventText(event: WaymarkEvent): EventText {
   const { id, type, occurred_at, counter, data } = event;
-  const head = JSON.stringify({ id, type, occurred_at });
-  const tail = JSON.stringify({ counter, data });
   const storedMs = Date.parse(event.stored_at);
-  return { id, type, storedMs, head: `${head.slice(0, -1)},"seq":`, tail: `,${tail.slice(1)}` };
+  const head = `${JSON.stringify({ id, type, occurred_at }).slice(0, -1)},"seq":`;
+  const tail = `,${JSON.stringify({ counter, data }).slice(1)}`;
+  const bytes = Buffer.byteLength(head) + Buffer.byteLength(tail);
+  return { id, type, storedMs, head, tail, bytes };
 }
 
 /** The body of a delivery of one event, the n-th of the hook. */
 export function eachBody(event: EventText, n: number): Buffer {
   return Buffer.from(numbered(event, n));
+}
+
+/** About how many bytes an event adds to a batch, at most. */
+export function batchedBytes({ bytes }: EventText): number {
+  return bytes + numberBytesMax;
+}
+
+/** About how many bytes a batch has besides its events. */
+export const batchFrameBytes = 64;
+/** The digits of a seq, and a comma. */
+const numberBytesMax = 17;
+
+/** The body of a delivery of several events, the first of which is the n-th of the hook. */
+export function batchBody(events: readonly EventText[], n: number): Buffer {
+  const batch = events.map((event, at) => numbered(event, n + at)).join(',');
+  return Buffer.from(`{"batch":[${batch}],"first_seq":${n},"last_seq":${n + events.length - 1}}`);
 }
 
 function numbered({ head, tail }: EventText, n: number): string {

@@ -174,6 +174,11 @@ export class Deliverer {
         this.#forgetIdle();
         tidiedMs = clockMs();
       }
+      if (deliveries.isReplaying()) {
+        const { queue } = await deliveries.replaySome(clockMs());
+        if (queue !== undefined) this.#senderOf(queue, parts).wakeForDue();
+        continue;
+      }
       const isAlone = store.counts().hooks === 0;
       await store.grown(upTo, signal, isAlone ? deliveryIdlePollMs : deliveryPollMs);
     }
@@ -186,12 +191,15 @@ export class Deliverer {
   }
 
   #wake(queue: QueueKey, parts: SenderParts): void {
-    let sender = this.#senders.get(queue);
-    if (sender === undefined) {
-      sender = new Sender(queue, parts);
-      this.#senders.set(queue, sender);
-    }
-    sender.wake();
+    this.#senderOf(queue, parts).wake();
+  }
+
+  #senderOf(queue: QueueKey, parts: SenderParts): Sender {
+    const known = this.#senders.get(queue);
+    if (known !== undefined) return known;
+    const sender = new Sender(queue, parts);
+    this.#senders.set(queue, sender);
+    return sender;
   }
 
   /**

@@ -1,15 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { setMaxListeners } from 'node:events';
 import { Failure } from '../model/failure.ts';
-import { queuedReadMax, recordAgainMs, wakeMsMax } from '../model/limits.ts';
-import type { AttemptRecord, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries.ts';
+import { recordAgainMs, wakeMsMax } from '../model/limits.ts';
+import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries.ts';
 import type { Attempt } from './attempt.ts';
-import { attemptRecord, type Message } from './attempt-record.ts';
-import { eachBody, type EventText } from './body.ts';
+import { attemptRecord } from './attempt-record.ts';
+import type { EventText } from './body.ts';
 import type { SteadyClock } from './clock.ts';
 import { hasRoom, laneWithBegun, laneWithEnded, newLane, type Lane } from './lane.ts';
+import { halvesOf, writeMessage, type Message } from './message.ts';
 import { verdictOn, type Verdict } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
+import { Upcoming, type Next } from './upcoming.ts';
 
 /** What the sender of a hook stands on. */
 export interface SenderParts {
@@ -41,26 +43,32 @@ export interface EndedAttempt {
   readonly event: EventText;
 }
 
+/** A message from the beginning of its attempt until that is recorded. */
+interface Open {
+  /** The version of the hook by which it was begun, and what withdraws all that were. */
+  readonly version: Version;
+  readonly ended: Promise<void>;
+}
+
+interface Version {
+  readonly seq: number;
+  readonly withdrawal: AbortController;
+}
+
 /**
- * Sends the messages of one hook: those that are due again first, then new ones in their order, as
- * many at a time as its lane has room for. Nothing is kept of what waits but the next few.
+ * Sends the messages of one hook, as many at a time as its lane has room for. Nothing is kept of
+ * what waits but the next few.
  */
 export class Sender {
   readonly #queue: QueueKey;
   readonly #parts: SenderParts;
-  /** Messages from the beginning of their attempt until that is recorded, by their n. */
-  readonly #open = new Map<number, Promise<void>>();
+  readonly #upcoming: Upcoming;
+  readonly #open = new Map<number, Open>();
+  readonly #isOpen = (n: number): boolean => this.#open.has(n);
   #lane: Lane = newLane;
-  /** The events that come next, and the n behind which others are to be read. */
-  #next: QueuedEvent[] = [];
-  #readTo = 0;
-  /** Whether messages may wait for another attempt. */
-  #mayWait = true;
-  /** The version of the hook by which messages were begun last. */
-  #version = 0;
+  #version: Version | undefined;
   /** The version of the hook whose receiver is gone: that it is paused may not be stored yet. */
   #goneVersion: number | undefined;
-  #withdrawal = withdrawal();
   /** How many reasons there are to begin nothing for the time being. */
   #holds = 0;
   #isStopped = false;
@@ -71,11 +79,13 @@ export class Sender {
   constructor(queue: QueueKey, parts: SenderParts) {
     this.#queue = queue;
     this.#parts = parts;
+    this.#upcoming = new Upcoming(queue, parts);
   }
 
   /** Whether nothing is left of it that a new one would not know. */
   get isIdle(): boolean {
-    return this.#open.size === 0 && this.#timer === undefined && this.#lane.failures === 0;
+    const isSending = this.#open.size > 0 || this.#holds > 0;
+    return !isSending && this.#timer === undefined && this.#lane.failures === 0;
   }
 
   /** Sends what may be sent: to be called whenever there may be more. */
@@ -84,10 +94,19 @@ export class Sender {
     while (!this.#isStopped && this.#holds === 0) {
       const receiver = this.#parts.receivers.find(this.#queue);
       if (receiver === undefined || receiver.seq === this.#goneVersion) return;
-      const message = this.#take(receiver);
-      if (message === undefined) return;
-      this.#begin(message, receiver);
+      const version = this.#versionOf(receiver);
+      if (receiver.hook.order && this.#open.size > 0) return;
+      const nowMs = this.#parts.clockMs();
+      const { hook } = receiver;
+      const next = this.#upcoming.next(hook, nowMs, this.#isOpen, this.#open.size);
+      if (!this.#advance(next, receiver, version, nowMs)) return;
     }
+  }
+
+  /** Tells that messages wait which did not: see wake. */
+  wakeForDue(): void {
+    this.#upcoming.expectDue();
+    this.wake();
   }
 
   /**
@@ -95,10 +114,11 @@ export class Sender {
    * was begun may end for a while, and is withdrawn then.
    */
   async settle(graceMs: number): Promise<void> {
-    if (this.#parts.receivers.find(this.#queue)?.seq === this.#version) return;
-    this.#holds += 1;
-    await this.#endOpen(graceMs);
-    this.#holds -= 1;
+    const seq = this.#parts.receivers.find(this.#queue)?.seq;
+    await endAll(
+      [...this.#open.values()].filter(({ version }) => version.seq !== seq),
+      graceMs,
+    );
     this.wake();
   }
 
@@ -106,75 +126,41 @@ export class Sender {
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     this.#clearTimer();
-    await this.#endOpen(graceMs);
+    await endAll([...this.#open.values()], graceMs);
   }
 
-  async #endOpen(graceMs: number): Promise<void> {
-    const open = [...this.#open.values()];
-    const ended = new AbortController();
-    const grace = delay(graceMs, undefined, { signal: ended.signal }).catch(() => undefined);
-    await Promise.race([Promise.all(open), grace]);
-    ended.abort();
-    this.#withdrawal.abort();
-    this.#withdrawal = withdrawal();
-    await Promise.all(open);
+  #versionOf({ seq }: Receiver): Version {
+    if (this.#version?.seq === seq) return this.#version;
+    // Another one may want its events otherwise.
+    if (this.#version !== undefined) this.#upcoming.reset();
+    this.#version = { seq, withdrawal: withdrawal() };
+    return this.#version;
   }
 
-  /** The next message to send; undefined where there is none, or no room for it. */
-  #take({ hook }: Receiver): Message | undefined {
-    const nowMs = this.#parts.clockMs();
-    if (hook.order && this.#open.size > 0) return undefined;
-    const room = (isFirst: boolean) =>
-      hasRoom(this.#lane, { isFirst, nowMs, widthMax: this.#parts.settings().concurrency });
-    const due = this.#nextDue(nowMs);
-    if (due?.isDue === true) {
-      if (room(false)) return due.message;
-      this.#wakeAt(this.#lane.heldUntilMs, nowMs);
-      return undefined;
+  /** Does what comes next; false where that is nothing, or has to wait. */
+  #advance(next: Next, receiver: Receiver, version: Version, nowMs: number): boolean {
+    switch (next.kind) {
+      case 'nothing':
+        return false;
+      case 'later':
+        this.#wakeAt(next.atMs, nowMs);
+        return false;
+      case 'batch':
+        void this.#freeze(next.batch);
+        return false;
+      case 'message': {
+        const { message, isFirst } = next;
+        const widthMax = this.#parts.settings().concurrency;
+        if (!hasRoom(this.#lane, { isFirst, nowMs, widthMax })) {
+          const { heldUntilMs, restsUntilMs } = this.#lane;
+          this.#wakeAt(isFirst ? Math.max(heldUntilMs, restsUntilMs) : heldUntilMs, nowMs);
+          return false;
+        }
+        if (message.before === undefined) this.#upcoming.takeEvent();
+        this.#begin(message, receiver, version);
+        return true;
+      }
     }
-    if (due !== undefined) this.#wakeAt(due.dueMs, nowMs);
-    // In order, what comes later waits for what is to be sent again.
-    if (due !== undefined && hook.order) return undefined;
-    const first = this.#nextQueued();
-    if (first === undefined) return undefined;
-    if (!room(true)) {
-      this.#wakeAt(Math.max(this.#lane.heldUntilMs, this.#lane.restsUntilMs), nowMs);
-      return undefined;
-    }
-    this.#next.shift();
-    return { ...first, before: undefined };
-  }
-
-  #nextDue(
-    nowMs: number,
-  ):
-    | { readonly isDue: true; readonly message: Message }
-    | { readonly isDue: false; readonly dueMs: number }
-    | undefined {
-    if (!this.#mayWait) return undefined;
-    const { deliveries } = this.#parts;
-    const waiting = deliveries.waiting(this.#queue, this.#open.size + 1);
-    this.#mayWait = waiting.length > 0;
-    for (const { n, dueMs } of waiting) {
-      if (this.#open.has(n)) continue;
-      if (dueMs > nowMs) return { isDue: false, dueMs };
-      const before = deliveries.latest(this.#queue, n);
-      const [logSeq] = before?.logSeqs ?? [];
-      if (before === undefined || logSeq === undefined) throw new Error(`${n} was never tried`);
-      return { isDue: true, message: { n, logSeq, before } };
-    }
-    return undefined;
-  }
-
-  #nextQueued(): QueuedEvent | undefined {
-    while (this.#next.length === 0) {
-      const read = this.#parts.deliveries.queued(this.#queue, this.#readTo, queuedReadMax);
-      if (read.length === 0) return undefined;
-      this.#readTo = read.at(-1)?.n ?? this.#readTo;
-      // After a withdrawal it reads again what may be open by now.
-      this.#next = read.filter(({ n }) => !this.#open.has(n));
-    }
-    return this.#next[0];
   }
 
   #wakeAt(timeMs: number, nowMs: number): void {
@@ -193,13 +179,23 @@ export class Sender {
     this.#wakeMs = Infinity;
   }
 
-  #begin(message: Message, receiver: Receiver): void {
+  async #freeze(batch: Batch): Promise<void> {
+    const { deliveries, now, clockMs } = this.#parts;
+    const made = { at: new Date(now()).toISOString(), dueMs: Math.trunc(clockMs()) };
+    this.#holds += 1;
+    const isDone = await this.#written(() => deliveries.freeze(this.#queue, batch, made));
+    this.#holds -= 1;
+    if (!isDone) return;
+    this.#upcoming.takeBatch();
+    this.wake();
+  }
+
+  #begin(message: Message, receiver: Receiver, version: Version): void {
     this.#lane = laneWithBegun(this.#lane);
-    this.#version = receiver.seq;
-    const open = this.#send(message, receiver).then(
+    const ended = this.#send(message, receiver, version).then(
       (isOver) => {
         this.#open.delete(message.n);
-        if (!isOver) this.#putBack(message);
+        if (!isOver) this.#putBack();
         this.wake();
       },
       (error: unknown) => {
@@ -208,66 +204,70 @@ export class Sender {
         this.#parts.broken(error, this.#queue);
       },
     );
-    this.#open.set(message.n, open);
+    this.#open.set(message.n, { version, ended });
   }
 
   /** Resolves to false for a message that was withdrawn. */
-  async #send(message: Message, receiver: Receiver): Promise<boolean> {
-    const { attempt, eventText, receivers, now } = this.#parts;
-    const { n, logSeq } = message;
+  async #send(message: Message, receiver: Receiver, version: Version): Promise<boolean> {
+    const { attempt, eventText, receivers, now, clockMs, settings, random } = this.#parts;
+    const { hook } = receiver;
     const { shrinks: shrinksBefore } = this.#lane;
     const at = now();
-    const text = eventText(logSeq);
-    const signed = { id: text.id, body: eachBody(text, n), keys: receiver.keys(at) };
-    const attempted = await attempt(receiver.hook, signed, {
-      signal: this.#withdrawal.signal,
-      mayBegin: () => receivers.find(this.#queue)?.seq === receiver.seq,
-    });
+    const { id, body, event } = writeMessage(message, hook.id, eventText);
+    const attempted = await attempt(
+      hook,
+      { id, body, keys: receiver.keys(at) },
+      {
+        signal: version.withdrawal.signal,
+        mayBegin: () => receivers.find(this.#queue)?.seq === version.seq,
+      },
+    );
     if (attempted.problem?.code === 'withdrawn') return false;
     const verdict = verdictOn(attempted.status);
-    if (verdict.isGone) this.#goneVersion = receiver.seq;
+    if (verdict.isGone) this.#goneVersion = version.seq;
+    const { concurrency: widthMax, retryMs } = settings();
+    const { receiver: health } = verdict;
+    const { retryAfterMs } = attempted;
     this.#lane = laneWithEnded(this.#lane, {
-      receiver: verdict.receiver,
-      shrinksBefore,
-      retryAfterMs: attempted.retryAfterMs,
-      nowMs: this.#parts.clockMs(),
-      widthMax: this.#parts.settings().concurrency,
+      ...{ receiver: health, shrinksBefore, retryAfterMs, nowMs: clockMs(), widthMax },
     });
+    const split = verdict.isTooLarge ? halvesOf(message) : [];
     const record = attemptRecord(message, {
-      ...{ at, attempted, verdict, attemptsMax: receiver.hook.retry_limit },
-      ...{ retryMs: this.#parts.settings().retryMs, random: this.#parts.random() },
-      clockMs: this.#parts.clockMs(),
+      ...{ at, attempted, verdict, attemptsMax: hook.retry_limit, isSplit: split.length > 0 },
+      ...{ retryMs, random: random(), clockMs: clockMs() },
     });
     // Room for the next one, while this one is being recorded.
-    if (!receiver.hook.order) this.wake();
-    await this.#record(message, record);
-    this.#parts.ended({ receiver, n, record, verdict, event: text });
+    if (!hook.order) this.wake();
+    await this.#record(message, record, split);
+    this.#parts.ended({ receiver, n: message.n, record, verdict, event });
     return true;
   }
 
-  /** As if it had never been taken. */
-  #putBack({ n, before }: Message): void {
+  /** As if a message had never been taken. */
+  #putBack(): void {
     this.#lane = { ...this.#lane, inFlight: this.#lane.inFlight - 1 };
-    if (before !== undefined) return;
-    this.#next = [];
-    this.#readTo = Math.min(this.#readTo, n - 1);
+    this.#upcoming.reset();
   }
 
-  /** Records an attempt, however long that takes: until it is, the message stays open. */
-  async #record({ n, before }: Message, record: AttemptRecord): Promise<void> {
+  /** Records an attempt: until it is, the message stays open. */
+  async #record(message: Message, record: AttemptRecord, split: readonly Batch[]): Promise<void> {
     const { deliveries, clockMs } = this.#parts;
-    const recorded = { queue: this.#queue, n, record, wasDueMs: before?.dueMs };
+    const { n, dueMs: wasDueMs } = message;
+    const recorded = { queue: this.#queue, n, record, wasDueMs, split };
+    await this.#written(() => deliveries.record(recorded, clockMs()));
+    if (record.dueMs !== undefined || split.length > 0) this.#upcoming.expectDue();
+  }
+
+  /** Writes, however long that takes; resolves to false where this process may not any more. */
+  async #written(write: () => Promise<void>): Promise<boolean> {
     for (;;) {
       try {
-        await deliveries.record(recorded, clockMs());
-        this.#mayWait ||= record.dueMs !== undefined;
-        return;
+        await write();
+        return true;
       } catch (error) {
-        if (error instanceof Failure && error.code === 'conflict') {
-          this.#parts.superseded();
-          return;
-        }
-        if (this.#isStopped) return;
+        if (!(error instanceof Failure)) throw error;
+        if (error.code === 'conflict') this.#parts.superseded();
+        if (error.code === 'conflict' || this.#isStopped) return false;
         // Nothing more is sent of which nothing could be written down.
         this.#holds += 1;
         await delay(recordAgainMs);
@@ -275,6 +275,17 @@ export class Sender {
       }
     }
   }
+}
+
+/** Lets messages end for a while, then withdraws them; resolves when all of them have ended. */
+async function endAll(open: readonly Open[], graceMs: number): Promise<void> {
+  const all = Promise.all(open.map(({ ended }) => ended));
+  const inTime = new AbortController();
+  const grace = delay(graceMs, undefined, { signal: inTime.signal }).catch(() => undefined);
+  await Promise.race([all, grace]);
+  inTime.abort();
+  for (const { version } of open) version.withdrawal.abort();
+  await all;
 }
 
 function withdrawal(): AbortController {

@@ -1,54 +1,10 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { suite, test, type TestContext } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { startSite, type TestSite } from '../harness.ts';
-import { startReceiver, type TestReceiver } from './receiver.ts';
-
-const local = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1ms\n';
-const sale = { type: 'sale.completed', data: { id: 'S-1', total: 12.5 } };
-
-/** One row of webhook.deliveries. */
-interface Row {
-  readonly seq: number;
-  readonly attempt: number;
-  readonly outcome: string;
-  readonly status?: number;
-  readonly error?: string;
-  readonly answer?: string;
-}
-
-interface Rig {
-  readonly site: TestSite;
-  readonly receiver: TestReceiver;
-  /** Id of a hook for all events, at that receiver. */
-  readonly id: string;
-  /** Inserts an event; resolves to its id. */
-  readonly tell: (v?: object) => Promise<string>;
-  /** The attempts so far, oldest first, once there are so many. */
-  readonly attempts: (count: number) => Promise<readonly Row[]>;
-}
-
-async function startRig(t: TestContext, hook: object = {}, ini = local): Promise<Rig> {
-  const site = await startSite(t, { ini });
-  const receiver = await startReceiver(t);
-  const sent = { event: ['sale.completed', 'error.detected'], url: receiver.url, ...hook };
-  const { id } = (await site.call('svc1.webhook.insert', sent)).data;
-  return {
-    site,
-    receiver,
-    id,
-    tell: async (v = sale) => (await site.call('svc1.event.insert', v)).data.id,
-    attempts: async (count) => {
-      for (;;) {
-        const { rows } = (await site.call('svc1.webhook.deliveries', { id })).data;
-        if (rows.length >= count) return rows.toReversed();
-        await delay(5);
-      }
-    },
-  };
-}
+import { startReceiver } from './receiver.ts';
+import { local, sale, startRig, type Row } from './rig.ts';
 
 /** Takes a hook back. */
 async function takeBack(site: TestSite, id: string): Promise<void> {

@@ -115,6 +115,8 @@ async function callHooks(ask: Call): Promise<void> {
   await ask(`${hook}.read`, { id });
   await ask(`${hook}.read`, { id, limit: 5 }, { qk: 'history' });
   await ask(`${hook}.list`, { event: 'sale.completed', active: true, text: 'shop', limit: 1 });
+  await ask(`${hook}.replay`, { id, failed: true }, { vk: 'again' });
+  await ask(`${hook}.replay`, { id, failed: true }, { vk: 'again' });
   await ask(`${hook}.deliveries`, { id, outcome: 'failed', limit: 1 });
   const { data: dry } = await ask(`${hook}.invalidate`, { id });
   await ask(`${hook}.invalidate`, { id, confirm: dry.digest });
@@ -180,6 +182,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ['svc1.webhook.resume', { id: 'none' }, 'not_found'],
       ['svc1.webhook.test', { id: 'none' }, 'not_found'],
       ['svc1.webhook.deliveries', { id: 'none' }, 'not_found'],
+      ['svc1.webhook.replay', { id: 'none', failed: true }, 'not_found'],
       ['svc1.event.insert', { type: 'sale' }, 'invalid'],
       ['svc1.event.insert', { type: 'sale.completed' }, 'conflict'],
       ['svc1.event.insert', { type: 'a.b', data: { text: 'x'.repeat(2 ** 18) } }, 'too_large'],

@@ -1,0 +1,58 @@
+import type { Databases } from './databases.ts';
+import type { AttemptRecord, Batch, QueueKey, RecordedAttempt } from './deliveries.ts';
+import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
+
+/** Puts what an attempt changes; to be called in a write transaction. */
+export function putAttempt(
+  databases: Databases,
+  { queue, n, record, wasDueMs, split = [] }: RecordedAttempt,
+): void {
+  const { pending, attempt, due, exhausted } = databases;
+  if (wasDueMs === undefined) pending.removeSync(eventKey(queue, n));
+  else due.removeSync(dueKey(queue, wasDueMs, n));
+  if (record.dueMs !== undefined) due.putSync(dueKey(queue, record.dueMs, n), '1');
+  attempt.putSync(attemptKey(queue, n, record.attempt), JSON.stringify(record));
+  if (record.outcome === 'exhausted') exhausted.putSync(eventKey(queue, n), '1');
+  for (const batch of split) {
+    const attempts = batch.n === n ? record.attempt : 0;
+    putFrozen(databases, { queue, batch, attempts, at: record.at, dueMs: wasDueMs ?? 0 });
+  }
+}
+
+/** Takes the events of a batch out of the queue, and makes it, for good. */
+export function putBatch(
+  databases: Databases,
+  queue: QueueKey,
+  batch: Batch,
+  made: { readonly at: string; readonly dueMs: number },
+): void {
+  for (const [at] of batch.logSeqs.entries()) {
+    databases.pending.removeSync(eventKey(queue, batch.n + at));
+  }
+  putFrozen(databases, { queue, batch, attempts: 0, ...made });
+}
+
+/** Stands where its next attempt will. */
+function putFrozen(
+  { attempt, due }: Databases,
+  {
+    queue,
+    batch: { n, logSeqs },
+    attempts,
+    at,
+    dueMs,
+  }: {
+    readonly queue: QueueKey;
+    readonly batch: Batch;
+    readonly attempts: number;
+    readonly at: string;
+    readonly dueMs: number;
+  },
+): void {
+  const record: AttemptRecord = {
+    ...{ logSeqs, batch: true, attempt: attempts, tries: 0, at },
+    ...{ outcome: 'frozen', ms: 0, dueMs },
+  };
+  attempt.putSync(attemptKey(queue, n, attempts + 1), JSON.stringify(record));
+  due.putSync(dueKey(queue, dueMs, n), '1');
+}

@@ -1,0 +1,118 @@
+import type { Change } from '../model/change.ts';
+import { eventOf, type WaymarkEvent } from '../model/event.ts';
+import { waitingCountedMax } from '../model/limits.ts';
+import type { Databases } from './databases.ts';
+import type { AttemptRecord, Deliveries, QueueKey } from './deliveries.ts';
+import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
+import { latestAttempt } from './latest-attempt.ts';
+import { messagesIn, messageWith } from './replay.ts';
+
+/** What can be read of the queues and attempts. */
+export type DeliveryReads = Pick<
+  Deliveries,
+  | 'busy'
+  | 'queued'
+  | 'waiting'
+  | 'latest'
+  | 'attempts'
+  | 'depth'
+  | 'oldest'
+  | 'event'
+  | 'isReplaying'
+  | 'messagesIn'
+  | 'messageWith'
+  | 'placeOf'
+  | 'newest'
+>;
+
+/** Reads of the queues and attempts: see Deliveries. */
+export function createDeliveryReads(databases: Databases): DeliveryReads {
+  const { pending, attempt, due } = databases;
+  return {
+    busy: () => [...new Set([...queuesIn(pending), ...queuesIn(due)])],
+    queued(of, after, limit) {
+      const { end } = queueRange(of);
+      const range = pending.getRange({ start: eventKey(of, after + 1), end, limit });
+      return [...range].map(({ key, value }) => ({ n: nOf(key), logSeq: Number(value) }));
+    },
+    waiting: (of, limit) => [...due.getKeys({ ...queueRange(of), limit })].map(dueOf),
+    latest: (of, n) => latestAttempt(databases, of, n),
+    *attempts(of, before) {
+      const { start: end, end: newest } = queueRange(of);
+      const start = before === undefined ? newest : eventKey(of, before);
+      for (const { key, value } of attempt.getRange({ start, end, reverse: true })) {
+        yield { n: nOf(key), ...(JSON.parse(value) as AttemptRecord) };
+      }
+    },
+    depth: (of) => depthOf(databases, of),
+    isReplaying: () => databases.job.getKeysCount({ limit: 1 }) > 0,
+    messagesIn: (of, range) => messagesIn(databases, of, range),
+    messageWith: (of, n) => messageWith(databases, of, n),
+    placeOf: (of, logSeq) => placeOf(databases, of, logSeq),
+    newest: (of) => newestOf(databases, of),
+    event: (logSeq) => eventAt(databases, logSeq),
+    oldest(of) {
+      const [first] = pending.getRange({ ...queueRange(of), limit: 1 });
+      const seqs = [...due.getKeys({ ...queueRange(of), limit: waitingCountedMax })].map(
+        (key) => dueOf(key).n,
+      );
+      const n = seqs.length > 0 ? Math.min(...seqs) : undefined;
+      const [waiting = Infinity] =
+        n === undefined ? [] : (latestAttempt(databases, of, n)?.logSeqs ?? []);
+      const logSeq = Math.min(waiting, first === undefined ? Infinity : Number(first.value));
+      return logSeq === Infinity ? undefined : eventAt(databases, logSeq);
+    },
+  };
+}
+
+function eventAt({ log }: Databases, logSeq: number): WaymarkEvent {
+  const text = log.get(logSeq);
+  const event = text === undefined ? undefined : eventOf(JSON.parse(text) as Change);
+  if (event === undefined) throw new Error(`change ${logSeq} is no event`);
+  return event;
+}
+
+/** What waits to be sent for the first time has no gaps, but where attempts are under way. */
+function depthOf(databases: Databases, queue: QueueKey): ReturnType<Deliveries['depth']> {
+  const { pending, due } = databases;
+  const [first] = pending.getKeys({ ...queueRange(queue), limit: 1 });
+  const newest = newestOf(databases, queue);
+  const waiting = due.getKeysCount({ ...queueRange(queue), limit: waitingCountedMax });
+  return { queued: first === undefined ? 0 : newest - nOf(first) + 1, waiting };
+}
+
+/** The hooks that have any key in a database: a seek for each. */
+function* queuesIn(database: Databases['pending']): Iterable<QueueKey> {
+  let start: Buffer | undefined;
+  for (;;) {
+    const [key] = database.getKeys({ ...(start !== undefined && { start }), limit: 1 });
+    if (key === undefined) return;
+    const queue = queueOf(key);
+    yield queue;
+    start = queueRange(queue).end;
+  }
+}
+
+function newestOf({ lane }: Databases, queue: QueueKey): number {
+  return Number(lane.get(queue) ?? 0);
+}
+
+/** Places are given in the order of the log, so the one sought is found by halving. */
+function placeOf(databases: Databases, queue: QueueKey, logSeq: number): number {
+  let [low, high] = [1, newestOf(databases, queue) + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (logSeqOf(databases, queue, middle) < logSeq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The seq of the n-th event; 0 for one that is not known any more, which is older than others. */
+function logSeqOf(databases: Databases, queue: QueueKey, n: number): number {
+  const queued = databases.pending.get(eventKey(queue, n));
+  if (queued !== undefined) return Number(queued);
+  const first = messageWith(databases, queue, n);
+  if (first === undefined) return 0;
+  return latestAttempt(databases, queue, first)?.logSeqs[n - first] ?? 0;
+}

@@ -1,0 +1,14 @@
+import type { Databases } from './databases.ts';
+import type { AttemptRecord, QueueKey } from './deliveries.ts';
+import { eventKey } from './delivery-keys.ts';
+
+/** A message as its newest attempt left it. */
+export function latestAttempt(
+  { attempt }: Databases,
+  queue: QueueKey,
+  n: number,
+): AttemptRecord | undefined {
+  const range = { start: eventKey(queue, n + 1), end: eventKey(queue, n), reverse: true, limit: 1 };
+  for (const { value } of attempt.getRange(range)) return JSON.parse(value) as AttemptRecord;
+  return undefined;
+}

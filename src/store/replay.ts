@@ -1,0 +1,84 @@
+import type { Change } from '../model/change.ts';
+import { replayMessagesMax } from '../model/limits.ts';
+import type { Databases } from './databases.ts';
+import type { AttemptRecord, QueueKey, ReplayRange } from './deliveries.ts';
+import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
+import { latestAttempt } from './latest-attempt.ts';
+
+/** A replay that is under way: of what is left of its range. */
+type Job = ReplayRange & { readonly queue: QueueKey };
+
+/** What a step of a replay has done. */
+export interface Replayed {
+  /** The queue with messages that are due now; undefined where no replay is under way. */
+  readonly queue: QueueKey | undefined;
+}
+
+/** Notes a replay down that the log asks for; to be called in a write transaction. */
+export function putJob({ job }: Databases, { seq, data }: Change): void {
+  job.putSync(seq, JSON.stringify(data));
+}
+
+/** Makes the next messages of the first replay due; to be called in a write transaction. */
+export function putReplay(databases: Databases, nowMs: number): Replayed {
+  const [entry] = databases.job.getRange({ limit: 1 });
+  if (entry === undefined) return { queue: undefined };
+  const job = JSON.parse(entry.value) as Job;
+  const { queue } = job;
+  let [count, next] = [0, job.from];
+  for (const n of messagesIn(databases, queue, job)) {
+    if (count === replayMessagesMax) break;
+    putAgain(databases, queue, n, nowMs);
+    count += 1;
+    next = n + 1;
+  }
+  if (count < replayMessagesMax) databases.job.removeSync(entry.key);
+  else databases.job.putSync(entry.key, JSON.stringify({ ...job, from: next }));
+  return { queue };
+}
+
+/** The messages of a range that were tried, or of them those that were given up: a seek for each. */
+export function* messagesIn(
+  { attempt, exhausted }: Pick<Databases, 'attempt' | 'exhausted'>,
+  queue: QueueKey,
+  { from, to, failed }: ReplayRange,
+): Iterable<number> {
+  const database = failed ? exhausted : attempt;
+  const end = eventKey(queue, to + 1);
+  for (let n = from; ; n += 1) {
+    const [key] = database.getKeys({ start: eventKey(queue, n), end, limit: 1 });
+    if (key === undefined) return;
+    n = nOf(key);
+    yield n;
+  }
+}
+
+/** The message that holds an event, by the place of its first one; undefined where none was tried. */
+export function messageWith(
+  { attempt }: Pick<Databases, 'attempt'>,
+  queue: QueueKey,
+  n: number,
+): number | undefined {
+  const start = eventKey(queue, n + 1);
+  const range = { start, end: queueRange(queue).start, reverse: true, limit: 1 };
+  for (const { key, value } of attempt.getRange(range)) {
+    const first = nOf(key);
+    const { logSeqs } = JSON.parse(value) as AttemptRecord;
+    return n < first + logSeqs.length ? first : undefined;
+  }
+  return undefined;
+}
+
+/** Makes a message due as if it had never been tried; its attempts are counted on. */
+function putAgain(databases: Databases, queue: QueueKey, n: number, nowMs: number): void {
+  const { attempt, due, exhausted } = databases;
+  const latest = latestAttempt(databases, queue, n);
+  if (latest === undefined) return;
+  const { dueMs, outcome, attempt: attempts } = latest;
+  if (dueMs !== undefined) due.removeSync(dueKey(queue, dueMs, n));
+  if (outcome === 'exhausted') exhausted.removeSync(eventKey(queue, n));
+  // What was made and never tried stands where its attempt will.
+  const at = outcome === 'frozen' ? attempts + 1 : attempts;
+  attempt.putSync(attemptKey(queue, n, at), JSON.stringify({ ...latest, tries: 0, dueMs: nowMs }));
+  due.putSync(dueKey(queue, nowMs, n), '1');
+}

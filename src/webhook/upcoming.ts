@@ -1,0 +1,129 @@
+import type { Hook } from '../model/hook.ts';
+import { queuedReadMax } from '../model/limits.ts';
+import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries.ts';
+import type { EventText } from './body.ts';
+import { batchLimits, Gathering } from './gathering.ts';
+import type { Message } from './message.ts';
+
+/** What a hook has to send next. */
+export type Next =
+  | { readonly kind: 'message'; readonly message: Message; readonly isFirst: boolean }
+  /** A batch that is complete and has to be made first. */
+  | { readonly kind: 'batch'; readonly batch: Batch }
+  /** Nothing before that time. */
+  | { readonly kind: 'later'; readonly atMs: number }
+  | { readonly kind: 'nothing' };
+
+/** What it is read from. */
+export interface UpcomingParts {
+  readonly deliveries: Deliveries;
+  readonly eventText: (logSeq: number) => EventText;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * What a hook has to send, read some at a time: messages that are due, the earliest first, before
+ * events that were never tried, in their order. For a hook in order, nothing comes while something
+ * waits to be sent again.
+ */
+export class Upcoming {
+  readonly #queue: QueueKey;
+  readonly #parts: UpcomingParts;
+  /** The events that come next, and the n behind which others are to be read. */
+  #events: QueuedEvent[] = [];
+  #readTo = 0;
+  #gathering: Gathering | undefined;
+  /** Whether anything may wait until it is due. */
+  #mayWait = true;
+
+  constructor(queue: QueueKey, parts: UpcomingParts) {
+    this.#queue = queue;
+    this.#parts = parts;
+  }
+
+  /** Reads everything anew: the hook has changed, or a message was withdrawn. */
+  reset(): void {
+    this.#events = [];
+    this.#readTo = 0;
+    this.#gathering = undefined;
+    this.#mayWait = true;
+  }
+
+  /** Tells that something waits that did not. */
+  expectDue(): void {
+    this.#mayWait = true;
+  }
+
+  /** What comes next, less the messages that are open, by their n; it stays next until taken. */
+  next(hook: Hook, nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
+    const due = this.#due(nowMs, isOpen, open);
+    if (due.kind === 'message' || (due.kind === 'later' && hook.order)) return due;
+    const limits = batchLimits(hook);
+    if (limits === undefined) {
+      const event = this.#peek(isOpen);
+      if (event === undefined) return due;
+      const { n, logSeq } = event;
+      const message = { n, logSeqs: [logSeq], before: undefined, dueMs: undefined };
+      return { kind: 'message', message, isFirst: true };
+    }
+    this.#gathering ??= new Gathering(limits);
+    const isComplete = this.#gather(this.#gathering, nowMs, isOpen);
+    const { batch, deadlineMs } = this.#gathering;
+    if (batch === undefined) return due;
+    if (isComplete || deadlineMs <= nowMs) return { kind: 'batch', batch };
+    const atMs = due.kind === 'later' ? Math.min(due.atMs, deadlineMs) : deadlineMs;
+    return { kind: 'later', atMs };
+  }
+
+  /** Takes an event out of what comes next, as it is being sent. */
+  takeEvent(): void {
+    this.#events.shift();
+  }
+
+  /** Takes the batch out of what comes next, as it was made. */
+  takeBatch(): void {
+    this.#gathering = undefined;
+    this.#mayWait = true;
+  }
+
+  #due(nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
+    if (!this.#mayWait) return { kind: 'nothing' };
+    const { deliveries } = this.#parts;
+    const waiting = deliveries.waiting(this.#queue, open + 1);
+    this.#mayWait = waiting.length > 0;
+    for (const { n, dueMs } of waiting) {
+      if (isOpen(n)) continue;
+      if (dueMs > nowMs) return { kind: 'later', atMs: dueMs };
+      const before = deliveries.latest(this.#queue, n);
+      if (before === undefined) throw new Error(`message ${n} waits, and nothing is known of it`);
+      const message = { n, logSeqs: before.logSeqs, before, dueMs };
+      return { kind: 'message', message, isFirst: before.tries === 0 };
+    }
+    return { kind: 'nothing' };
+  }
+
+  #peek(isOpen: (n: number) => boolean): QueuedEvent | undefined {
+    while (this.#events.length === 0) {
+      const read = this.#parts.deliveries.queued(this.#queue, this.#readTo, queuedReadMax);
+      if (read.length === 0) return undefined;
+      this.#readTo = read.at(-1)?.n ?? this.#readTo;
+      // After a reset it reads again what is open.
+      this.#events = read.filter(({ n }) => !isOpen(n));
+    }
+    return this.#events[0];
+  }
+
+  /** Adds events to a batch; true when it is complete. */
+  #gather(gathering: Gathering, nowMs: number, isOpen: (n: number) => boolean): boolean {
+    const { eventText, now } = this.#parts;
+    for (;;) {
+      if (gathering.isFull) return true;
+      const event = this.#peek(isOpen);
+      if (event === undefined) return false;
+      const text = eventText(event.logSeq);
+      if (!gathering.add(event, text, { nowMs, ageMs: now() - text.storedMs })) return true;
+      this.#events.shift();
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { sale, startRig, type Rig } from './rig.ts';
+
+/** Tells a number of events; resolves when all of them have been recorded, to their ids. */
+async function tellAll({ tell, attempts }: Rig, count: number): Promise<readonly string[]> {
+  const ids = [];
+  for (let n = 0; n < count; n += 1) ids.push(await tell());
+  await attempts(count);
+  return ids;
+}
+
+function replay({ site, id }: Rig, v: object, vk?: string) {
+  return site.call('svc1.webhook.replay', { id, ...v }, vk === undefined ? {} : { vk });
+}
+
+suite('a replay', () => {
+  test('sends one message again, as it was, by its id or its seq', async (t) => {
+    const rig = await startRig(t);
+    const { receiver, attempts } = rig;
+    const ids = await tellAll(rig, 3);
+    const { data } = await replay(rig, { delivery: ids[1] });
+    assert.equal(data.deliveries, 1);
+    const [, second, , again] = await receiver.until(4);
+    assert.equal(again?.body.id, ids[1]);
+    assert.deepEqual(again?.bytes, receiver.got.find(({ body }) => body.seq === 2)?.bytes);
+    assert.ok(second);
+    const rows = await attempts(4);
+    assert.deepEqual(
+      rows.filter(({ seq }) => seq === 2).map(({ attempt }) => attempt),
+      [1, 2],
+    );
+    await replay(rig, { delivery: '3' });
+    assert.equal((await receiver.until(5)).at(-1)?.body.seq, 3);
+  });
+
+  test('of a record.changed finds it by its id', async (t) => {
+    const rig = await startRig(t, { event: ['record.changed'] });
+    await rig.site.call('svc1.userinterface.insert', { path: '/a', content: 'x' });
+    const [first] = await rig.receiver.until(1);
+    await rig.attempts(1);
+    await replay(rig, { delivery: first?.body.id });
+    assert.deepEqual((await rig.receiver.until(2))[1]?.bytes, first?.bytes);
+  });
+
+  test('sends what was given up, and a round of attempts begins anew', async (t) => {
+    const rig = await startRig(t, { retry_limit: 2, event: ['sale.completed'] });
+    const { receiver, attempts } = rig;
+    receiver.answer = ({ body }) => (body.seq === 2 ? 500 : 200);
+    for (let n = 0; n < 3; n += 1) await rig.tell();
+    await attempts(4);
+    assert.equal((await replay(rig, { failed: true })).data.deliveries, 1);
+    const rows = (await attempts(6)).filter(({ seq }) => seq === 2);
+    assert.deepEqual(
+      rows.map(({ attempt, outcome }) => [attempt, outcome]),
+      [
+        [1, 'failed'],
+        [2, 'exhausted'],
+        [3, 'failed'],
+        [4, 'exhausted'],
+      ],
+    );
+    receiver.answer = () => 200;
+    await replay(rig, { failed: true });
+    await attempts(7);
+    assert.equal((await replay(rig, { failed: true })).data.deliveries, 0);
+  });
+
+  test('sends the events of a time', async (t) => {
+    const rig = await startRig(t);
+    await tellAll(rig, 5);
+    const { rows } = (await rig.site.call('svc1.event.list', { type: sale.type })).data;
+    const seqs = rows.map(({ seq }: { seq: number }) => seq).toReversed();
+    const { data } = await replay(rig, { since: String(seqs[1]), until: String(seqs[3]) });
+    assert.equal(data.deliveries, 3);
+    const again = (await rig.receiver.until(8)).slice(5).map(({ body }) => body.seq);
+    assert.deepEqual(again.toSorted(), [2, 3, 4]);
+    assert.equal((await replay(rig, { until: String(seqs[0] - 1) })).data.deliveries, 0);
+  });
+
+  test('of a batch sends all of it', async (t) => {
+    const frequency = { mode: 'batch', every: '1d', max_events: 3 };
+    const rig = await startRig(t, { frequency });
+    for (let n = 0; n < 6; n += 1) await rig.tell();
+    const got = await rig.receiver.until(2);
+    await rig.attempts(2);
+    for (const delivery of ['5', `${rig.id}-4-6`]) {
+      const count = rig.receiver.got.length;
+      assert.equal((await replay(rig, { delivery })).data.deliveries, 1);
+      const again = (await rig.receiver.until(count + 1)).at(-1);
+      assert.deepEqual(again?.bytes, got.find(({ body }) => body.first_seq === 4)?.bytes);
+      await rig.attempts(count + 1);
+    }
+  });
+
+  test('is one of what waits to be tried again: that is due now', async (t) => {
+    const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n';
+    const rig = await startRig(t, {}, ini);
+    rig.receiver.answer = () => (rig.receiver.got.length === 1 ? 500 : 200);
+    await tellAll(rig, 1);
+    await replay(rig, { delivery: '1' });
+    await rig.receiver.until(2);
+    const [, again] = await rig.attempts(2);
+    assert.deepEqual([again?.attempt, again?.outcome], [2, 'completed']);
+  });
+
+  test('is asked for once by a vk, and only for what there is', async (t) => {
+    const rig = await startRig(t);
+    await tellAll(rig, 1);
+    const first = await replay(rig, { delivery: '1' }, 'again');
+    const second = await replay(rig, { delivery: '1' }, 'again');
+    assert.deepEqual([second.data, second.replayed], [first.data, true]);
+    for (const [v, code] of [
+      [{ delivery: '7' }, 'not_found'],
+      [{ delivery: 'x' }, 'not_found'],
+      [{ delivery: '1', failed: true }, 'invalid'],
+      [{}, 'invalid'],
+      [{ since: 'soon' }, 'invalid'],
+    ] as const) {
+      assert.equal((await replay(rig, v)).error?.code, code, JSON.stringify(v));
+    }
+  });
+});
