@@ -32,12 +32,14 @@ const commonNames: ReadonlyMap<string, string> = new Map(
 
 /**
  * The fields of a request by lower-case name (RFC 9110 §5.1 to §5.3), from a flat list of name,
- * value, … Throws `invalid` for a name that is no token, a value with a control character, a second
- * Host, Content-Length or Transfer-Encoding, or more than headerFieldsMax fields.
+ * value, … Throws `invalid` for a name that is no token, a value with a control character, or a
+ * second Host, Content-Length or Transfer-Encoding; `too_large` for more than headerFieldsMax.
  */
 export function readFields(rawFields: readonly string[]): Fields {
   if (rawFields.length > 2 * headerFieldsMax) {
-    throw new Failure('invalid', `The request has more than ${headerFieldsMax} header fields.`);
+    throw new Failure('too_large', `The request has more than ${headerFieldsMax} header fields.`, {
+      status: 431,
+    });
   }
   const fields = Object.create(null) as Record<string, string | undefined>;
   for (let at = 0; at < rawFields.length; at += 2) {
@@ -60,7 +62,10 @@ export function readFields(rawFields: readonly string[]): Fields {
 export function requireFraming(fields: Fields, httpVersion: string): void {
   const length = fields['content-length'];
   const coding = fields['transfer-encoding'];
-  if (length !== undefined && (!/^\d+$/.test(length) || !Number.isSafeInteger(Number(length)))) {
+  if (
+    length !== undefined &&
+    (!/^(?:0|[1-9]\d*)$/.test(length) || !Number.isSafeInteger(Number(length)))
+  ) {
     throw new Failure('invalid', 'Content-Length is not a number of bytes.', {
       field: 'content-length',
     });
@@ -78,6 +83,18 @@ export function requireFraming(fields: Fields, httpVersion: string): void {
   if (httpVersion === '1.0') {
     throw new Failure('invalid', 'HTTP/1.0 knows no Transfer-Encoding.', { field });
   }
+}
+
+/**
+ * Throws `invalid` for an expectation that is not met here (RFC 9110 §10.1.1); one in HTTP/1.0 is
+ * none.
+ */
+export function requireExpectation({ expect }: Fields, httpVersion: string): void {
+  if (expect === undefined || httpVersion === '1.0' || /^100-continue$/i.test(expect)) return;
+  throw new Failure('invalid', 'The only expectation that is met here is 100-continue.', {
+    field: 'expect',
+    status: 417,
+  });
 }
 
 function lowerCaseName(name: string): string {

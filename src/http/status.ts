@@ -1,4 +1,4 @@
-import type { FailureCode } from '../model/failure.ts';
+import type { Failure, FailureCode } from '../model/failure.ts';
 
 /** The HTTP status of each failure: the only such map (contract §9). */
 export const statusOf: Readonly<Record<FailureCode, number>> = {
@@ -18,3 +18,8 @@ export const statusOf: Readonly<Record<FailureCode, number>> = {
   unavailable: 503,
   storage_full: 507,
 };
+
+/** The HTTP status that a failure is answered with. */
+export function statusFor({ code, status }: Failure): number {
+  return status ?? statusOf[code];
+}

@@ -3,7 +3,7 @@ import type { Cidr } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { requestLineBytesMax } from '../model/limits.ts';
 import { queryRefusal, readPath } from '../model/path.ts';
-import { readFields, requireFraming } from './fields.ts';
+import { readFields, requireExpectation, requireFraming } from './fields.ts';
 import { believedClient } from './forwarded.ts';
 import type { Fields, RequestTarget } from './request.ts';
 
@@ -41,6 +41,7 @@ export function openDoor(
   requireRequestLine(head);
   const fields = readFields(head.rawFields);
   requireFraming(fields, head.httpVersion);
+  requireExpectation(fields, head.httpVersion);
   const { address, scheme, authority } = believedClient({
     fields,
     peerAddress: head.peerAddress,
@@ -48,6 +49,7 @@ export function openDoor(
     trustProxy,
   });
   const host = requireHost(fields, scheme);
+  if (head.method === 'CONNECT') throw noTunnel(head.target, scheme);
   const { path, query } = readTarget(head, { scheme, host });
   return { target: { origin: `${scheme}://${authority ?? host}`, path, query }, fields, address };
 }
@@ -57,7 +59,13 @@ function requireRequestLine({ method, target, httpVersion }: RequestHead): void 
     throw new Failure('invalid', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
   }
   if (method.length + target.length + ' '.length + ' HTTP/1.1'.length > requestLineBytesMax) {
-    throw new Failure('invalid', `The request line is longer than ${requestLineBytesMax} bytes.`);
+    throw new Failure(
+      'too_large',
+      `The request line is longer than ${requestLineBytesMax} bytes.`,
+      {
+        status: 414,
+      },
+    );
   }
 }
 
@@ -109,6 +117,16 @@ function withoutSite(
   }
   const rest = target.slice(site.length);
   return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+/** What a client is told that wants a tunnel: this is no proxy (RFC 9110 §9.3.6). */
+function noTunnel(target: string, scheme: Scheme): Failure {
+  if (parseAuthority(target, scheme) === undefined) {
+    return new Failure('invalid', 'The target of CONNECT has to be a host and its port.');
+  }
+  return new Failure('method_not_allowed', 'No tunnels are opened here.', {
+    allow: ['GET', 'HEAD', 'OPTIONS'],
+  });
 }
 
 function refusal(clause: string): Failure {

@@ -31,6 +31,8 @@ export interface FailureDetail {
   /** The methods that would have been allowed (RFC 9110 §15.5.6). */
   readonly allow?: readonly string[];
   readonly retryAfterSeconds?: number;
+  /** The HTTP status, where there is a more exact one than that of the code. */
+  readonly status?: number;
   readonly cause?: unknown;
 }
 
@@ -44,6 +46,7 @@ export class Failure extends Error {
   readonly field: string | undefined;
   readonly allow: readonly string[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly status: number | undefined;
 
   constructor(code: FailureCode, message: string, detail: FailureDetail = {}) {
     super(message, { cause: detail.cause });
@@ -52,6 +55,7 @@ export class Failure extends Error {
     this.field = detail.field;
     this.allow = detail.allow;
     this.retryAfterSeconds = detail.retryAfterSeconds;
+    this.status = detail.status;
   }
 }
 

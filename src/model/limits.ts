@@ -8,6 +8,11 @@ const MIB = 1024 * KIB;
 export const requestLineBytesMax = 8 * KIB;
 export const headerBlockBytesMax = 32 * KIB;
 export const headerFieldsMax = 100;
+/** Empty lines before a request line, which a sloppy client may send behind its content. */
+export const emptyLinesMax = 4;
+/** The line before a chunk, extensions included, and all trailer fields of a message. */
+export const chunkLineBytesMax = KIB;
+export const trailerBytesMax = 8 * KIB;
 export const headersTimeoutMs = 10_000;
 export const requestTimeoutMs = 60_000;
 export const keepAliveTimeoutMs = 75_000;
@@ -297,6 +302,10 @@ export const eventSliceRows = 500;
 export const pipelinedRequestsMax = 100;
 /** How long a client may leave an answer unread, or a connection of its own silent. */
 export const stalledMs = 120_000;
+/** Characters of the line of a request that could not be read, in the access log. */
+export const refusedLineCharactersMax = 200;
+/** Content of a request that nobody has asked for, read over to keep the connection. */
+export const unreadBodyBytesMax = 64 * KIB;
 /** How long a connection that has been said goodbye to may stay, for the client to read it. */
 export const lingerMs = 1_000;
 /** Informational answers of a source before the one that counts. */

@@ -113,8 +113,10 @@ function jsonLine(entry: AccessEntry, time: string): string {
 
 function prettyLine(entry: AccessEntry, time: string): string {
   const { method, target, host, status, bytes, durationMs, source, address, cut } = entry;
+  const gap = target.startsWith('/') || host === '' ? '' : ' ';
+  const asked = `${printable(host)}${gap}${printable(target)}`;
   return (
-    `${time.slice(11, 23)} ${status} ${printable(method)} ${printable(host)}${printable(target)} ` +
+    `${time.slice(11, 23)} ${status} ${printable(method)} ${asked} ` +
     `${bytes} B ${durationMs.toFixed(1)} ms ${source} ${address}` +
     `${cut ? ' (cut off)' : ''}\n`
   );

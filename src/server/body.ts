@@ -1,25 +1,44 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../model/failure.ts';
+import { unreadBodyBytesMax } from '../model/limits.ts';
+
+/** Requests whose content nobody can read on, with what they are told. */
+const broken = new WeakMap<IncomingMessage, Failure>();
 
 /**
  * Collects the content of a request, up to a number of bytes. Rejects with `too_large` past it
- * (announced or not), and with `invalid` when the client goes away before the end.
+ * (announced or not), and with `invalid` when the client goes away before the end or sends what
+ * cannot be read. The connection stays as it is: it still has to carry the answer.
  */
-export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const stop = (failure: Failure): void => {
+      request.off('data', take);
+      request.pause();
+      reject(failure);
+    };
+    const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bytesMax) throw tooLarge(bytesMax);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (error instanceof Failure) throw error;
-    throw new Failure('invalid', 'The request ended before its content did.', { cause: error });
-  }
-  return Buffer.concat(chunks);
+      if (bytes > bytesMax) stop(tooLarge(bytesMax));
+      else chunks.push(chunk);
+    };
+    const failed = (error?: Error): void => {
+      stop(
+        error instanceof Failure
+          ? error
+          : new Failure('invalid', 'The request ended before its content did.', { cause: error }),
+      );
+    };
+    requireWhole(request);
+    if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
+    request.on('error', failed).once('close', failed);
+    request.once('end', () => {
+      resolve(Buffer.concat(chunks));
+    });
+    request.on('data', take);
+  });
 }
 
 /** Whether a request announces content (RFC 9112 §6.3). */
@@ -28,6 +47,37 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
+/** Fails the content of a request for whoever reads it, and whoever is going to. */
+export function breakBody(request: IncomingMessage, failure: Failure): void {
+  broken.set(request, failure);
+  if (request.listenerCount('error') > 0) request.emit('error', failure);
+}
+
+/** Throws what the content of a request was broken by, if it was. */
+export function requireWhole(request: IncomingMessage): void {
+  const failure = broken.get(request);
+  if (failure !== undefined) throw failure;
+}
+
 function tooLarge(bytesMax: number): Failure {
   return new Failure('too_large', `The body of an operation may have ${bytesMax} bytes.`);
+}
+
+/** Answers 100 (RFC 9110 §10.1.1) when, and only if, somebody begins to read the content. */
+export function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
+  request.once('resume', () => {
+    if (!response.headersSent && !response.destroyed) response.writeContinue();
+  });
+}
+
+/**
+ * Whether a connection can go on behind a request whose content nobody has asked for: where it is
+ * little, and sure to come.
+ */
+export function canReadOver({ headers }: IncomingMessage): boolean {
+  return (
+    headers.expect === undefined &&
+    headers['transfer-encoding'] === undefined &&
+    Number(headers['content-length'] ?? 0) <= unreadBodyBytesMax
+  );
 }

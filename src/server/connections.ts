@@ -1,8 +1,13 @@
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
+import { plainAddress } from '../http/forwarded.ts';
+import type { Failure } from '../model/failure.ts';
 import { lingerMs, pipelinedRequestsMax, stalledMs } from '../model/limits.ts';
+import { breakBody } from './body.ts';
+import { readAlong, type Reader } from './read-along.ts';
 
 /** What is known of one open connection. */
 interface Connection {
@@ -12,7 +17,14 @@ interface Connection {
    * Requests that have come before the one ahead of them was answered, each waiting for its turn.
    */
   readonly waiting: Set<(isOpen: boolean) => void>;
+  /** What reads what the client sends. */
+  reader: Reader;
+  /** What has come of the head of the newest request, latin1. */
+  readonly head: () => string;
 }
+
+/** Answers a request that could not be read, by its head as far as it came, as the last one. */
+type Refuse = (socket: Duplex, failure: Failure, head: string) => void;
 
 /**
  * The connections of a server: each answers one request after the other, holds no more than it may,
@@ -22,6 +34,12 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
+  readonly #refuse: Refuse;
+
+  /** `refuse` is called once for a connection, when all before it is answered. */
+  constructor(refuse: Refuse) {
+    this.#refuse = refuse;
+  }
 
   /** Follows the connections of a server. */
   watch(server: HttpServer | HttpsServer): void {
@@ -35,11 +53,14 @@ export class Connections {
       });
     }
     server.on(isTls ? 'secureConnection' : 'connection', (socket: Duplex) => {
-      this.#open.set(socket, { last: undefined, waiting: new Set() });
-      socket.once('close', () => {
-        this.#forget(socket);
-      });
+      this.#admit(socket);
     });
+    const left = ({ socket }: IncomingMessage): void => {
+      const connection = this.#open.get(socket);
+      if (connection !== undefined) connection.reader = 'other';
+    };
+    server.on('upgrade', left);
+    server.on('connect', left);
     server.setTimeout(stalledMs, (socket) => {
       // Silence is the client's only while bytes wait for it, or nothing is asked.
       const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
@@ -60,7 +81,8 @@ export class Connections {
     const { last, waiting } = connection;
     connection.last = response;
     // Nobody is told of the end of an answer as long as nobody waits for it.
-    if (last === undefined || last.writableFinished) return true;
+    if (last === undefined) return true;
+    if (last.writableFinished) return this.#goesOn(socket, connection, last);
     if (waiting.size + 2 > pipelinedRequestsMax) {
       socket.destroy();
       return false;
@@ -69,9 +91,40 @@ export class Connections {
       waiting.add(resolve);
       last.once('close', () => {
         waiting.delete(resolve);
-        resolve(!socket.destroyed);
+        resolve(this.#goesOn(socket, connection, last));
       });
     });
+  }
+
+  /** Whether a request is looked at behind an answer: none is behind the last one of all. */
+  #goesOn(socket: Duplex, connection: Connection, last: ServerResponse): boolean {
+    if (socket.destroyed) return false;
+    if (last.shouldKeepAlive) return true;
+    connection.reader = 'nobody';
+    return false;
+  }
+
+  /**
+   * Answers what cannot be read, in its turn, and ends the connection: there is no telling where
+   * the next request would begin.
+   */
+  refuse(socket: Duplex, failure: Failure): void {
+    const connection = this.#open.get(socket);
+    if (connection?.reader !== 'http') return;
+    connection.reader = 'nobody';
+    const owed = this.lastAnswer(socket);
+    if (owed !== undefined && !owed.req.complete) {
+      // It is the content of a request that is broken: who waits for it says so.
+      owed.shouldKeepAlive = false;
+      breakBody(owed.req, failure);
+      if (owed.socket !== null) setTimeout(() => socket.destroy(), lingerMs).unref();
+      return;
+    }
+    const answer = (): void => {
+      if (socket.writable) this.#refuse(socket, failure, connection.head());
+    };
+    if (owed === undefined) answer();
+    else owed.once('close', answer);
   }
 
   /** The answer that is the last one owed on a connection; undefined where none is. */
@@ -111,11 +164,35 @@ export class Connections {
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
+  #admit(socket: Duplex): void {
+    const wire = readAlong(socket, {
+      refused: ({ refusal }) => {
+        if (refusal !== undefined) this.refuse(socket, refusal);
+      },
+      reader: () => connection.reader,
+    });
+    const connection: Connection = {
+      last: undefined,
+      waiting: new Set(),
+      reader: 'http',
+      head: () => wire.head,
+    };
+    this.#open.set(socket, connection);
+    socket.once('close', () => {
+      this.#forget(socket);
+    });
+  }
+
   #forget(socket: Duplex): void {
     const connection = this.#open.get(socket);
     this.#open.delete(socket);
     for (const resolve of connection?.waiting ?? []) resolve(false);
   }
+}
+
+/** The address at the other end of a connection; empty for a unix socket. */
+export function peerAddress(socket: Duplex): string {
+  return plainAddress((socket as Partial<Socket>).remoteAddress ?? '');
 }
 
 /** An answer ends, or it never begins because its connection does. */
@@ -126,16 +203,5 @@ function ended(response: ServerResponse, socket: Duplex): Promise<void> {
     };
     response.once('close', done);
     socket.once('close', done);
-  });
-}
-
-/**
- * Sends the last bytes of a connection and ends it for good, whether the client ends its side or
- * not; it gets a moment to read them, for a reset would take them away (RFC 9112 §9.6).
- */
-export function sayLast(socket: Duplex, text: string): void {
-  socket.resume();
-  socket.end(text, () => {
-    setTimeout(() => socket.destroy(), lingerMs).unref();
   });
 }

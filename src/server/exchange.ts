@@ -4,9 +4,10 @@ import { Failure, failureFrom } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import type { Log } from '../observe/log.ts';
-import { hasBody } from './body.ts';
+import { canReadOver, hasBody, requireWhole } from './body.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
 import { contentFailure } from './failures.ts';
+import { linger } from './refusal.ts';
 import { discard, send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
@@ -52,6 +53,7 @@ export class Exchange {
     const signal = lazySignal(this.#response);
     let entrance: Entrance | undefined;
     try {
+      requireWhole(message);
       entrance = enter(serving, message);
       this.address = entrance.address;
       const elsewhere = this.#parts.redirect(serving, entrance, message);
@@ -88,7 +90,7 @@ export class Exchange {
       await discard(reply);
       return { bytes: 0, cut: true };
     }
-    if (hasBody(this.#message) && !this.#message.complete) this.#response.shouldKeepAlive = false;
+    this.#endUnread();
     const isHead = this.#message.method === 'HEAD' && reply.body.kind !== 'none';
     if (isHead) await discard(reply);
     try {
@@ -97,6 +99,20 @@ export class Exchange {
       await discard(reply);
       throw error;
     }
+  }
+
+  /** Ends the connection behind the answer to a request whose content nobody has read. */
+  #endUnread(): void {
+    const message = this.#message;
+    if (!hasBody(message) || message.readableEnded || canReadOver(message)) return;
+    this.#response.shouldKeepAlive = false;
+    const { socket } = message;
+    // A session of HTTP/2 goes on whatever becomes of one request.
+    if (!('destroySoon' in socket)) return;
+    // Node would close it at once, and the reset take the answer away (RFC 9112 §9.6).
+    socket.destroySoon = () => {
+      linger(socket);
+    };
   }
 
   async #service(path: string, entrance: Entrance, signal: () => AbortSignal): Promise<Reply> {

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
-import { statusOf } from '../http/status.ts';
+import { statusFor } from '../http/status.ts';
 import type { Failure } from '../model/failure.ts';
 
 /** A failure as an envelope carries it (contract §9). */
@@ -30,7 +30,7 @@ export function operationFailure(r: string, failure: Failure, id: string): Reply
  * is no browser.
  */
 export function contentFailure(failure: Failure, id: string, accept: string | undefined): Reply {
-  const status = statusOf[failure.code];
+  const status = statusFor(failure);
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`;
   if (!prefersHtml(accept)) {
     return answer(failure, 'text/plain; charset=utf-8', `${title}\n${failure.message}\n(${id})\n`);
@@ -51,7 +51,7 @@ function answer(failure: Failure, contentType: string, text: string): Reply {
     ...(failure.code === 'unauthenticated' ? ['WWW-Authenticate', 'apikey'] : []),
   ];
   return {
-    status: statusOf[failure.code],
+    status: statusFor(failure),
     fields: [
       'Content-Type',
       contentType,

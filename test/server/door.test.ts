@@ -100,81 +100,6 @@ const hostileTargets: readonly string[] = [
   `/${'%2e%2e/'.repeat(200)}etc/passwd`,
 ];
 
-/** Heads that two readers could understand differently; `:` stands for the port. */
-const hostileHeads: readonly (readonly [string, string])[] = [
-  ['no Host', 'GET / HTTP/1.1\r\n\r\n'],
-  ['no Host in HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n'],
-  ['two Hosts', 'GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n'],
-  ['two Hosts that differ', 'GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n'],
-  ['an empty Host', 'GET / HTTP/1.1\r\nHost:\r\n\r\n'],
-  ['a Host of blanks', 'GET / HTTP/1.1\r\nHost:   \r\n\r\n'],
-  ['a Host with a user', 'GET / HTTP/1.1\r\nHost: user@localhost\r\n\r\n'],
-  ['a Host with a path', 'GET / HTTP/1.1\r\nHost: localhost/a\r\n\r\n'],
-  ['a Host with a query', 'GET / HTTP/1.1\r\nHost: localhost?a\r\n\r\n'],
-  ['a Host with a blank', 'GET / HTTP/1.1\r\nHost: local host\r\n\r\n'],
-  ['a list of Hosts', 'GET / HTTP/1.1\r\nHost: localhost, evil\r\n\r\n'],
-  ['a Host with a bad port', 'GET / HTTP/1.1\r\nHost: localhost:99999\r\n\r\n'],
-  ['a Host with a named port', 'GET / HTTP/1.1\r\nHost: localhost:http\r\n\r\n'],
-  ['an unclosed IPv6 Host', 'GET / HTTP/1.1\r\nHost: [::1\r\n\r\n'],
-  ['a backslash in Host', 'GET / HTTP/1.1\r\nHost: local\\host\r\n\r\n'],
-  ['a non-ASCII Host', 'GET / HTTP/1.1\r\nHost: caf\xe9\r\n\r\n'],
-  ['a blank before the colon', 'GET / HTTP/1.1\r\nHost : localhost\r\n\r\n'],
-  ['a folded field', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n'],
-  ['a field without a colon', 'GET / HTTP/1.1\r\nHost: localhost\r\nnonsense\r\n\r\n'],
-  ['a field without a name', 'GET / HTTP/1.1\r\nHost: localhost\r\n: x\r\n\r\n'],
-  ['a NUL in a value', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n'],
-  ['a bare CR in a value', 'GET / HTTP/1.1\r\nHost: localhost\r\nX: a\rb\r\n\r\n'],
-  ['a blank in the name', 'GET / HTTP/1.1\r\nHost: localhost\r\nX Y: a\r\n\r\n'],
-  [
-    'both framings',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-  ],
-  [
-    'two lengths',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc',
-  ],
-  [
-    'two lengths that differ',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd',
-  ],
-  ['a list of lengths', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3, 3\r\n\r\nabc'],
-  ['a negative length', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n'],
-  ['a signed length', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +3\r\n\r\nabc'],
-  ['a length in hex', 'POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0x3\r\n\r\nabc'],
-  [
-    'a coding that is not chunked',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n',
-  ],
-  [
-    'chunked not last',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n',
-  ],
-  [
-    'gzip before chunked',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
-  ],
-  [
-    'chunked twice',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-  ],
-  [
-    'a disguised coding',
-    'POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
-  ],
-  [
-    'a coding in HTTP/1.0',
-    'POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-  ],
-  ['an unknown version', 'GET / HTTP/3.7\r\nHost: localhost\r\n\r\n'],
-  ['no version', 'GET /\r\nHost: localhost\r\n\r\n'],
-  ['a lower-case version', 'GET / http/1.1\r\nHost: localhost\r\n\r\n'],
-  ['a tab in the request line', 'GET\t/ HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-  ['an unknown method', 'G<T / HTTP/1.1\r\nHost: localhost\r\n\r\n'],
-  ['TLS on a plain port', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-  ['noise', `${'\xff\x00'.repeat(50)}\r\n\r\n`],
-  ['a long request line', `GET /?${'q'.repeat(9000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`],
-];
-
 suite('the door', () => {
   test('no hostile path gets out of the root or into what is hidden', async (t) => {
     const site = await startSite(t, { files, ini });
@@ -188,25 +113,6 @@ suite('the door', () => {
       assert.ok(!/set-cookie/i.test(answer), target);
     }
     assert.equal((await fetch(`${site.url}/a/b.txt`)).status, 200, 'the server goes on');
-  });
-
-  test('no hostile head gets past', async (t) => {
-    const site = await startSite(t, { files, ini });
-    for (const [title, head] of hostileHeads) {
-      const answer = await site.raw(head);
-      assert.match(answer, /^HTTP\/1\.1 400 /, title);
-      assert.match(answer, /\r\nConnection: close\r\n/i, title);
-      assert.equal(answer.match(/HTTP\/1\.1 \d{3}/g)?.length, 1, `${title}: one answer only`);
-    }
-    assert.equal((await fetch(`${site.url}/a/b.txt`)).status, 200, 'the server goes on');
-  });
-
-  test('a header block over 32 KiB, or of more than 100 fields, is refused', async (t) => {
-    const site = await startSite(t, { files, ini });
-    for (const fields of [`X: ${'y'.repeat(60_000)}\r\n`, 'X: y\r\n'.repeat(120)]) {
-      const answer = await site.raw(`GET / HTTP/1.1\r\nHost: localhost\r\n${fields}\r\n`);
-      assert.match(answer, /^HTTP\/1\.1 431 /);
-    }
   });
 
   test('one path under many spellings is one page', async (t) => {
@@ -227,14 +133,39 @@ suite('the door', () => {
   });
 
   test('the access log has a line for each, and none that a client has made up', async (t) => {
-    const site = await startSite(t, { files, ini, server: '' });
-    await site.raw('GET /a/b.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
-    await site.raw('GET /a"b HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    const lines = site
-      .logged()
-      .split('\n')
-      .filter((line) => / (?:200|400) GET /.test(line));
-    assert.equal(lines.length, 2);
-    assert.match(lines[0] ?? '', /200 GET localhost\/a\/b\.txt 6 B .* disk:site 127\.0\.0\.1/);
+    const site = await startSite(t, { files, ini });
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
+    for (const request of [
+      'GET /a/b.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+      'GET /a"b HTTP/1.1\r\nHost: localhost\r\n\r\n',
+      'GET  /two-blanks HTTP/1.1\r\nHost: localhost\r\n\r\n',
+      'GET /bad-field HTTP/1.1\r\nHost: localhost\r\nX : y\r\n\r\n',
+      `GET /wmk_secret${'y'.repeat(5_000)} HTTP/1.1\r\nHost: localhost\r\nX : y\r\n\r\n`,
+      'noise\x07 200 GET made-up\r\n\r\n',
+      `GET /?${'x'.repeat(9_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+      `GET /no-websocket HTTP/1.1\r\nHost: localhost\r\n${upgrade}\r\n`,
+      'CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    ]) {
+      await site.raw(request);
+    }
+    const lines = site.logged().split('\n');
+    const told = lines.flatMap(
+      (line) => / (\d{3} .*) \d+ B .* 127\.0\.0\.1$/.exec(line)?.[1] ?? [],
+    );
+    assert.deepEqual(
+      told.map((line) => line.replace(/(.)\1{20,}/, '$1$1$1')),
+      [
+        '200 GET localhost/a/b.txt',
+        '400 GET localhost/a\\"b',
+        '400 GET localhost/two-blanks',
+        '400 GET localhost/bad-field',
+        '400 GET localhost/wmk_……',
+        '400 - noise\\u0007 200 GET made-up',
+        '414 GET localhost/?xxx…',
+        '404 GET localhost/no-websocket',
+        '405 CONNECT localhost localhost:80',
+      ],
+    );
+    assert.ok(lines.every((line) => line.length < 400));
   });
 });

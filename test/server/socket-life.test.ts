@@ -216,7 +216,11 @@ test('an upgrade that is not right is refused, and the server goes on', async (t
       upgradeRequest({ 'Sec-WebSocket-Version': '99' }, line),
       / 400 [^]*\r\nSec-WebSocket-Version: 13/,
     ],
-    ['POST', upgradeRequest({}, 'POST /app/svc1/ws HTTP/1.1'), / 405 /],
+    [
+      'POST',
+      upgradeRequest({ Connection: 'Upgrade, close' }, 'POST /app/svc1/ws HTTP/1.1'),
+      / 405 /,
+    ],
     ['another place', upgradeRequest({}, 'GET /app/svc1/health HTTP/1.1'), / 404 /],
     ['a place of the site', upgradeRequest({}, 'GET /svc1/ws HTTP/1.1'), / 404 /],
     ['a path that is none', upgradeRequest({}, 'GET /app/svc1/../svc1/ws HTTP/1.1'), / 400 /],

@@ -139,7 +139,7 @@ test('a header is refused that has too many fields, or is too large', async (t) 
   const bomb = Buffer.concat([fieldBlock(get), name, Buffer.alloc(1_000, 0xbe)]);
   const table: readonly (readonly [name: string, frames: Buffer, outcome: string])[] = [
     ['100 fields', ask(1, fields(99)), 'answer 404'],
-    ['101 fields', ask(1, fields(100)), 'answer 400'],
+    ['101 fields', ask(1, fields(100)), 'answer 431'],
     ['200 fields', ask(1, fields(200)), 'RST_STREAM ENHANCE_YOUR_CALM'],
     [
       '48 KiB',

@@ -1,0 +1,42 @@
+import { tokenSource } from './syntax.ts';
+
+/** How the content of a request is delimited (RFC 9112 §6.3). */
+export interface Framing {
+  readonly isChunked: boolean;
+  /** Bytes; 0 where there is none, or where it comes in chunks. */
+  readonly length: number;
+}
+
+const requestLine = new RegExp(`^${tokenSource} [\\x21-\\x7e\\x80-\\xff]+ HTTP/[0-9]\\.[0-9]$`);
+const isFramed = /\r\n(?:content-length|transfer-encoding)[ \t]*:/i;
+const framing = /\r\n(content-length|transfer-encoding)[ \t]*:[ \t]*([^\r\n]*)/gi;
+/** No sign, no leading zero, which some take for octal. */
+const decimal = /^(?:0|[1-9]\d{0,15})$/;
+
+const none: Framing = { isChunked: false, length: 0 };
+
+/** Whether a line is `method SP request-target SP HTTP-version`, and nothing more (RFC 9112 §3). */
+export function isRequestLine(line: string): boolean {
+  return requestLine.test(line);
+}
+
+/**
+ * How long the content behind a head is; a sentence where two readers could see it differently
+ * (RFC 9112 §6.1, §6.3). `head` is latin1 and ends with its last field's CR LF.
+ */
+export function bodyOf(head: string): Framing | string {
+  if (!isFramed.test(head)) return none;
+  const [field, second] = head.matchAll(framing);
+  if (field === undefined) return none;
+  if (second !== undefined) return 'The length of the content is given more than once.';
+  const [, name = '', spelled = ''] = field;
+  const value = spelled.replace(/[ \t]+$/, '');
+  if (name.toLowerCase() === 'transfer-encoding') {
+    return value.toLowerCase() === 'chunked'
+      ? { isChunked: true, length: 0 }
+      : 'Transfer-Encoding may only be chunked.';
+  }
+  return decimal.test(value) && Number.isSafeInteger(Number(value))
+    ? { isChunked: false, length: Number(value) }
+    : 'Content-Length is not a number of bytes.';
+}

@@ -1,0 +1,236 @@
+import { Failure } from '../model/failure.ts';
+import {
+  chunkLineBytesMax,
+  emptyLinesMax,
+  headerBlockBytesMax,
+  requestLineBytesMax,
+  trailerBytesMax,
+} from '../model/limits.ts';
+import { chunkSize, refusedTrailer } from './chunked.ts';
+import { bodyOf, isRequestLine } from './head.ts';
+
+const cr = 13;
+const lf = 10;
+const hasMethod = /^[A-Z-]{1,32} /;
+const headEnd = '\r\n\r\n';
+
+/**
+ * Reads along what a client sends on a connection of HTTP/1.1, to find what the parser behind it
+ * would take more lightly than others do (RFC 9112 §2 to §7): line ends other than CR LF where the
+ * parser skips them, a request line with other than two single spaces, other protocols in it, sizes
+ * of chunks that overflow, chunk extensions and trailers that should not be there, and heads that
+ * are longer than they may be. What the parser refuses itself is none of its business.
+ */
+export class Wire {
+  /** Why nothing more may be read; stays. */
+  refusal: Failure | undefined;
+  /** What comes next. */
+  #next: (chunk: Buffer, from: number) => number = this.#readStart;
+  #emptyLines = 0;
+  /** Pieces of a head, or the line of a chunk or trailer, that has not come to its end. */
+  #pieces: string[] = [];
+  #piecesBytes = 0;
+  #head = '';
+  /** Bytes of the request line; undefined while it has not come to its end. */
+  #lineBytes: number | undefined;
+  /** Up to where the content goes, in bytes from here. */
+  #contentLeft = 0;
+  #trailerBytes = 0;
+  #isBoundary = false;
+
+  /**
+   * Up to where a chunk may be passed on, counted as `from` is. Short of its end either `refusal`
+   * says why, or a head or a message has come to its end. What follows is to be read here only if
+   * that has not turned the connection over to another protocol; and the parser is given it apart,
+   * since Node loses what it gets together with a message whose Upgrade it does not act upon.
+   */
+  read(chunk: Buffer, from: number): number {
+    let at = from;
+    this.#isBoundary = false;
+    while (at < chunk.length && !this.#pauses()) at = this.#next(chunk, at);
+    return at;
+  }
+
+  #pauses(): boolean {
+    return this.refusal !== undefined || this.#isBoundary;
+  }
+
+  /** The newest head as far as it has come, latin1. */
+  get head(): string {
+    return this.#head === '' ? this.#pieces.join('') : this.#head;
+  }
+
+  #refuse(status: 400 | 414 | 431, message: string): void {
+    this.refusal = new Failure(status === 400 ? 'invalid' : 'too_large', message, { status });
+  }
+
+  /** Between two messages: a few empty lines are let pass (RFC 9112 §2.2). */
+  #readStart(chunk: Buffer, from: number): number {
+    const first = chunk[from];
+    if (first === cr) {
+      this.#next = this.#readStartLf;
+      return from + 1;
+    }
+    if (first === lf) {
+      this.#refuse(400, 'A line ends in CR LF.');
+      return from;
+    }
+    this.#emptyLines = 0;
+    this.#head = '';
+    this.#next = this.#readHead;
+    return this.#readHead(chunk, from);
+  }
+
+  #readStartLf(chunk: Buffer, from: number): number {
+    this.#emptyLines += 1;
+    if (chunk[from] !== lf) this.#refuse(400, 'A line ends in CR LF.');
+    else if (this.#emptyLines > emptyLinesMax) this.#refuse(400, 'There are too many empty lines.');
+    this.#next = this.#readStart;
+    return this.refusal === undefined ? from + 1 : from;
+  }
+
+  #readHead(chunk: Buffer, from: number): number {
+    const text = chunk.toString('latin1', from);
+    if (this.#pieces.length === 0) {
+      const end = text.indexOf(headEnd);
+      if (end !== -1) return this.#takeHead(text.slice(0, end + 2), from, end + headEnd.length);
+    }
+    return this.#readHeadOn(text, from);
+  }
+
+  /** The same for a head that comes in pieces: each byte is looked at once. */
+  #readHeadOn(text: string, from: number): number {
+    const tail = this.#pieces.at(-1) ?? '';
+    const joined = tail + text;
+    const end = joined.indexOf(headEnd);
+    if (end === -1) {
+      this.#keepPiece(text);
+      return from + text.length;
+    }
+    const taken = end + headEnd.length - tail.length;
+    const head = this.#pieces.join('') + text.slice(0, taken);
+    return this.#takeHead(head.slice(0, -2), from, taken);
+  }
+
+  /** Keeps the last three characters apart: the end of a head may be in the middle of them. */
+  #keepPiece(text: string): void {
+    const tail = (this.#pieces.pop() ?? '') + text;
+    const lineEnd = this.#lineBytes === undefined ? tail.indexOf('\r\n') : -1;
+    if (lineEnd !== -1) this.#lineBytes = this.#piecesBytes + text.length - tail.length + lineEnd;
+    this.#piecesBytes += text.length;
+    this.#pieces.push(tail.slice(0, -3), tail.slice(-3));
+    const lineBytes = this.#lineBytes ?? this.#piecesBytes;
+    this.#requireSizes(lineBytes, this.#piecesBytes - lineBytes);
+  }
+
+  #requireSizes(lineBytes: number, blockBytes: number): void {
+    if (lineBytes > requestLineBytesMax && !hasMethod.test(this.head)) {
+      this.#refuse(400, 'The request does not begin with a method.');
+    } else if (lineBytes > requestLineBytesMax) {
+      this.#refuse(414, `The request line is longer than ${requestLineBytesMax} bytes.`);
+    } else if (blockBytes > headerBlockBytesMax) {
+      this.#refuse(431, `The header section is larger than ${headerBlockBytesMax} bytes.`);
+    }
+  }
+
+  /** Reads a whole head, its last line's end included; `taken` are its bytes in this chunk. */
+  #takeHead(head: string, from: number, taken: number): number {
+    this.#pieces = [];
+    this.#piecesBytes = 0;
+    this.#lineBytes = undefined;
+    this.#head = head;
+    const lineEnd = head.indexOf('\r\n');
+    this.#requireSizes(lineEnd, head.length - lineEnd);
+    if (this.refusal !== undefined) return from;
+    if (!isRequestLine(head.slice(0, lineEnd))) {
+      this.#refuse(400, 'The request line is not: method, space, target, space, HTTP/1.1.');
+      return from;
+    }
+    const body = bodyOf(head);
+    if (typeof body === 'string') {
+      this.#refuse(400, body);
+      return from;
+    }
+    this.#isBoundary = true;
+    this.#contentLeft = body.length;
+    if (body.isChunked) this.#next = this.#readChunkLine;
+    else this.#next = body.length > 0 ? this.#readContent : this.#readStart;
+    return from + taken;
+  }
+
+  #readContent(chunk: Buffer, from: number): number {
+    const end = this.#skipContent(chunk, from);
+    if (this.#contentLeft === 0) this.#endMessage();
+    return end;
+  }
+
+  #endMessage(): void {
+    this.#isBoundary = true;
+    this.#next = this.#readStart;
+  }
+
+  #readChunkLine(chunk: Buffer, from: number): number {
+    const end = this.#readLine(chunk, from, chunkLineBytesMax);
+    const line = this.#wholeLine();
+    if (line === undefined) return end;
+    const size = chunkSize(line);
+    if (size === undefined) {
+      this.#refuse(400, 'The size of a chunk is not a number in hexadecimal.');
+      return from;
+    }
+    this.#contentLeft = size + 2;
+    this.#trailerBytes = 0;
+    this.#next = size === 0 ? this.#readTrailer : this.#readChunk;
+    return end;
+  }
+
+  /** A chunk's content and the line end behind it, which the parser looks at. */
+  #readChunk(chunk: Buffer, from: number): number {
+    const end = this.#skipContent(chunk, from);
+    if (this.#contentLeft === 0) this.#next = this.#readChunkLine;
+    return end;
+  }
+
+  #skipContent(chunk: Buffer, from: number): number {
+    const end = Math.min(chunk.length, from + this.#contentLeft);
+    this.#contentLeft -= end - from;
+    return end;
+  }
+
+  #readTrailer(chunk: Buffer, from: number): number {
+    const end = this.#readLine(chunk, from, trailerBytesMax - this.#trailerBytes);
+    const line = this.#wholeLine();
+    if (line === undefined) return end;
+    this.#trailerBytes += line.length;
+    const refused = refusedTrailer(line);
+    if (refused !== undefined) {
+      this.#refuse(400, refused);
+      return from;
+    }
+    if (line === '\r\n') this.#endMessage();
+    return end;
+  }
+
+  /** Takes a line, or as much as there is of it, up to its LF; returns where it ends. */
+  #readLine(chunk: Buffer, from: number, bytesMax: number): number {
+    const found = chunk.indexOf(lf, from);
+    const end = found === -1 ? chunk.length : found + 1;
+    this.#piecesBytes += end - from;
+    if (this.#piecesBytes > bytesMax) {
+      this.#refuse(400, 'A line of the chunked content is too long.');
+      return from;
+    }
+    this.#pieces.push(chunk.toString('latin1', from, end));
+    return end;
+  }
+
+  #wholeLine(): string | undefined {
+    if (this.refusal !== undefined || this.#pieces.at(-1)?.endsWith('\n') !== true) {
+      return undefined;
+    }
+    const line = this.#pieces.join('');
+    this.#pieces = [];
+    this.#piecesBytes = 0;
+    return line;
+  }
+}

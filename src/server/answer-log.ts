@@ -1,0 +1,104 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reply } from '../http/reply.ts';
+import { refusedLineCharactersMax } from '../model/limits.ts';
+import type { AccessEntry, AccessLog } from '../observe/access.ts';
+import type { RequestMetrics } from '../observe/request-metrics.ts';
+import type { Moment } from './prepared.ts';
+
+/** When a request came, and what held then. */
+export interface Arrival {
+  readonly startedMs: number;
+  readonly moment: Moment;
+}
+
+/** What the access log says of an answer besides what it is. */
+type Noted = Pick<AccessEntry, 'address' | 'keyId' | 'bytes' | 'cut'>;
+
+/** Where answers are told of; `monotonicMs` measures durations. */
+interface Told {
+  readonly access: AccessLog;
+  readonly metrics: RequestMetrics;
+  readonly monotonicMs: () => number;
+}
+
+/** What is told of the answers of a port: in metrics, and in the access log where it is wanted. */
+export class AnswerLog {
+  readonly #told: Told;
+
+  constructor({ access, metrics, monotonicMs }: Told) {
+    this.#told = { access, metrics, monotonicMs };
+  }
+
+  /** Tells of an answer that has gone out. */
+  note(
+    message: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>,
+    { startedMs, moment }: Arrival,
+    { status, source }: Pick<Reply, 'status' | 'source'>,
+    { address, keyId, bytes, cut }: Noted,
+  ): void {
+    const durationMs = this.#count({ status, source }, startedMs);
+    if (!moment.serving.config.log.access) return;
+    this.#told.access.add({
+      address,
+      method: message.method ?? '',
+      target: message.url ?? '',
+      host: hostOf(message),
+      status,
+      bytes,
+      durationMs,
+      source,
+      keyId,
+      cut,
+    });
+  }
+
+  /** Tells of a request that was not read, by what had come of its head. */
+  noteRefused(
+    head: string,
+    { startedMs, moment }: Arrival,
+    { status }: Pick<Reply, 'status'>,
+    { address, bytes }: Pick<Noted, 'address' | 'bytes'>,
+  ): void {
+    const durationMs = this.#count({ status, source: 'none' }, startedMs);
+    if (!moment.serving.config.log.access) return;
+    this.#told.access.add({
+      ...refusedHead(head),
+      address,
+      status,
+      bytes,
+      durationMs,
+      source: 'none',
+      keyId: undefined,
+      cut: false,
+    });
+  }
+
+  /** Counts an answer, and says how long it took in milliseconds. */
+  #count({ status, source }: Pick<Reply, 'status' | 'source'>, startedMs: number): number {
+    const durationMs = this.#told.monotonicMs() - startedMs;
+    this.#told.metrics.add(status, source, durationMs);
+    return durationMs;
+  }
+}
+
+/** The Host field, without making the object of all fields that a request may not have yet. */
+function hostOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') return rawHeaders[at + 1] ?? '';
+  }
+  return '';
+}
+
+function refusedHead(head: string): Pick<AccessEntry, 'method' | 'target' | 'host'> {
+  const [, line = ''] = /^([^\r\n]*)/.exec(head) ?? [];
+  const [, method = '-', target = ''] = /^([A-Z-]{1,32}) +(\S+)/.exec(line) ?? [];
+  const [, host = ''] = /\r\nhost:[ \t]*([^\r\n]*)/i.exec(head) ?? [];
+  const shown = method === '-' ? line : target;
+  return { method, target: shortened(shown === '' ? '-' : shown), host: shortened(host) };
+}
+
+function shortened(text: string): string {
+  if (text.length <= refusedLineCharactersMax) return text;
+  return `${text.slice(0, refusedLineCharactersMax)}…`;
+}

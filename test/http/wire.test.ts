@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { Wire } from '../../src/http/wire.ts';
+
+const host = 'Host: localhost\r\n';
+const get = `GET /a HTTP/1.1\r\n${host}\r\n`;
+const chunked = `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`;
+
+/** Reads pieces one after the other; what was let pass, and what was refused. */
+function readAll(pieces: readonly Buffer[]): { passed: string; wire: Wire } {
+  const wire = new Wire();
+  let passed = '';
+  for (const piece of pieces) {
+    let at = 0;
+    while (at < piece.length && wire.refusal === undefined) {
+      const end = wire.read(piece, at);
+      passed += piece.toString('latin1', at, end);
+      at = end;
+    }
+  }
+  return { passed, wire };
+}
+
+function read(text: string): { passed: string; wire: Wire } {
+  return readAll([Buffer.from(text, 'latin1')]);
+}
+
+/** Fragments that make requests, good ones and bad ones. */
+const fragments: readonly string[] = [
+  get,
+  chunked,
+  '3\r\nabc\r\n',
+  '0\r\n',
+  '\r\n',
+  '0\r\n\r\n',
+  'X: y\r\n',
+  'Host: evil\r\n',
+  '3;a="b;c"\r\nabc\r\n',
+  `POST /a HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\n`,
+  'abcde',
+  'GET  /a HTTP/1.1\r\n',
+  '\n',
+  '\r',
+  'fffffffffffffff1\r\n',
+  'x'.repeat(9_000),
+  ' '.repeat(40_000),
+];
+
+suite('a wire', () => {
+  test('reads the same however the bytes come', () => {
+    const bytes = fc
+      .array(fc.constantFrom(...fragments), { maxLength: 8 })
+      .map((parts) => parts.join(''));
+    const cuts = fc.array(fc.nat(60_000), { maxLength: 12 });
+    fc.assert(
+      fc.property(bytes, cuts, (text, places) => {
+        const whole = Buffer.from(text, 'latin1');
+        const ends = [...places, whole.length].filter((at) => at <= whole.length);
+        ends.sort((a, b) => a - b);
+        const pieces = ends.map((end, at) => whole.subarray(ends[at - 1] ?? 0, end));
+        const [once, often] = [read(text).wire, readAll(pieces).wire];
+        assert.equal(often.refusal?.message, once.refusal?.message);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('lets pass every byte before what it refuses, and none behind', () => {
+    const { passed, wire } = read(`${get}${get}GET  /a HTTP/1.1\r\n${host}\r\n${get}`);
+    assert.equal(passed, get + get);
+    assert.equal(wire.refusal?.code, 'invalid');
+    assert.match(wire.head, /^GET {2}\/a HTTP\/1\.1\r\n/);
+  });
+
+  test('stops behind each head and each message', () => {
+    const text = `${chunked}3\r\nabc\r\n0\r\nX: y\r\n\r\n${get}`;
+    const chunk = Buffer.from(text);
+    const wire = new Wire();
+    const ends: number[] = [];
+    for (let at = 0; at < chunk.length; ends.push(at)) at = wire.read(chunk, at);
+    assert.deepEqual(ends, [chunked.length, text.length - get.length, text.length]);
+  });
+
+  const limits: readonly (readonly [title: string, text: string, status: number | undefined])[] = [
+    ['a request line of 8 KiB', `GET /${'a'.repeat(8_178)} HTTP/1.1\r\n${host}\r\n`, undefined],
+    ['one byte more', `GET /${'a'.repeat(8_179)} HTTP/1.1\r\n${host}\r\n`, 414],
+    ['a request line without an end', `GET /${'a'.repeat(9_000)}`, 414],
+    ['a header section of 32 KiB', `GET / HTTP/1.1\r\nX: ${'y'.repeat(32_760)}\r\n\r\n`, undefined],
+    ['some bytes more', `GET / HTTP/1.1\r\nX: ${'y'.repeat(32_770)}\r\n\r\n`, 431],
+    ['a header section without an end', `GET / HTTP/1.1\r\n${'X: y\r\n'.repeat(9_000)}`, 431],
+    ['the line of a chunk of 1 KiB', `${chunked}3;a=${'b'.repeat(1_018)}\r\nabc\r\n`, undefined],
+    ['one of more', `${chunked}3;a=${'b'.repeat(1_019)}\r\nabc\r\n`, 400],
+    ['trailers of 8 KiB', `${chunked}0\r\n${'X: y\r\n'.repeat(1_365)}`, undefined],
+    ['one trailer more', `${chunked}0\r\n${'X: y\r\n'.repeat(1_366)}`, 400],
+  ];
+  for (const [title, text, status] of limits) {
+    test(`${title}: ${status ?? 'let pass'}`, () => {
+      assert.equal(read(text).wire.refusal?.status, status);
+    });
+  }
+});

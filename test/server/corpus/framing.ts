@@ -1,0 +1,131 @@
+import { head, post, refused, smuggled, type Case } from './case.ts';
+
+const chunks = '3\r\nabc\r\n0\r\n\r\n';
+
+/** Heads whose Content-Length is no single plain number (RFC 9112 §6.3). */
+const badLengths: readonly string[] = [
+  '',
+  ' ',
+  '-3',
+  '+3',
+  '0x3',
+  '03',
+  '3.0',
+  '1e0',
+  '"3"',
+  '3a',
+  'a3',
+  '3 3',
+  '3,3',
+  '3, 3',
+  '3;3',
+  '3\x003',
+  '\xb3',
+  '3\x0b',
+  '9007199254740993',
+  '18446744073709551619',
+  '1'.repeat(40),
+];
+
+/** Transfer codings that are not exactly `chunked` (RFC 9112 §6.1). */
+const badCodings: readonly string[] = [
+  '',
+  'gzip',
+  'identity',
+  'xchunked',
+  'chunkedx',
+  'x-chunked',
+  'chun ked',
+  'chunked, chunked',
+  'chunked, identity',
+  'chunked, gzip',
+  'gzip, chunked',
+  'identity, chunked',
+  ', chunked',
+  'chunked,',
+  'chunked;q=1',
+  'chunked; a=b',
+  '"chunked"',
+  "'chunked'",
+  '\x0bchunked',
+  '\x0cchunked',
+  '\xa0chunked',
+  'chunked\x00',
+  'chunke\x64\x7f',
+];
+
+/** How the length of the content is found. */
+export const framing: readonly Case[] = [
+  ['no length at all', post(), '200 kept', 'POST /far/a '],
+  ['a length', `${post('Content-Length: 3')}abc`, '200 kept', 'POST /far/a abc'],
+  ['no content', post('Content-Length: 0'), '200 kept', 'POST /far/a '],
+  ['blanks around a length', `${post('Content-Length: \t3 \t')}abc`, '200 kept', 'POST /far/a abc'],
+  ['chunks', post('Transfer-Encoding: chunked') + chunks, '200 kept', 'POST /far/a abc'],
+  ['capitals', post('TRANSFER-ENCODING: ChunKed') + chunks, '200 kept', 'POST /far/a abc'],
+  ['content of a GET', `${head('GET /far/a', 'Content-Length: 3')}abc`, '200 kept', 'GET /far/a '],
+  [
+    'chunks of a GET, which nobody reads',
+    head('GET /far/a', 'Transfer-Encoding: chunked') + chunks + smuggled,
+    '200 closed',
+    'GET /far/a ',
+  ],
+  [
+    'length, then coding',
+    post('Content-Length: 13', 'Transfer-Encoding: chunked') + chunks,
+    refused,
+  ],
+  [
+    'coding, then length',
+    post('Transfer-Encoding: chunked', 'Content-Length: 13') + chunks,
+    refused,
+  ],
+  [
+    'coding and no length',
+    post('Transfer-Encoding: chunked', 'Content-Length: 0') + chunks + smuggled,
+    refused,
+  ],
+  ['a length twice', `${post('Content-Length: 3', 'Content-Length: 3')}abc`, refused],
+  ['two lengths', `${post('Content-Length: 3', 'Content-Length: 4')}abcd`, refused],
+  ['two lengths in capitals', `${post('Content-Length: 3', 'CONTENT-LENGTH: 0')}abc`, refused],
+  [
+    'a coding twice',
+    post('Transfer-Encoding: chunked', 'Transfer-Encoding: chunked') + chunks,
+    refused,
+  ],
+  ['two codings', post('Transfer-Encoding: gzip', 'Transfer-Encoding: chunked') + chunks, refused],
+  [
+    'a coding in front',
+    post('Transfer-Encoding: x', 'Transfer-Encoding: chunked') + chunks,
+    refused,
+  ],
+  ['a coding behind', post('Transfer-Encoding: chunked', 'Transfer-Encoding: x') + chunks, refused],
+  ['a blank behind the name', post('Transfer-Encoding : chunked') + chunks, refused],
+  ['a tab behind the name', post('Transfer-Encoding\t: chunked') + chunks, refused],
+  ['a blank behind the length', `${post('Content-Length : 3')}abc`, refused],
+  ['a folded coding', post('Transfer-Encoding:', ' chunked') + chunks, refused],
+  ['a folded length', `${post('Content-Length:', ' 3')}abc`, refused],
+  ['a coding behind a bare CR', post('X: y\rTransfer-Encoding: chunked') + chunks, refused],
+  ['a coding behind a bare LF', post('X: y\nTransfer-Encoding: chunked') + chunks, refused],
+  ['a length behind a bare LF', `${post('X: y\nContent-Length: 3')}abc`, refused],
+  [
+    'a name that is not quite the one',
+    `${post('Content_Length: 3')}abc`,
+    '200 400 closed',
+    'POST /far/a ',
+  ],
+  [
+    'a coding in HTTP/1.0',
+    `POST /far/a HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`,
+    refused,
+  ],
+  ...badLengths.map((value): Case => [
+    `the length ${value}`,
+    `${post(`Content-Length: ${value}`)}abc`,
+    refused,
+  ]),
+  ...badCodings.map((value): Case => [
+    `the coding ${value}`,
+    post(`Transfer-Encoding: ${value}`) + chunks + smuggled,
+    refused,
+  ]),
+];
