@@ -55,6 +55,11 @@ export class Wire {
     return this.refusal !== undefined || this.#isBoundary;
   }
 
+  /** Whether all that has come so far is whole messages. */
+  get isBetweenMessages(): boolean {
+    return this.#next === this.#readStart && this.#emptyLines === 0;
+  }
+
   /** The newest head as far as it has come, latin1. */
   get head(): string {
     return this.#head === '' ? this.#pieces.join('') : this.#head;

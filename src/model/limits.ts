@@ -70,6 +70,9 @@ export const publicAnswersBytesMax = 16 * MIB;
 export const publicAnswerBytes = 1_024;
 /** Up to this length, copying content behind its head takes less time than a second write. */
 export const preparedTextBytesMax = 16 * KIB;
+/** Heads of requests that are known by their bytes, and the longest of them. */
+export const knownHeadsMax = 2_000;
+export const knownHeadBytesMax = 2 * KIB;
 /** How often a file that changes under its reader is tried again. */
 export const diskAttemptsMax = 4;
 export const listingEntriesMax = 10_000;

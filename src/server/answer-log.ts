@@ -12,7 +12,7 @@ export interface Arrival {
 }
 
 /** What the access log says of an answer besides what it is. */
-type Noted = Pick<AccessEntry, 'address' | 'keyId' | 'bytes' | 'cut'>;
+type Noted = Pick<AccessEntry, 'address' | 'bytes'> & Partial<Pick<AccessEntry, 'keyId' | 'cut'>>;
 
 /** Where answers are told of; `monotonicMs` measures durations. */
 interface Told {
@@ -34,7 +34,7 @@ export class AnswerLog {
     message: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>,
     { startedMs, moment }: Arrival,
     { status, source }: Pick<Reply, 'status' | 'source'>,
-    { address, keyId, bytes, cut }: Noted,
+    { address, bytes, keyId, cut = false }: Noted,
   ): void {
     const durationMs = this.#count({ status, source }, startedMs);
     if (!moment.serving.config.log.access) return;
@@ -57,7 +57,7 @@ export class AnswerLog {
     head: string,
     { startedMs, moment }: Arrival,
     { status }: Pick<Reply, 'status'>,
-    { address, bytes }: Pick<Noted, 'address' | 'bytes'>,
+    { address, bytes }: Noted,
   ): void {
     const durationMs = this.#count({ status, source: 'none' }, startedMs);
     if (!moment.serving.config.log.access) return;

@@ -9,6 +9,9 @@ import { lingerMs, pipelinedRequestsMax, stalledMs } from '../model/limits.ts';
 import { breakBody } from './body.ts';
 import { readAlong, type Reader } from './read-along.ts';
 
+/** One that answers HTTP/1.1, in the clear or over TLS. */
+type Server = HttpServer | HttpsServer;
+
 /** What is known of one open connection. */
 interface Connection {
   /** The answer to its newest request. */
@@ -23,6 +26,9 @@ interface Connection {
   readonly head: () => string;
 }
 
+/** Answers a request that is known by its bytes; says whether it was one. */
+type AnswerKnown = (socket: Socket, text: string) => boolean;
+
 /** Answers a request that could not be read, by its head as far as it came, as the last one. */
 type Refuse = (socket: Duplex, failure: Failure, head: string) => void;
 
@@ -34,6 +40,7 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
+  readonly #answerKnown = new WeakMap<Server, AnswerKnown>();
   readonly #refuse: Refuse;
 
   /** `refuse` is called once for a connection, when all before it is answered. */
@@ -41,8 +48,18 @@ export class Connections {
     this.#refuse = refuse;
   }
 
+  /** Has `answer` tried on requests to a server, before they are parsed. */
+  answerKnown(server: Server, answer: AnswerKnown): void {
+    this.#answerKnown.set(server, answer);
+  }
+
+  /** The head of the newest request on a connection, latin1. */
+  head(socket: Duplex): string {
+    return this.#open.get(socket)?.head() ?? '';
+  }
+
   /** Follows the connections of a server. */
-  watch(server: HttpServer | HttpsServer): void {
+  watch(server: Server): void {
     const isTls = server instanceof TlsServer;
     if (isTls) {
       server.on('connection', (socket: Duplex) => {
@@ -52,8 +69,8 @@ export class Connections {
         });
       });
     }
-    server.on(isTls ? 'secureConnection' : 'connection', (socket: Duplex) => {
-      this.#admit(socket);
+    server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
+      this.#admit(server, socket);
     });
     const left = ({ socket }: IncomingMessage): void => {
       const connection = this.#open.get(socket);
@@ -164,12 +181,22 @@ export class Connections {
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
-  #admit(socket: Duplex): void {
+  #admit(server: Server, socket: Socket): void {
     const wire = readAlong(socket, {
-      refused: ({ refusal }) => {
-        if (refusal !== undefined) this.refuse(socket, refusal);
-      },
       reader: () => connection.reader,
+      answerAtOnce: (text) => {
+        // Node has to have seen a request of the connection, or it would be silent in its eyes.
+        const { last } = connection;
+        return (
+          last?.shouldKeepAlive === true &&
+          last.writableFinished &&
+          socket.writableLength === 0 &&
+          this.#answerKnown.get(server)?.(socket, text) === true
+        );
+      },
+      refused: (failure) => {
+        this.refuse(socket, failure);
+      },
     });
     const connection: Connection = {
       last: undefined,

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { noBody, type Reply } from '../http/reply.ts';
-import { Failure, failureFrom } from '../model/failure.ts';
+import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import type { Log } from '../observe/log.ts';
 import { canReadOver, hasBody, requireWhole } from './body.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
-import { contentFailure } from './failures.ts';
+import { contentFailure, loggedFailure } from './failures.ts';
 import { linger } from './refusal.ts';
 import { discard, send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -73,7 +73,7 @@ export class Exchange {
       });
       return this.#withServerTiming(reply, entrance);
     } catch (thrown) {
-      const { failure, id } = this.#failed(thrown);
+      const { failure, id } = loggedFailure(this.#parts, thrown);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
       if (entrance === undefined) this.#response.shouldKeepAlive = false;
       const reply = contentFailure(failure, id, message.headers.accept);
@@ -120,22 +120,13 @@ export class Exchange {
       path,
       message: this.#message,
       entrance,
-      fail: (thrown) => this.#failed(thrown),
+      fail: (thrown) => loggedFailure(this.#parts, thrown),
       get signal() {
         return signal();
       },
     });
     this.caller = caller;
     return reply;
-  }
-
-  #failed(thrown: unknown): { failure: Failure; id: string } {
-    const failure = failureFrom(thrown);
-    const id = this.#parts.newId();
-    const { code, cause, message } = failure;
-    if (code === 'internal') this.#parts.log.error({ err: cause, id }, 'request failed');
-    else if (cause !== undefined) this.#parts.log.warn({ err: cause, id, code }, message);
-    return { failure, id };
   }
 
   /**

@@ -3,7 +3,8 @@ import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
-import type { Failure } from '../model/failure.ts';
+import { failureFrom, type Failure } from '../model/failure.ts';
+import type { Log } from '../observe/log.ts';
 
 /** A failure as an envelope carries it (contract §9). */
 export interface FailureMember {
@@ -12,6 +13,19 @@ export interface FailureMember {
   readonly field?: string;
   /** Also stands in the log. */
   readonly id: string;
+}
+
+/** A failure of whatever was thrown, under the id by which the log knows it too (contract §9). */
+export function loggedFailure(
+  { log, newId }: { readonly log: Log; readonly newId: () => string },
+  thrown: unknown,
+): { readonly failure: Failure; readonly id: string } {
+  const failure = failureFrom(thrown);
+  const id = newId();
+  const { code, cause, message } = failure;
+  if (code === 'internal') log.error({ err: cause, id }, 'request failed');
+  else if (cause !== undefined) log.warn({ err: cause, id, code }, message);
+  return { failure, id };
 }
 
 /** The `error` member of an envelope. */

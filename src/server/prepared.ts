@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
+import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { replyField, type FieldList, type Reply } from '../http/reply.ts';
+import { isEmptyStatus, replyField, type FieldList, type Reply } from '../http/reply.ts';
 import {
   diskTrustMs,
   preparedBytesMax,
@@ -17,6 +17,8 @@ export interface Prepared {
   readonly content: string | Buffer | undefined;
   readonly bytes: number;
   readonly source: string;
+  /** Status line and fields as they are sent; undefined where it takes more to send it. */
+  readonly head: string | undefined;
 }
 
 /** What holds at the moment when a request comes: under something else, nothing prepared does. */
@@ -47,6 +49,13 @@ interface Variant {
 type PlainHead = { readonly host: string; readonly ifNoneMatch: string | undefined } & Readonly<
   Record<ChoosingField, string>
 >;
+
+/** A request that asks for a page and nothing else. */
+export interface PlainRequest extends Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'> {
+  readonly head: PlainHead;
+  /** Host and target: under it, all answers to one URL. */
+  readonly key: string;
+}
 
 const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const;
 type ChoosingField = (typeof choosingFields)[number];
@@ -81,10 +90,8 @@ export class PreparedReplies {
   });
 
   /** What answers a request at a moment; undefined where that has to be found out. */
-  find(message: IncomingMessage, moment: Moment): Prepared | undefined {
-    const head = plainHead(message);
-    if (head === undefined) return undefined;
-    const entry = this.#entries.get(keyOf(head, message));
+  find({ key, head }: PlainRequest, moment: Moment): Prepared | undefined {
+    const entry = this.#entries.get(key);
     if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
     const variant = entry.variants.get(variantOf(head, entry.varies));
     if (variant === undefined || head.ifNoneMatch === undefined) return variant?.whole;
@@ -92,13 +99,11 @@ export class PreparedReplies {
   }
 
   /** Keeps an answer that was found out for a request that had come at a moment. */
-  keep(message: IncomingMessage, moment: Moment, reply: Reply): void {
+  keep({ key, head }: PlainRequest, moment: Moment, reply: Reply): void {
     if (reply.isReusable !== true) return;
-    const head = plainHead(message);
     const varies = variesBy(reply);
     const prepared = preparedOf(reply);
-    if (head === undefined || varies === undefined || prepared === undefined) return;
-    const key = keyOf(head, message);
+    if (varies === undefined || prepared === undefined) return;
     const entry = this.#entryFor(key, moment, varies);
     const name = variantOf(head, varies);
     const variant = entry.variants.get(name);
@@ -123,6 +128,15 @@ export class PreparedReplies {
     if (isOfThis && entry.varies.join() === varies.join()) return entry;
     return { moment, varies, variants: new Map() };
   }
+}
+
+/** A request as it is looked up; undefined for one that no answer is prepared for. */
+export function plainRequest(message: IncomingMessage): PlainRequest | undefined {
+  const head = plainHead(message);
+  if (head === undefined) return undefined;
+  const { method = '', url = '', rawHeaders } = message;
+  // A path starts with the first slash, for the name of a host has none.
+  return { head, key: head.host + url, method, url, rawHeaders };
 }
 
 function rolesByName(names: Readonly<Record<Role, readonly string[]>>): ReadonlyMap<string, Role> {
@@ -190,11 +204,6 @@ function plainHead({
   return { host, ifNoneMatch, accept, 'accept-encoding': encoding, 'accept-language': language };
 }
 
-/** A path starts with the first slash, for the name of a host has none. */
-function keyOf({ host }: PlainHead, { url = '' }: IncomingMessage): string {
-  return host + url;
-}
-
 function variantOf(head: PlainHead, varies: readonly ChoosingField[]): string {
   if (varies.length === 0) return '';
   return varies.map((name) => head[name]).join('\n');
@@ -217,12 +226,28 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
   return names.every(isChoosing) ? names : undefined;
 }
 
-function preparedOf({ status, fields, body, source }: Reply): Prepared | undefined {
-  if (body.kind === 'none') return { status, fields, content: undefined, bytes: 0, source };
+function preparedOf(reply: Reply): Prepared | undefined {
+  const { status, fields, body, source } = reply;
+  if (body.kind === 'none') {
+    const head = isEmptyStatus(status) ? headText(reply) : undefined;
+    return { status, fields, content: undefined, bytes: 0, source, head };
+  }
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;
-  const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
-  return { status, fields, content, bytes: bytes.length, source };
+  if (bytes.length > preparedTextBytesMax) {
+    return { status, fields, content: bytes, bytes: bytes.length, source, head: undefined };
+  }
+  const head = replyField(reply, 'content-length') === undefined ? undefined : headText(reply);
+  const content = bytes.toString('latin1');
+  return { status, fields, content, bytes: bytes.length, source, head };
+}
+
+function headText({ status, fields }: Reply): string {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
+  for (let at = 0; at < fields.length; at += 2) {
+    text += `${fields[at] ?? ''}: ${fields[at + 1] ?? ''}\r\n`;
+  }
+  return text;
 }
 
 function entryBytes({ variants }: Entry, key: string): number {

@@ -1,23 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
-import { Failure, failureFrom } from '../model/failure.ts';
+import { Failure } from '../model/failure.ts';
 import type { AccessLog } from '../observe/access.ts';
 import type { Log } from '../observe/log.ts';
-import { single, type Metric } from '../observe/metrics.ts';
+import type { Metric } from '../observe/metrics.ts';
 import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
 import { enter, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
-import { contentFailure } from './failures.ts';
+import { contentFailure, loggedFailure } from './failures.ts';
 import { speakHttp2 } from './http2/server.ts';
 import { Sessions } from './http2/sessions.ts';
+import { answerText, KnownHeads } from './known-heads.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
-import { PreparedReplies } from './prepared.ts';
+import { openMetrics } from './open-metrics.ts';
+import { plainRequest, PreparedReplies } from './prepared.ts';
 import { sayLast } from './refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -68,6 +71,13 @@ export async function startServer(parts: ServerParts, listens: readonly Listen[]
   return port;
 }
 
+/** What is ready to be sent again by a listener, and the heads of those who ask for it. */
+interface Ready {
+  readonly prepared: PreparedReplies;
+  /** Undefined where the head of a request is not known any more, or never was. */
+  readonly heads: KnownHeads | undefined;
+}
+
 class Port implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ServerParts;
@@ -98,20 +108,22 @@ class Port implements Server {
   async listen(where: Listen): Promise<void> {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
     // Each listener has its own: what is answered over TLS is not what is answered without.
-    const prepared = new PreparedReplies();
-    const answer = (message: IncomingMessage, response: ServerResponse): void => {
-      this.#handle(message, response, prepared);
+    const ready: Ready = { prepared: new PreparedReplies(), heads: new KnownHeads() };
+    // For requests whose head is not at hand, those of HTTP/2 among them.
+    const answerAnew = (message: IncomingMessage, response: ServerResponse): void => {
+      this.#handle(message, response, { ...ready, heads: undefined });
     };
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.certificates)
       : createHttpServer(this.#connections, opensWebsocket);
-    if (isTls) speakHttp2(server, this.#sessions, answer);
+    this.#connections.answerKnown(server, (socket, text) => this.#answerKnown(socket, text, ready));
+    if (isTls) speakHttp2(server, this.#sessions, answerAnew);
     const answerInTurn = (message: IncomingMessage, response: ServerResponse): void => {
       const turn = this.#connections.turn(message, response);
-      if (turn === true) answer(message, response);
+      if (turn === true) this.#handle(message, response, ready);
       else if (turn !== false) {
         void turn.then((isOpen) => {
-          if (isOpen) answer(message, response);
+          if (isOpen) answerAnew(message, response);
         });
       }
     };
@@ -136,20 +148,11 @@ class Port implements Server {
   }
 
   metrics(): readonly Metric[] {
-    return [
-      single('gauge', 'waymark_connections', {
-        help: 'Open connections, websockets included.',
-        value: this.#connections.size + this.#sessions.size,
-      }),
-      single('gauge', 'waymark_requests_in_flight', {
-        help: 'Requests over HTTP that are being answered.',
-        value: this.#connections.owed + this.#sessions.owed,
-      }),
-      single('gauge', 'waymark_websockets', {
-        help: 'Open websockets.',
-        value: this.#sockets.size,
-      }),
-    ];
+    return openMetrics({
+      connections: this.#connections.size + this.#sessions.size,
+      requests: this.#connections.owed + this.#sessions.owed,
+      websockets: this.#sockets.size,
+    });
   }
 
   async stop(graceMs: number): Promise<{ readonly cut: number }> {
@@ -176,24 +179,39 @@ class Port implements Server {
   }
 
   /** Answers a request, whatever happens: nothing of it reaches the process. */
-  #handle(message: IncomingMessage, response: ServerResponse, prepared: PreparedReplies): void {
+  #handle(message: IncomingMessage, response: ServerResponse, { prepared, heads }: Ready): void {
     if (this.#stopping) response.shouldKeepAlive = false;
     const arrival = this.#arrival();
-    const known = prepared.find(message, arrival.moment);
-    if (known === undefined) {
-      this.#answer(message, response, arrival, prepared).catch((error: unknown) => {
+    const plain = plainRequest(message);
+    const known = plain && prepared.find(plain, arrival.moment);
+    if (plain === undefined || known === undefined) {
+      const keep = (reply: Reply): void => {
+        if (plain !== undefined) prepared.keep(plain, arrival.moment, reply);
+      };
+      this.#answer(message, response, arrival, keep).catch((error: unknown) => {
         this.#parts.log.error({ err: error, id: this.#parts.newId() }, 'an answer failed');
         response.destroy();
       });
       return;
     }
+    if (response.shouldKeepAlive) heads?.keep(this.#connections.head(message.socket), plain);
     sendPrepared(response, known);
-    this.#answers.note(message, arrival, known, {
-      address: peerAddress(message.socket),
-      keyId: undefined,
-      bytes: known.bytes,
-      cut: false,
-    });
+    const { bytes } = known;
+    this.#answers.note(message, arrival, known, { address: peerAddress(message.socket), bytes });
+  }
+
+  /** Answers a request that is known by its bytes with what is prepared for it, if both are so. */
+  #answerKnown(socket: Socket, text: string, { prepared, heads }: Ready): boolean {
+    const plain = heads?.find(text);
+    if (plain === undefined || this.#stopping) return false;
+    const arrival = this.#arrival();
+    const known = prepared.find(plain, arrival.moment);
+    const answer = known && answerText(known, arrival.moment.nowMs);
+    if (known === undefined || answer === undefined) return false;
+    socket.write(answer, 'latin1');
+    const { bytes } = known;
+    this.#answers.note(plain, arrival, known, { address: peerAddress(socket), bytes });
+    return true;
   }
 
   #arrival(): Arrival {
@@ -209,12 +227,12 @@ class Port implements Server {
     message: IncomingMessage,
     response: ServerResponse,
     arrival: Arrival,
-    prepared: PreparedReplies,
+    keep: (reply: Reply) => void,
   ): Promise<void> {
     const { serving } = arrival.moment;
     const exchange = new Exchange(this.#exchangeParts, serving, message, response);
     const reply = withHsts(await exchange.reply(), serving.config.tls, message);
-    prepared.keep(message, arrival.moment, reply);
+    keep(reply);
     const { cut, bytes } = await exchange.send(reply);
     const { address, caller } = exchange;
     this.#answers.note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
@@ -240,12 +258,7 @@ class Port implements Server {
       let address = peerAddress(message.socket);
       const refuse = (reply: Reply): void => {
         const bytes = sayLast(socket, reply);
-        this.#answers.note(message, arrival, reply, {
-          address,
-          keyId: undefined,
-          bytes,
-          cut: false,
-        });
+        this.#answers.note(message, arrival, reply, { address, bytes });
       };
       try {
         if (this.#stopping) throw stoppingFailure();
@@ -257,10 +270,11 @@ class Port implements Server {
           return;
         }
         const caller = openWebsocket(this.#sockets, serving, { message, entrance, socket, head });
-        const opened = { address, keyId: caller.keyId, bytes: 0, cut: false };
+        const opened = { address, keyId: caller.keyId, bytes: 0 };
         this.#answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
       } catch (thrown) {
-        refuse(contentFailure(failureFrom(thrown), this.#parts.newId(), undefined));
+        const { failure, id } = loggedFailure(this.#parts, thrown);
+        refuse(contentFailure(failure, id, undefined));
       }
     };
     if (owed === undefined) answer();

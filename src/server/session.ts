@@ -2,7 +2,7 @@ import type { RawData, WebSocket } from 'ws';
 import type { Reply } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import type { Log } from '../observe/log.ts';
-import { Failure, failureFrom } from '../model/failure.ts';
+import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper } from '../model/json.ts';
 import type { Caller } from '../model/key.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../model/limits.ts';
 import type { Told } from '../visitor/visitor.ts';
 import { envelopeFrom, parseJson } from './envelope.ts';
-import { failureMember } from './failures.ts';
+import { failureMember, loggedFailure } from './failures.ts';
 import { outcomeMembers } from './operations.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import { discard } from './send.ts';
@@ -237,11 +237,7 @@ export class Session {
   }
 
   #tell(operation: string, thrown: unknown, echo: object): Failure {
-    const failure = failureFrom(thrown);
-    const id = this.#parts.newId();
-    const { code, cause, message } = failure;
-    if (code === 'internal') this.#parts.log.error({ err: cause, id }, 'request failed');
-    else if (cause !== undefined) this.#parts.log.warn({ err: cause, id, code }, message);
+    const { failure, id } = loggedFailure(this.#parts, thrown);
     this.#send({ r: operation, error: failureMember(failure, id), ...echo });
     return failure;
   }

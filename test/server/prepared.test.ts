@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
@@ -34,6 +36,41 @@ function ask(
   });
 }
 
+/**
+ * Sends requests on one connection, each when the one before is answered, and does what is in
+ * between; resolves to the answers, without their dates.
+ */
+async function askInTurn(
+  port: number,
+  steps: readonly (string | (() => Promise<unknown>))[],
+): Promise<string[]> {
+  const socket = connect(port, '127.0.0.1');
+  const answers: string[] = [];
+  for (const step of steps) {
+    if (typeof step !== 'string') {
+      await step();
+      continue;
+    }
+    socket.write(step);
+    let answer = '';
+    while (!isWhole(answer)) {
+      const [chunk] = (await once(socket, 'data')) as [Buffer];
+      answer += chunk.toString('latin1');
+    }
+    answers.push(answer.replace(/\r\nDate: [^\r\n]*/, '').replace(/\([0-9a-f-]{36}\)/, ''));
+  }
+  socket.destroy();
+  return answers;
+}
+
+function isWhole(answer: string): boolean {
+  const [head = '', ...content] = answer.split('\r\n\r\n');
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+  if (content.length === 0) return false;
+  const hasContent = length !== undefined && !head.startsWith('HTTP/1.1 304');
+  return !hasContent || content.join('\r\n\r\n').length === Number(length);
+}
+
 /** A field that no answer is prepared for, and that changes nothing. */
 const odd = { 'X-Odd': '1' };
 
@@ -51,6 +88,55 @@ async function askUntil(
 }
 
 suite('a page that many ask for', () => {
+  test('has the very same answer each time, on one connection and on others', async (t) => {
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\n',
+      files: { 'site/file.txt': 'file \xe9', 'site/empty.txt': '', 'site/dir/index.html': 'x' },
+      rules: [{ path: '/page', content: 'page' }],
+    });
+    for (const path of ['/file.txt', '/empty.txt', '/page', '/dir', '/dir/', '/none']) {
+      const head = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n`;
+      const plain = await askInTurn(site.port, Array(5).fill(`${head}\r\n`));
+      const [first = ''] = plain;
+      assert.deepEqual(plain, Array(5).fill(first), path);
+      const etag = /\r\nETag: ([^\r\n]*)/i.exec(first)?.[1];
+      if (etag === undefined) continue;
+      const known = await askInTurn(
+        site.port,
+        Array(5).fill(`${head}If-None-Match: ${etag}\r\n\r\n`),
+      );
+      assert.match(known[0] ?? '', /^HTTP\/1\.1 304 /);
+      assert.deepEqual(known, Array(5).fill(known[0]), path);
+    }
+    const lines = site.logged().match(/ (?:200|301|304|404) GET localhost\/\S* \d+ B /g);
+    assert.equal(lines?.length, 6 * 5 + 4 * 5);
+  });
+
+  test('is the newest one in the middle of a connection', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/page', content: '0' }] });
+    const { data } = await site.call('svc1.userinterface.list', {});
+    const id = data.rows[0].id as string;
+    const edits = (content: string) => () =>
+      site.call('svc1.userinterface.edit', { id, content, contenttype: 'text/plain' });
+    const head = 'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const answers = await askInTurn(site.port, [
+      ...[head, head, head, edits('1'), head, head, head, edits('2'), head],
+    ]);
+    const contents = answers.map((answer) => answer.at(-1));
+    assert.deepEqual(contents, ['0', '0', '0', '1', '1', '1', '2']);
+  });
+
+  test('is answered together with what else comes along', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/page', content: 'page' }] });
+    const head = 'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const post =
+      'POST /svc1/userinterface/get HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}';
+    const last = head.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    const answer = await site.raw(head.repeat(3) + post + head + last + head);
+    const statuses = [...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    assert.deepEqual(statuses, ['200', '200', '200', '400', '200', '200']);
+  });
+
   test('is the edited one as soon as an edit is acknowledged', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: '0' }] });
     const { data } = await site.call('svc1.userinterface.list', {});

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
+import { connectHttp2 } from '../http2/client.ts';
 import { startTlsSite } from './tls-rig.ts';
 
 suite('over TLS', () => {
@@ -46,6 +47,25 @@ suite('over TLS', () => {
     websocket.send('{"a":"svc1.server.status","v":{}}');
     const [answer] = (await once(websocket, 'message')) as [Buffer];
     assert.equal(JSON.parse(answer.toString()).data.version, JSON.parse(body).data.version);
+  });
+
+  test('HTTP/1.1 is read as strictly as in the clear, whatever was answered before', async (t) => {
+    const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
+    const http2 = await connectHttp2(t, site);
+    for (let at = 0; at < 3; at += 1) assert.equal((await http2.ask('/page')).status, 200);
+    const socket = await site.shake({ ALPNProtocols: ['http/1.1'] });
+    const head = `GET /page HTTP/1.1\r\nHost: ${http2.authority}\r\n\r\n`;
+    let answers = '';
+    socket.setEncoding('latin1').on('data', (answer: string) => (answers += answer));
+    // An empty line gets no answer; the spaces in the last line are one too many.
+    for (const piece of [head, head, head, `\r\n`, head, head.replace(' ', '  ')]) {
+      socket.write(piece);
+      if (piece === head) await once(socket, 'data');
+    }
+    await once(socket, 'end');
+    const statuses = [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+    assert.deepEqual(statuses, ['200', '200', '200', '200', '400']);
+    assert.match(site.logged(), / 400 GET \S+/);
   });
 
   suite('the certificate is the one for the name that the client asks for', () => {
