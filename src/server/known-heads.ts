@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { keepAliveTimeoutMs, knownHeadBytesMax, knownHeadsMax } from '../model/limits.ts';
 import type { PlainRequest, Prepared } from './prepared.ts';
 
@@ -26,12 +27,25 @@ const keepAliveSeconds = keepAliveTimeoutMs / 1_000;
 const staying = `\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
 
 /**
- * Writes a prepared answer as Node's server does, on a connection that goes on; undefined where it
- * is one that only Node can send. `nowMs` are milliseconds since 1970.
+ * Writes a prepared answer as Node's server does, on a connection that goes on; false where it is
+ * one that only Node can send. `nowMs` are milliseconds since 1970.
  */
-export function answerText({ head, content }: Prepared, nowMs: number): string | undefined {
-  if (head === undefined) return undefined;
-  return `${head}Date: ${dateText(nowMs)}${staying}${content?.toString() ?? ''}`;
+export function writePrepared(
+  socket: Writable,
+  { head, content }: Prepared,
+  nowMs: number,
+): boolean {
+  if (head === undefined) return false;
+  const start = `${head}Date: ${dateText(nowMs)}${staying}`;
+  if (typeof content === 'object') {
+    socket.cork();
+    socket.write(start, 'latin1');
+    socket.write(content);
+    socket.uncork();
+  } else {
+    socket.write(start + (content ?? ''), 'latin1');
+  }
+  return true;
 }
 
 let secondShown = -1;

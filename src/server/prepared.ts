@@ -234,11 +234,8 @@ function preparedOf(reply: Reply): Prepared | undefined {
   }
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;
-  if (bytes.length > preparedTextBytesMax) {
-    return { status, fields, content: bytes, bytes: bytes.length, source, head: undefined };
-  }
   const head = replyField(reply, 'content-length') === undefined ? undefined : headText(reply);
-  const content = bytes.toString('latin1');
+  const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
   return { status, fields, content, bytes: bytes.length, source, head };
 }
 
