@@ -9,8 +9,9 @@ import { putJob } from './replay.ts';
 import type { Reads } from './store.ts';
 
 /**
- * Puts the next events of the log behind a seq into the queues of the hooks that get them, and notes
- * down what is to be sent again; to be called in a write transaction. So much is done at once that others have their turn soon.
+ * Puts the next events of the log behind a seq into the queues of the hooks that get them, and
+ * notes down what is to be sent again; to be called in a write transaction. So much is done at once
+ * that others have their turn soon.
  */
 export function putDispatch(
   databases: Databases,
