@@ -171,6 +171,7 @@ function composeOperations(
     gets: { site, store, view, countryOf: (address) => visitors.countryOf(address) },
     hooks: { ...logging, newSecret, revertElsewhere },
     events: { ...logging, node: config.node },
+    cache: { kept: foundation.answers },
     keys: { store, newId: uuidv7, randomBytes, now: Date.now },
     status: {
       version: foundation.version,

@@ -200,6 +200,7 @@ class Process implements Running {
       () => this.#composition,
     );
     this.#measures.add(() => this.#deliverer.metrics());
+    this.#measures.add(() => this.#answers.metrics());
     this.#flushing = setInterval(() => {
       logs.access.flush();
     }, accessFlushMs);

@@ -3,6 +3,7 @@ import { readConfig } from '../config/read.ts';
 import { version } from '../main.ts';
 import { Failure } from '../model/failure.ts';
 import { backup } from './backup.ts';
+import { cache } from './cache.ts';
 import { check } from './check.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
 import { event } from './event.ts';
@@ -22,6 +23,7 @@ const commands: Readonly<Record<string, Command>> = {
   rule,
   hook,
   event,
+  cache,
   export: exportCommand,
   import: importCommand,
   backup,

@@ -43,6 +43,12 @@ export type Body =
       readonly bytesLength: number | undefined;
     };
 
+/**
+ * What the cache did for an answer: it had it (`hit`), had one that was stale, had one that the
+ * source confirmed, had none (`miss`), or was left out of it (`pass`).
+ */
+export type CacheOutcome = 'hit' | 'stale' | 'revalidated' | 'miss' | 'pass';
+
 /** An answer before it has met a socket. */
 export interface Reply {
   readonly status: number;
@@ -57,6 +63,8 @@ export interface Reply {
    * (contract §3).
    */
   readonly source: string;
+  /** Undefined where no cache was in its way. */
+  readonly cache?: CacheOutcome;
   /**
    * True where whoever asks for the same target, with the same values of the fields that Vary
    * names, would have the same answer: until the log or the configuration changes, and for as long

@@ -42,6 +42,19 @@ export function encodePath(path: string): string {
   return encodeURI(path.toWellFormed()).replace(/[?#]/g, encodeURIComponent);
 }
 
+/** The one URL of an origin, a canonical path and a query, which may be empty. */
+export function urlOf({
+  origin,
+  path,
+  query,
+}: {
+  readonly origin: string;
+  readonly path: string;
+  readonly query: string;
+}): string {
+  return `${origin}${encodePath(path)}${query === '' ? '' : `?${query}`}`;
+}
+
 /**
  * A path as a person writes it, in the form of a URL: non-ASCII characters (RFC 3987 §3.1), spaces
  * and the other visible characters that no URL holds are percent-encoded; escapes and all else are

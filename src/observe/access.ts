@@ -13,6 +13,8 @@ export interface AccessEntry {
   readonly durationMs: number;
   /** `disk:<name>`, `rule:<id>`, `svc1` or `none` (contract §3). */
   readonly source: string;
+  /** What the cache did for it: `hit`, `miss` …; undefined where none was in its way. */
+  readonly cache?: string | undefined;
   /** Id of the caller's key. */
   readonly keyId: string | undefined;
   /** Whether the client, or what it was sent, went away before it had everything. */
@@ -102,22 +104,24 @@ function lostLine(format: 'pretty' | 'json', lines: number, time: string): strin
 }
 
 function jsonLine(entry: AccessEntry, time: string): string {
-  const { method, status, bytes, durationMs, source, keyId, cut } = entry;
+  const { method, status, bytes, durationMs, source, cache, keyId, cut } = entry;
   return (
     `{"level":30,"time":"${time}","msg":"request","address":${quoted(entry.address)},` +
     `"method":${quoted(method)},"host":${quoted(entry.host)},"target":${quoted(entry.target)},` +
     `"status":${status},"bytes":${bytes},"ms":${durationMs.toFixed(2)},"source":${quoted(source)}` +
+    (cache === undefined ? '' : `,"cache":"${cache}"`) +
     `${keyId === undefined ? '' : `,"key":${quoted(keyId)}`}${cut ? ',"cut":true' : ''}}\n`
   );
 }
 
 function prettyLine(entry: AccessEntry, time: string): string {
-  const { method, target, host, status, bytes, durationMs, source, address, cut } = entry;
+  const { method, target, host, status, bytes, durationMs, source, cache, address, cut } = entry;
   const gap = target.startsWith('/') || host === '' ? '' : ' ';
   const asked = `${printable(host)}${gap}${printable(target)}`;
   return (
     `${time.slice(11, 23)} ${status} ${printable(method)} ${asked} ` +
-    `${bytes} B ${durationMs.toFixed(1)} ms ${source} ${address}` +
+    `${bytes} B ${durationMs.toFixed(1)} ms ${source}${cache === undefined ? '' : ` (${cache})`} ` +
+    address +
     `${cut ? ' (cut off)' : ''}\n`
   );
 }

@@ -21,12 +21,16 @@ export class RequestMetrics {
     none: counts(),
   };
 
+  /** Answers that the cache was in the way of, by what it did for them. */
+  readonly #cache = new Map<string, number>();
+
   /** Counts one answer; `source` is as the access log has it. */
-  add(status: number, source: string, durationMs: number): void {
+  add(status: number, source: string, durationMs: number, cache?: string): void {
     const { classes, durations } = this.#counts[kindOf(source)];
     const at = Math.floor(status / 100);
     classes[at] = (classes[at] ?? 0) + 1;
     durations.observe(durationMs / 1000);
+    if (cache !== undefined) this.#cache.set(cache, (this.#cache.get(cache) ?? 0) + 1);
   }
 
   /** What was counted so far. */
@@ -48,6 +52,12 @@ export class RequestMetrics {
         type: 'histogram',
         help: 'Time from a request’s arrival to the end of its answer, by kind of source.',
         samples: sources.flatMap((source) => this.#counts[source].durations.samples({ source })),
+      },
+      {
+        name: 'waymark_cache_requests_total',
+        type: 'counter',
+        help: 'Requests for fetched content, by what the cache did for them.',
+        samples: [...this.#cache].map(([outcome, value]) => ({ labels: { outcome }, value })),
       },
     ];
   }

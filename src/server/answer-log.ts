@@ -33,10 +33,10 @@ export class AnswerLog {
   note(
     message: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>,
     { startedMs, moment }: Arrival,
-    { status, source }: Pick<Reply, 'status' | 'source'>,
+    { status, source, cache }: Pick<Reply, 'status' | 'source'> & Pick<AccessEntry, 'cache'>,
     { address, bytes, keyId, cut = false }: Noted,
   ): void {
-    const durationMs = this.#count({ status, source }, startedMs);
+    const durationMs = this.#count({ status, source, cache }, startedMs);
     if (!moment.serving.config.log.access) return;
     this.#told.access.add({
       address,
@@ -47,6 +47,7 @@ export class AnswerLog {
       bytes,
       durationMs,
       source,
+      cache,
       keyId,
       cut,
     });
@@ -74,9 +75,12 @@ export class AnswerLog {
   }
 
   /** Counts an answer, and says how long it took in milliseconds. */
-  #count({ status, source }: Pick<Reply, 'status' | 'source'>, startedMs: number): number {
+  #count(
+    { status, source, cache }: Pick<AccessEntry, 'status' | 'source' | 'cache'>,
+    startedMs: number,
+  ): number {
     const durationMs = this.#told.monotonicMs() - startedMs;
-    this.#told.metrics.add(status, source, durationMs);
+    this.#told.metrics.add(status, source, durationMs, cache);
     return durationMs;
   }
 }

@@ -1,6 +1,12 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { isEmptyStatus, replyField, type FieldList, type Reply } from '../http/reply.ts';
+import {
+  isEmptyStatus,
+  replyField,
+  type CacheOutcome,
+  type FieldList,
+  type Reply,
+} from '../http/reply.ts';
 import {
   diskTrustMs,
   preparedBytesMax,
@@ -19,6 +25,7 @@ export interface Prepared {
   readonly source: string;
   /** Status line and fields as they are sent; undefined where it takes more to send it. */
   readonly head: string | undefined;
+  readonly cache: CacheOutcome | undefined;
 }
 
 /** What holds at the moment when a request comes: under something else, nothing prepared does. */
@@ -227,16 +234,16 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 }
 
 function preparedOf(reply: Reply): Prepared | undefined {
-  const { status, fields, body, source } = reply;
+  const { status, fields, body, source, cache } = reply;
   if (body.kind === 'none') {
     const head = isEmptyStatus(status) ? headText(reply) : undefined;
-    return { status, fields, content: undefined, bytes: 0, source, head };
+    return { status, fields, content: undefined, bytes: 0, source, head, cache };
   }
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;
   const head = replyField(reply, 'content-length') === undefined ? undefined : headText(reply);
   const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
-  return { status, fields, content, bytes: bytes.length, source, head };
+  return { status, fields, content, bytes: bytes.length, source, head, cache };
 }
 
 function headText({ status, fields }: Reply): string {

@@ -37,6 +37,9 @@ const notOverridden = new Set(['content-length', 'expect', 'via']);
  */
 const notAnswered = new Set(['alt-svc', 'server-timing']);
 
+/** What of a request decides which fields its source is sent. */
+export type Sending = Pick<ContentRequest, 'fields' | 'address' | 'origin' | 'body'>;
+
 /** How this server calls itself in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
   return `${via}-${ruleId}`;
@@ -54,7 +57,7 @@ export function isLoop(viaField: string | undefined, name: string): boolean {
  */
 export function requestFields(
   plan: FetchPlan,
-  { fields, address, origin, body }: ContentRequest,
+  { fields, address, origin, body }: Sending,
   via: string,
 ): string[] {
   const sent = new Map<string, string>();
@@ -77,7 +80,7 @@ export function requestFields(
 /** What requestFields sends in one field, by its lower-case name. */
 export function sentField(
   plan: FetchPlan,
-  request: ContentRequest,
+  request: Sending,
   via: string,
   name: string,
 ): string | undefined {

@@ -15,6 +15,7 @@ import type { Answer } from '../outbound/exchange.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
 import { answerFields, isLoop, requestFields, viaName } from './fetch-fields.ts';
 import { fetchPlan, fetchTarget, type FetchPlan, type FetchRule } from './fetch-source.ts';
+import type { Asked, Outcome } from './source.ts';
 
 /** The source of content that other servers have (contract §8). */
 export interface Fetch {
@@ -25,8 +26,11 @@ export interface Fetch {
    * source breaks off; destroying it, or aborting the request, aborts the fetch.
    */
   respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
-  /** Refuses what respond refuses before it asks the source, a loop and content left aside. */
-  admit(rule: FetchRule, asked: Pick<ContentRequest, 'method' | 'path' | 'query'>): void;
+  /**
+   * What respond would come to, as far as that is known without asking the source; throws what it
+   * refuses before it asks, a loop and content left aside.
+   */
+  foresee(rule: FetchRule, asked: Asked): Outcome;
 }
 
 /**
@@ -63,10 +67,16 @@ export function createFetch({
         fields: answerFields(answer.fields, fetched, via),
       });
     },
-    admit(rule, asked) {
+    foresee(rule, asked) {
       requireTarget(planFor(rule, asked.method), asked);
+      return { status: null, notes: [notAsked(rule)] };
     },
   };
+}
+
+function notAsked({ httpresponse }: FetchRule): string {
+  const replaced = httpresponse === undefined ? '' : `; in place of its 200, ${httpresponse}`;
+  return `The status is that of the source, which was not asked${replaced}.`;
 }
 
 /** The content of a GET or HEAD means nothing (RFC 9110 §9.3.1) and is not passed on. */

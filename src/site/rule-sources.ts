@@ -107,8 +107,7 @@ export function fetchedSource({
       if (rule === undefined) return { candidates: [], answer: undefined };
       const outcome = outcomeOf((): Outcome => {
         if (!asksSource(rule, asked.method)) return lookUnread(asked.method);
-        fetch.admit(rule, asked);
-        return { status: null, notes: [fetchedNote(rule)] };
+        return fetch.foresee(rule, asked);
       });
       return { ...namedRules(ordered, asked.fields), answer: { id: rule.id, ...outcome } };
     },
@@ -139,9 +138,4 @@ function asksSource({ enginedata }: Rule, method: string): boolean {
   if (method !== 'OPTIONS') return true;
   const methods = enginedata?.methods;
   return Array.isArray(methods) && methods.includes('OPTIONS');
-}
-
-function fetchedNote({ httpresponse }: Rule): string {
-  const replaced = httpresponse === undefined ? '' : `; in place of its 200, ${httpresponse}`;
-  return `The status is that of the source, which was not asked${replaced}.`;
 }

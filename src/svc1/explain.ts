@@ -2,7 +2,7 @@ import type { Fields } from '../http/request.ts';
 import type { Explanation, Winner } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 import { methodCharactersMax } from '../model/limits.ts';
-import { encodePath, servicePath } from '../model/path.ts';
+import { servicePath, urlOf } from '../model/path.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { explainDescription } from './explain-description.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
@@ -183,8 +183,4 @@ function sentence(subject: string, { winner, status }: Explanation): string {
 function describe({ source, mount, id = '' }: Winner): string {
   if (mount === undefined) return `the page rule ${id}`;
   return source === 'fallback' ? `the fallback file of the mount ${mount}` : `the mount ${mount}`;
-}
-
-function urlOf({ origin, path, query }: Required<Place>): string {
-  return `${origin}${encodePath(path)}${query === '' ? '' : `?${query}`}`;
 }

@@ -1,5 +1,6 @@
 import type { Authenticate } from './authenticate.ts';
 import { getResolve, linkHtm } from './breadcrumbs.ts';
+import { keptStatus, listKept, purgeKept, type CacheOperations } from './cache.ts';
 import { listDeliveries } from './deliveries.ts';
 import { listEvents } from './event-list.ts';
 import { listEventTypes } from './event-types.ts';
@@ -26,6 +27,7 @@ export interface OperationParts {
   readonly gets: GetOperations;
   readonly hooks: HookOperations & InvalidateParts;
   readonly events: EventOperations;
+  readonly cache: CacheOperations;
   readonly keys: KeyOperations;
   readonly status: StatusOperations;
   readonly authenticate: Authenticate;
@@ -33,7 +35,7 @@ export interface OperationParts {
 
 /** Every operation of Waymark, with who may call it and whether it writes (contract §5). */
 export function operationTable(parts: OperationParts): readonly Operation[] {
-  const { rules, gets, hooks, events, keys, status, authenticate } = parts;
+  const { rules, gets, hooks, events, cache, keys, status, authenticate } = parts;
   return [
     operation('svc1.userinterface.insert', 'design', 'writes', insertRule(rules)),
     operation('svc1.userinterface.edit', 'design', 'writes', editRule(rules)),
@@ -67,6 +69,9 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.event.insert', 'event', 'writes', insertEvent(events)),
     operation('svc1.event.list', 'event', 'reads', listEvents(events)),
     operation('svc1.event.types', 'event', 'reads', listEventTypes()),
+    operation('svc1.cache.purge', 'design', 'writes', purgeKept(cache)),
+    operation('svc1.cache.list', 'read', 'reads', listKept(cache)),
+    operation('svc1.cache.status', 'read', 'reads', keptStatus(cache)),
     operation('svc1.key.insert', 'admin', 'writes', insertKey(keys)),
     operation('svc1.key.list', 'admin', 'reads', listKeys(keys)),
     operation('svc1.key.revoke', 'admin', 'writes', revokeKeyById(keys)),

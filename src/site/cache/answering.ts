@@ -1,7 +1,7 @@
 import type { Reply } from '../../http/reply.ts';
 import type { HeldAnswer } from './answer.ts';
 import type { Arrival } from './asking.ts';
-import { forwardedStatus, type Forwarded } from './cache-status.ts';
+import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { arrivingReply, discardContent, passingReply } from './forwarded-reply.ts';
 import { remainingMs } from './freshness.ts';
 import { heldReply } from './held-reply.ts';
@@ -30,34 +30,38 @@ export function answerWith({
   isCollapsed,
 }: Answering): Reply {
   const { httpresponse } = plan.fetch;
+  const outcome = forwarded === 'method' ? 'pass' : 'miss';
   switch (arrival.kind) {
     case 'kept': {
       const { content, answer } = arrival;
       const { status } = answer;
-      const cacheStatus = forwardedStatus({ forwarded, status, isStored: true, isCollapsed });
+      const told = toldForwarded({ forwarded, status, isStored: true, isCollapsed, outcome });
       const reply =
         'page' in content
-          ? heldReply(content, request, nowMs, cacheStatus)
-          : arrivingReply(answer, content, request, cacheStatus);
+          ? heldReply(content, request, nowMs, told)
+          : withTold(arrivingReply(answer, content, request), told);
       if (isCollapsed || arrival.leftOut.length === 0) return reply;
       return { ...reply, fields: [...reply.fields, ...arrival.leftOut] };
     }
     case 'confirmed': {
-      const cacheStatus = forwardedStatus({ forwarded, status: 304, isStored: true, isCollapsed });
-      return heldReply(arrival.held, request, nowMs, cacheStatus);
+      const asked = { forwarded, status: 304, isStored: true, isCollapsed };
+      const told = toldForwarded({ ...asked, outcome: 'revalidated' });
+      return heldReply(arrival.held, request, nowMs, told);
     }
     case 'error': {
       const { reply } = arrival;
       const { status } = reply;
-      const cacheStatus = forwardedStatus({ forwarded, status, detail: 'stale-if-error' });
-      if (held === undefined) return passingReply(reply, { httpresponse, cacheStatus });
+      const asked = { forwarded, status, detail: 'stale-if-error' };
+      if (held === undefined) {
+        return withTold(passingReply(reply, httpresponse), toldForwarded({ ...asked, outcome }));
+      }
       discardContent(reply);
-      return heldReply(held, request, nowMs, cacheStatus);
+      return heldReply(held, request, nowMs, toldForwarded({ ...asked, outcome: 'stale' }));
     }
     case 'passing': {
-      const { reply, why } = arrival;
-      const cacheStatus = forwardedStatus({ forwarded, status: reply.status, detail: why });
-      return passingReply(reply, { httpresponse, cacheStatus });
+      const { reply, why: detail } = arrival;
+      const told = toldForwarded({ forwarded, status: reply.status, detail, outcome });
+      return withTold(passingReply(reply, httpresponse), told);
     }
   }
 }

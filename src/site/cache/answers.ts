@@ -1,14 +1,16 @@
 import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
+import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../../model/kept.ts';
 import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../../model/limits.ts';
+import { single, type Metric } from '../../observe/metrics.ts';
 import type { AnswerCache } from '../../store/cache/cache.ts';
-import type { Selection } from '../../store/cache/journal.ts';
 import type { Row, UrlRecord } from '../../store/cache/record.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
 import { holdAnswer, withContent } from './held-reply.ts';
+import { listPage } from './listing.ts';
 
 /** The answers that are kept, by their URL: those used of late in memory, all in the storage. */
-export interface Answers {
+export interface Answers extends KeptAnswers {
   /** All answers kept for a URL, whichever rule asked for them and whatever they vary by. */
   find(url: string): readonly HeldAnswer[];
   /**
@@ -24,8 +26,6 @@ export interface Answers {
   update(answer: HeldAnswer, since: number): void;
   /** Lets go of one answer. */
   drop(answer: StoredAnswer): Promise<void>;
-  /** Lets go of answers, those on their way included; resolves to how many URLs had some. */
-  purge(selection: Selection): Promise<number>;
   /** Lets go of all answers of URLs; that it fails is reported. */
   invalidate(urls: readonly string[]): Promise<void>;
   /** The longest content that is kept. */
@@ -36,6 +36,8 @@ export interface Answers {
   settled(): Promise<void>;
   /** Sets how much is kept, in bytes. */
   limit(bytesMax: number): void;
+  /** How much is kept. */
+  metrics(): readonly Metric[];
   /** Waits for what is on its way to the storage, and closes it. */
   close(): Promise<void>;
 }
@@ -150,10 +152,18 @@ class ShelvedAnswers implements Answers {
     await this.settled();
   }
 
-  async purge(selection: Selection): Promise<number> {
-    const urls = await this.#cache.purge(selection);
-    if (selection.kind === 'url') this.#shelf.delete(selection.url);
+  async purge(which: Purge): Promise<number> {
+    const urls = await this.#cache.purge(which);
+    if (which.kind === 'url') this.#shelf.delete(which.url);
     return urls;
+  }
+
+  list(asked: Parameters<KeptAnswers['list']>[0]): KeptPage {
+    return listPage(this.#cache.list(asked), asked.limit, this.#now());
+  }
+
+  counts(): KeptCounts {
+    return this.#cache.counts();
   }
 
   async invalidate(urls: readonly string[]): Promise<void> {
@@ -175,6 +185,14 @@ class ShelvedAnswers implements Answers {
 
   limit(bytesMax: number): void {
     this.#cache.limit(bytesMax);
+  }
+
+  metrics(): readonly Metric[] {
+    const { answers, bytes } = this.counts();
+    return [
+      single('gauge', 'waymark_cache_answers', { help: 'Kept answers.', value: answers }),
+      single('gauge', 'waymark_cache_bytes', { help: 'What kept answers take.', value: bytes }),
+    ];
   }
 
   async close(): Promise<void> {

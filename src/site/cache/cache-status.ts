@@ -1,4 +1,17 @@
+import type { CacheOutcome, Reply } from '../../http/reply.ts';
 import { ageMs, type Freshness } from './freshness.ts';
+
+/** What an answer says of the cache, to clients and to the access log. */
+export interface Told {
+  /** A member of Cache-Status (RFC 9211 §2). */
+  readonly member: string;
+  readonly outcome: CacheOutcome;
+}
+
+/** An answer that says what the cache did for it. */
+export function withTold(reply: Reply, { member, outcome }: Told): Reply {
+  return { ...reply, fields: [...reply.fields, 'Cache-Status', member], cache: outcome };
+}
 
 /** Why a request went on to its source (RFC 9211 §2.2). */
 export type Forwarded =
@@ -7,6 +20,7 @@ export type Forwarded =
 /** How a request went that its source was asked about. */
 export interface Forwarding {
   readonly forwarded: Forwarded;
+  readonly outcome?: CacheOutcome;
   /** The status that the source answered with; undefined where it did not answer. */
   readonly status?: number;
   readonly isStored?: boolean;
@@ -20,22 +34,23 @@ export interface Forwarding {
 const cacheName = 'waymark';
 
 /**
- * The member of Cache-Status (RFC 9211 §2) of an answer that was kept and is sent: for how many
- * more seconds it holds, negative where it is stale.
+ * Of an answer that was kept and is sent: for how many more seconds it holds, negative where it is
+ * stale.
  */
-export function hitStatus(freshness: Freshness, nowMs: number): string {
+export function toldHit(freshness: Freshness, nowMs: number): Told {
   const ttl = Math.floor((freshness.lifetimeMs - ageMs(freshness, nowMs)) / 1000);
-  return `${cacheName}; hit; ttl=${ttl}`;
+  return { member: `${cacheName}; hit; ttl=${ttl}`, outcome: ttl < 0 ? 'stale' : 'hit' };
 }
 
-/** The member of Cache-Status of an answer that the source was asked about. */
-export function forwardedStatus({
+/** Of an answer that the source was asked about. */
+export function toldForwarded({
   forwarded,
+  outcome = 'miss',
   status,
   isStored = false,
   isCollapsed = false,
   detail,
-}: Forwarding): string {
+}: Forwarding): Told {
   const parameters = [
     `; fwd=${forwarded}`,
     status === undefined ? '' : `; fwd-status=${status}`,
@@ -43,5 +58,5 @@ export function forwardedStatus({
     isCollapsed ? '; collapsed' : '',
     detail === undefined ? '' : `; detail=${detail}`,
   ];
-  return cacheName + parameters.join('');
+  return { member: cacheName + parameters.join(''), outcome };
 }

@@ -3,19 +3,22 @@ import type { Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../../model/limits.ts';
-import { sentField } from '../fetch-fields.ts';
+import { urlOf } from '../../model/path.ts';
+import { sentField, type Sending } from '../fetch-fields.ts';
 import type { FetchRule } from '../fetch-source.ts';
 import type { Fetch } from '../fetch.ts';
+import type { Asked, Outcome } from '../source.ts';
 import type { HeldAnswer } from './answer.ts';
 import { receive } from './arrival.ts';
 import { answerWith, isFresh, isShared } from './answering.ts';
 import { askSource, keep, type Arrival, type AskingParts } from './asking.ts';
-import { forwardedStatus, type Forwarded } from './cache-status.ts';
+import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { isForSourceOnly, isValidatable, unconditional, validating } from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
 import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts';
 import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
-import { isForGet, urlOf, urlsMadeInvalid } from './invalidation.ts';
+import { foreseeKept } from './foresee.ts';
+import { isForGet, urlsMadeInvalid } from './invalidation.ts';
 import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
@@ -33,7 +36,10 @@ export interface CacheParts extends AskingParts {
  */
 export function cachedFetch(parts: CacheParts): Fetch {
   const cache = new Cache(parts);
-  return { ...parts.fetch, respond: (rule, request) => cache.respond(rule, request) };
+  return {
+    respond: (rule, request) => cache.respond(rule, request),
+    foresee: (rule, asked) => cache.foresee(rule, asked),
+  };
 }
 
 class Cache {
@@ -70,14 +76,30 @@ class Cache {
     return this.#ask(visit, held);
   }
 
+  foresee(rule: FetchRule, asked: Asked): Outcome {
+    const foreseen = this.#parts.fetch.foresee(rule, asked);
+    if (!isRead(asked.method)) return foreseen;
+    const request = { ...asked, address: '', body: undefined };
+    return foreseeKept(selected({ ...this.#known(rule, request), request }), foreseen, {
+      asked: requestDirectives(asked.fields),
+      nowMs: this.#parts.now(),
+    });
+  }
+
   #visit(rule: FetchRule, request: ContentRequest): Visit {
+    const asked = requestDirectives(request.fields);
+    return { request, asked, ...this.#known(rule, request) };
+  }
+
+  #known(
+    rule: FetchRule,
+    request: Asked & Sending,
+  ): Pick<Visit, 'plan' | 'url' | 'sent' | 'known'> {
     const plan = this.#planOf(rule);
     const url = urlOf(request);
     return {
       plan,
       url,
-      request,
-      asked: requestDirectives(request.fields),
       sent: (name) => sentField(plan.fetch, request, this.#parts.via, name),
       known: this.#parts.answers
         .find(url)
@@ -111,10 +133,7 @@ class Cache {
   async #past(rule: FetchRule, request: ContentRequest, forwarded: Forwarded): Promise<Reply> {
     const reply = await this.#parts.fetch.respond(rule, request);
     const { status } = reply;
-    return {
-      ...reply,
-      fields: [...reply.fields, 'Cache-Status', forwardedStatus({ forwarded, status })],
-    };
+    return withTold(reply, toldForwarded({ forwarded, status, outcome: 'pass' }));
   }
 
   /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
@@ -130,11 +149,9 @@ class Cache {
         else answers.update(holdAnswer(freshened(answer, received), page?.bytes, row), since);
       }
     }
-    const cacheStatus = forwardedStatus({
-      forwarded: forwardedFor(visit, held),
-      status: reply.status,
-    });
-    return passingReply(reply, { httpresponse: plan.fetch.httpresponse, cacheStatus });
+    const forwarded = forwardedFor(visit, held);
+    const told = toldForwarded({ forwarded, status: reply.status });
+    return withTold(passingReply(reply, plan.fetch.httpresponse), told);
   }
 
   /** A part that is not there is asked for as the client does. */
@@ -168,8 +185,9 @@ class Cache {
       const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
       if (!isUnreachable || held === undefined) throw thrown;
       if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
-      const cacheStatus = forwardedStatus({ forwarded: 'stale', detail: thrown.code });
-      return heldReply(held, request, nowMs, cacheStatus);
+      const detail = thrown.code;
+      const told = toldForwarded({ forwarded: 'stale', detail, outcome: 'stale' });
+      return heldReply(held, request, nowMs, told);
     }
   }
 

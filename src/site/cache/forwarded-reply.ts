@@ -10,7 +10,7 @@ import {
 import { asksForLess, select } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import type { StoredAnswer } from './answer.ts';
-import { forwardedStatus } from './cache-status.ts';
+import { toldForwarded, withTold } from './cache-status.ts';
 import { representationOf } from './held-reply.ts';
 import type { Intake } from './intake.ts';
 
@@ -19,49 +19,36 @@ export function arrivingReply(
   answer: StoredAnswer,
   content: Intake,
   request: ContentRequest,
-  cacheStatus: string,
 ): Reply {
   const { shownStatus: status, fields } = answer;
   const source = `rule:${answer.rule}`;
-  const known = knownAlready(answer, request, cacheStatus);
+  const known = knownAlready(answer, request);
   if (known !== undefined) return known;
-  const said = [...fields, 'Cache-Status', cacheStatus];
   if (isEmptyStatus(status)) {
-    return { status, fields: withoutFields(said, 'content-length'), body: noBody, source };
+    return { status, fields: withoutFields(fields, 'content-length'), body: noBody, source };
   }
   const length = replyField({ fields }, 'content-length');
   const bytesLength = length === undefined ? undefined : Number(length);
   const body = { kind: 'stream', stream: content.read(), bytesLength } as const;
-  return { status, fields: said, body, source };
+  return { status, fields, body, source };
 }
 
 /** An answer that is for one who asked alone: as its source gave it, under the rule's status. */
-export function passingReply(
-  reply: Reply,
-  {
-    httpresponse,
-    cacheStatus,
-  }: { readonly httpresponse: number | undefined; readonly cacheStatus: string },
-): Reply {
-  const fields = [...reply.fields, 'Cache-Status', cacheStatus];
+export function passingReply(reply: Reply, httpresponse: number | undefined): Reply {
   const status = reply.status === 200 ? (httpresponse ?? 200) : reply.status;
-  if (!isEmptyStatus(status) || reply.body.kind === 'none') return { ...reply, status, fields };
+  if (!isEmptyStatus(status) || reply.body.kind === 'none') return { ...reply, status };
   discardContent(reply);
-  return { ...reply, status, fields: withoutFields(fields, 'content-length'), body: noBody };
+  return { ...reply, status, fields: withoutFields(reply.fields, 'content-length'), body: noBody };
 }
 
 /** A 304 for who has an answer already that is on its way; undefined for who has not. */
-function knownAlready(
-  answer: StoredAnswer,
-  { method, fields }: ContentRequest,
-  cacheStatus: string,
-): Reply | undefined {
+function knownAlready(answer: StoredAnswer, { method, fields }: ContentRequest): Reply | undefined {
   if (!asksForLess(fields)) return undefined;
   const selection = select(representationOf(answer), { method, fields });
   if (selection.status !== 304) return undefined;
   return {
     status: 304,
-    fields: [...selection.fields, ...dateOf(answer.fields), 'Cache-Status', cacheStatus],
+    fields: [...selection.fields, ...dateOf(answer.fields)],
     body: noBody,
     source: `rule:${answer.rule}`,
   };
@@ -82,13 +69,14 @@ export function discardContent({ body }: Reply): void {
 export function notKeptReply(rule: string): Reply {
   const page = plainPage('504 Gateway Timeout', 'This page is not in the cache.');
   const bytes = Buffer.from(page);
-  return {
+  const type = ['Content-Type', 'text/html; charset=utf-8'];
+  const length = ['Content-Length', String(bytes.length)];
+  const fields = [...type, ...length, 'Cache-Control', 'no-store'];
+  const reply: Reply = {
     status: 504,
-    fields: [
-      ...['Content-Type', 'text/html; charset=utf-8', 'Content-Length', String(bytes.length)],
-      ...['Cache-Control', 'no-store', 'Cache-Status', forwardedStatus({ forwarded: 'miss' })],
-    ],
+    fields,
     body: { kind: 'bytes', bytes },
     source: `rule:${rule}`,
   };
+  return withTold(reply, toldForwarded({ forwarded: 'miss' }));
 }

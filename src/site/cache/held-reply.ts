@@ -11,7 +11,7 @@ import type { ContentRequest } from '../../http/request.ts';
 import type { Row } from '../../store/cache/record.ts';
 import { holdPage, sendHeld, type HeldPage } from '../held-page.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
-import { hitStatus } from './cache-status.ts';
+import { toldHit, withTold, type Told } from './cache-status.ts';
 import { ageMs, cachedDateMs } from './freshness.ts';
 
 /** Has a kept answer in memory, with its content where that is at hand. */
@@ -39,24 +39,24 @@ export function hitReply(
 ): Reply {
   const { freshness } = held.answer;
   const isPlain = request.method === 'GET' && !asksForLess(request.fields);
-  if (!isPlain) return heldReply(held, request, nowMs, hitStatus(freshness, nowMs));
+  if (!isPlain) return heldReply(held, request, nowMs, toldHit(freshness, nowMs));
   const second = Math.floor(nowMs / 1000);
   if (held.whole?.second !== second) {
-    const reply = heldReply(held, request, nowMs, hitStatus(freshness, nowMs));
+    const reply = heldReply(held, request, nowMs, toldHit(freshness, nowMs));
     held.whole = { second, reply };
   }
   return held.whole.reply;
 }
 
 /**
- * What a request's preconditions and ranges ask for of a kept answer, with its age and a member of
- * Cache-Status.
+ * What a request's preconditions and ranges ask for of a kept answer, with its age and what the
+ * cache did for it.
  */
 export function heldReply(
   held: HeldAnswer,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
-  cacheStatus: string,
+  told: Told,
 ): Reply {
   const { answer } = held;
   const page = requirePage(held);
@@ -64,18 +64,14 @@ export function heldReply(
     answer.range === undefined ? sendHeld(page, request) : partOf(answer, page, request);
   const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
   // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
-  const isNew = age === 0 && cacheStatus.includes('fwd=');
+  const isNew = age === 0 && (told.outcome === 'miss' || told.outcome === 'revalidated');
   const date = replyField(reply, 'date') === undefined ? fieldLines(answer.fields, 'date') : [];
-  return {
-    ...reply,
-    fields: [
-      ...reply.fields,
-      ...date.flatMap((value) => ['Date', value]),
-      ...(isNew ? [] : ['Age', String(age)]),
-      'Cache-Status',
-      cacheStatus,
-    ],
-  };
+  const fields = [
+    ...reply.fields,
+    ...date.flatMap((value) => ['Date', value]),
+    ...(isNew ? [] : ['Age', String(age)]),
+  ];
+  return withTold({ ...reply, fields }, told);
 }
 
 /**

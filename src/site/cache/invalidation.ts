@@ -1,6 +1,6 @@
 import { fieldLines, type Reply } from '../../http/reply.ts';
 import type { RequestTarget } from '../../http/request.ts';
-import { canonicalPath, encodePath } from '../../model/path.ts';
+import { canonicalPath, urlOf } from '../../model/path.ts';
 import type { Arrived } from './arrival.ts';
 import { freshnessOf } from './freshness.ts';
 
@@ -15,11 +15,6 @@ const safeMethods: ReadonlySet<string> = new Set([
   'SEARCH',
   'TRACE',
 ]);
-
-/** The one URL of a target: what is kept is kept under it. */
-export function urlOf({ origin, path, query }: RequestTarget): string {
-  return `${origin}${encodePath(path)}${query === '' ? '' : `?${query}`}`;
-}
 
 /**
  * The URLs of which nothing kept is to be believed any more after an answer (RFC 9111 §4.4): that

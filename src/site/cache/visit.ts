@@ -18,7 +18,13 @@ export interface Visit {
 }
 
 /** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
-export function selected({ known, sent, request }: Visit): HeldAnswer | undefined {
+export function selected({
+  known,
+  sent,
+  request,
+}: Pick<Visit, 'known' | 'sent'> & {
+  readonly request: Pick<ContentRequest, 'method' | 'fields'>;
+}): HeldAnswer | undefined {
   const fitting = known.filter(({ answer }) => fits(answer, sent) && covers(answer, request));
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
 }

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { Selection } from './journal.ts';
+import type { KeptCounts, Purge } from '../../model/kept.ts';
 import type { CacheEntry, Row, UrlRecord } from './record.ts';
 
 /** Content that is kept with an answer: all of it, or what was written to the answer's file. */
@@ -19,12 +19,12 @@ export interface CacheChange<T> {
   readonly added?: { readonly id: string; readonly content: NewContent };
 }
 
-/** How much is kept. */
-export interface CacheCounts {
-  readonly answers: number;
-  readonly urls: number;
-  readonly bytes: number;
-  readonly bytesMax: number;
+/** What a list shows. */
+export interface ListAsked {
+  readonly prefix: string;
+  readonly rule: string | undefined;
+  /** The URL behind which it begins. */
+  readonly after: string | undefined;
 }
 
 /** What is kept for one URL, as a list shows it. */
@@ -61,13 +61,10 @@ export interface AnswerCache<T extends CacheEntry> {
    */
   change(change: CacheChange<T>): Promise<UrlRecord<T> | undefined>;
   /** Lets go of answers, those on their way included; resolves to how many URLs had some. */
-  purge(selection: Selection): Promise<number>;
-  /** What is kept, in the order of the URLs, behind one of them. */
-  list(asked: {
-    readonly prefix: string;
-    readonly after: string | undefined;
-  }): Iterable<ListedUrl<T>>;
-  counts(): CacheCounts;
+  purge(purge: Purge): Promise<number>;
+  /** What is kept of URLs that begin so, in their order, of one rule where that is given. */
+  list(asked: ListAsked): Iterable<ListedUrl<T>>;
+  counts(): KeptCounts;
   /** Sets how much is kept; what is over it goes with the next change. */
   limit(bytesMax: number): void;
   close(): Promise<void>;

@@ -7,15 +7,15 @@ import {
   cacheTouchMs,
   purgeSliceUrls,
 } from '../../model/limits.ts';
+import type { KeptCounts, Purge } from '../../model/kept.ts';
 import { Ledger, sizeOf, type Work } from './budget.ts';
-import type { AnswerCache, CacheChange, CacheCounts, ListedUrl, NewContent } from './cache.ts';
+import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
 import { openCacheDatabases, type CacheDatabases } from './environment.ts';
 import { contentFolder, createContentFiles, type ContentFiles } from './files.ts';
-import { beginEpoch, epochOf, isPurgedSince, isSelected, type Selection } from './journal.ts';
+import { beginEpoch, epochOf, isPurgedSince, isSelected } from './journal.ts';
 import {
   packedVersion,
   prefixKey,
-  unpackRecord,
   urlKey,
   type CacheEntry,
   type Row,
@@ -127,18 +127,18 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     }
   }
 
-  async purge(selection: Selection): Promise<number> {
+  async purge(purge: Purge): Promise<number> {
     let urls = 0;
     let from = '' as string | undefined;
     while (from !== undefined) {
       const start: string = from;
       await this.#write((work) => {
-        if (start === '') beginEpoch(this.#databases, selection);
-        const keys = this.#keysOf(selection, start);
+        if (start === '') beginEpoch(this.#databases, purge);
+        const keys = this.#keysOf(purge, start);
         from = keys.length < purgeSliceUrls ? undefined : keys.at(-1);
         for (const key of keys) {
           const before = this.#ledger.read(key);
-          const rows = before.rows.filter(({ entry }) => !isSelected(selection, entry));
+          const rows = before.rows.filter(({ entry }) => !isSelected(purge, entry));
           if (rows.length === before.rows.length) continue;
           urls += 1;
           this.#ledger.write(key, before, rows, work);
@@ -148,23 +148,23 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     return urls;
   }
 
-  *list({
-    prefix,
-    after,
-  }: {
-    readonly prefix: string;
-    readonly after: string | undefined;
-  }): Iterable<ListedUrl<T>> {
-    const key = after === undefined ? prefixKey(prefix) : urlKey(after);
-    const range = this.#databases.urls.getRange({ start: key, end: endOf(prefixKey(prefix)) });
-    for (const { value } of range) {
-      const { rows } = unpackRecord<T>(value);
+  *list({ prefix, rule, after }: ListAsked): Iterable<ListedUrl<T>> {
+    const start = after === undefined ? prefixKey(prefix) : urlKey(after);
+    const end = endOf(prefixKey(prefix));
+    const { urls, rules } = this.#databases;
+    const keys =
+      rule === undefined
+        ? urls.getKeys({ start, end })
+        : rules.getKeys({ start: [rule, start], end: [rule, end] }).map(([, key]) => key);
+    for (const key of keys) {
+      const { rows } = this.#ledger.read(key);
       const url = rows[0]?.entry.url ?? '';
-      if (url.startsWith(prefix) && url !== after) yield { url, rows };
+      const shown = rule === undefined ? rows : rows.filter(({ entry }) => entry.rule === rule);
+      if (url.startsWith(prefix) && url !== after) yield { url, rows: shown };
     }
   }
 
-  counts(): CacheCounts {
+  counts(): KeptCounts {
     const { meta, urls } = this.#databases;
     return {
       answers: Number(meta.get('answers') ?? 0),
@@ -185,19 +185,19 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
   }
 
   /** Keys of URLs that a purge may be about, so many from one on, which is among them again. */
-  #keysOf(selection: Selection, from: string): readonly string[] {
+  #keysOf(purge: Purge, from: string): readonly string[] {
     const { urls, rules } = this.#databases;
     const limit = purgeSliceUrls;
-    switch (selection.kind) {
+    switch (purge.kind) {
       case 'url':
-        return from === '' ? [urlKey(selection.url)] : [];
+        return from === '' ? [urlKey(purge.url)] : [];
       case 'prefix': {
-        const prefix = prefixKey(selection.prefix);
+        const prefix = prefixKey(purge.prefix);
         const start = from === '' ? prefix : from;
         return [...urls.getKeys({ start, end: endOf(prefix), limit })];
       }
       case 'rule': {
-        const { rule } = selection;
+        const { rule } = purge;
         const keys = rules.getKeys({ start: [rule, from], end: [rule, lastText], limit });
         return [...keys].map(([, key]) => key);
       }

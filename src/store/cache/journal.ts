@@ -1,12 +1,6 @@
+import type { Purge } from '../../model/kept.ts';
 import { cacheJournalMax } from '../../model/limits.ts';
 import type { CacheDatabases } from './environment.ts';
-
-/** Which answers a purge is about. */
-export type Selection =
-  | { readonly kind: 'url'; readonly url: string }
-  | { readonly kind: 'prefix'; readonly prefix: string }
-  | { readonly kind: 'rule'; readonly rule: string }
-  | { readonly kind: 'all' };
 
 /** What a purge looks at of an answer. */
 interface Purged {
@@ -15,14 +9,14 @@ interface Purged {
 }
 
 /** Whether a purge is about an answer; without a rule, whether it may be. */
-export function isSelected(selection: Selection, entry: Purged): boolean {
-  switch (selection.kind) {
+export function isSelected(purge: Purge, entry: Purged): boolean {
+  switch (purge.kind) {
     case 'url':
-      return entry.url === selection.url;
+      return entry.url === purge.url;
     case 'prefix':
-      return entry.url.startsWith(selection.prefix);
+      return entry.url.startsWith(purge.prefix);
     case 'rule':
-      return entry.rule === undefined || entry.rule === selection.rule;
+      return entry.rule === undefined || entry.rule === purge.rule;
     case 'all':
       return true;
   }
@@ -34,10 +28,10 @@ export function epochOf({ meta }: Pick<CacheDatabases, 'meta'>): number {
 }
 
 /** Begins an epoch with a purge; to be called in a write transaction. */
-export function beginEpoch({ meta, journal }: CacheDatabases, selection: Selection): void {
+export function beginEpoch({ meta, journal }: CacheDatabases, purge: Purge): void {
   const epoch = epochOf({ meta }) + 1;
   meta.putSync('epoch', String(epoch));
-  journal.putSync(epoch, JSON.stringify(selection));
+  journal.putSync(epoch, JSON.stringify(purge));
   journal.removeSync(epoch - cacheJournalMax);
 }
 
@@ -50,7 +44,7 @@ export function isPurgedSince(databases: CacheDatabases, since: number, entry: P
   if (epoch - since > cacheJournalMax) return true;
   for (let at = since + 1; at <= epoch; at += 1) {
     const text = databases.journal.get(at);
-    if (text === undefined || isSelected(JSON.parse(text) as Selection, entry)) return true;
+    if (text === undefined || isSelected(JSON.parse(text) as Purge, entry)) return true;
   }
   return false;
 }

@@ -3,7 +3,7 @@ import { readdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Selection } from '../../../src/store/cache/journal.ts';
+import type { Purge } from '../../../src/model/kept.ts';
 import { settleCache } from '../../../src/store/cache/prepare.ts';
 import { startCache } from './rig.ts';
 
@@ -56,7 +56,7 @@ suite('the storage of kept answers', () => {
     assert.deepEqual([ids(long('1')), ids(long('2')), ids(long('3'))], [['id-1'], ['id-2'], []]);
   });
 
-  const selections: readonly (readonly [Selection, readonly string[]])[] = [
+  const selections: readonly (readonly [Purge, readonly string[]])[] = [
     [{ kind: 'url', url: 'http://a.example/x' }, ['/x/1', '/y', '/z']],
     [{ kind: 'prefix', prefix: 'http://a.example/x' }, ['/y', '/z']],
     [{ kind: 'prefix', prefix: 'http://a.example/x/' }, ['/x', '/y', '/z']],
@@ -65,14 +65,16 @@ suite('the storage of kept answers', () => {
     [{ kind: 'rule', rule: 'r' }, ['/x', '/x/1', '/y', '/z']],
     [{ kind: 'all' }, []],
   ];
-  for (const [selection, left] of selections) {
-    test(`lets go of ${JSON.stringify(selection)}`, async (t) => {
+  for (const [purge, left] of selections) {
+    test(`lets go of ${JSON.stringify(purge)}`, async (t) => {
       const { cache, put } = await startCache(t);
       for (const path of ['/x', '/x/1', '/y', '/z']) {
         await put(`http://a.example${path}`, { rule: path === '/y' ? 'r2' : 'r1' });
       }
-      assert.equal(await cache.purge(selection), 4 - left.length);
-      const kept = [...cache.list({ prefix: '', after: undefined })].map((one) => one.url);
+      assert.equal(await cache.purge(purge), 4 - left.length);
+      const kept = [...cache.list({ prefix: '', rule: undefined, after: undefined })].map(
+        (one) => one.url,
+      );
       assert.deepEqual(
         kept,
         left.map((path) => `http://a.example${path}`),
@@ -108,10 +110,15 @@ suite('the storage of kept answers', () => {
   test('lists what is kept, from a URL on', async (t) => {
     const { cache, put } = await startCache(t);
     for (const path of ['a', 'b', 'b/c', 'd']) await put(`http://a.example/${path}`);
-    const list = (prefix: string, after?: string): readonly string[] =>
-      [...cache.list({ prefix, after })].map((one) => one.url.slice('http://a.example/'.length));
+    const list = (prefix: string, after?: string, rule?: string): readonly string[] =>
+      [...cache.list({ prefix, rule, after })].map((one) =>
+        one.url.slice('http://a.example/'.length),
+      );
     assert.deepEqual(list('http://a.example/b'), ['b', 'b/c']);
     assert.deepEqual(list('', 'http://a.example/b'), ['b/c', 'd']);
+    await put('http://a.example/c', { rule: 'r2' });
+    assert.deepEqual(list('', undefined, 'r2'), ['c']);
+    assert.deepEqual(list('http://a.example/b', 'http://a.example/b', 'r1'), ['b/c']);
   });
 });
 

@@ -79,6 +79,9 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask(`${rule}.read`, { id }, { qk: 'history' });
 
   await callHooks(ask);
+  await ask('svc1.cache.list', { prefix: '/far/', limit: 1 });
+  await ask('svc1.cache.purge', { rule: id });
+  await ask('svc1.cache.status');
   const { data: made } = await ask('svc1.key.insert', { name: 'ci', scopes: ['read'] });
   await ask('svc1.key.list');
   await ask('svc1.server.status');
@@ -186,6 +189,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ['svc1.event.insert', { type: 'sale' }, 'invalid'],
       ['svc1.event.insert', { type: 'sale.completed' }, 'conflict'],
       ['svc1.event.insert', { type: 'a.b', data: { text: 'x'.repeat(2 ** 18) } }, 'too_large'],
+      ['svc1.cache.purge', { url: '/a', prefix: '/b' }, 'invalid'],
       ['svc1.key.revoke', { id: 'none' }, 'not_found'],
       ['svc1.session.authenticate', { apikey: 'wmk_wrong' }, 'unauthenticated'],
     ];
