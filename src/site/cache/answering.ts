@@ -53,7 +53,10 @@ export function answerWith({
       const { status } = reply;
       const asked = { forwarded, status, detail: 'stale-if-error' };
       if (held === undefined) {
-        return withTold(passingReply(reply, httpresponse), toldForwarded({ ...asked, outcome }));
+        return withTold(
+          passingReply(reply, httpresponse, request),
+          toldForwarded({ ...asked, outcome }),
+        );
       }
       discardContent(reply);
       return heldReply(held, request, nowMs, toldForwarded({ ...asked, outcome: 'stale' }));
@@ -61,7 +64,7 @@ export function answerWith({
     case 'passing': {
       const { reply, why: detail } = arrival;
       const told = toldForwarded({ forwarded, status: reply.status, detail, outcome });
-      return withTold(passingReply(reply, httpresponse), told);
+      return withTold(passingReply(reply, httpresponse, request), told);
     }
   }
 }

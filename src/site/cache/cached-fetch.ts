@@ -13,7 +13,13 @@ import { receive } from './arrival.ts';
 import { answerWith, isFresh, isShared } from './answering.ts';
 import { askSource, keep, type Arrival, type AskingParts } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
-import { isForSourceOnly, isValidatable, unconditional, validating } from './conditional.ts';
+import {
+  asAsked,
+  isForSourceOnly,
+  isValidatable,
+  unconditional,
+  validating,
+} from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
 import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts';
 import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
@@ -151,7 +157,7 @@ class Cache {
     }
     const forwarded = forwardedFor(visit, held);
     const told = toldForwarded({ forwarded, status: reply.status });
-    return withTold(passingReply(reply, plan.fetch.httpresponse), told);
+    return withTold(passingReply(reply, plan.fetch.httpresponse, request), told);
   }
 
   /** A part that is not there is asked for as the client does. */
@@ -211,11 +217,14 @@ class Cache {
     const { request, known } = visit;
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
-    const sending =
-      asking.length > 0 ? validating(request, asking, signal) : unconditional(request, signal);
-    const question = { ...visit, request: sending, validating: asking };
+    const isAlone = asking.length === 0 && this.#unshared.has(flightKey(visit, held));
+    const question = {
+      ...visit,
+      request: sending(request, { asking, isAlone, signal }),
+      validating: asking,
+    };
     let arrival = await askSource(this.#parts, { ...question, standIn: held });
-    if (arrival.kind === 'passing' && arrival.reply.status === 304) {
+    if (!isAlone && arrival.kind === 'passing' && arrival.reply.status === 304) {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };
       arrival = await askSource(this.#parts, { ...whole, standIn: held });
     }
@@ -241,6 +250,23 @@ class Cache {
       this.#unshared.set(key, true);
     } else this.#unshared.delete(key);
   }
+}
+
+/** What the source is sent: by one alone what the client sent, else what answers many. */
+function sending(
+  request: ContentRequest,
+  {
+    asking,
+    isAlone,
+    signal,
+  }: {
+    readonly asking: readonly HeldAnswer[];
+    readonly isAlone: boolean;
+    readonly signal: AbortSignal;
+  },
+): ContentRequest {
+  if (asking.length > 0) return validating(request, asking, signal);
+  return isAlone ? asAsked(request, signal) : unconditional(request, signal);
 }
 
 function landingOf(arrival: Arrival): Landing<Arrival> {

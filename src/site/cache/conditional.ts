@@ -22,7 +22,12 @@ export function isForSourceOnly(fields: Fields): boolean {
 
 /** A request for all of the target, on behalf of whoever waits for it. */
 export function unconditional(request: ContentRequest, signal: AbortSignal): ContentRequest {
-  return { ...withFields(request, {}), method: 'GET', body: undefined, signal };
+  return withConditions(request, {}, signal);
+}
+
+/** A request as its client made it, for as long as somebody waits for its answer. */
+export function asAsked(request: ContentRequest, signal: AbortSignal): ContentRequest {
+  return withConditions(request, request.fields, signal);
 }
 
 /**
@@ -41,7 +46,7 @@ export function validating(
     ...(tags.length > 0 && { 'if-none-match': [...new Set(tags)].join(', ') }),
     ...(date !== undefined && { 'if-modified-since': date }),
   };
-  return { ...withFields(request, fields), method: 'GET', body: undefined, signal };
+  return withConditions(request, fields, signal);
 }
 
 /** Whether there is anything by which a kept answer can be validated. */
@@ -53,14 +58,16 @@ function modifiedOf({ answer }: Pick<HeldAnswer, 'answer'>): string | undefined 
   return fieldLines(answer.fields, 'last-modified')[0];
 }
 
-function withFields(request: ContentRequest, added: Fields): ContentRequest {
+function withConditions(
+  request: ContentRequest,
+  added: Fields,
+  signal: AbortSignal,
+): ContentRequest {
   const fields = Object.create(null) as Record<string, string | undefined>;
   Object.assign(fields, request.fields);
   for (const name of conditions) fields[name] = undefined;
   Object.assign(fields, added);
-  // Spreading would read the signal, which is made when it is first asked for.
-  const { origin, path, query, method, address, visitor, body } = request;
-  return { origin, path, query, method, address, visitor, body, fields, signal: neverAborted };
+  // Spreading would read the client's signal, which is made when it is first asked for.
+  const { origin, path, query, address, visitor } = request;
+  return { origin, path, query, method: 'GET', address, visitor, body: undefined, fields, signal };
 }
-
-const neverAborted = new AbortController().signal;

@@ -1,12 +1,6 @@
+import { parseHttpDate } from '../../http/date.ts';
 import { plainPage } from '../../http/html.ts';
-import {
-  isEmptyStatus,
-  noBody,
-  replyField,
-  withoutFields,
-  type FieldList,
-  type Reply,
-} from '../../http/reply.ts';
+import { isEmptyStatus, noBody, replyField, withoutFields, type Reply } from '../../http/reply.ts';
 import { asksForLess, select } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import type { StoredAnswer } from './answer.ts';
@@ -22,7 +16,7 @@ export function arrivingReply(
 ): Reply {
   const { shownStatus: status, fields } = answer;
   const source = `rule:${answer.rule}`;
-  const known = knownAlready(answer, request);
+  const known = knownAlready({ status, fields, source }, request);
   if (known !== undefined) return known;
   if (isEmptyStatus(status)) {
     return { status, fields: withoutFields(fields, 'content-length'), body: noBody, source };
@@ -33,31 +27,37 @@ export function arrivingReply(
   return { status, fields, body, source };
 }
 
-/** An answer that is for one who asked alone: as its source gave it, under the rule's status. */
-export function passingReply(reply: Reply, httpresponse: number | undefined): Reply {
+/**
+ * An answer that is for one who asked alone: as its source gave it, under the rule's status; a 304
+ * for who has it already.
+ */
+export function passingReply(
+  reply: Reply,
+  httpresponse: number | undefined,
+  request: ContentRequest,
+): Reply {
   const status = reply.status === 200 ? (httpresponse ?? 200) : reply.status;
+  const known = knownAlready({ ...reply, status }, request);
+  if (known !== undefined) {
+    discardContent(reply);
+    return known;
+  }
   if (!isEmptyStatus(status) || reply.body.kind === 'none') return { ...reply, status };
   discardContent(reply);
   return { ...reply, status, fields: withoutFields(reply.fields, 'content-length'), body: noBody };
 }
 
-/** A 304 for who has an answer already that is on its way; undefined for who has not. */
-function knownAlready(answer: StoredAnswer, { method, fields }: ContentRequest): Reply | undefined {
-  if (!asksForLess(fields)) return undefined;
-  const selection = select(representationOf(answer), { method, fields });
+/** A 304 for who has an answer already; undefined for who has not. */
+function knownAlready(
+  { status, fields, source }: Pick<Reply, 'status' | 'fields' | 'source'>,
+  request: ContentRequest,
+): Reply | undefined {
+  if (status !== 200 || !asksForLess(request.fields)) return undefined;
+  const date = replyField({ fields }, 'date') ?? '';
+  const said = { status, bytesLength: 0, receivedMs: parseHttpDate(date, 0) ?? 0 };
+  const selection = select(representationOf(fields, said), request);
   if (selection.status !== 304) return undefined;
-  return {
-    status: 304,
-    fields: [...selection.fields, ...dateOf(answer.fields)],
-    body: noBody,
-    source: `rule:${answer.rule}`,
-  };
-}
-
-/** The field Date of an answer, as a field list. */
-function dateOf(fields: FieldList): FieldList {
-  const date = replyField({ fields }, 'date');
-  return date === undefined ? [] : ['Date', date];
+  return { status: 304, fields: [...selection.fields, 'Date', date], body: noBody, source };
 }
 
 /** Lets the content of an answer go that nobody is sent. */

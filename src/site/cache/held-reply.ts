@@ -4,6 +4,7 @@ import {
   replyField,
   withoutFields,
   type ByteRange,
+  type FieldList,
   type Reply,
 } from '../../http/reply.ts';
 import { asksForLess, type Representation } from '../../http/represent.ts';
@@ -27,7 +28,9 @@ export function holdAnswer(
 /** Makes a kept answer ready to be sent. */
 export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
   const { answer } = held;
-  const representation = representationOf(answer);
+  const { fields, shownStatus: status, bytesLength, freshness } = answer;
+  const said = { status, bytesLength, receivedMs: freshness.bornMs };
+  const representation = representationOf(fields, said);
   return Object.assign(held, { page: holdPage({ representation, bytes }, `rule:${answer.rule}`) });
 }
 
@@ -127,16 +130,22 @@ function requirePage({ page, answer }: HeldAnswer): HeldPage {
 /** What a representation says itself. */
 const saidAnew = ['content-type', 'content-length', 'etag', 'accept-ranges'];
 
-/** What a kept answer has to show, its content left where it is. */
-export function representationOf(answer: StoredAnswer): Representation {
-  const { fields, shownStatus, bytesLength } = answer;
+/** What an answer of a source has to show, its content left where it is. */
+export function representationOf(
+  fields: FieldList,
+  {
+    status,
+    bytesLength,
+    receivedMs,
+  }: { readonly status: number; readonly bytesLength: number; readonly receivedMs: number },
+): Representation {
   const lastModified = fieldLines(fields, 'last-modified')[0];
-  const lastModifiedMs = cachedDateMs(lastModified, answer.freshness.bornMs);
+  const lastModifiedMs = cachedDateMs(lastModified, receivedMs);
   const others = withoutFields(fields, ...saidAnew);
   return {
-    status: shownStatus,
-    contentType: replyField(answer, 'content-type'),
-    etag: replyField(answer, 'etag'),
+    status,
+    contentType: replyField({ fields }, 'content-type'),
+    etag: replyField({ fields }, 'etag'),
     lastModifiedMs,
     lastModified,
     fields: lastModifiedMs === undefined ? others : withoutFields(others, 'last-modified'),

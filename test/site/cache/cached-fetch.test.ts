@@ -394,6 +394,29 @@ suite('a part', () => {
   });
 });
 
+suite('what is for one alone', () => {
+  const mine = { 'Cache-Control': 'private, max-age=60' };
+
+  test('is a 304 for who has it already, by what the cache or the source says', async (t) => {
+    const rig = await startRig(t, tagged('"x"', mine));
+    const fields = { 'if-none-match': '"x"' };
+    const first = await rig.ask({ fields });
+    assert.deepEqual([first.status, first.field('etag'), first.text], [304, '"x"', '']);
+    // Nobody would share it, so that the source is asked what the client asks.
+    const second = await rig.ask({ fields });
+    assert.deepEqual([second.status, second.text], [304, '']);
+    const seen = rig.requests.map((request) => request.headers['if-none-match']);
+    assert.deepEqual(seen, [undefined, '"x"']);
+    assert.equal((await rig.ask()).text, 'answer 3');
+  });
+
+  test('is all there for who has something else', async (t) => {
+    const rig = await startRig(t, tagged('"x"', mine));
+    const answer = await rig.ask({ fields: { 'if-none-match': '"y"' } });
+    assert.deepEqual([answer.status, answer.text], [200, 'answer 1']);
+  });
+});
+
 test('who wants nothing but what is kept is told where there is nothing', async (t) => {
   const { ask, requests } = await startRig(t, counting(anHour));
   const fields = { 'cache-control': 'only-if-cached' };
