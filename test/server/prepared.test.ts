@@ -8,6 +8,7 @@ import { suite, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
+import { newIssuer } from '../visitor/issuer.ts';
 
 interface Answered {
   readonly status: number;
@@ -257,16 +258,25 @@ suite('what a running page asks for', () => {
     }
   });
 
-  test('names the user to that user alone', async (t) => {
-    const site = await startSite(t, {
-      server: 'trust_proxy = 127.0.0.1/32',
-      ini: '[auth]\nuser_header = X-User\n',
-      rules: [{ path: '/page', content: 'x' }],
-    });
-    for (const user of [undefined, 'ada', undefined, 'grace', undefined]) {
-      const headers: Record<string, string> = user === undefined ? {} : { 'X-User': user };
-      const { body } = await ask(site, render(site.url), { headers });
-      assert.equal(JSON.parse(body).data.user?.name, user);
+  test('names the user to that user alone, by a field or by a cookie', async (t) => {
+    const issuer = await newIssuer('one');
+    const sites = {
+      field: { server: 'trust_proxy = 127.0.0.1/32', ini: '[auth]\nuser_header = X-User\n' },
+      cookie: { ini: '[auth]\njwt_jwks = keys.json\n' },
+    };
+    for (const [how, setting] of Object.entries(sites)) {
+      const site = await startSite(t, {
+        ...setting,
+        files: { 'keys.json': JSON.stringify({ keys: [issuer.jwk] }) },
+        rules: [{ path: '/page', content: 'x' }],
+      });
+      for (const user of [undefined, 'ada', undefined, 'grace', undefined]) {
+        const token = await issuer.sign({ claims: { sub: user } });
+        const headers = how === 'field' ? { 'X-User': user ?? '' } : { Cookie: `jwt=${token}` };
+        const asked = user === undefined ? {} : { headers };
+        const { body } = await ask(site, render(site.url), asked);
+        assert.equal(JSON.parse(body).data.user?.name, user, how);
+      }
     }
   });
 
