@@ -1,10 +1,11 @@
 import { realpath } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
-import { jsonDepthMax, tableSchemaBytesMax } from '../model/limits.ts';
+import { jsonDepthMax, jwksBytesMax, tableSchemaBytesMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { findFile, findFolder, readText } from './files.ts';
+import { findMarker } from './mmdb.ts';
 import { readKeyPair } from './key-pair.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
@@ -30,20 +31,16 @@ export async function readReferenced(
     requireFile(server, { key: 'import', file: server.values.import, folder }),
     ...[tls, ...hosts].map((section) => requireKeyPair(section, folder)),
     ...disk.map((mount) => requireMount(mount, folder)),
-    requireFile(auth, {
-      key: 'jwt_jwks',
-      file: jwks === undefined || isUrl(jwks) ? undefined : jwks,
-      folder,
-    }),
+    jwks === undefined || isUrl(jwks) ? [] : requireKeys(auth, jwks, folder),
     ...tables.map(async (table) => {
       const { schema: file } = table.values;
       if (file === undefined) return [];
-      const read = await readSchema(resolve(folder, file));
+      const read = await readJson(resolve(folder, file), { bytesMax: tableSchemaBytesMax });
       if ('refused' in read) return blame(table, { key: 'schema', file, refused: read.refused });
-      schemas.set(table.name, read.schema);
+      schemas.set(table.name, read.object);
       return [];
     }),
-    requireFile(geo, { key: 'database', file: geo.values.database, folder }),
+    requireDatabase(geo, folder),
   ]);
   return { schemas, problems: found.flat() };
 }
@@ -70,6 +67,30 @@ async function requireKeyPair(
     keyFile: resolve(folder, key),
   });
   return 'refused' in read ? blame(section, { ...read, file: files[read.key] }) : [];
+}
+
+/** A set of keys (RFC 7517 §5) is an object with a list of them. */
+async function requireKeys(
+  auth: ParsedSection<'auth'>,
+  file: string,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const read = await readJson(resolve(folder, file), { bytesMax: jwksBytesMax });
+  const refused = 'refused' in read ? read : Array.isArray(read.object.keys) ? undefined : noKeys;
+  return refused === undefined ? [] : blame(auth, { key: 'jwt_jwks', file, ...refused });
+}
+
+const noKeys: Refused = { refused: 'is no JWK Set: it has no list of `keys`' };
+
+async function requireDatabase(
+  geo: ParsedSection<'geo'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { database: file } = geo.values;
+  if (file === undefined) return [];
+  const path = resolve(folder, file);
+  const refused = (await findFile(path)) ?? (await findMarker(path));
+  return refused === undefined ? [] : blame(geo, { key: 'database', file, ...refused });
 }
 
 async function requireMount(
@@ -102,20 +123,23 @@ async function leads(
   return undefined;
 }
 
-async function readSchema(file: string): Promise<{ readonly schema: JsonObject } | Refused> {
-  const read = await readText(file, { bytesMax: tableSchemaBytesMax });
+async function readJson(
+  file: string,
+  limits: { readonly bytesMax: number },
+): Promise<{ readonly object: JsonObject } | Refused> {
+  const read = await readText(file, limits);
   if ('refused' in read) return read;
-  let schema: unknown;
+  let object: unknown;
   try {
-    schema = JSON.parse(read.text);
+    object = JSON.parse(read.text);
   } catch (error) {
     return { refused: `is not JSON: ${error instanceof Error ? error.message : ''}` };
   }
-  if (!isJsonObject(schema)) return { refused: 'is not a JSON object' };
-  if (nestsDeeper(schema, jsonDepthMax)) {
+  if (!isJsonObject(object)) return { refused: 'is not a JSON object' };
+  if (nestsDeeper(object, jsonDepthMax)) {
     return { refused: `nests deeper than ${jsonDepthMax} levels` };
   }
-  return { schema };
+  return { object };
 }
 
 function blame(

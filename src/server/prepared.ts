@@ -80,7 +80,7 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
   free: (
     'User-Agent Connection Keep-Alive Cookie Referer Cache-Control Pragma Priority DNT Origin ' +
     'Upgrade-Insecure-Requests Sec-Fetch-Dest Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
-    'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Save-Data'
+    'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Sec-CH-UA-Form-Factors Save-Data'
   ).split(' '),
 });
 

@@ -1,19 +1,14 @@
-import { LRUCache } from 'lru-cache';
 import type { Config } from '../config/config.ts';
-import { preferredLanguage } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
 import { countryCode } from '../model/condition.ts';
-import {
-  languageFieldCharactersMax,
-  languagesRemembered,
-  userNameCharactersMax,
-  userRolesMax,
-} from '../model/limits.ts';
+import { userNameCharactersMax } from '../model/limits.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observe/log.ts';
 import { createCountries, type Countries } from './country.ts';
+import { listedRoles, tokenIn } from './credentials.ts';
 import { createDeviceReader, type DeviceReader } from './device.ts';
 import { createTokenService } from './identity.ts';
+import { rememberLanguages, type LanguageReader } from './language.ts';
 import { drawOf, lotOf } from './lot.ts';
 import type { Tokens } from './tokens.ts';
 
@@ -75,7 +70,7 @@ export function createVisitors({
 interface Parts {
   readonly now: () => number;
   readonly devices: DeviceReader;
-  readonly languages: typeof preferredLanguage;
+  readonly languages: LanguageReader;
   readonly tokens: Tokens | undefined;
   readonly jwtCookie: string;
   readonly countries: Countries | undefined;
@@ -136,7 +131,7 @@ class Arrival implements Visitor {
   user(): User | undefined {
     const name = this.#toldUser();
     if (name === undefined) return this.#verified?.user;
-    return { name, roles: listOf(this.#arrived.told.roles) };
+    return { name, roles: listedRoles(this.#arrived.told.roles) };
   }
 
   country(): string | undefined {
@@ -184,47 +179,4 @@ class Arrival implements Visitor {
       this.#verified = { user: found };
     });
   }
-}
-
-/** preferredLanguage, which need not be found out again for what most browsers send. */
-function rememberLanguages(): typeof preferredLanguage {
-  const known = new LRUCache<string, { readonly language: string | undefined }>({
-    max: languagesRemembered,
-  });
-  return (field) => {
-    if (field === undefined || field.length > languageFieldCharactersMax) {
-      return preferredLanguage(field);
-    }
-    let entry = known.get(field);
-    if (entry === undefined) {
-      entry = { language: preferredLanguage(field) };
-      known.set(field, entry);
-    }
-    return entry.language;
-  };
-}
-
-/** A bearer token (RFC 6750 §2.1), or else one in a cookie. */
-function tokenIn({ authorization, cookie }: Fields, cookieName: string): string | undefined {
-  const bearer = authorization === undefined ? null : /^bearer +(\S+)$/i.exec(authorization);
-  return bearer?.[1] ?? cookieValue(cookie, cookieName);
-}
-
-/** The first cookie of a name (RFC 6265 §4.2.1), without the quotes that may be around it. */
-function cookieValue(cookies: string | undefined, name: string): string | undefined {
-  for (const pair of cookies?.split(';') ?? []) {
-    const equals = pair.indexOf('=');
-    if (equals === -1 || pair.slice(0, equals).trim() !== name) continue;
-    return pair
-      .slice(equals + 1)
-      .trim()
-      .replace(/^"(.*)"$/, '$1');
-  }
-  return undefined;
-}
-
-function listOf(roles: string | undefined): readonly string[] {
-  if (roles === undefined) return [];
-  const names = roles.split(',').map((role) => role.trim());
-  return names.filter((role) => role !== '').slice(0, userRolesMax);
 }

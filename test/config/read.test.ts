@@ -5,6 +5,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { problemText } from '../../src/config/problem.ts';
 import { cidrsContain } from '../../src/model/cidr.ts';
 import { createAuthority } from '../certificates.ts';
+import { mmdb } from '../visitor/mmdb.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';
 
 const authority = await createAuthority();
@@ -29,8 +30,8 @@ const files = {
   'conf/broken.pem': '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
   'conf/broken.key': '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----',
   'conf/rules.ndjson': '',
-  'conf/geo.mmdb': '',
-  'conf/jwks.json': '{}',
+  'conf/geo.mmdb': mmdb({}),
+  'conf/jwks.json': '{"keys":[]}',
   'conf/tables/products.json': '{"type": "object", "properties": {"name": {"type": "string"}}}',
   'conf/tables/list.json': '[]',
   'conf/tables/broken.json': '{"type": ',
@@ -133,6 +134,14 @@ suite('what does not fit together, or names what is not there, is named with its
     ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs a `jwt_jwks` beside it'],
     ['[auth]\njwt_audience = lamps', '2: `jwt_audience` needs a `jwt_jwks` beside it'],
     ['[auth]\njwt_jwks = none.json', '2: `jwt_jwks` = `none.json` does not exist'],
+    [
+      '[auth]\njwt_jwks = tables/products.json',
+      '2: `jwt_jwks` = `tables/products.json` is no JWK Set: it has no list of `keys`',
+    ],
+    [
+      '[geo]\ndatabase = rules.ndjson',
+      "2: `database` = `rules.ndjson` is no database of MaxMind's format",
+    ],
     ['[geo]\ndatabase = none.mmdb', '2: `database` = `none.mmdb` does not exist'],
     [
       '[server]\ndata = ../site/data\n[disk.site]\nroot = ../site',
