@@ -31,7 +31,7 @@
   let queue = first(ask());
 
   window.waymark = { base, nonce, engines, refresh };
-  queue.then(followChanges);
+  void queue.then(followChanges);
 
   /** What the server knows of this page's own origin, path and query. */
   async function ask() {

@@ -37,7 +37,7 @@ export async function writeFiles(
 export interface Answer {
   readonly status?: number;
   readonly r?: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test looks into it as it likes
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
   readonly data?: any;
   readonly error?: { code: string; message: string; field?: string; id: string };
   readonly vk?: string;

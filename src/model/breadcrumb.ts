@@ -61,7 +61,7 @@ export function isTarget(text: string): boolean {
  * Whether a text can be a breadcrumb's key: 1 to 512 characters, none of them a control character.
  */
 export function isBreadcrumbKey(text: string): boolean {
-  // eslint-disable-next-line no-control-regex -- control characters are what it looks for
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
   return text !== '' && text.length <= breadcrumbKeyCharactersMax && !/[\0-\x1f\x7f]/.test(text);
 }
 

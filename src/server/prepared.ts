@@ -150,11 +150,8 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
   const entries = Object.entries(names) as [Role, readonly string[]][];
   return new Map(
     entries.flatMap(([role, spellings]) =>
-      spellings.flatMap((name) => [
-        [name, role],
-        [name.toLowerCase(), role],
-      ]),
-    ) as [string, Role][],
+      spellings.flatMap((name) => [[name, role] as const, [name.toLowerCase(), role] as const]),
+    ),
   );
 }
 

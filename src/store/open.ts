@@ -90,7 +90,8 @@ function refuseForeign(folder: string, environment: RootDatabase): void {
   const unmarked = { name: 'meta', encoding: 'string', create: false } as const;
   // Without `create`, openDB gives undefined for a database that is not there.
   const meta = environment.openDB<string, string>(unmarked) as
-    ReturnType<typeof environment.openDB<string, string>> | undefined;
+    | ReturnType<typeof environment.openDB<string, string>>
+    | undefined;
   if (meta?.get('application') !== applicationMark) {
     throw folderFailure(folder, 'holds the database of another application');
   }

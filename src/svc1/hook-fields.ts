@@ -163,7 +163,7 @@ function wholeNumber(value: Json, min: number, max: number): number | undefined 
 /** One line of text. */
 function plainText(value: Json, charactersMax: number): string | undefined {
   if (typeof value !== 'string' || value === '' || value.length > charactersMax) return undefined;
-  // eslint-disable-next-line no-control-regex -- control characters are what it looks for
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
   return /[\0-\x1f\x7f-\x9f]/.test(value) || !value.isWellFormed() ? undefined : value;
 }
 

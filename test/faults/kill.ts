@@ -90,7 +90,8 @@ async function nextWrite(
 ): Promise<Write | undefined> {
   const vk = `vk ${writes.length} ${Math.random()}`;
   const known = writes[Math.floor(Math.random() * writes.length)]?.answer?.data?.id as
-    string | undefined;
+    | string
+    | undefined;
   const kind = Math.random();
   if (known === undefined || kind < 0.5) {
     const v = { path: `/${vk.replaceAll(' ', '/')}`, kind: 'content', content: vk };

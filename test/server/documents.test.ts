@@ -48,7 +48,7 @@ const places = [
 for (const [name, server, base, expected] of places) {
   test(`documents say where the server is: ${name}`, async (t) => {
     const { url } = await startSite(t, { server });
-    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test looks into it as it likes
+    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
     const read = async (file: string): Promise<any> =>
       (await fetch(`${url}${base}/svc1/${file}`)).json();
     const where = new URL(expected(url));

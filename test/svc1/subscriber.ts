@@ -7,9 +7,9 @@ export interface ChangePacket {
   readonly txn: string;
   readonly action: string;
   readonly id: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test looks into it as it likes
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
   readonly data: any;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the same
+  // oxlint-disable-next-line typescript/no-explicit-any -- the same
   readonly record: any;
 }
 

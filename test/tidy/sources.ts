@@ -2,14 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { globSync } from 'node:fs';
-import ts from 'typescript';
-
-/** One function of a source file, with the lines of its body. */
-export interface SourceFunction {
-  readonly name: string;
-  readonly line: number;
-  readonly lines: number;
-}
+import { parseSync, type Declaration } from 'oxc-parser';
 
 /** A source file as the house rules look at it. */
 export interface Source {
@@ -21,7 +14,6 @@ export interface Source {
   readonly imports: readonly string[];
   /** Names of the packages and built-in modules it imports, or whose files it reads. */
   readonly packages: readonly string[];
-  readonly functions: readonly SourceFunction[];
   /** Exported declarations that have no doc comment. */
   readonly undocumented: readonly string[];
   /** Exported functions, classes and constants: types are part of their signatures. */
@@ -40,15 +32,16 @@ export function readSources(pattern: string): readonly Source[] {
 
 function readSource(path: string): Source {
   const text = readFileSync(join(project, path), 'utf8');
-  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const specifiers = file.statements.flatMap((statement) =>
-    (ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement)) &&
-    statement.moduleSpecifier !== undefined &&
-    ts.isStringLiteral(statement.moduleSpecifier)
-      ? [statement.moduleSpecifier.text]
-      : [],
+  const { program, comments } = parseSync(path, text);
+  const documented = new Set(
+    comments
+      .filter(({ type, value }) => type === 'Block' && value.startsWith('*'))
+      .map(({ end }) => end + (/^\s*/.exec(text.slice(end))?.[0].length ?? 0)),
   );
-  const exported = file.statements.filter(isExported);
+  const specifiers = program.body.flatMap((statement) =>
+    'source' in statement && statement.source !== null ? [statement.source.value] : [],
+  );
+  const exported = program.body.filter((statement) => statement.type === 'ExportNamedDeclaration');
   return {
     path,
     text,
@@ -60,44 +53,17 @@ function readSource(path: string): Source {
       ...specifiers.filter((name) => !name.startsWith('.')),
       ...[...text.matchAll(/import\.meta\.resolve\('([^']+)'\)/g)].map(([, name = '']) => name),
     ],
-    functions: functionsOf(file),
-    exported: exported.filter(isValue).flatMap(namesOf),
+    exported: exported
+      .filter(({ exportKind }) => exportKind === 'value')
+      .flatMap(({ declaration }) => namesOf(declaration)),
     undocumented: exported
-      .filter((statement) => ts.getJSDocCommentsAndTags(statement).length === 0)
-      .flatMap(namesOf),
+      .filter(({ start }) => !documented.has(start))
+      .flatMap(({ declaration }) => namesOf(declaration)),
   };
 }
 
-function isExported(statement: ts.Statement): boolean {
-  return (
-    ts.canHaveModifiers(statement) &&
-    (ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) ?? false)
-  );
-}
-
-function isValue(statement: ts.Statement): boolean {
-  return !ts.isInterfaceDeclaration(statement) && !ts.isTypeAliasDeclaration(statement);
-}
-
-function namesOf(statement: ts.Statement): readonly string[] {
-  if (ts.isVariableStatement(statement)) {
-    return statement.declarationList.declarations.map(({ name }) => name.getText());
-  }
-  const { name } = statement as ts.DeclarationStatement;
-  return name === undefined ? [] : [name.getText()];
-}
-
-function functionsOf(file: ts.SourceFile): readonly SourceFunction[] {
-  const found: SourceFunction[] = [];
-  const lineOf = (position: number) => file.getLineAndCharacterOfPosition(position).line + 1;
-  const visit = (node: ts.Node): void => {
-    if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined) {
-      const line = lineOf(node.getStart());
-      const name = node.name?.getText() ?? 'an arrow function';
-      found.push({ name, line, lines: lineOf(node.getEnd()) - line + 1 });
-    }
-    ts.forEachChild(node, visit);
-  };
-  visit(file);
-  return found;
+function namesOf(declaration: Declaration | null): readonly string[] {
+  if (declaration === null) return [];
+  const declared = 'declarations' in declaration ? declaration.declarations : [declaration];
+  return declared.flatMap(({ id }) => (id?.type === 'Identifier' ? [id.name] : []));
 }

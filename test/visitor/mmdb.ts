@@ -2,7 +2,10 @@ import ipaddr from 'ipaddr.js';
 
 /** What a record of a test database holds. */
 export type MmdbValue =
-  string | number | readonly MmdbValue[] | { readonly [name: string]: MmdbValue };
+  | string
+  | number
+  | readonly MmdbValue[]
+  | { readonly [name: string]: MmdbValue };
 
 interface Node {
   zero: Node | MmdbRecord | undefined;

@@ -216,9 +216,10 @@ suite('whatever happens, a lane', () => {
     },
     {
       weight: 1,
-      arbitrary: fc
-        .nat(30 * second)
-        .map((ms): Step => (world) => ({ ...world, nowMs: world.nowMs + ms })),
+      arbitrary: fc.nat(30 * second).map((ms): Step => (world) => ({
+        ...world,
+        nowMs: world.nowMs + ms,
+      })),
     },
   );
   const histories = fc.array(steps, { maxLength: 200 });

@@ -8,7 +8,7 @@ export interface Delivered {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test looks into it as it likes
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
   readonly body: any;
 }
 

@@ -15,7 +15,14 @@ export function withTold(reply: Reply, { member, outcome }: Told): Reply {
 
 /** Why a request went on to its source (RFC 9211 §2.2). */
 export type Forwarded =
-  'bypass' | 'method' | 'uri-miss' | 'vary-miss' | 'miss' | 'request' | 'stale' | 'partial';
+  | 'bypass'
+  | 'method'
+  | 'uri-miss'
+  | 'vary-miss'
+  | 'miss'
+  | 'request'
+  | 'stale'
+  | 'partial';
 
 /** How a request went that its source was asked about. */
 export interface Forwarding {

@@ -13,7 +13,8 @@ import { heldOf, type Shown } from './shown.ts';
 
 /** The status of an answer to a GET without preconditions and ranges, or why there is none. */
 export type MountLook =
-  { readonly status: number; readonly notes?: readonly string[] } | { readonly loss: MountLoss };
+  | { readonly status: number; readonly notes?: readonly string[] }
+  | { readonly loss: MountLoss };
 
 /** Looks what a mount would answer, by the decisions that it answers by; content is never read. */
 export interface Looks {

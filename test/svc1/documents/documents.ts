@@ -10,7 +10,7 @@ export function definedOperations(): readonly Operation[] {
   return operationTable(nothing as OperationParts);
 }
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- a test looks into it as it likes
+// oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
 export type Document = any;
 
 /** Fetches a document of a running site. */
