@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
-import packageJson from '../package.json' with { type: 'json' };
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { restartNeeded } from './config/restart.ts';
+import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
 import { silentLog, type Logs } from './observe/log.ts';
@@ -20,15 +20,12 @@ import { loadPublicFiles, type PublicFiles } from './site/public.ts';
 import { rememberRules } from './site/rules.ts';
 import { createStoredPages } from './site/stored.ts';
 import { claimFolder } from './store/lock.ts';
-import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './svc1/authenticate.ts';
 import { createKeyRates } from './svc1/key-rates.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
+import { version } from './version.ts';
 import type { Deliverer } from './webhook/deliverer.ts';
-
-/** Waymark's version, as its package says it. */
-export const version = packageJson.version;
 
 /** A running Waymark. */
 export interface Waymark {
@@ -46,14 +43,6 @@ export interface Waymark {
 }
 
 const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
-
-/**
- * Opens the store of a data folder, for the server or for a command that works on the folder
- * itself.
- */
-export function openData(folder: string): Promise<Store> {
-  return openStore({ folder, now: Date.now, newId: uuidv7 });
-}
 
 /**
  * Starts serving. Rejects with a Failure of one clear line: the data folder is in use, locked or

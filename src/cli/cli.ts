@@ -1,32 +1,21 @@
 import { availableParallelism, hostname } from 'node:os';
-import { readConfig } from '../config/read.ts';
-import { version } from '../main.ts';
 import { Failure } from '../model/failure.ts';
-import { backup } from './backup.ts';
-import { cache } from './cache.ts';
-import { check } from './check.ts';
+import { version } from '../version.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
-import { event } from './event.ts';
-import { explain } from './explain.ts';
-import { exportCommand } from './export.ts';
-import { hook } from './hook.ts';
-import { importCommand } from './import.ts';
-import { key } from './key.ts';
-import { rule } from './rule.ts';
-import { serve } from './serve.ts';
 
-const commands: Readonly<Record<string, Command>> = {
-  serve,
-  check,
-  key,
-  explain,
-  rule,
-  hook,
-  event,
-  cache,
-  export: exportCommand,
-  import: importCommand,
-  backup,
+/** Each command, loaded when it is asked for: most need a small part of what there is. */
+const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.ts')).serve,
+  check: async () => (await import('./check.ts')).check,
+  key: async () => (await import('./key.ts')).key,
+  explain: async () => (await import('./explain.ts')).explain,
+  rule: async () => (await import('./rule.ts')).rule,
+  hook: async () => (await import('./hook.ts')).hook,
+  event: async () => (await import('./event.ts')).event,
+  cache: async () => (await import('./cache.ts')).cache,
+  export: async () => (await import('./export.ts')).exportCommand,
+  import: async () => (await import('./import.ts')).importCommand,
+  backup: async () => (await import('./backup.ts')).backup,
 };
 
 /** Runs a command line, without its `node waymark`; resolves to the exit code (contract §1). */
@@ -37,25 +26,27 @@ export async function run(words: readonly string[]): Promise<number> {
     err,
     input: () => process.stdin,
     env,
-    readConfig: (file) =>
-      readConfig({ file, env, cores: availableParallelism(), hostName: hostname() }),
+    readConfig: async (file) => {
+      const { readConfig } = await import('../config/read.ts');
+      return readConfig({ file, env, cores: availableParallelism(), hostName: hostname() });
+    },
   };
   const [name = 'help', ...rest] = words;
+  const command = Object.hasOwn(commands, name) ? await commands[name]?.() : undefined;
   if (name === 'help' || words.includes('--help') || words.includes('-h')) {
-    out.write(usage(Object.hasOwn(commands, name) ? commands[name] : undefined));
+    out.write(await usage(command));
     return 0;
   }
   if (name === '--version' || name === 'version') {
     say(out, version);
     return 0;
   }
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
     if (command === undefined) throw new UsageError(`There is no command ${JSON.stringify(name)}.`);
     return await command.run(rest, terminal);
   } catch (error) {
     if (error instanceof UsageError) {
-      err.write(`waymark: ${error.message}\n\n${usage(command)}`);
+      err.write(`waymark: ${error.message}\n\n${await usage(command)}`);
       return 2;
     }
     if (!(error instanceof Failure) || error.code === 'internal') throw error;
@@ -64,10 +55,9 @@ export async function run(words: readonly string[]): Promise<number> {
   }
 }
 
-function usage(command: Command | undefined): string {
+async function usage(command: Command | undefined): Promise<string> {
   if (command !== undefined) return `waymark ${command.usage}\n    ${command.summary}\n`;
-  const lines = Object.values(commands).map(
-    (one) => `  waymark ${one.usage}\n      ${one.summary}`,
-  );
+  const all = await Promise.all(Object.values(commands).map((load) => load()));
+  const lines = all.map((one) => `  waymark ${one.usage}\n      ${one.summary}`);
   return `Waymark ${version}, a web server with page rules.\n\n${lines.join('\n')}\n`;
 }

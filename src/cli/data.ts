@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { openData } from '../main.ts';
+import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
 import { holdsData } from '../store/folder.ts';
 import type { Store } from '../store/store.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { uuidv7 } from 'uuidv7';
 import { engineNames } from '../compose.ts';
-import { openData } from '../main.ts';
+import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
 import { refusalsKeptMax } from '../model/limits.ts';
 import { readBlocks } from '../svc1/import-blocks.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
-import { openData } from '../main.ts';
+import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';

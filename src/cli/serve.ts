@@ -1,16 +1,10 @@
 import cluster from 'node:cluster';
 import type { Config } from '../config/config.ts';
 import { configResults } from '../config/watch.ts';
+import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
-import {
-  openData,
-  prepareData,
-  startServing,
-  startWaymark,
-  version,
-  type Running,
-  type Waymark,
-} from '../main.ts';
+import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
+import { version } from '../version.ts';
 import { stopGraceMs } from '../model/limits.ts';
 import { createLogs, type Logs } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';

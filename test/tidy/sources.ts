@@ -32,15 +32,20 @@ export function readSources(pattern: string): readonly Source[] {
 
 function readSource(path: string): Source {
   const text = readFileSync(join(project, path), 'utf8');
-  const { program, comments } = parseSync(path, text);
+  const { program, comments, module } = parseSync(path, text);
   const documented = new Set(
     comments
       .filter(({ type, value }) => type === 'Block' && value.startsWith('*'))
       .map(({ end }) => end + (/^\s*/.exec(text.slice(end))?.[0].length ?? 0)),
   );
-  const specifiers = program.body.flatMap((statement) =>
-    'source' in statement && statement.source !== null ? [statement.source.value] : [],
-  );
+  const specifiers = [
+    ...program.body.flatMap((statement) =>
+      'source' in statement && statement.source !== null ? [statement.source.value] : [],
+    ),
+    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
+      text.slice(start + 1, end - 1),
+    ),
+  ];
   const exported = program.body.filter((statement) => statement.type === 'ExportNamedDeclaration');
   return {
     path,

@@ -16,7 +16,7 @@ const floors: readonly (readonly string[])[] = [
   ['store', 'visitor'],
   ['site', 'svc1', 'webhook'],
   ['server'],
-  ['compose.ts'],
+  ['compose.ts', 'data.ts', 'version.ts'],
   ['first-start.ts'],
   ['main.ts', 'cli'],
 ];
