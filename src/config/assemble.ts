@@ -73,7 +73,8 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
 }
 
 function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Config['server'] {
-  const { listen, data, base, public_url, trust_proxy, workers } = server.values;
+  const { listen, data, base, public_url, trust_proxy, connections_per_address, workers } =
+    server.values;
   return {
     listen: listen.map((one) => listenOf(one, folder)),
     data: resolve(folder, data),
@@ -81,6 +82,7 @@ function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Confi
     base: base ?? '',
     publicUrl: public_url,
     trustProxy: trust_proxy,
+    connectionsPerAddress: connections_per_address,
     workers: workers === 'auto' ? Math.max(1, cores) : workers,
   };
 }

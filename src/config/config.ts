@@ -74,6 +74,8 @@ export interface Config {
     /** An origin, `scheme://host[:port]`. */
     readonly publicUrl: string | undefined;
     readonly trustProxy: readonly Cidr[];
+    /** Of one process; trusted proxies may have any number. */
+    readonly connectionsPerAddress: number;
     /** A number of processes; `auto` is resolved to one a core. */
     readonly workers: number;
   };

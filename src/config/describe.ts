@@ -58,6 +58,7 @@ function serverKeys({ server }: Config): Written<'server'> {
     base: escapedPath(server.base),
     public_url: server.publicUrl,
     trust_proxy: networks(server.trustProxy),
+    connections_per_address: String(server.connectionsPerAddress),
     workers: String(server.workers),
   };
 }

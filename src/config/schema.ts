@@ -1,4 +1,4 @@
-import { keyRateMax, tableCharactersMax } from '../model/limits.ts';
+import { connectionsMax, keyRateMax, tableCharactersMax } from '../model/limits.ts';
 import {
   basePath,
   cidr,
@@ -42,6 +42,7 @@ export const sections = {
     base: optional(basePath),
     public_url: optional(origin),
     trust_proxy: list(cidr, ''),
+    connections_per_address: single(wholeNumber(1, connectionsMax), '2000'),
     workers: single(wordOr('auto', wholeNumber(1, 256)), '1'),
   },
   tls: {

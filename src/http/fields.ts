@@ -39,6 +39,7 @@ export function readFields(rawFields: readonly string[]): Fields {
   if (rawFields.length > 2 * headerFieldsMax) {
     throw new Failure('too_large', `The request has more than ${headerFieldsMax} header fields.`, {
       status: 431,
+      limit: 'header_size',
     });
   }
   const fields = Object.create(null) as Record<string, string | undefined>;

@@ -28,6 +28,11 @@ export function parseRanges(value: string, bytesLength: number): readonly ByteRa
   return coalesce(ranges);
 }
 
+/** Whether a Range field is ignored because it asks for more than rangesMax ranges. */
+export function asksTooMuch(value: string): boolean {
+  return value.split(',', rangesMax + 1).length > rangesMax;
+}
+
 /** The value of Content-Range (RFC 9110 §14.4) for a range, or for none that could be satisfied. */
 export function contentRange(range: ByteRange | undefined, bytesLength: number): string {
   return `bytes ${range === undefined ? '*' : `${range.first}-${range.last}`}/${bytesLength}`;

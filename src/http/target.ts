@@ -64,6 +64,7 @@ function requireRequestLine({ method, target, httpVersion }: RequestHead): void 
       `The request line is longer than ${requestLineBytesMax} bytes.`,
       {
         status: 414,
+        limit: 'target_size',
       },
     );
   }

@@ -65,8 +65,13 @@ export class Wire {
     return this.#head === '' ? this.#pieces.join('') : this.#head;
   }
 
-  #refuse(status: 400 | 414 | 431, message: string): void {
-    this.refusal = new Failure(status === 400 ? 'invalid' : 'too_large', message, { status });
+  #refuse(message: string): void {
+    this.refusal = new Failure('invalid', message);
+  }
+
+  #refuseSize(status: 414 | 431, message: string): void {
+    const limit = status === 414 ? 'target_size' : 'header_size';
+    this.refusal = new Failure('too_large', message, { status, limit });
   }
 
   /** Between two messages: a few empty lines are let pass (RFC 9112 §2.2). */
@@ -77,7 +82,7 @@ export class Wire {
       return from + 1;
     }
     if (first === lf) {
-      this.#refuse(400, 'A line ends in CR LF.');
+      this.#refuse('A line ends in CR LF.');
       return from;
     }
     this.#emptyLines = 0;
@@ -88,8 +93,8 @@ export class Wire {
 
   #readStartLf(chunk: Buffer, from: number): number {
     this.#emptyLines += 1;
-    if (chunk[from] !== lf) this.#refuse(400, 'A line ends in CR LF.');
-    else if (this.#emptyLines > emptyLinesMax) this.#refuse(400, 'There are too many empty lines.');
+    if (chunk[from] !== lf) this.#refuse('A line ends in CR LF.');
+    else if (this.#emptyLines > emptyLinesMax) this.#refuse('There are too many empty lines.');
     this.#next = this.#readStart;
     return this.refusal === undefined ? from + 1 : from;
   }
@@ -130,11 +135,11 @@ export class Wire {
 
   #requireSizes(lineBytes: number, blockBytes: number): void {
     if (lineBytes > requestLineBytesMax && !hasMethod.test(this.head)) {
-      this.#refuse(400, 'The request does not begin with a method.');
+      this.#refuse('The request does not begin with a method.');
     } else if (lineBytes > requestLineBytesMax) {
-      this.#refuse(414, `The request line is longer than ${requestLineBytesMax} bytes.`);
+      this.#refuseSize(414, `The request line is longer than ${requestLineBytesMax} bytes.`);
     } else if (blockBytes > headerBlockBytesMax) {
-      this.#refuse(431, `The header section is larger than ${headerBlockBytesMax} bytes.`);
+      this.#refuseSize(431, `The header section is larger than ${headerBlockBytesMax} bytes.`);
     }
   }
 
@@ -148,12 +153,12 @@ export class Wire {
     this.#requireSizes(lineEnd, head.length - lineEnd);
     if (this.refusal !== undefined) return from;
     if (!isRequestLine(head.slice(0, lineEnd))) {
-      this.#refuse(400, 'The request line is not: method, space, target, space, HTTP/1.1.');
+      this.#refuse('The request line is not: method, space, target, space, HTTP/1.1.');
       return from;
     }
     const body = bodyOf(head);
     if (typeof body === 'string') {
-      this.#refuse(400, body);
+      this.#refuse(body);
       return from;
     }
     this.#isBoundary = true;
@@ -180,7 +185,7 @@ export class Wire {
     if (line === undefined) return end;
     const size = chunkSize(line);
     if (size === undefined) {
-      this.#refuse(400, 'The size of a chunk is not a number in hexadecimal.');
+      this.#refuse('The size of a chunk is not a number in hexadecimal.');
       return from;
     }
     this.#contentLeft = size + 2;
@@ -209,7 +214,7 @@ export class Wire {
     this.#trailerBytes += line.length;
     const refused = refusedTrailer(line);
     if (refused !== undefined) {
-      this.#refuse(400, refused);
+      this.#refuse(refused);
       return from;
     }
     if (line === '\r\n') this.#endMessage();
@@ -222,7 +227,7 @@ export class Wire {
     const end = found === -1 ? chunk.length : found + 1;
     this.#piecesBytes += end - from;
     if (this.#piecesBytes > bytesMax) {
-      this.#refuse(400, 'A line of the chunked content is too long.');
+      this.#refuse('A line of the chunked content is too long.');
       return from;
     }
     this.#pieces.push(chunk.toString('latin1', from, end));

@@ -1,3 +1,5 @@
+import type { LimitName } from './limit.ts';
+
 const failureCodes = [
   'invalid',
   'unauthenticated',
@@ -33,6 +35,8 @@ export interface FailureDetail {
   readonly retryAfterSeconds?: number;
   /** The HTTP status, where there is a more exact one than that of the code. */
   readonly status?: number;
+  /** The limit that a client has run into, where the log is to tell of it. */
+  readonly limit?: LimitName;
   readonly cause?: unknown;
 }
 
@@ -47,6 +51,7 @@ export class Failure extends Error {
   readonly allow: readonly string[] | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly status: number | undefined;
+  readonly limit: LimitName | undefined;
 
   constructor(code: FailureCode, message: string, detail: FailureDetail = {}) {
     super(message, { cause: detail.cause });
@@ -56,6 +61,7 @@ export class Failure extends Error {
     this.allow = detail.allow;
     this.retryAfterSeconds = detail.retryAfterSeconds;
     this.status = detail.status;
+    this.limit = detail.limit;
   }
 }
 

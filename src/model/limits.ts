@@ -16,7 +16,13 @@ export const trailerBytesMax = 8 * KIB;
 export const headersTimeoutMs = 10_000;
 export const requestTimeoutMs = 60_000;
 export const keepAliveTimeoutMs = 75_000;
+/** How often it is looked whether a request takes too long. */
+export const requestLookMs = 1_000;
+/** After how much silence the system asks whether the other end of a connection is there. */
+export const tcpKeepAliveMs = 60_000;
 export const connectionsMax = 10_000;
+/** How long the log says no more of a limit that clients run into. */
+export const limitLogMs = 60_000;
 /** How long a client may take over the TLS handshake. */
 export const tlsHandshakeTimeoutMs = 10_000;
 /** Requests that a client of HTTP/2 may have open on a connection, and all clients together. */
@@ -196,6 +202,13 @@ export const socketRequestsInFlightMax = 64;
  */
 export const socketBufferedBytesMax = 4 * MIB;
 export const socketPingMs = 30_000;
+/** How long a client may take over its own goodbye. */
+export const socketCloseMs = 5_000;
+/** Pings of a client between two of ours. */
+export const socketPingsMax = 1_000;
+/** Frames that one message may come in, and pieces of a frame that are kept until it is whole. */
+export const socketFragmentsMax = 4_096;
+export const socketPiecesMax = 16_384;
 /** Subscriptions of all websockets of a process … */
 export const subscriptionsMax = 1_000;
 /** … and of one websocket. */

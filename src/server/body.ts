@@ -41,6 +41,20 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
   });
 }
 
+/**
+ * Throws `invalid` for content in a coding (RFC 9110 §8.4): what a little of it would come to, no
+ * limit of its size tells.
+ */
+export function requirePlain({ headers }: IncomingMessage): void {
+  const coding = headers['content-encoding'];
+  if (coding === undefined || /^(?:identity)?$/i.test(coding)) return;
+  throw new Failure('invalid', 'The body of an operation has to be sent as it is, uncompressed.', {
+    field: 'content-encoding',
+    status: 415,
+    limit: 'content_coding',
+  });
+}
+
 /** Whether a request announces content (RFC 9112 §6.3). */
 export function hasBody({ headers }: IncomingMessage): boolean {
   const length = headers['content-length'];
@@ -60,7 +74,9 @@ export function requireWhole(request: IncomingMessage): void {
 }
 
 function tooLarge(bytesMax: number): Failure {
-  return new Failure('too_large', `The body of an operation may have ${bytesMax} bytes.`);
+  return new Failure('too_large', `The body of an operation may have ${bytesMax} bytes.`, {
+    limit: 'content_size',
+  });
 }
 
 /** Answers 100 (RFC 9110 §10.1.1) when, and only if, somebody begins to read the content. */

@@ -1,12 +1,14 @@
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import type { DropArgument, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 import { plainAddress } from '../http/forwarded.ts';
 import type { Failure } from '../model/failure.ts';
-import { lingerMs, pipelinedRequestsMax, stalledMs } from '../model/limits.ts';
+import type { LimitName } from '../model/limit.ts';
+import { lingerMs, pipelinedRequestsMax } from '../model/limits.ts';
 import { breakBody } from './body.ts';
+import { Crowd } from './crowd.ts';
 import { readAlong, type Reader } from './read-along.ts';
 
 /** One that answers HTTP/1.1, in the clear or over TLS. */
@@ -29,8 +31,14 @@ interface Connection {
 /** Answers a request that is known by its bytes; says whether it was one. */
 type AnswerKnown = (socket: Socket, text: string) => boolean;
 
-/** Answers a request that could not be read, by its head as far as it came, as the last one. */
-type Refuse = (socket: Duplex, failure: Failure, head: string) => void;
+/** What a port decides of its connections, and is told of them. */
+export interface ConnectionParts {
+  /** How many connections an address may have. */
+  readonly perAddress: (address: string) => number;
+  /** Answers a request that could not be read, by its head as far as it came, as the last one. */
+  readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
+  readonly passed: (limit: LimitName, address: string) => void;
+}
 
 /**
  * The connections of a server: each answers one request after the other, holds no more than it may,
@@ -41,11 +49,11 @@ export class Connections {
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
   readonly #answerKnown = new WeakMap<Server, AnswerKnown>();
-  readonly #refuse: Refuse;
+  readonly #crowd = new Crowd();
+  readonly #parts: ConnectionParts;
 
-  /** `refuse` is called once for a connection, when all before it is answered. */
-  constructor(refuse: Refuse) {
-    this.#refuse = refuse;
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
   }
 
   /** Has `answer` tried on requests to a server, before they are parsed. */
@@ -58,8 +66,17 @@ export class Connections {
     return this.#open.get(socket)?.head() ?? '';
   }
 
-  /** Follows the connections of a server. */
-  watch(server: Server): void {
+  /**
+   * Follows the connections of a server; one that is silent for so long, while an answer waits to
+   * be read or nothing is asked, is closed.
+   */
+  watch(server: Server, stalledMs: number): void {
+    server.on('drop', (dropped?: DropArgument) => {
+      this.#parts.passed('connections', plainAddress(dropped?.remoteAddress ?? ''));
+    });
+    server.on('connection', (socket: Socket) => {
+      this.#count(socket);
+    });
     const isTls = server instanceof TlsServer;
     if (isTls) {
       server.on('connection', (socket: Duplex) => {
@@ -81,8 +98,12 @@ export class Connections {
     server.setTimeout(stalledMs, (socket) => {
       // Silence is the client's only while bytes wait for it, or nothing is asked.
       const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
-      if (isOurs) socket.setTimeout(stalledMs);
-      else socket.destroy();
+      if (isOurs) {
+        socket.setTimeout(stalledMs);
+        return;
+      }
+      if (socket.writableLength > 0) this.#parts.passed('unread_answer', peerAddress(socket));
+      socket.destroy();
     });
   }
 
@@ -101,6 +122,7 @@ export class Connections {
     if (last === undefined) return true;
     if (last.writableFinished) return this.#goesOn(socket, connection, last);
     if (waiting.size + 2 > pipelinedRequestsMax) {
+      this.#parts.passed('pipelined', peerAddress(socket));
       socket.destroy();
       return false;
     }
@@ -130,6 +152,11 @@ export class Connections {
     if (connection?.reader !== 'http') return;
     connection.reader = 'nobody';
     const owed = this.lastAnswer(socket);
+    if (owed === undefined && connection.last?.req.complete === false) {
+      // It was answered without its content, which never came: nobody waits for another answer.
+      socket.destroy();
+      return;
+    }
     if (owed !== undefined && !owed.req.complete) {
       // It is the content of a request that is broken: who waits for it says so.
       owed.shouldKeepAlive = false;
@@ -138,7 +165,7 @@ export class Connections {
       return;
     }
     const answer = (): void => {
-      if (socket.writable) this.#refuse(socket, failure, connection.head());
+      if (socket.writable) this.#parts.refuse(socket, failure, connection.head());
     };
     if (owed === undefined) answer();
     else owed.once('close', answer);
@@ -179,6 +206,20 @@ export class Connections {
   /** Cuts off every connection that is still open. */
   destroyAll(): void {
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
+  }
+
+  #count(socket: Socket): void {
+    const address = peerAddress(socket);
+    // A unix socket has no address.
+    if (address === '') return;
+    if (this.#crowd.enter(address, this.#parts.perAddress(address))) {
+      socket.once('close', () => {
+        this.#crowd.leave(address);
+      });
+      return;
+    }
+    this.#parts.passed('connections_per_address', address);
+    socket.destroy();
   }
 
   #admit(server: Server, socket: Socket): void {

@@ -1,21 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { asksTooMuch } from '../http/ranges.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
-import type { Log } from '../observe/log.ts';
 import { canReadOver, hasBody, requireWhole } from './body.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
-import { contentFailure, loggedFailure } from './failures.ts';
+import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { linger } from './refusal.ts';
 import { discard, send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
 
 /** What an exchange needs of its surroundings. */
-export interface ExchangeParts {
-  readonly log: Log;
-  readonly newId: () => string;
+export interface ExchangeParts extends FailureLogs {
   /** The answer that sends a request in the clear on to https; undefined where it may stay. */
   readonly redirect: (
     serving: Serving,
@@ -58,6 +56,10 @@ export class Exchange {
       this.address = entrance.address;
       const elsewhere = this.#parts.redirect(serving, entrance, message);
       if (elsewhere !== undefined) return elsewhere;
+      const { range } = entrance.fields;
+      if (range !== undefined && asksTooMuch(range)) {
+        this.#parts.limits.passed('ranges', this.address);
+      }
       const path = servicePath(entrance.target.path, serving.config.server.base);
       if (path !== undefined) return await this.#service(path, entrance, signal);
       const reply = await serving.site.respond({
@@ -73,7 +75,7 @@ export class Exchange {
       });
       return this.#withServerTiming(reply, entrance);
     } catch (thrown) {
-      const { failure, id } = loggedFailure(this.#parts, thrown);
+      const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
       if (entrance === undefined) this.#response.shouldKeepAlive = false;
       const reply = contentFailure(failure, id, message.headers.accept);
@@ -111,7 +113,9 @@ export class Exchange {
     if (!('destroySoon' in socket)) return;
     // Node would close it at once, and the reset take the answer away (RFC 9112 §9.6).
     socket.destroySoon = () => {
-      linger(socket);
+      linger(socket, () => {
+        this.#parts.limits.passed('unread_content', this.address);
+      });
     };
   }
 
@@ -120,7 +124,7 @@ export class Exchange {
       path,
       message: this.#message,
       entrance,
-      fail: (thrown) => loggedFailure(this.#parts, thrown),
+      fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
       get signal() {
         return signal();
       },

@@ -4,6 +4,7 @@ import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
+import type { LimitLog } from '../observe/limit-log.ts';
 import type { Log } from '../observe/log.ts';
 
 /** A failure as an envelope carries it (contract §9). */
@@ -15,14 +16,26 @@ export interface FailureMember {
   readonly id: string;
 }
 
-/** A failure of whatever was thrown, under the id by which the log knows it too (contract §9). */
+/** What failures are told to. */
+export interface FailureLogs {
+  readonly log: Log;
+  readonly limits: LimitLog;
+  readonly newId: () => string;
+}
+
+/**
+ * A failure of whatever was thrown on behalf of a client, under the id by which the log knows it
+ * too (contract §9).
+ */
 export function loggedFailure(
-  { log, newId }: { readonly log: Log; readonly newId: () => string },
+  { log, limits, newId }: FailureLogs,
   thrown: unknown,
+  address: string,
 ): { readonly failure: Failure; readonly id: string } {
   const failure = failureFrom(thrown);
   const id = newId();
-  const { code, cause, message } = failure;
+  const { code, cause, limit, message } = failure;
+  if (limit !== undefined) limits.passed(limit, address);
   if (code === 'internal') log.error({ err: cause, id }, 'request failed');
   else if (cause !== undefined) log.warn({ err: cause, id, code }, message);
   return { failure, id };

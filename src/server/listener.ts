@@ -14,13 +14,12 @@ import {
   connectionsMax,
   headerBlockBytesMax,
   headerFieldsMax,
-  headersTimeoutMs,
-  keepAliveTimeoutMs,
   requestLineBytesMax,
-  requestTimeoutMs,
+  tcpKeepAliveMs,
   tlsHandshakeTimeoutMs,
 } from '../model/limits.ts';
 import type { Connections } from './connections.ts';
+import { patience, type Patience } from './patience.ts';
 import { parserFailure } from './refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
 
@@ -34,8 +33,9 @@ type ShouldUpgrade = (message: IncomingMessage) => boolean;
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
+  waits: Patience = patience,
 ): HttpServer {
-  return limited(createServer(httpOptions(shouldUpgrade)), connections);
+  return limited(createServer(httpOptions(shouldUpgrade, waits)), connections, waits);
 }
 
 /** The same over TLS, with the certificate that each client asks for. */
@@ -45,7 +45,7 @@ export function createHttpsServer(
   certificates: Certificates,
 ): HttpsServer {
   const server = createTlsServer({
-    ...httpOptions(shouldUpgrade),
+    ...httpOptions(shouldUpgrade, patience),
     handshakeTimeout: tlsHandshakeTimeoutMs,
     ALPNProtocols: ['h2', 'http/1.1'],
     SNICallback: (name, done) => {
@@ -57,36 +57,50 @@ export function createHttpsServer(
     },
   });
   certificates.serve(server);
-  return limited(server, connections);
+  return limited(server, connections, patience);
 }
 
-function httpOptions(shouldUpgrade: ShouldUpgrade): ServerOptions {
+function httpOptions(
+  shouldUpgrade: ShouldUpgrade,
+  { headersMs, requestMs, lookMs, keepAliveMs }: Patience,
+): ServerOptions {
   return {
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
-    headersTimeout: headersTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    connectionsCheckingInterval: 1_000,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: lookMs,
+    keepAliveTimeout: keepAliveMs,
     insecureHTTPParser: false,
     // The door looks at Host itself, so that its refusal is as clear as every other.
     requireHostHeader: false,
     noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: tcpKeepAliveMs,
     shouldUpgradeCallback: shouldUpgrade,
   };
 }
 
-function limited<L extends Listener>(server: L, connections: Connections): L {
+function limited<L extends Listener>(
+  server: L,
+  connections: Connections,
+  { stalledMs }: Patience,
+): L {
   server.maxConnections = connectionsMax;
   // One more than is allowed, so that the door sees that there are too many instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
-  connections.watch(server);
+  // Who has asked all it wants may close its side, and is answered all the same.
+  Object.assign(server, { httpAllowHalfOpen: true });
+  connections.watch(server, stalledMs);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // The client was told that no more would be read (RFC 9112 §9.6).
     if (error.code === 'HPE_CLOSED_CONNECTION') return;
     const isOver = error.code === 'ECONNRESET' || !socket.writable;
     // Before the end of a TLS handshake there is nobody to tell.
     if (isOver || !connections.isOpen(socket)) socket.destroy();
-    else connections.refuse(socket, parserFailure(error));
+    else {
+      const hasHead = connections.lastAnswer(socket) !== undefined;
+      connections.refuse(socket, parserFailure(error, hasHead));
+    }
   });
   return server;
 }

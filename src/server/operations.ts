@@ -8,7 +8,7 @@ import type { Visitor } from '../model/visitor.ts';
 import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
 import { authorise } from '../svc1/execute.ts';
 import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
-import { readBody } from './body.ts';
+import { readBody, requirePlain } from './body.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
 import type { Serving } from './serving.ts';
 
@@ -117,6 +117,7 @@ async function readPosted(
   query: string,
 ): Promise<Envelope> {
   const bytesMax = effect === 'reads' ? questionBodyBytesMax : operationBodyBytesMax;
+  requirePlain(message);
   const body = await readBody(message, bytesMax);
   const envelope = envelopeFromBody(name, body, message.headers['content-type']);
   return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;

@@ -4,14 +4,24 @@ import type { Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { lingerMs } from '../model/limits.ts';
 
-/** What a client is told whose request Node's parser has given up on, by its error. */
-export function parserFailure({ code }: NodeJS.ErrnoException): Failure {
+/**
+ * What a client is told whose request Node's parser has given up on, by its error; `hasHead` is
+ * whether it is the content that it has given up on.
+ */
+export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return new Failure('too_large', 'The header of the request is too large.', { status: 431 });
+    return new Failure('too_large', 'The header of the request is too large.', {
+      status: 431,
+      limit: 'header_size',
+    });
   }
-  return code === 'ERR_HTTP_REQUEST_TIMEOUT'
-    ? new Failure('invalid', 'The request did not arrive in time.', { status: 408 })
-    : new Failure('invalid', 'The request is not valid HTTP/1.1.');
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new Failure('invalid', 'The request did not arrive in time.', {
+      status: 408,
+      limit: hasHead ? 'request_time' : 'header_time',
+    });
+  }
+  return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
 
 /**
@@ -31,10 +41,20 @@ export function sayLast(socket: Duplex, { status, fields, body }: Reply): number
   return content.length;
 }
 
-/** Ends our side of a connection, and all of it when the client has had a moment to read. */
-export function linger(socket: Duplex): void {
+/**
+ * Ends our side of a connection, and all of it when the client has had a moment to read; `cut` is
+ * called if it had not ended its own by then.
+ */
+export function linger(socket: Duplex, cut: () => void = () => undefined): void {
   socket.resume();
   socket.end(() => {
-    setTimeout(() => socket.destroy(), lingerMs).unref();
+    const timer = setTimeout(() => {
+      cut();
+      socket.destroy();
+    }, lingerMs);
+    timer.unref();
+    socket.once('close', () => {
+      clearTimeout(timer);
+    });
   });
 }

@@ -6,12 +6,14 @@ import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
 import type { AccessLog } from '../observe/access.ts';
+import { createLimitLog } from '../observe/limit-log.ts';
 import type { Log } from '../observe/log.ts';
 import type { Metric } from '../observe/metrics.ts';
 import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
+import { connectionsFor } from './crowd.ts';
 import { enter, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
@@ -80,28 +82,32 @@ interface Ready {
 
 class Port implements Server {
   readonly addresses: string[] = [];
-  readonly #parts: ServerParts;
-  readonly #exchangeParts: ExchangeParts;
+  readonly #parts: ExchangeParts & ServerParts;
   readonly #servers: Listener[] = [];
   readonly #sockets: Sockets;
   readonly #answers: AnswerLog;
-  readonly #connections = new Connections((...refused) => {
-    this.#refuse(...refused);
-  });
+  readonly #connections: Connections;
   readonly #sessions: Sessions;
   /** Where requests in the clear are sent on to; undefined where nothing listens for TLS. */
   #tlsPort: string | undefined;
   #stopping = false;
 
   constructor(parts: ServerParts) {
-    this.#parts = parts;
-    this.#sessions = new Sessions(parts);
-    this.#exchangeParts = {
-      log: parts.log,
-      newId: parts.newId,
+    const limits = createLimitLog(parts);
+    this.#parts = {
+      ...parts,
+      limits,
       redirect: (serving, entrance, message) => this.#redirect(serving, entrance, message),
     };
-    this.#sockets = createSockets(parts);
+    this.#sessions = new Sessions(parts);
+    this.#connections = new Connections({
+      perAddress: (address) => connectionsFor(address, parts.serving().config.server),
+      refuse: (...refused) => {
+        this.#refuse(...refused);
+      },
+      ...limits,
+    });
+    this.#sockets = createSockets(this.#parts);
     this.#answers = new AnswerLog(parts);
   }
 
@@ -228,7 +234,7 @@ class Port implements Server {
     keep: (reply: Reply) => void,
   ): Promise<void> {
     const { serving } = arrival.moment;
-    const exchange = new Exchange(this.#exchangeParts, serving, message, response);
+    const exchange = new Exchange(this.#parts, serving, message, response);
     const reply = withHsts(await exchange.reply(), serving.config.tls, message);
     keep(reply);
     const { cut, bytes } = await exchange.send(reply);
@@ -271,7 +277,7 @@ class Port implements Server {
         const opened = { address, keyId: caller.keyId, bytes: 0 };
         this.#answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
       } catch (thrown) {
-        const { failure, id } = loggedFailure(this.#parts, thrown);
+        const { failure, id } = loggedFailure(this.#parts, thrown, address);
         refuse(contentFailure(failure, id, undefined));
       }
     };
@@ -280,10 +286,11 @@ class Port implements Server {
   }
 
   /** Answers a request that could not be read, and tells of it by what has come of its head. */
-  #refuse(socket: Duplex, failure: Failure, head: string): void {
-    const reply = contentFailure(failure, this.#parts.newId(), undefined);
-    const bytes = sayLast(socket, reply);
+  #refuse(socket: Duplex, thrown: Failure, head: string): void {
     const address = peerAddress(socket);
+    const { failure, id } = loggedFailure(this.#parts, thrown, address);
+    const reply = contentFailure(failure, id, undefined);
+    const bytes = sayLast(socket, reply);
     this.#answers.noteRefused(head, this.#arrival(), reply, { address, bytes });
   }
 }

@@ -1,18 +1,18 @@
 import type { RawData, WebSocket } from 'ws';
 import type { Reply } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import type { Log } from '../observe/log.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper } from '../model/json.ts';
 import type { Caller } from '../model/key.ts';
 import {
   jsonDepthMax,
   socketBufferedBytesMax,
+  socketPingsMax,
   socketRequestsInFlightMax,
 } from '../model/limits.ts';
 import type { Told } from '../visitor/visitor.ts';
 import { envelopeFrom, parseJson } from './envelope.ts';
-import { failureMember, loggedFailure } from './failures.ts';
+import { failureMember, loggedFailure, type FailureLogs } from './failures.ts';
 import { outcomeMembers } from './operations.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import { discard } from './send.ts';
@@ -28,10 +28,8 @@ export interface SocketOpening {
 }
 
 /** What websockets need of their surroundings. */
-export interface SessionParts {
+export interface SessionParts extends FailureLogs {
   readonly serving: () => Serving;
-  readonly log: Log;
-  readonly newId: () => string;
 }
 
 const tooSlow = 'Answers are not being read fast enough.';
@@ -52,6 +50,8 @@ export class Session {
   /** Whether the client is saying who it is: what it sends after that counts on it. */
   #identifying = false;
   #alive = true;
+  /** Of the client, since our own. */
+  #pings = 0;
   #idle: (() => void) | undefined;
 
   constructor(
@@ -85,6 +85,10 @@ export class Session {
     // which.
     websocket.on('error', (error) => {
       parts.log.debug({ err: error }, 'websocket error');
+      parts.limits.passed('websocket_frames', this.#caller.address);
+    });
+    websocket.on('ping', (payload) => {
+      this.#pong(payload);
     });
   }
 
@@ -97,11 +101,12 @@ export class Session {
     if (this.#websocket.isPaused) return;
     if (!this.#alive) {
       // A ping comes after what was sent before it.
-      if (this.subscriptions.isHeldUp) this.#websocket.close(1013, tooSlow);
+      if (this.subscriptions.isHeldUp) this.#closeUnread();
       else this.#websocket.terminate();
       return;
     }
     this.#alive = false;
+    this.#pings = 0;
     this.#websocket.ping();
   }
 
@@ -237,7 +242,7 @@ export class Session {
   }
 
   #tell(operation: string, thrown: unknown, echo: object): Failure {
-    const { failure, id } = loggedFailure(this.#parts, thrown);
+    const { failure, id } = loggedFailure(this.#parts, thrown, this.#caller.address);
     this.#send({ r: operation, error: failureMember(failure, id), ...echo });
     return failure;
   }
@@ -248,10 +253,27 @@ export class Session {
     // Packets of subscriptions wait for the client by themselves.
     const unread = this.#websocket.bufferedAmount - this.subscriptions.unsentBytes;
     if (unread > socketBufferedBytesMax) {
-      this.#websocket.close(1013, tooSlow);
+      this.#closeUnread();
     } else {
       this.#websocket.send(JSON.stringify(envelope));
     }
+  }
+
+  /** Answers a ping, as long as there are not too many of them, and the answers are read. */
+  #pong(payload: Buffer): void {
+    this.#pings += 1;
+    if (!this.#isOpen()) return;
+    if (this.#pings > socketPingsMax) {
+      this.#parts.limits.passed('websocket_pings', this.#caller.address);
+      this.#websocket.close(1008, 'There are too many pings.');
+    } else {
+      this.#websocket.pong(payload);
+    }
+  }
+
+  #closeUnread(): void {
+    this.#parts.limits.passed('websocket_unread', this.#caller.address);
+    this.#websocket.close(1013, tooSlow);
   }
 
   #isOpen(): boolean {

@@ -1,7 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { socketFrameBytesMax, socketPingMs } from '../model/limits.ts';
+import {
+  socketCloseMs,
+  socketFragmentsMax,
+  socketFrameBytesMax,
+  socketPiecesMax,
+  socketPingMs,
+} from '../model/limits.ts';
 import { Session, type SessionParts, type SocketOpening } from './session.ts';
 
 /** The websockets of `{base}/svc1/ws` (contract §5). */
@@ -16,16 +22,22 @@ export interface Sockets {
   close(graceMs: number): Promise<number>;
 }
 
+/** Compression is off: what a little of it would come to, no limit of its size tells. */
+const frameLimits = {
+  perMessageDeflate: false,
+  maxPayload: socketFrameBytesMax,
+  maxFragments: socketFragmentsMax,
+  maxBufferedChunks: socketPiecesMax,
+  autoPong: false,
+  closeTimeout: socketCloseMs,
+};
+
 /**
  * Makes the websocket side of the operations: the same envelopes, each connection with its own
  * caller.
  */
 export function createSockets(parts: SessionParts): Sockets {
-  const server = new WebSocketServer({
-    noServer: true,
-    maxPayload: socketFrameBytesMax,
-    perMessageDeflate: false,
-  });
+  const server = new WebSocketServer({ noServer: true, ...frameLimits });
   const sessions = new Set<Session>();
   const pings = setInterval(() => {
     for (const session of sessions) session.ping();

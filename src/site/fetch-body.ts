@@ -35,5 +35,7 @@ export function meteredBody(body: Readable, bytesMax: number): Readable {
 
 /** What a client is told whose request's content is more than a source is sent. */
 export function bodyTooLarge(bytesMax: number): Failure {
-  return new Failure('too_large', `At most ${bytesMax} bytes can be sent to this page.`);
+  return new Failure('too_large', `At most ${bytesMax} bytes can be sent to this page.`, {
+    limit: 'content_size',
+  });
 }

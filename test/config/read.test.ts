@@ -278,6 +278,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
       base: '',
       publicUrl: undefined,
       trustProxy: [],
+      connectionsPerAddress: 2_000,
       workers: 1,
     },
     tls: { certificates: [], httpRedirect: true, hsts: undefined },

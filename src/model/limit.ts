@@ -1,0 +1,24 @@
+/**
+ * The limits that hostile clients run into, by the name under which the log tells of them, each
+ * with what it says then. Their sizes stand in limits.ts and the ini file.
+ */
+export const limitSentences = {
+  connections: 'more connections than a process takes: some were closed at once',
+  connections_per_address: 'more connections from one address than it may have',
+  header_time: 'a header section did not arrive in time',
+  request_time: 'a request did not arrive in time',
+  target_size: 'a request line was too long',
+  header_size: 'a header section was too large',
+  content_size: 'the content of a request was too large',
+  content_coding: 'the content of a request was compressed',
+  unread_content: 'content kept coming that nobody had asked for',
+  unread_answer: 'an answer was not read',
+  pipelined: 'too many requests were sent ahead',
+  ranges: 'too many ranges of a page were asked for: it was sent whole',
+  websocket_frames: 'a websocket sent frames that are too large, too many or malformed',
+  websocket_pings: 'a websocket sent too many pings',
+  websocket_unread: 'a websocket did not read its answers',
+} as const;
+
+/** The name of a limit. */
+export type LimitName = keyof typeof limitSentences;

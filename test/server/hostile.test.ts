@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import type { LimitName } from '../../src/model/limit.ts';
+import {
+  pipelinedRequestsMax,
+  rangesMax,
+  socketFragmentsMax,
+  socketPingsMax,
+} from '../../src/model/limits.ts';
+import { startSite, type TestSite } from '../harness.ts';
+import { frame, openRaw, opcodes } from './socket-rig.ts';
+
+const files = { 'site/page.txt': 'x'.repeat(1_000), 'site/big.bin': Buffer.alloc(8 << 20, 'x') };
+const ini = '[disk.site]\nroot = site\n[log]\nformat = json\n';
+const host = 'Host: localhost\r\n';
+
+/** What a hostile client does, and what a test holds of it. */
+type Attack = (t: TestContext, site: TestSite) => Promise<void>;
+
+function start(t: TestContext, server = ''): Promise<TestSite> {
+  return startSite(t, { files, ini, server });
+}
+
+/** Opens a connection that does not read before it is told to. */
+async function openSocket(
+  t: TestContext,
+  { port }: TestSite,
+  { allowHalfOpen = false } = {},
+): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen });
+  t.after(() => socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** All that comes until the connection is gone. */
+async function readToClose(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+  });
+  await new Promise((resolve) => socket.once('close', resolve));
+  return text;
+}
+
+/** Sends until nobody takes it any more. */
+async function sendOn(socket: Socket, piece: string): Promise<void> {
+  while (socket.writable && !socket.destroyed) {
+    socket.write(piece);
+    await turn();
+  }
+}
+
+const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
+  target_size: async (_, site) => {
+    const answer = await site.raw(`GET /?${'x'.repeat(9_000)} HTTP/1.1\r\n${host}\r\n`);
+    assert.match(answer, /^HTTP\/1\.1 414 /);
+  },
+  header_size: async (_, site) => {
+    for (const fields of [`X: ${'y'.repeat(60_000)}\r\n`, 'X: y\r\n'.repeat(99) + host]) {
+      const answer = await site.raw(`GET / HTTP/1.1\r\n${host}${fields}\r\n`);
+      assert.match(answer, /^HTTP\/1\.1 431 /);
+    }
+  },
+  ranges: async (_, site) => {
+    const list = Array.from({ length: 5_000 }, (__, at) => `${at}-${at}`);
+    for (const [ranges, status, length] of [
+      [list.slice(0, 2_000), 200, 1_000],
+      [list.slice(0, rangesMax + 1), 200, 1_000],
+      [list.slice(0, rangesMax), 206, rangesMax],
+    ] as const) {
+      const reply = await fetch(`${site.url}/page.txt`, {
+        headers: { range: `bytes=${ranges.join()}` },
+      });
+      assert.equal(reply.status, status);
+      assert.equal((await reply.text()).length, length);
+    }
+  },
+  content_size: async (t, site) => {
+    const url = `${site.url}/svc1/userinterface/get`;
+    const announced = await fetch(url, { method: 'POST', body: 'x'.repeat(300_000) });
+    assert.equal(announced.status, 413);
+    const socket = await openSocket(t, site);
+    const answer = readToClose(socket);
+    socket.write(
+      `POST /svc1/userinterface/get HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`,
+    );
+    await sendOn(socket, `4000\r\n${'x'.repeat(0x4000)}\r\n`);
+    assert.match(await answer, /^HTTP\/1\.1 413 [^]*\r\nConnection: close\r\n[^]*too_large/);
+  },
+  content_coding: async (_, site) => {
+    const bomb = gzipSync(Buffer.alloc(16 << 20));
+    for (const coding of ['gzip', 'br', 'zstd', 'deflate', 'x-gzip', 'gzip, gzip']) {
+      const reply = await fetch(`${site.url}/svc1/userinterface/get`, {
+        method: 'POST',
+        headers: { 'content-encoding': coding, 'content-type': 'application/json' },
+        body: bomb,
+      });
+      assert.equal(reply.status, 415, coding);
+      assert.match(await reply.text(), /"code":"invalid".*uncompressed/);
+    }
+    const plain = await fetch(`${site.url}/svc1/userinterface/get`, {
+      method: 'POST',
+      headers: { 'content-encoding': 'identity' },
+      body: '{"v":{"path":"/page.txt"}}',
+    });
+    assert.notEqual(plain.status, 415);
+  },
+  unread_content: async (t, site) => {
+    for (const coding of ['Transfer-Encoding: chunked', 'Content-Length: 9007199254740991']) {
+      const socket = await openSocket(t, site, { allowHalfOpen: true });
+      const answer = readToClose(socket);
+      socket.write(`GET /page.txt HTTP/1.1\r\n${host}${coding}\r\n\r\n`);
+      await sendOn(socket, `4000\r\n${'x'.repeat(0x4000)}\r\n`);
+      assert.match(await answer, /^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n[^]*x{1000}$/);
+    }
+  },
+  pipelined: async (t, site) => {
+    const socket = await openSocket(t, site);
+    socket.pause();
+    socket.write(`GET /big.bin HTTP/1.1\r\n${host}\r\n`.repeat(pipelinedRequestsMax * 2));
+    await new Promise((resolve) => socket.once('close', resolve).resume());
+  },
+  websocket_frames: async (t, site) => {
+    const text = '{"a":"svc1.userinterface.get"}';
+    const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0]);
+    const pieces = Buffer.concat(
+      Array.from({ length: socketFragmentsMax + 1 }, (_, at) =>
+        frame(at === 0 ? opcodes.text : opcodes.continuation, ' ', { fin: false }),
+      ),
+    );
+    for (const [bytes, code] of [
+      [head, 1009],
+      [pieces, 1008],
+      [frame(opcodes.text, text, { rsv: 4 }), 1002],
+      [frame(opcodes.text, text, { masked: false }), 1002],
+      [frame(opcodes.continuation, text), 1002],
+      [frame(opcodes.text, Buffer.from([0xff])), 1007],
+    ] as const) {
+      const client = await openRaw(t, site.port);
+      client.send(bytes);
+      assert.equal(await client.closed, code);
+    }
+  },
+  websocket_pings: async (t, site) => {
+    const client = await openRaw(t, site.port);
+    client.send(Buffer.concat(Array(socketPingsMax).fill(frame(opcodes.ping, 'a'))));
+    for (let at = 0; at < socketPingsMax; at += 1) {
+      assert.equal((await client.next()).opcode, opcodes.pong);
+    }
+    client.send(frame(opcodes.ping, 'a'));
+    const goodbye = await client.next();
+    assert.equal(goodbye.opcode, opcodes.close);
+    client.send(frame(opcodes.close, goodbye.payload));
+    assert.equal(await client.closed, 1008);
+  },
+};
+
+suite('a hostile client', () => {
+  for (const [limit, attack] of Object.entries(attacks)) {
+    test(`runs into ${limit}, is told of once, and harms nobody`, async (t) => {
+      const site = await start(t);
+      await attack(t, site);
+      await attack(t, site);
+      assert.equal((await fetch(`${site.url}/page.txt`)).status, 200);
+      const lines = site
+        .logged()
+        .split('\n')
+        .filter((line) => line.includes('"limit":'));
+      assert.equal(lines.length, 1, lines.join('\n'));
+      const { limit: name, address, level } = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
+      assert.deepEqual([name, address, level], [limit, '127.0.0.1', 40]);
+    });
+  }
+
+  test('has no more connections than its address may have, and others do not mind', async (t) => {
+    const site = await start(t, 'connections_per_address = 3');
+    const sockets = [];
+    for (let at = 0; at < 3; at += 1) sockets.push(await openSocket(t, site));
+    for (let at = 0; at < 3; at += 1) {
+      const refused = await openSocket(t, site);
+      assert.equal(await readToClose(refused), '');
+    }
+    const other = connect({ host: '127.0.0.1', port: site.port, localAddress: '127.0.0.2' });
+    other.write(`GET /page.txt HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+    assert.match(await readToClose(other), /^HTTP\/1\.1 200 /);
+    assert.equal(site.logged().match(/"limit":"connections_per_address"/g)?.length, 1);
+    const [first] = sockets;
+    first?.write(`GET /page.txt HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+    assert.match(await readToClose(first ?? assert.fail()), /^HTTP\/1\.1 200 /);
+    const next = await openSocket(t, site);
+    next.write(`GET /page.txt HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+    assert.match(await readToClose(next), /^HTTP\/1\.1 200 /);
+  });
+
+  test('may be a trusted proxy, which has as many connections as it likes', async (t) => {
+    const site = await start(t, 'connections_per_address = 1\ntrust_proxy = 127.0.0.1');
+    await openSocket(t, site);
+    await openSocket(t, site);
+    assert.equal((await fetch(`${site.url}/page.txt`)).status, 200);
+    assert.ok(!site.logged().includes('"limit":'));
+  });
+
+  test('may close its side once it has asked, and is answered', async (t) => {
+    const site = await start(t);
+    for (const path of ['/page.txt', '/big.bin', '/svc1/userinterface/get?_v.path=/x']) {
+      const socket = await openSocket(t, site);
+      socket.end(`GET ${path} HTTP/1.1\r\n${host}\r\n`);
+      assert.match(await readToClose(socket), /^HTTP\/1\.1 (?:200|400) [^]*\r\n\r\n[^]+/);
+    }
+  });
+});

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { statusFor } from '../../src/http/status.ts';
+import type { LimitName } from '../../src/model/limit.ts';
+import { Failure } from '../../src/model/failure.ts';
+import { connectionsMax } from '../../src/model/limits.ts';
+import { readBody } from '../../src/server/body.ts';
+import { Connections } from '../../src/server/connections.ts';
+import { contentFailure } from '../../src/server/failures.ts';
+import { createHttpServer } from '../../src/server/listener.ts';
+import { patience, type Patience } from '../../src/server/patience.ts';
+import { sayLast } from '../../src/server/refusal.ts';
+
+/** A server with less patience than usual, that answers with so many bytes. */
+async function startServer(
+  t: TestContext,
+  { answerBytes = 2, ...less }: Partial<Patience> & { readonly answerBytes?: number },
+) {
+  const passed: LimitName[] = [];
+  const refused: Failure[] = [];
+  const connections = new Connections({
+    perAddress: () => connectionsMax,
+    refuse: (socket, failure) => {
+      refused.push(failure);
+      sayLast(socket, contentFailure(failure, 'id', undefined));
+    },
+    passed: (limit) => passed.push(limit),
+  });
+  const server = createHttpServer(connections, () => false, { ...patience, ...less });
+  server.on('request', (message, response) => {
+    void connections.turn(message, response);
+    readBody(message, 1 << 20).then(
+      () => response.end(Buffer.alloc(answerBytes)),
+      (failure: unknown) => {
+        assert.ok(failure instanceof Failure);
+        response.writeHead(statusFor(failure)).end(failure.limit);
+      },
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    connections.destroyAll();
+    server.close();
+  });
+  return { server, port: (server.address() as AddressInfo).port, passed, refused };
+}
+
+async function open(t: TestContext, port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function readToClose(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+  });
+  await new Promise((resolve) => socket.once('close', resolve));
+  return text;
+}
+
+const brief = { headersMs: 100, requestMs: 200, lookMs: 50 };
+const host = 'Host: localhost\r\n';
+
+suite('a server waits', () => {
+  test('for the head of a request only so long, however it drips in', async (t) => {
+    const { port, refused } = await startServer(t, brief);
+    for (const start of ['', 'GET /', `GET / HTTP/1.1\r\n${host}X: `]) {
+      const socket = await open(t, port);
+      const answer = readToClose(socket);
+      socket.write(start);
+      const drip = setInterval(() => socket.write(start === '' ? '' : 'y'), 10);
+      assert.match(await answer, /^HTTP\/1\.1 408 /);
+      clearInterval(drip);
+    }
+    assert.deepEqual(new Set(refused.map(({ limit }) => limit)), new Set(['header_time']));
+  });
+
+  test('for the content of a request only so long, however it drips in', async (t) => {
+    const { port } = await startServer(t, brief);
+    const socket = await open(t, port);
+    const answer = readToClose(socket);
+    socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
+    const drip = setInterval(() => socket.write('y'), 10);
+    assert.match(await answer, /^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n[^]*request_time/);
+    clearInterval(drip);
+  });
+
+  test('for an answer to be read only so long', async (t) => {
+    const { port, passed } = await startServer(t, { stalledMs: 100, answerBytes: 32 << 20 });
+    const socket = await open(t, port);
+    socket.pause();
+    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    await t.waitFor(() => {
+      assert.deepEqual(passed, ['unread_answer']);
+    });
+    const read = await readToClose(socket.resume());
+    assert.ok(read.length < 32 << 20);
+  });
+
+  test('for another request only so long, and says nothing of it', async (t) => {
+    const { port, passed } = await startServer(t, { keepAliveMs: 100 });
+    const socket = await open(t, port);
+    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    assert.match(await readToClose(socket), /^HTTP\/1\.1 200 [^]*\0\0$/);
+    assert.deepEqual(passed, []);
+  });
+
+  test('for no more connections than it has room for', async (t) => {
+    const { server, port, passed } = await startServer(t, {});
+    server.maxConnections = 2;
+    const sockets = [await open(t, port), await open(t, port)];
+    assert.equal(await readToClose(await open(t, port)), '');
+    assert.deepEqual(passed, ['connections']);
+    sockets[0]?.write(`GET / HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+    assert.match(await readToClose(sockets[0] ?? assert.fail()), /^HTTP\/1\.1 200 /);
+  });
+});
