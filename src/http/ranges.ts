@@ -13,8 +13,7 @@ const rangeSpec = /^(\d*)-(\d*)$/;
  * satisfied.
  */
 export function parseRanges(value: string, bytesLength: number): readonly ByteRange[] | undefined {
-  if (!/^bytes=/i.test(value)) return undefined;
-  const specs = splitList(value.slice('bytes='.length), ',') ?? [];
+  const specs = rangeSpecs(value);
   if (specs.length === 0 || specs.length > rangesMax) return undefined;
   // A non-zero suffix of nothing is satisfiable (§14.1.2), but there is no first byte to name in
   // Content-Range.
@@ -30,7 +29,13 @@ export function parseRanges(value: string, bytesLength: number): readonly ByteRa
 
 /** Whether a Range field is ignored because it asks for more than rangesMax ranges. */
 export function asksTooMuch(value: string): boolean {
-  return value.split(',', rangesMax + 1).length > rangesMax;
+  return rangeSpecs(value).length > rangesMax;
+}
+
+/** The ranges of a Range field as they are written; none of another unit than bytes. */
+function rangeSpecs(value: string): readonly string[] {
+  if (!/^bytes=/i.test(value)) return [];
+  return splitList(value.slice('bytes='.length), ',') ?? [];
 }
 
 /** The value of Content-Range (RFC 9110 §14.4) for a range, or for none that could be satisfied. */

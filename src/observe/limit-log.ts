@@ -4,7 +4,8 @@ import type { Log } from './log.ts';
 
 /** Tells of clients that run into limits, in a bounded number of lines. */
 export interface LimitLog {
-  readonly passed: (limit: LimitName, address: string) => void;
+  /** A client has; `why` is what exactly it did, where the name of the limit does not say so. */
+  readonly passed: (limit: LimitName, address: string, why?: string) => void;
 }
 
 /** What has been told of a limit. */
@@ -27,7 +28,7 @@ export function createLimitLog({
 }): LimitLog {
   const told = new Map<LimitName, Told>();
   return {
-    passed(limit, address) {
+    passed(limit, address, why) {
       const nowMs = now();
       const before = told.get(limit);
       const sinceMs = before === undefined ? Infinity : Math.abs(nowMs - before.atMs);
@@ -36,8 +37,9 @@ export function createLimitLog({
         return;
       }
       told.set(limit, { atMs: nowMs, more: 0 });
-      const more = before === undefined || before.more === 0 ? {} : { more: before.more };
-      log.warn({ limit, address, ...more }, limitSentences[limit]);
+      const { more = 0 } = before ?? {};
+      const known = { ...(why !== undefined && { why }), ...(more > 0 && { more }) };
+      log.warn({ limit, address, ...known }, limitSentences[limit]);
     },
   };
 }

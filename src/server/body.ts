@@ -61,10 +61,13 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** Fails the content of a request for whoever reads it, and whoever is going to. */
-export function breakBody(request: IncomingMessage, failure: Failure): void {
+/**
+ * Fails the content of a request for whoever reads it, and whoever is going to; returns whether
+ * somebody does.
+ */
+export function breakBody(request: IncomingMessage, failure: Failure): boolean {
   broken.set(request, failure);
-  if (request.listenerCount('error') > 0) request.emit('error', failure);
+  return request.listenerCount('error') > 0 && request.emit('error', failure);
 }
 
 /** Throws what the content of a request was broken by, if it was. */

@@ -1,14 +1,15 @@
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
-import type { DropArgument, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 import { plainAddress } from '../http/forwarded.ts';
 import type { Failure } from '../model/failure.ts';
 import type { LimitName } from '../model/limit.ts';
 import { lingerMs, pipelinedRequestsMax } from '../model/limits.ts';
+import type { LimitLog } from '../observe/limit-log.ts';
 import { breakBody } from './body.ts';
-import { Crowd } from './crowd.ts';
+import { Crowd, type CrowdLimits } from './crowd.ts';
 import { readAlong, type Reader } from './read-along.ts';
 
 /** One that answers HTTP/1.1, in the clear or over TLS. */
@@ -32,12 +33,10 @@ interface Connection {
 type AnswerKnown = (socket: Socket, text: string) => boolean;
 
 /** What a port decides of its connections, and is told of them. */
-export interface ConnectionParts {
-  /** How many connections an address may have. */
-  readonly perAddress: (address: string) => number;
+export interface ConnectionParts extends CrowdLimits {
   /** Answers a request that could not be read, by its head as far as it came, as the last one. */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
-  readonly passed: (limit: LimitName, address: string) => void;
+  readonly passed: LimitLog['passed'];
 }
 
 /**
@@ -49,11 +48,12 @@ export class Connections {
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
   readonly #answerKnown = new WeakMap<Server, AnswerKnown>();
-  readonly #crowd = new Crowd();
+  readonly #crowd: Crowd;
   readonly #parts: ConnectionParts;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
+    this.#crowd = new Crowd(parts);
   }
 
   /** Has `answer` tried on requests to a server, before they are parsed. */
@@ -71,9 +71,6 @@ export class Connections {
    * be read or nothing is asked, is closed.
    */
   watch(server: Server, stalledMs: number): void {
-    server.on('drop', (dropped?: DropArgument) => {
-      this.#parts.passed('connections', plainAddress(dropped?.remoteAddress ?? ''));
-    });
     server.on('connection', (socket: Socket) => {
       this.#count(socket);
     });
@@ -102,7 +99,7 @@ export class Connections {
         socket.setTimeout(stalledMs);
         return;
       }
-      if (socket.writableLength > 0) this.#parts.passed('unread_answer', peerAddress(socket));
+      if (socket.writableLength > 0) this.passed('unread_answer', socket);
       socket.destroy();
     });
   }
@@ -122,7 +119,7 @@ export class Connections {
     if (last === undefined) return true;
     if (last.writableFinished) return this.#goesOn(socket, connection, last);
     if (waiting.size + 2 > pipelinedRequestsMax) {
-      this.#parts.passed('pipelined', peerAddress(socket));
+      this.passed('pipelined', socket);
       socket.destroy();
       return false;
     }
@@ -152,15 +149,16 @@ export class Connections {
     if (connection?.reader !== 'http') return;
     connection.reader = 'nobody';
     const owed = this.lastAnswer(socket);
-    if (owed === undefined && connection.last?.req.complete === false) {
+    if (owed === undefined && this.hasHead(socket)) {
       // It was answered without its content, which never came: nobody waits for another answer.
+      this.#passedBy(failure, socket);
       socket.destroy();
       return;
     }
     if (owed !== undefined && !owed.req.complete) {
       // It is the content of a request that is broken: who waits for it says so.
       owed.shouldKeepAlive = false;
-      breakBody(owed.req, failure);
+      if (!breakBody(owed.req, failure)) this.#passedBy(failure, socket);
       if (owed.socket !== null) setTimeout(() => socket.destroy(), lingerMs).unref();
       return;
     }
@@ -169,6 +167,16 @@ export class Connections {
     };
     if (owed === undefined) answer();
     else owed.once('close', answer);
+  }
+
+  /** Whether the head of the newest request has come, and its content has not. */
+  hasHead(socket: Duplex): boolean {
+    return this.#open.get(socket)?.last?.req.complete === false;
+  }
+
+  /** Tells of a connection that has run into a limit. */
+  passed(limit: LimitName, socket: Duplex): void {
+    this.#parts.passed(limit, peerAddress(socket));
   }
 
   /** The answer that is the last one owed on a connection; undefined where none is. */
@@ -208,17 +216,21 @@ export class Connections {
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
+  /** Tells of a failure that nobody is told of. */
+  #passedBy({ limit }: Failure, socket: Duplex): void {
+    if (limit !== undefined) this.passed(limit, socket);
+  }
+
   #count(socket: Socket): void {
     const address = peerAddress(socket);
-    // A unix socket has no address.
-    if (address === '') return;
-    if (this.#crowd.enter(address, this.#parts.perAddress(address))) {
+    const passed = this.#crowd.enter(address);
+    if (passed === undefined) {
       socket.once('close', () => {
         this.#crowd.leave(address);
       });
       return;
     }
-    this.#parts.passed('connections_per_address', address);
+    this.#parts.passed(passed, address);
     socket.destroy();
   }
 

@@ -1,30 +1,54 @@
 import type { Config } from '../config/config.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import { parseAddress } from '../model/cidr.ts';
+import type { LimitName } from '../model/limit.ts';
+import { connectionsMax } from '../model/limits.ts';
 
-/** How many connections an address may have: a trusted proxy speaks for any number of clients. */
-export function connectionsFor(
-  address: string,
-  { trustProxy, connectionsPerAddress }: Config['server'],
-): number {
-  return isTrustedPeer(address, trustProxy) ? Infinity : connectionsPerAddress;
+/** How many connections there may be, and how many of them an address may have. */
+export interface CrowdLimits {
+  readonly max: number;
+  readonly perAddress: (address: string) => number;
 }
 
-/** Counts the open connections of each client. */
-export class Crowd {
-  readonly #counts = new Map<string, number>();
+/** The limits by the ini file in force: a trusted proxy speaks for any number of clients. */
+export function crowdLimits(server: () => Config['server']): CrowdLimits {
+  return {
+    max: connectionsMax,
+    perAddress: (address) => {
+      const { trustProxy, connectionsPerAddress } = server();
+      return isTrustedPeer(address, trustProxy) ? Infinity : connectionsPerAddress;
+    },
+  };
+}
 
-  /** Takes a connection from an address in, unless that has as many as it may have. */
-  enter(address: string, max: number): boolean {
+/** Counts the open connections of all clients, and of each. */
+export class Crowd {
+  readonly #limits: CrowdLimits;
+  readonly #counts = new Map<string, number>();
+  #size = 0;
+
+  constructor(limits: CrowdLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Takes a connection in, unless there are as many as there may be, or its address has as many as
+   * it may have: returns the limit that keeps it out. A unix socket has no address: ''.
+   */
+  enter(address: string): LimitName | undefined {
+    const { max, perAddress } = this.#limits;
+    if (this.#size >= max) return 'connections';
     const client = clientOf(address);
     const count = this.#counts.get(client) ?? 0;
-    if (count >= max) return false;
+    if (address !== '' && count >= perAddress(address)) return 'connections_per_address';
     this.#counts.set(client, count + 1);
-    return true;
+    this.#size += 1;
+    return undefined;
   }
 
   /** Lets one go that was taken in. */
   leave(address: string): void {
+    this.#size -= 1;
     const client = clientOf(address);
     const count = this.#counts.get(client) ?? 0;
     if (count > 1) this.#counts.set(client, count - 1);

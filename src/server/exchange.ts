@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { asksTooMuch } from '../http/ranges.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import { canReadOver, hasBody, requireWhole } from './body.ts';
+import { peerAddress } from './connections.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { linger } from './refusal.ts';
@@ -41,14 +43,14 @@ export class Exchange {
     this.#serving = serving;
     this.#message = message;
     this.#response = response;
-    this.address = message.socket.remoteAddress ?? '';
+    this.address = peerAddress(message.socket);
   }
 
   /** The answer, whatever happens: every failure has one. */
   async reply(): Promise<Reply> {
     const message = this.#message;
     const serving = this.#serving;
-    const signal = lazySignal(this.#response);
+    const signal = lazySignal(this.#response, message.socket);
     let entrance: Entrance | undefined;
     try {
       requireWhole(message);
@@ -61,7 +63,7 @@ export class Exchange {
         this.#parts.limits.passed('ranges', this.address);
       }
       const path = servicePath(entrance.target.path, serving.config.server.base);
-      if (path !== undefined) return await this.#service(path, entrance, signal);
+      if (path !== undefined) return await this.#service(path, entrance);
       const reply = await serving.site.respond({
         ...entrance.target,
         method: message.method ?? '',
@@ -119,7 +121,8 @@ export class Exchange {
     };
   }
 
-  async #service(path: string, entrance: Entrance, signal: () => AbortSignal): Promise<Reply> {
+  async #service(path: string, entrance: Entrance): Promise<Reply> {
+    const signal = lazySignal(this.#response);
     const { reply, caller } = await answerService(this.#serving, {
       path,
       message: this.#message,
@@ -158,13 +161,32 @@ export class Exchange {
   }
 }
 
-/** A signal that is made when somebody first asks for it: most answers never do. */
-function lazySignal(response: ServerResponse): () => AbortSignal {
+/**
+ * Gives an answer up when its client ends its side of the connection: it may wait for the answer
+ * still, but has gone as a rule, and a source that is slow would work for nobody.
+ */
+function endWithClient(socket: Partial<Socket>, response: ServerResponse): void {
+  // A session of HTTP/2 has no sides: its client resets the stream.
+  if (socket.once === undefined) return;
+  const end = (): void => {
+    response.destroy();
+  };
+  if (socket.readableEnded === true) end();
+  socket.once('end', end);
+  response.once('close', () => socket.off?.('end', end));
+}
+
+/**
+ * A signal that is made when somebody first asks for it: most answers never do. Where a client is
+ * given, the answer ends when that ends its side.
+ */
+function lazySignal(response: ServerResponse, client?: Partial<Socket>): () => AbortSignal {
   let controller: AbortController | undefined;
   return () => {
     if (controller === undefined) {
       const made = new AbortController();
       controller = made;
+      if (client !== undefined) endWithClient(client, response);
       response.once('close', () => {
         // Nobody listens after the end, and a reason with its stack takes a while to make.
         if (!response.writableFinished) made.abort();

@@ -11,12 +11,10 @@ import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
 import {
-  connectionsMax,
   headerBlockBytesMax,
   headerFieldsMax,
   requestLineBytesMax,
   tcpKeepAliveMs,
-  tlsHandshakeTimeoutMs,
 } from '../model/limits.ts';
 import type { Connections } from './connections.ts';
 import { patience, type Patience } from './patience.ts';
@@ -42,11 +40,12 @@ export function createHttpServer(
 export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
-  certificates: Certificates,
+  certificates: Pick<Certificates, 'contextFor' | 'serve'>,
+  waits: Patience = patience,
 ): HttpsServer {
   const server = createTlsServer({
-    ...httpOptions(shouldUpgrade, patience),
-    handshakeTimeout: tlsHandshakeTimeoutMs,
+    ...httpOptions(shouldUpgrade, waits),
+    handshakeTimeout: waits.handshakeMs,
     ALPNProtocols: ['h2', 'http/1.1'],
     SNICallback: (name, done) => {
       const context = certificates.contextFor(name);
@@ -57,7 +56,7 @@ export function createHttpsServer(
     },
   });
   certificates.serve(server);
-  return limited(server, connections, patience);
+  return limited(server, connections, waits);
 }
 
 function httpOptions(
@@ -85,7 +84,6 @@ function limited<L extends Listener>(
   connections: Connections,
   { stalledMs }: Patience,
 ): L {
-  server.maxConnections = connectionsMax;
   // One more than is allowed, so that the door sees that there are too many instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
   // Who has asked all it wants may close its side, and is answered all the same.
@@ -95,12 +93,10 @@ function limited<L extends Listener>(
     // The client was told that no more would be read (RFC 9112 §9.6).
     if (error.code === 'HPE_CLOSED_CONNECTION') return;
     const isOver = error.code === 'ECONNRESET' || !socket.writable;
+    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
     // Before the end of a TLS handshake there is nobody to tell.
     if (isOver || !connections.isOpen(socket)) socket.destroy();
-    else {
-      const hasHead = connections.lastAnswer(socket) !== undefined;
-      connections.refuse(socket, parserFailure(error, hasHead));
-    }
+    else connections.refuse(socket, parserFailure(error, connections.hasHead(socket)));
   });
   return server;
 }

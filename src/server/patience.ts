@@ -4,10 +4,13 @@ import {
   requestLookMs,
   requestTimeoutMs,
   stalledMs,
+  tlsHandshakeTimeoutMs,
 } from '../model/limits.ts';
 
 /** How long a server waits for its clients, in milliseconds. */
 export interface Patience {
+  /** For a TLS handshake. */
+  readonly handshakeMs: number;
   /** For the head of a request, from the beginning of the connection or the end of the last one. */
   readonly headersMs: number;
   /** For a whole request. */
@@ -22,6 +25,7 @@ export interface Patience {
 
 /** The patience of contract §10. */
 export const patience: Patience = {
+  handshakeMs: tlsHandshakeTimeoutMs,
   headersMs: headersTimeoutMs,
   requestMs: requestTimeoutMs,
   lookMs: requestLookMs,

@@ -16,12 +16,14 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
     });
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return new Failure('invalid', 'The request did not arrive in time.', {
-      status: 408,
-      limit: hasHead ? 'request_time' : 'header_time',
-    });
+    return tooLate(hasHead ? 'request_time' : 'header_time');
   }
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
+}
+
+/** What a client is told whose request takes longer than it may. */
+export function tooLate(limit: 'header_time' | 'request_time'): Failure {
+  return new Failure('invalid', 'The request did not arrive in time.', { status: 408, limit });
 }
 
 /**

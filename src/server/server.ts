@@ -13,7 +13,7 @@ import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
-import { connectionsFor } from './crowd.ts';
+import { crowdLimits } from './crowd.ts';
 import { enter, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
@@ -99,9 +99,9 @@ class Port implements Server {
       limits,
       redirect: (serving, entrance, message) => this.#redirect(serving, entrance, message),
     };
-    this.#sessions = new Sessions(parts);
+    this.#sessions = new Sessions(this.#parts);
     this.#connections = new Connections({
-      perAddress: (address) => connectionsFor(address, parts.serving().config.server),
+      ...crowdLimits(() => parts.serving().config.server),
       refuse: (...refused) => {
         this.#refuse(...refused);
       },

@@ -85,7 +85,7 @@ export class Session {
     // which.
     websocket.on('error', (error) => {
       parts.log.debug({ err: error }, 'websocket error');
-      parts.limits.passed('websocket_frames', this.#caller.address);
+      parts.limits.passed('websocket_frames', this.#caller.address, error.message);
     });
     websocket.on('ping', (payload) => {
       this.#pong(payload);

@@ -22,10 +22,15 @@ test('a limit has one line a minute, which counts those that had none', () => {
   ]);
   nowMs += 1;
   limits.passed('ranges', '192.0.2.3');
-  limits.passed('pipelined', '192.0.2.4');
+  limits.passed('pipelined', '192.0.2.4', 'There were 200.');
   assert.deepEqual(lines.slice(2), [
     { limit: 'ranges', address: '192.0.2.3', more: 1_000, message: limitSentences.ranges },
-    { limit: 'pipelined', address: '192.0.2.4', message: limitSentences.pipelined },
+    {
+      limit: 'pipelined',
+      address: '192.0.2.4',
+      why: 'There were 200.',
+      message: limitSentences.pipelined,
+    },
   ]);
   // A clock that is set back does not silence it.
   nowMs = 0;

@@ -12,6 +12,7 @@ import {
   socketPingsMax,
 } from '../../src/model/limits.ts';
 import { startSite, type TestSite } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
 import { frame, openRaw, opcodes } from './socket-rig.ts';
 
 const files = { 'site/page.txt': 'x'.repeat(1_000), 'site/big.bin': Buffer.alloc(8 << 20, 'x') };
@@ -213,5 +214,24 @@ suite('a hostile client', () => {
       socket.end(`GET ${path} HTTP/1.1\r\n${host}\r\n`);
       assert.match(await readToClose(socket), /^HTTP\/1\.1 (?:200|400) [^]*\r\n\r\n[^]+/);
     }
+  });
+
+  test('who ends that while a source is asked takes the question with it', async (t) => {
+    const asked = Promise.withResolvers<undefined>();
+    const left = Promise.withResolvers<undefined>();
+    const { origin } = await httpSource(t, (request) => {
+      request.once('close', left.resolve);
+      asked.resolve(undefined);
+    });
+    const site = await startSite(t, {
+      files,
+      ini: `${ini}[fetch]\nallow_private = 127.0.0.0/8\n`,
+      rules: [{ path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } }],
+    });
+    const socket = await openSocket(t, site);
+    socket.write(`GET /far/page HTTP/1.1\r\n${host}\r\n`);
+    await asked.promise;
+    socket.end();
+    await left.promise;
   });
 });

@@ -5,33 +5,31 @@ import { suite, test, type TestContext } from 'node:test';
 import { statusFor } from '../../src/http/status.ts';
 import type { LimitName } from '../../src/model/limit.ts';
 import { Failure } from '../../src/model/failure.ts';
-import { connectionsMax } from '../../src/model/limits.ts';
 import { readBody } from '../../src/server/body.ts';
 import { Connections } from '../../src/server/connections.ts';
 import { contentFailure } from '../../src/server/failures.ts';
-import { createHttpServer } from '../../src/server/listener.ts';
+import { createHttpServer, createHttpsServer, type Listener } from '../../src/server/listener.ts';
 import { patience, type Patience } from '../../src/server/patience.ts';
 import { sayLast } from '../../src/server/refusal.ts';
+
+interface Given {
+  readonly answerBytes?: number;
+  /** Connections. */
+  readonly max?: number;
+  readonly readsContent?: boolean;
+}
 
 /** A server with less patience than usual, that answers with so many bytes. */
 async function startServer(
   t: TestContext,
-  { answerBytes = 2, ...less }: Partial<Patience> & { readonly answerBytes?: number },
+  { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Patience> & Given,
 ) {
-  const passed: LimitName[] = [];
-  const refused: Failure[] = [];
-  const connections = new Connections({
-    perAddress: () => connectionsMax,
-    refuse: (socket, failure) => {
-      refused.push(failure);
-      sayLast(socket, contentFailure(failure, 'id', undefined));
-    },
-    passed: (limit) => passed.push(limit),
-  });
+  const { connections, passed, refused } = watchedConnections(max);
   const server = createHttpServer(connections, () => false, { ...patience, ...less });
   server.on('request', (message, response) => {
     void connections.turn(message, response);
-    readBody(message, 1 << 20).then(
+    const content = readsContent ? readBody(message, 1 << 20) : Promise.resolve();
+    content.then(
       () => response.end(Buffer.alloc(answerBytes)),
       (failure: unknown) => {
         assert.ok(failure instanceof Failure);
@@ -39,13 +37,37 @@ async function startServer(
       },
     );
   });
+  return { port: await listenOn(t, server, connections), passed, refused };
+}
+
+function watchedConnections(max: number) {
+  const passed: LimitName[] = [];
+  const refused: Failure[] = [];
+  const connections = new Connections({
+    max,
+    perAddress: () => max,
+    refuse: (socket, failure) => {
+      refused.push(failure);
+      sayLast(socket, contentFailure(failure, 'id', undefined));
+    },
+    passed: (limit) => passed.push(limit),
+  });
+  return { connections, passed, refused };
+}
+
+/** Has a server listen for the time of a test; resolves to its port. */
+async function listenOn(
+  t: TestContext,
+  server: Listener,
+  connections: Connections,
+): Promise<number> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
     connections.destroyAll();
     server.close();
   });
-  return { server, port: (server.address() as AddressInfo).port, passed, refused };
+  return (server.address() as AddressInfo).port;
 }
 
 async function open(t: TestContext, port: number): Promise<Socket> {
@@ -69,6 +91,18 @@ const brief = { headersMs: 100, requestMs: 200, lookMs: 50 };
 const host = 'Host: localhost\r\n';
 
 suite('a server waits', () => {
+  test('for the end of a TLS handshake only so long', async (t) => {
+    const { connections, passed } = watchedConnections(100);
+    const noCertificates = { contextFor: () => undefined, serve: () => undefined };
+    const waits = { ...patience, handshakeMs: 100 };
+    const server = createHttpsServer(connections, () => false, noCertificates, waits);
+    const socket = await open(t, await listenOn(t, server, connections));
+    // The head of a record of a handshake that is to come.
+    socket.write(Buffer.from([22, 3, 1, 2, 0]));
+    assert.equal(await readToClose(socket), '');
+    assert.deepEqual(passed, ['handshake_time']);
+  });
+
   test('for the head of a request only so long, however it drips in', async (t) => {
     const { port, refused } = await startServer(t, brief);
     for (const start of ['', 'GET /', `GET / HTTP/1.1\r\n${host}X: `]) {
@@ -92,6 +126,14 @@ suite('a server waits', () => {
     clearInterval(drip);
   });
 
+  test('for content that nobody reads only so long as well, whose answer has gone out', async (t) => {
+    const { port, passed } = await startServer(t, { ...brief, readsContent: false });
+    const socket = await open(t, port);
+    socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\nx`);
+    assert.match(await readToClose(socket), /^HTTP\/1\.1 200 /);
+    assert.deepEqual(passed, ['request_time']);
+  });
+
   test('for an answer to be read only so long', async (t) => {
     const { port, passed } = await startServer(t, { stalledMs: 100, answerBytes: 32 << 20 });
     const socket = await open(t, port);
@@ -113,8 +155,7 @@ suite('a server waits', () => {
   });
 
   test('for no more connections than it has room for', async (t) => {
-    const { server, port, passed } = await startServer(t, {});
-    server.maxConnections = 2;
+    const { port, passed } = await startServer(t, { max: 2 });
     const sockets = [await open(t, port), await open(t, port)];
     assert.equal(await readToClose(await open(t, port)), '');
     assert.deepEqual(passed, ['connections']);

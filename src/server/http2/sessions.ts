@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import {
   constants,
   type Http2Server,
@@ -17,15 +18,21 @@ import {
   requestTimeoutMs,
   stalledMs,
 } from '../../model/limits.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Log } from '../../observe/log.ts';
+import { plainAddress } from '../../http/forwarded.ts';
+import type { LimitName } from '../../model/limit.ts';
+import type { LimitLog } from '../../observe/limit-log.ts';
+import { breakBody } from '../body.ts';
+import { tooLate } from '../refusal.ts';
 import { StreamAnswer } from './stream-answer.ts';
-import { StreamMessage, type Peer } from './stream-message.ts';
+import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 
 /** What is known of one session. */
 interface Session {
   readonly peer: Peer;
   readonly open: Set<Open>;
+  /** The newest stream whose head has come, and the newest that had begun when last looked at. */
+  newest: number;
+  begun: number;
   /** Since when no request has been open; undefined while one is. */
   idleSinceMs: number | undefined;
   /** The flow-control window when content was last seen to move, NaN at first; and when. */
@@ -45,11 +52,13 @@ interface Open {
   readonly message: StreamMessage;
   readonly answer: StreamAnswer;
   readonly startedMs: number;
+  /** Whether its content did not come in time. */
+  isLate: boolean;
 }
 
 /** What sessions need of their surroundings; `monotonicMs` measures durations. */
 interface Surroundings {
-  readonly log: Log;
+  readonly limits: LimitLog;
   readonly monotonicMs: () => number;
 }
 
@@ -126,8 +135,13 @@ export class Sessions {
     const nowMs = this.#surroundings.monotonicMs();
     for (const [session, known] of this.#sessions) {
       const { idleSinceMs } = known;
+      this.#lookAtHeads(session, known);
       if (idleSinceMs === undefined) this.#lookAtOpen(session, known, nowMs);
-      else if (nowMs - idleSinceMs >= keepAliveTimeoutMs) session.close();
+      else if (nowMs - idleSinceMs >= keepAliveTimeoutMs) {
+        // With half a head, or with a client that reads nothing, it would go on for good.
+        if (session.closed) session.destroy();
+        else session.close();
+      }
     }
   }
 
@@ -136,6 +150,8 @@ export class Sessions {
     const known: Session = {
       peer: { remoteAddress: session.socket.remoteAddress, encrypted: true },
       open: new Set(),
+      newest: 0,
+      begun: 0,
       idleSinceMs: nowMs,
       window: NaN,
       movedMs: nowMs,
@@ -162,24 +178,26 @@ export class Sessions {
   ): Open | undefined {
     const session = stream.session as ServerHttp2Session;
     const known = this.#sessions.get(session);
+    if (known !== undefined) known.newest = stream.id ?? 0;
     if (known !== undefined && known.open.size >= 2 * http2ConcurrentStreamsMax) {
       // Node lets in no more than half of that: the others were taken back in the same breath.
-      this.#end(session, tooManyResets);
+      this.#end(session, 'http2_resets');
     }
     if (known === undefined || known.isOver || this.#open >= http2StreamsMax) {
+      if (known?.isOver === false) this.#passed(known, 'http2_streams');
       // Nothing was done about it: the client may ask again elsewhere (RFC 9113 §8.7).
       stream.on('error', () => undefined).close(NGHTTP2_REFUSED_STREAM);
       return undefined;
     }
     if (listBytes(rawHeaders) > headerBlockBytesMax + requestLineBytesMax) {
-      this.#warn(known, 'A request was refused: its header is too large.');
+      this.#passed(known, 'header_size');
       stream.on('error', () => undefined).respond({ ':status': 431 }, { endStream: true });
       return undefined;
     }
     const { monotonicMs } = this.#surroundings;
     const message = new StreamMessage({ stream, rawHeaders, hasContent, peer: known.peer });
     const answer = new StreamAnswer(stream, message, monotonicMs);
-    const open: Open = { stream, message, answer, startedMs: monotonicMs() };
+    const open: Open = { stream, message, answer, startedMs: monotonicMs(), isLate: false };
     known.open.add(open);
     // What was seen before the session was idle says nothing any more.
     if (known.idleSinceMs !== undefined) known.window = NaN;
@@ -195,6 +213,15 @@ export class Sessions {
     return open;
   }
 
+  /** Node tells nobody of a request whose head it refuses, or waits for: only that it began. */
+  #lookAtHeads(session: ServerHttp2Session, known: Session): void {
+    if (known.begun > known.newest) {
+      this.#passed(known, 'http2_heads');
+      known.newest = known.begun;
+    }
+    known.begun = session.state.lastProcStreamID ?? 0;
+  }
+
   #lookAtOpen(session: ServerHttp2Session, known: Session, nowMs: number): void {
     const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
     const isWaiting = [...known.open].some(({ answer }) => answer.waitsSinceMs !== undefined);
@@ -203,20 +230,21 @@ export class Sessions {
       known.movedMs = nowMs;
     }
     if (nowMs - known.movedMs >= stalledMs) {
-      this.#end(session, 'its client did not read what it had asked for');
+      this.#end(session, 'unread_answer');
       return;
     }
     // What waits although all could go out waits for the client alone.
     const isFree = remoteWindowSize > 0 && outboundQueueSize === 0;
-    for (const { stream, message, answer, startedMs } of known.open) {
+    for (const open of known.open) {
+      const { stream, message, answer, startedMs, isLate } = open;
       const waitedMs = nowMs - (answer.waitsSinceMs ?? nowMs);
       if (isFree && waitedMs >= stalledMs) {
-        this.#warn(known, 'A stream was reset: its client did not read what it had asked for.');
+        this.#passed(known, 'unread_answer');
         stream.close(NGHTTP2_CANCEL);
-      } else if (!message.complete && nowMs - startedMs >= requestTimeoutMs) {
-        this.#warn(known, 'A request was given up: its content did not arrive in time.');
-        message.destroy(new Failure('invalid', 'The request did not arrive in time.'));
-        message.complete = true;
+      } else if (!message.complete && !isLate && nowMs - startedMs >= requestTimeoutMs) {
+        open.isLate = true;
+        const content = message as unknown as IncomingMessage;
+        if (!breakBody(content, tooLate('request_time'))) this.#passed(known, 'request_time');
       }
     }
   }
@@ -230,17 +258,16 @@ export class Sessions {
       known.resets = 0;
     }
     known[what] += 1;
-    if (known.idleFrames > http2IdleFramesMax)
-      this.#end(session, 'its client sent too many PING and SETTINGS');
-    if (known.resets > http2ResetsMax) this.#end(session, tooManyResets);
+    if (known.idleFrames > http2IdleFramesMax) this.#end(session, 'http2_pings');
+    if (known.resets > http2ResetsMax) this.#end(session, 'http2_resets');
   }
 
   /** Ends a session that asks for too much (RFC 9113 §10.5). */
-  #end(session: ServerHttp2Session, why: string): void {
+  #end(session: ServerHttp2Session, limit: LimitName): void {
     const known = this.#sessions.get(session);
     if (known === undefined || known.isOver) return;
     known.isOver = true;
-    this.#warn(known, `A connection of HTTP/2 was ended: ${why}.`);
+    this.#passed(known, limit);
     // Node may be in the middle of the frames that it has read.
     setImmediate(() => {
       session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM);
@@ -251,23 +278,12 @@ export class Sessions {
   #tell(session: ServerHttp2Session, error: NodeJS.ErrnoException): void {
     const known = this.#sessions.get(session);
     const code = error.code ?? '';
-    // The client has gone, has said that something was wrong with us, or has been dealt with.
-    const isTold = known === undefined || known.isOver || code === 'ERR_HTTP2_SESSION_ERROR';
-    if (isTold || code === 'ECONNRESET' || code === 'EPIPE') return;
-    this.#warn(known, `A connection of HTTP/2 was ended: ${error.message} (${code}).`);
+    // The client has been dealt with, has said that something was wrong with us, or has gone.
+    if (known === undefined || known.isOver || code === 'ERR_HTTP2_SESSION_ERROR') return;
+    if (code.startsWith('ERR_HTTP2_')) this.#passed(known, 'http2_frames', error.message);
   }
 
-  #warn({ peer }: Session, message: string): void {
-    this.#surroundings.log.warn({ address: peer.remoteAddress }, message);
+  #passed({ peer }: Session, limit: LimitName, why?: string): void {
+    this.#surroundings.limits.passed(limit, plainAddress(peer.remoteAddress ?? ''), why);
   }
 }
-
-/** The size of a list of fields (RFC 9113 §6.5.2). */
-function listBytes(rawHeaders: readonly string[]): number {
-  let bytes = 0;
-  for (const text of rawHeaders) bytes += text.length + fieldOverheadBytes / 2;
-  return bytes;
-}
-
-const fieldOverheadBytes = 32;
-const tooManyResets = 'its client took back too many requests';

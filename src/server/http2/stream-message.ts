@@ -59,6 +59,11 @@ export class StreamMessage extends Readable {
     return headers;
   }
 
+  /** As with an IncomingMessage, an error is told to those who listen, and harms nobody else. */
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    done(this.listenerCount('error') > 0 ? error : null);
+  }
+
   override _read(): void {
     if (this.complete && !this.#isBeingRead) {
       this.push(null);
@@ -117,3 +122,12 @@ function translate(
   const isOurs = scheme === 'https' || method === 'CONNECT';
   return { method, url: isOurs ? path : `${scheme}://${authority ?? ''}${path}`, fields };
 }
+
+/** The size of a list of fields in bytes (RFC 9113 §6.5.2). */
+export function listBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (const text of rawHeaders) bytes += text.length + fieldOverheadBytes / 2;
+  return bytes;
+}
+
+const fieldOverheadBytes = 32;

@@ -3,19 +3,22 @@ import { once } from 'node:events';
 import { connect, createServer, type ClientHttp2Session } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { statusFor } from '../../../src/http/status.ts';
+import { Failure } from '../../../src/model/failure.ts';
 import {
   http2LookMs,
   keepAliveTimeoutMs,
   requestTimeoutMs,
   stalledMs,
 } from '../../../src/model/limits.ts';
-import { silentLog } from '../../../src/observe/log.ts';
+import type { LimitName } from '../../../src/model/limit.ts';
 import { readBody } from '../../../src/server/body.ts';
 import { Sessions } from '../../../src/server/http2/sessions.ts';
 import type { StreamAnswer } from '../../../src/server/http2/stream-answer.ts';
 import type { StreamMessage } from '../../../src/server/http2/stream-message.ts';
 import { readReply } from './client.ts';
-import { clientOf, fieldBlock, frame, preface } from './raw-client.ts';
+import { clientOf, fieldBlock, flags, frame, preface } from './raw-client.ts';
 
 /** Sessions in the clear, whose clock a test turns. */
 async function startSessions(
@@ -23,9 +26,9 @@ async function startSessions(
   answer: (message: StreamMessage, answer: StreamAnswer) => void,
 ) {
   let nowMs = 0;
-  const warnings: string[] = [];
+  const passed: LimitName[] = [];
   const sessions = new Sessions({
-    log: { ...silentLog, warn: (_fields, message) => warnings.push(message) },
+    limits: { passed: (limit) => passed.push(limit) },
     monotonicMs: () => nowMs,
   });
   const server = createServer();
@@ -41,7 +44,7 @@ async function startSessions(
   assert.ok(address !== null && typeof address === 'object');
   return {
     port: address.port,
-    warnings,
+    passed,
     async open(): Promise<ClientHttp2Session> {
       const session = connect(`http://127.0.0.1:${address.port}`);
       session.on('error', () => undefined);
@@ -105,12 +108,10 @@ suite('a session', () => {
     rig.pass(stalledMs - http2LookMs);
     client.send(frame('PING', 0, 0, 'here I am'.slice(0, 8)));
     await client.until(() => client.frames.some(({ type }) => type === 'PING'));
-    assert.deepEqual(rig.warnings, []);
+    assert.deepEqual(rig.passed, []);
     rig.pass(http2LookMs);
     await client.until(() => client.closed());
-    assert.deepEqual(rig.warnings, [
-      'A connection of HTTP/2 was ended: its client did not read what it had asked for.',
-    ]);
+    assert.deepEqual(rig.passed, ['unread_answer']);
   });
 
   test('whose client reads slowly goes on', async (t) => {
@@ -127,7 +128,7 @@ suite('a session', () => {
       rig.pass(stalledMs / 8);
     }
     assert.equal(bytes, 2 * chunk.length);
-    assert.deepEqual(rig.warnings, []);
+    assert.deepEqual(rig.passed, []);
   });
 
   test('whose client reads one stream but not another loses that one', async (t) => {
@@ -148,9 +149,7 @@ suite('a session', () => {
     }
     stuck.resume();
     await closed;
-    assert.deepEqual(rig.warnings, [
-      'A stream was reset: its client did not read what it had asked for.',
-    ]);
+    assert.deepEqual(rig.passed, ['unread_answer']);
     assert.ok(!session.closed);
   });
 
@@ -166,27 +165,82 @@ suite('a session', () => {
     rig.pass(10 * stalledMs);
     answer?.writeHead(200, []).end('late');
     assert.equal((await reply).body.toString(), 'late');
-    assert.deepEqual(rig.warnings, []);
+    assert.deepEqual(rig.passed, []);
   });
 });
 
-test('content that does not come in time is not waited for', async (t) => {
-  const rig = await startSessions(t, (message, answer) => {
-    readBody(message as never, 100).then(
-      () => answer.writeHead(200, []).end(),
-      (error: unknown) => answer.writeHead(400, []).end((error as Error).message),
-    );
+suite('content that does not come in time', () => {
+  async function startUpload(rig: Awaited<ReturnType<typeof startSessions>>) {
+    const session = await rig.open();
+    const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+    stream.on('error', () => undefined);
+    stream.write('x');
+    const reply = readReply(stream);
+    await new Promise((resolve) => session.ping(resolve));
+    return { session, reply };
+  }
+
+  test('is not waited for', async (t) => {
+    const failures: unknown[] = [];
+    const rig = await startSessions(t, (message, answer) => {
+      readBody(message as never, 100).catch((error: unknown) => {
+        failures.push(error);
+        answer.writeHead(408, []).end('too late');
+      });
+    });
+    const { reply } = await startUpload(rig);
+    rig.pass(requestTimeoutMs - 1);
+    assert.equal(failures.length, 0);
+    rig.pass(1);
+    assert.equal((await reply).body.toString(), 'too late');
+    const [failure] = failures;
+    assert.ok(failure instanceof Failure);
+    assert.deepEqual([statusFor(failure), failure.limit], [408, 'request_time']);
   });
-  const session = await rig.open();
-  const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
-  stream.on('error', () => undefined);
-  stream.write('x');
-  const reply = readReply(stream);
-  await new Promise((resolve) => session.ping(resolve));
-  rig.pass(requestTimeoutMs - 1);
-  assert.deepEqual(rig.warnings, []);
-  rig.pass(1);
-  const { status, body } = await reply;
-  assert.deepEqual([status, body.toString()], [400, 'The request did not arrive in time.']);
-  assert.deepEqual(rig.warnings, ['A request was given up: its content did not arrive in time.']);
+
+  test('harms nobody where nobody reads it', async (t) => {
+    let answer: StreamAnswer | undefined;
+    const rig = await startSessions(t, (_message, given) => {
+      answer = given;
+    });
+    const { reply } = await startUpload(rig);
+    rig.pass(2 * requestTimeoutMs);
+    await nextTurn();
+    answer?.writeHead(200, []).end('late');
+    assert.equal((await reply).body.toString(), 'late');
+    assert.deepEqual(rig.passed, ['request_time']);
+  });
+});
+
+suite('a head that is not taken', () => {
+  const { END_STREAM } = flags;
+  const head = [[':method', 'GET'], ...Object.entries(pathOf)] as [string, string][];
+  const crowd = Array.from({ length: 200 }, (_, at) => [`x-${at}`, 'y'] as const);
+  for (const [name, frames] of [
+    ['for its many fields', frame('HEADERS', 5, 1, fieldBlock([...head, ...crowd]))],
+    ['because it does not end', frame('HEADERS', END_STREAM, 1, fieldBlock(head))],
+    ['because it does not begin whole', frame('HEADERS', 5, 1, fieldBlock(head)).subarray(0, 12)],
+  ] as const) {
+    test(`${name} is told of once, and holds nothing for long`, async (t) => {
+      const answered: StreamMessage[] = [];
+      const rig = await startSessions(t, (message) => answered.push(message));
+      const opening = [
+        Buffer.from(preface),
+        frame('SETTINGS', 0, 0),
+        frame('PING', 0, 0, 'to be 8.'),
+      ];
+      const socket = connectSocket(rig.port, '127.0.0.1');
+      const client = clientOf(t, socket, Buffer.concat([...opening, frames]));
+      // It is answered when all that came along has been read.
+      await client.until(() => client.frames.some(({ type }) => type === 'PING'));
+      rig.pass(http2LookMs);
+      assert.deepEqual(rig.passed, []);
+      rig.pass(http2LookMs);
+      assert.deepEqual(rig.passed, ['http2_heads']);
+      rig.pass(keepAliveTimeoutMs + http2LookMs);
+      await client.until(() => client.closed());
+      assert.deepEqual(rig.passed, ['http2_heads']);
+      assert.deepEqual(answered, []);
+    });
+  }
 });
