@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
+import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { LimitName } from '../../src/model/limit.ts';
@@ -113,13 +114,16 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
     assert.notEqual(plain.status, 415);
   },
   unread_content: async (t, site) => {
-    for (const coding of ['Transfer-Encoding: chunked', 'Content-Length: 9007199254740991']) {
+    const flood = async (coding: string) => {
       const socket = await openSocket(t, site, { allowHalfOpen: true });
       const answer = readToClose(socket);
       socket.write(`GET /page.txt HTTP/1.1\r\n${host}${coding}\r\n\r\n`);
       await sendOn(socket, `4000\r\n${'x'.repeat(0x4000)}\r\n`);
       assert.match(await answer, /^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n[^]*x{1000}$/);
-    }
+    };
+    await Promise.all(
+      ['Transfer-Encoding: chunked', 'Content-Length: 9007199254740991'].map(flood),
+    );
   },
   pipelined: async (t, site) => {
     const socket = await openSocket(t, site);
@@ -214,6 +218,30 @@ suite('a hostile client', () => {
       socket.end(`GET ${path} HTTP/1.1\r\n${host}\r\n`);
       assert.match(await readToClose(socket), /^HTTP\/1\.1 (?:200|400) [^]*\r\n\r\n[^]+/);
     }
+  });
+
+  test('sends a source no more than it may', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      request.resume().once('end', () => response.end('taken'));
+    });
+    const site = await startSite(t, {
+      files,
+      ini: `${ini}[fetch]\nallow_private = 127.0.0.0/8\nmax_body = 1KiB\n`,
+      rules: [
+        {
+          path: '/far/*',
+          kind: 'content.fetch',
+          enginedata: { source: `${origin}/*`, methods: ['POST'] },
+        },
+      ],
+    });
+    const post = async (bytes: number) => {
+      const body = Readable.toWeb(Readable.from([Buffer.alloc(bytes)]));
+      return fetch(`${site.url}/far/page`, { method: 'POST', body, duplex: 'half' });
+    };
+    assert.equal((await post(1_024)).status, 200);
+    assert.equal((await post(1_025)).status, 413);
+    assert.equal(site.logged().match(/"limit":"content_size"/g)?.length, 1);
   });
 
   test('who ends that while a source is asked takes the question with it', async (t) => {

@@ -79,17 +79,21 @@ suite('a client', () => {
       assert.equal((await other.call(status, {})).error, undefined);
     websocket.resume();
     assert.deepEqual(await closed, [1013, 'Answers are not being read fast enough.']);
+    assert.equal(site.logged().match(/websocket_unread/g)?.length, 1);
   });
 
   test('that pings and does not read is let go of too', async (t) => {
     const site = await startSite(t);
     const { websocket } = await site.socket();
+    const closed = closing(websocket);
     websocket.pause();
-    const isOpen = () => websocket.readyState === websocket.OPEN;
-    while (isOpen()) {
+    const isTold = () => site.logged().includes('websocket_pings');
+    while (!isTold()) {
       for (let at = 0; at < 1_000; at += 1) websocket.ping('x'.repeat(125));
-      while (websocket.bufferedAmount > 0 && isOpen()) await new Promise(setImmediate);
+      while (websocket.bufferedAmount > 0 && !isTold()) await new Promise(setImmediate);
     }
+    websocket.resume();
+    assert.deepEqual(await closed, [1008, 'There are too many pings.']);
     assert.equal((await site.call(status, {})).status, 200);
   });
 });

@@ -60,6 +60,8 @@ interface Open {
 interface Surroundings {
   readonly limits: LimitLog;
   readonly monotonicMs: () => number;
+  /** Requests that may be open; as many as the process may have unless told otherwise. */
+  readonly streamsMax?: number;
 }
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL } = constants;
@@ -183,7 +185,8 @@ export class Sessions {
       // Node lets in no more than half of that: the others were taken back in the same breath.
       this.#end(session, 'http2_resets');
     }
-    if (known === undefined || known.isOver || this.#open >= http2StreamsMax) {
+    const { streamsMax = http2StreamsMax } = this.#surroundings;
+    if (known === undefined || known.isOver || this.#open >= streamsMax) {
       if (known?.isOver === false) this.#passed(known, 'http2_streams');
       // Nothing was done about it: the client may ask again elsewhere (RFC 9113 §8.7).
       stream.on('error', () => undefined).close(NGHTTP2_REFUSED_STREAM);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, createServer, type ClientHttp2Session } from 'node:http2';
+import { connect, constants, createServer, type ClientHttp2Session } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -24,12 +24,14 @@ import { clientOf, fieldBlock, flags, frame, preface } from './raw-client.ts';
 async function startSessions(
   t: TestContext,
   answer: (message: StreamMessage, answer: StreamAnswer) => void,
+  streamsMax?: number,
 ) {
   let nowMs = 0;
   const passed: LimitName[] = [];
   const sessions = new Sessions({
     limits: { passed: (limit) => passed.push(limit) },
     monotonicMs: () => nowMs,
+    ...(streamsMax !== undefined && { streamsMax }),
   });
   const server = createServer();
   sessions.watch(server, answer);
@@ -45,6 +47,7 @@ async function startSessions(
   return {
     port: address.port,
     passed,
+    settled: () => sessions.settled(),
     async open(): Promise<ClientHttp2Session> {
       const session = connect(`http://127.0.0.1:${address.port}`);
       session.on('error', () => undefined);
@@ -167,6 +170,29 @@ suite('a session', () => {
     assert.equal((await reply).body.toString(), 'late');
     assert.deepEqual(rig.passed, []);
   });
+});
+
+test('all sessions together have so many requests open, one more may be sent again', async (t) => {
+  const answers: StreamAnswer[] = [];
+  const rig = await startSessions(t, (_message, given) => answers.push(given), 3);
+  const sessions = [await rig.open(), await rig.open()] as const;
+  const open = [0, 1, 0].map((at) => sessions[at]?.request(pathOf) ?? assert.fail());
+  for (const session of sessions) await new Promise((resolve) => session.ping(resolve));
+  for (const session of sessions) {
+    const refused = session.request(pathOf);
+    refused.on('error', () => undefined);
+    await new Promise((resolve) => refused.once('close', resolve));
+    assert.equal(refused.rstCode, constants.NGHTTP2_REFUSED_STREAM);
+  }
+  assert.deepEqual(rig.passed, ['http2_streams', 'http2_streams']);
+  const replies = open.map(readReply);
+  for (const answer of answers) answer.writeHead(204, []).end();
+  for (const reply of replies) assert.equal((await reply).status, 204);
+  await rig.settled();
+  const next = readReply(sessions[0].request(pathOf));
+  await new Promise((resolve) => sessions[0].ping(resolve));
+  answers.at(-1)?.writeHead(204, []).end();
+  assert.equal((await next).status, 204);
 });
 
 suite('content that does not come in time', () => {
