@@ -12,6 +12,7 @@ import type { Answers } from './site/cache/answers.ts';
 import { createDisk } from './site/disk.ts';
 import type { CodingPassage } from './site/coding-passage.ts';
 import { codedFetch } from './site/fetch-coding.ts';
+import { fetchTelling } from './site/fetch-telling.ts';
 import { createFetch, type Fetch } from './site/fetch.ts';
 import { createGenericPages } from './site/generic.ts';
 import type { OwnFiles } from './site/own-files.ts';
@@ -37,6 +38,7 @@ import { operationTable } from './svc1/table.ts';
 import { createVisitors, type Visitors } from './visitor/visitor.ts';
 import { createAttempt, type Attempt } from './webhook/attempt.ts';
 import { Deliverer } from './webhook/deliverer.ts';
+import type { Detect } from './webhook/detected.ts';
 import { createReports } from './webhook/reports.ts';
 import { createSecret } from './webhook/sign.ts';
 
@@ -52,6 +54,7 @@ export interface Foundation {
   readonly answers: Answers;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
+  readonly detect: Detect;
   readonly version: string;
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
@@ -138,11 +141,15 @@ export function compose(config: Config, foundation: Foundation): Composition {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   { fetch: { bodyBytesMax, cacheBytesMax } }: Config,
-  { answers, codingPassage }: Foundation,
+  { answers, codingPassage, detect, logs }: Foundation,
   dialler: Dialler,
 ): Fetch {
   const via = 'waymark';
-  const fetch = createFetch({ dialler, bodyBytesMax, via });
+  const fetch = fetchTelling(createFetch({ dialler, bodyBytesMax, via }), (failure) => {
+    detect(failure).catch((error: unknown) => {
+      logs.log.warn({ err: error }, 'what failed could not be told as an event');
+    });
+  });
   const parts = { fetch, answers, now: Date.now, newId: uuidv7, via };
   return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
 }
@@ -187,7 +194,7 @@ function composeOperations(
 /** Makes what delivers the webhooks of a data folder, under the configuration of each moment. */
 export function createDeliverer(
   folder: string,
-  { store, logs: { log } }: Foundation,
+  { store, detect, logs: { log } }: Foundation,
   composition: () => Composition,
 ): Deliverer {
   return new Deliverer({
@@ -202,6 +209,6 @@ export function createDeliverer(
     now: Date.now,
     monotonicMs: () => performance.now(),
     random: Math.random,
-    ended: createReports({ store, newId: uuidv7, now: Date.now, log }),
+    ended: createReports({ store, detect, log }),
   });
 }

@@ -26,6 +26,7 @@ import { createKeyRates } from './svc1/key-rates.ts';
 import type { ConfigurationState } from './svc1/server-status.ts';
 import { version } from './version.ts';
 import type { Deliverer } from './webhook/deliverer.ts';
+import { createDetect } from './webhook/detected.ts';
 
 /** A running Waymark. */
 export interface Waymark {
@@ -175,6 +176,7 @@ class Process implements Running {
       codingPassage: createCodingPassage(),
       answers: this.#answers,
       wrongKeys: createWrongKeys({ now: Date.now }),
+      detect: createDetect({ store, newId: uuidv7, now: Date.now, by: 'serve' }),
       keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
       version,
       status: () => this.#configurationState(),

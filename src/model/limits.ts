@@ -284,6 +284,11 @@ export const deliveriesExaminedMax = 10_000;
 /** Messages that are made due again without a pause, and that are counted without one. */
 export const replayMessagesMax = 500;
 export const replayCountedAtOnce = 2_000;
+/** Messages that are let go without a pause, and how often it is looked for such. */
+export const expiredAtOnceMax = 500;
+export const retentionLookMs = 60_000;
+/** Ids of which it is remembered that they have failed in this minute. */
+export const detectedRememberedMax = 10_000;
 /** Up to here it is counted how many messages of a hook are to be tried again. */
 export const waitingCountedMax = 1_000;
 /** Events of a hook that are read before there is room for them. */

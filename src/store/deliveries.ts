@@ -154,6 +154,18 @@ export interface Deliveries {
    * Records attempts, those of many deliveries in one transaction; resolves when that is durable.
    */
   record(attempt: RecordedAttempt, clockMs: number): Promise<void>;
+  /** Every queue that there ever was. */
+  queues(): readonly QueueKey[];
+  /** Whether the oldest message of a queue is from before a time, ISO 8601. */
+  hasExpired(queue: QueueKey, before: string): boolean;
+  /**
+   * Lets the oldest messages of a queue go, as long as they are from before a time: some of them.
+   * Resolves to how many had come to their end, and how many events were never delivered.
+   */
+  expire(
+    queue: QueueKey,
+    before: string,
+  ): Promise<{ readonly ended: number; readonly unsent: number }>;
   /** Makes a batch of events out of the queue, for good, and due. */
   freeze(
     queue: QueueKey,

@@ -6,6 +6,7 @@ import type { Deliveries } from './deliveries.ts';
 import { putAttempt, putBatch } from './delivery-puts.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
 import { putDispatch } from './dispatch.ts';
+import { putExpired } from './retention.ts';
 import { putReplay } from './replay.ts';
 import type { Reads } from './store.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -79,6 +80,7 @@ export function createDeliveryLog(
         putBatch(databases, of, batch, made);
       }),
     replaySome: (clockMs) => write(() => putReplay(databases, Math.trunc(clockMs))),
+    expire: (of, before) => write(() => putExpired(databases, of, before)),
     close: () => queue.close(),
   };
 }

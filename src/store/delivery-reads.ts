@@ -5,6 +5,7 @@ import type { Databases } from './databases.ts';
 import type { AttemptRecord, Deliveries, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
+import { hasExpired } from './retention.ts';
 import { messagesIn, messageWith } from './replay.ts';
 
 /** What can be read of the queues and attempts. */
@@ -23,6 +24,8 @@ export type DeliveryReads = Pick<
   | 'messageWith'
   | 'placeOf'
   | 'newest'
+  | 'queues'
+  | 'hasExpired'
 >;
 
 /** Reads of the queues and attempts: see Deliveries. */
@@ -49,6 +52,8 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
     messagesIn: (of, range) => messagesIn(databases, of, range),
     messageWith: (of, n) => messageWith(databases, of, n),
     placeOf: (of, logSeq) => placeOf(databases, of, logSeq),
+    queues: () => [...databases.lane.getKeys()],
+    hasExpired: (of, before) => hasExpired(databases, of, before),
     newest: (of) => newestOf(databases, of),
     event: (logSeq) => eventAt(databases, logSeq),
     oldest(of) {

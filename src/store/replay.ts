@@ -37,9 +37,7 @@ export function putReplay(databases: Databases, nowMs: number): Replayed {
   return { queue };
 }
 
-/**
- * The messages of a range that were tried, or of them those that were given up: a seek for each.
- */
+/** Messages of a range that were tried, or only those that were given up: a seek for each. */
 export function* messagesIn(
   { attempt, exhausted }: Pick<Databases, 'attempt' | 'exhausted'>,
   queue: QueueKey,
@@ -55,9 +53,7 @@ export function* messagesIn(
   }
 }
 
-/**
- * The message that holds an event, by the place of its first one; undefined where none was tried.
- */
+/** The message that holds an event, by the place of its first; undefined where none was tried. */
 export function messageWith(
   { attempt }: Pick<Databases, 'attempt'>,
   queue: QueueKey,

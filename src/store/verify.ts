@@ -7,6 +7,7 @@ import { reasonOf } from './folder.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import type { Difference, Verification } from './store.ts';
 import { openVerified, recordSeqs, verifyRecord, type Verified } from './verify-record.ts';
+import { deliveryChecks, numberedChecks } from './verify-deliveries.ts';
 import { markStray, strayChecks, type StrayCheck } from './verify-strays.ts';
 
 /** What has been found in some entries, all looked at in one turn of the event loop. */
@@ -37,16 +38,21 @@ function* passes(verified: Verified): Iterable<readonly [string, Iterable<Slice>
   yield ['log', verifyLog(databases)];
   yield ['history', verifyRecords(verified)];
   yield ['mark', verifyEntries('mark', databases.mark, (seq) => markStray(databases, seq))];
+  for (const [name, check] of numbered) {
+    yield [name, verifyEntries(name, databases[name], (seq) => check(databases, seq))];
+  }
   for (const [name, check] of strays) {
     const isEntitled = (key: Uint8Array, value: string) => check(databases, key, value);
     yield [name, verifyEntries(name, databases[name], isEntitled)];
   }
 }
 
-const strays = Object.entries(strayChecks) as readonly (readonly [
-  keyof typeof strayChecks,
-  StrayCheck,
-])[];
+type Checks<T> = readonly (readonly [keyof T, T[keyof T]])[];
+
+const strays = [...Object.entries(strayChecks), ...Object.entries(deliveryChecks)] as Checks<
+  Record<keyof typeof strayChecks | keyof typeof deliveryChecks, StrayCheck>
+>;
+const numbered = Object.entries(numberedChecks) as Checks<typeof numberedChecks>;
 
 /** The databases with several values under a key. */
 const sorted: ReadonlySet<string> = new Set([
@@ -59,7 +65,8 @@ const sorted: ReadonlySet<string> = new Set([
 
 function entryCount(databases: Databases): number {
   const { log, history, mark } = databases;
-  return [log, history, mark, ...strays.map(([name]) => databases[name])].reduce(
+  const others = [...numbered, ...strays].map(([name]) => databases[name]);
+  return [log, history, mark, ...others].reduce(
     (sum, database) => sum + (database.getStats() as { entryCount: number }).entryCount,
     0,
   );

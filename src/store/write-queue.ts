@@ -22,7 +22,10 @@ export class WriteQueue {
     this.#databases = databases;
   }
 
-  /** Resolves with what `put` returned when that is durable. Rejects with a Failure. */
+  /**
+   * Resolves with what `put` returned when that is durable. Rejects with what a put has thrown, or
+   * with the Failure `storage_full` or `unavailable`.
+   */
   write<T>(put: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#closed) {
@@ -49,19 +52,28 @@ export class WriteQueue {
   async #writeAll(): Promise<void> {
     // Everything asked for in this event-loop turn goes into the first transaction.
     await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0);
-      const results: unknown[] = [];
-      try {
-        await this.#databases.environment.childTransaction(() => {
-          for (const { put } of batch) results.push(put());
-        });
-        for (const [at, { resolve }] of batch.entries()) resolve(results[at]);
-      } catch (error) {
-        const failure = error instanceof Failure ? error : await storageFailure(error);
-        for (const { reject } of batch) reject(failure);
-      }
-    }
+    while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
     this.#writing = undefined;
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const results: unknown[] = [];
+    // lmdb's errors have codes; what a put throws without one is a bug of it, or a Failure.
+    const thrown: unknown[] = [];
+    try {
+      await this.#databases.environment.childTransaction(() => {
+        try {
+          for (const { put } of batch) results.push(put());
+        } catch (error) {
+          if ((error as { code?: unknown }).code === undefined) thrown.push(error);
+          throw error;
+        }
+      });
+      for (const [at, { resolve }] of batch.entries()) resolve(results[at]);
+    } catch (error) {
+      const isStorage = thrown.length === 0 && !(error instanceof Failure);
+      const reason = isStorage ? await storageFailure(error) : error;
+      for (const { reject } of batch) reject(reason);
+    }
   }
 }

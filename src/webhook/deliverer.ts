@@ -8,6 +8,7 @@ import {
   deliveryPollMs,
   deliverySettleMs,
   deliveryTidyMs,
+  retentionLookMs,
   eventTextsCharactersMax,
 } from '../model/limits.ts';
 import type { Log } from '../observe/log.ts';
@@ -20,12 +21,14 @@ import { eventText, type EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
+import { letExpiredGo } from './retention.ts';
 import { Sender, type EndedAttempt, type SenderParts } from './sender.ts';
 
 /** What the ini file says of deliveries, as it is in force. */
 export interface DeliverySettings {
   readonly retryMs: readonly number[];
   readonly concurrency: number;
+  readonly retentionMs: number;
   readonly node: Node;
 }
 
@@ -63,6 +66,8 @@ export class Deliverer {
   #settled: Promise<void> = Promise.resolve();
   #graceMs = 0;
   #delivers = false;
+  /** What was said last of why nothing is delivered. */
+  #said = '';
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -105,8 +110,11 @@ export class Deliverer {
       try {
         if (await this.#isNeeded()) await this.#claimAndDeliver();
       } catch (error) {
-        if (!(error instanceof Failure)) {
-          this.#parts.log.error({ err: error }, 'delivering webhooks failed; it goes on');
+        // That another process delivers is as it should be.
+        const isHeld = error instanceof Failure && error.code === 'conflict';
+        if (!isHeld && String(error) !== this.#said) {
+          this.#said = String(error);
+          this.#parts.log.error({ err: error }, 'no webhooks are delivered; it is tried again');
         }
         await this.#pause(deliveryClaimMs);
       }
@@ -132,6 +140,7 @@ export class Deliverer {
       this.#turn = new AbortController();
       log.debug({}, 'this process delivers the webhooks');
       this.#delivers = true;
+      this.#said = '';
       await this.#deliver(AbortSignal.any([this.#stopped.signal, this.#turn.signal]));
     } finally {
       this.#delivers = false;
@@ -165,7 +174,7 @@ export class Deliverer {
       },
     };
     for (const queue of deliveries.busy()) this.#wake(queue, parts);
-    let tidiedMs = clockMs();
+    let [tidiedMs, lookedMs] = [clockMs(), -Infinity];
     while (!signal.aborted) {
       const { upTo, grown, changed } = await deliveries.dispatch(settings().node);
       if (changed.size > 0) this.#settle(upTo, changed, parts);
@@ -173,6 +182,10 @@ export class Deliverer {
       if (clockMs() - tidiedMs > deliveryTidyMs) {
         this.#forgetIdle();
         tidiedMs = clockMs();
+      }
+      if (clockMs() - lookedMs > retentionLookMs) {
+        lookedMs = clockMs();
+        await this.#letExpiredGo(Math.min(now(), lookedMs), signal);
       }
       if (deliveries.isReplaying()) {
         const { queue } = await deliveries.replaySome(clockMs());
@@ -216,6 +229,14 @@ export class Deliverer {
       .catch((error: unknown) => {
         if (!(error instanceof Failure)) this.#parts.log.error({ err: error }, 'cannot settle');
       });
+  }
+
+  /** A clock that was put forward takes nothing away that is not old enough by the other one. */
+  #letExpiredGo(nowMs: number, signal: AbortSignal): Promise<void> {
+    const { store, log, settings } = this.#parts;
+    const hookId = (queue: QueueKey) => this.#receivers.hookId(queue);
+    const parts = { deliveries: store.deliveries, log, hookId, signal };
+    return letExpiredGo(parts, nowMs - settings().retentionMs);
   }
 
   #forgetIdle(): void {

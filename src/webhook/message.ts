@@ -34,9 +34,7 @@ export function writeMessage(
   return { id, body: batchBody([event, ...others], n), event };
 }
 
-/**
- * The two halves of a message that is too large for its receiver; none where it cannot be split.
- */
+/** The halves of a message that is too large for its receiver; none where it cannot be split. */
 export function halvesOf({ n, logSeqs, before }: Message): readonly [] | readonly [Half, Half] {
   if (before?.batch !== true || logSeqs.length < 2) return [];
   const middle = Math.ceil(logSeqs.length / 2);

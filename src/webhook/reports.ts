@@ -1,12 +1,12 @@
-import { errorDetected, type EventFields } from '../model/event.ts';
+import { errorDetected } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
 import type { Log } from '../observe/log.ts';
 import type { Store } from '../store/store.ts';
+import type { Detect } from './detected.ts';
 import type { EndedAttempt } from './sender.ts';
 
-const author = 'deliverer';
-const minuteMs = 60_000;
+/** Who the changes of the deliverer are said to be by. */
+export const author = 'deliverer';
 
 /** Acts on what attempts come to, beyond their own record. */
 export type Report = (ended: EndedAttempt) => void;
@@ -17,13 +17,11 @@ export type Report = (ended: EndedAttempt) => void;
  */
 export function createReports({
   store,
-  newId,
-  now,
+  detect,
   log,
 }: {
   readonly store: Store;
-  readonly newId: () => string;
-  readonly now: () => number;
+  readonly detect: Detect;
   readonly log: Log;
 }): Report {
   return ({ receiver: { hook }, n, record, verdict, event }) => {
@@ -42,8 +40,8 @@ export function createReports({
     if (event.type === errorDetected) return;
     const why = record.error ?? `status ${record.status ?? ''}`;
     const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
-    const data = { code: 'delivery_exhausted', message, id: hook.id, seq: n };
-    raise(store, { id: newId(), timeMs: now(), data, about: hook.id }).catch(unstored);
+    const error = { code: 'delivery_exhausted', message, id: hook.id, more: { seq: n } };
+    detect({ ...error, about: hook.id }).catch(unstored);
   };
 }
 
@@ -53,44 +51,6 @@ function pause(store: Store, id: string): Promise<void> {
     drafts:
       reads.hook(id)?.hook.active === true
         ? [{ family: 'webhook', id, action: 'edit', data: { active: false } }]
-        : [],
-    answer: () => undefined,
-  }));
-}
-
-function raise(
-  store: Store,
-  {
-    id,
-    timeMs,
-    data,
-    about,
-  }: {
-    readonly id: string;
-    readonly timeMs: number;
-    readonly data: JsonObject;
-    readonly about: string;
-  },
-): Promise<void> {
-  const fields: EventFields = {
-    type: errorDetected,
-    occurred_at: new Date(timeMs).toISOString(),
-    data,
-    about,
-  };
-  const vk = `error:${about}:${Math.floor(timeMs / minuteMs)}`;
-  return store.commit(author, (reads) => ({
-    drafts:
-      reads.vkClaim(vk) === undefined
-        ? [
-            {
-              family: 'event',
-              id,
-              action: 'insert',
-              data: fields as unknown as JsonObject,
-              vk: { vk, requestHash: '' },
-            },
-          ]
         : [],
     answer: () => undefined,
   }));

@@ -3,15 +3,18 @@ import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { secretRecordId } from '../../src/model/hook.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../src/store/databases.ts';
+import { dueKey, eventKey } from '../../src/store/delivery-keys.ts';
 import { historyKey, historyPrefix, keyOf } from '../../src/store/key-bytes.ts';
 import type { Store } from '../../src/store/store.ts';
 import { commit, edited, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
 
 const hash = 'f'.repeat(64);
 
+const hookData = { event: ['a.b'], url: 'https://x.example/', method: 'POST', filter: {} };
+
 /**
  * Page rules that have moved, were taken back and brought back; keys, one of them revoked; a hook
- * with its secret, one that was taken back; and an event.
+ * with its secret and deliveries, one that was taken back; and events.
  */
 async function writeSample(store: Store): Promise<void> {
   const vk = { vk: 'v', requestHash: hash };
@@ -26,7 +29,7 @@ async function writeSample(store: Store): Promise<void> {
   }
   await commit(store, { family: 'key', id: 'former', action: 'invalidate', data: {} });
   for (const id of ['hook', 'past']) {
-    const data = { event: ['a.b', 'c.d'], url: 'https://x.example/', method: 'POST' };
+    const data = { ...hookData, event: ['a.b', 'c.d'] };
     const secret = { family: 'secret', id: secretRecordId(id), action: 'insert' } as const;
     await commit(
       store,
@@ -46,6 +49,24 @@ async function writeSample(store: Store): Promise<void> {
     data: { rows: [14] },
   });
   await commit(store, { family: 'event', id: 'event', action: 'insert', data: { type: 'a.b' } });
+  await deliverSample(store);
+}
+
+/** The event for the hook: once delivered, once given up, once to be tried again; and queued. */
+async function deliverSample(store: Store): Promise<void> {
+  const { deliveries } = store;
+  const event = { family: 'event', action: 'insert', data: { type: 'a.b' } } as const;
+  for (const id of ['e2', 'e3', 'e4']) await commit(store, { ...event, id });
+  await deliveries.begin();
+  await deliveries.dispatch({ role: 'all', name: '' });
+  const [queue = 0] = deliveries.queues();
+  const at = '2026-11-21T12:00:00.000Z';
+  for (const [index, { n, logSeq }] of deliveries.queued(queue, 0, 3).entries()) {
+    const outcome = (['completed', 'exhausted', 'failed'] as const)[index] ?? 'failed';
+    const due = outcome === 'failed' ? { dueMs: 5 } : {};
+    const record = { logSeqs: [logSeq], attempt: 1, tries: 1, at, outcome, ms: 1, ...due };
+    await deliveries.record({ queue, n, record, wasDueMs: undefined }, 1);
+  }
 }
 
 function takenBack(id: string, ...rows: readonly number[]) {
@@ -103,7 +124,7 @@ const damages: readonly {
     damage: ({ meta }) => {
       meta.putSync('seq', '9');
     },
-    says: [/^meta: says that the log ends with 9, and it does with 19$/],
+    says: [/^meta: says that the log ends with 9, and it does with 22$/],
   },
   {
     name: 'a rule that is gone',
@@ -282,6 +303,54 @@ const damages: readonly {
       hooksecret.putSync(keyOf('nobody'), '{"secret":"three"}');
     },
     says: [/^hooksecret: nobody is not in the log/],
+  },
+  {
+    name: 'an event in the queue of no hook',
+    damage: ({ pending, lane }) => {
+      pending.putSync(eventKey(99, 1), '19');
+      lane.putSync(99, '1');
+    },
+    says: [/^lane: change 99 is of no hook/, /^pending: .* is of no hook/],
+  },
+  {
+    name: 'an event beyond the newest one of its hook',
+    damage: ({ pending }) => {
+      pending.putSync(eventKey(12, 9), '19');
+    },
+    says: [/^pending: .* is beyond the hook's newest event, 4/],
+  },
+  {
+    name: 'in a queue what is no event',
+    damage: ({ pending }) => {
+      pending.putSync(eventKey(12, 4), '13');
+    },
+    says: [/^pending: .* tells of change 13, which is no event/],
+  },
+  {
+    name: 'an attempt that no other one follows',
+    damage: ({ due }) => due.removeSync(dueKey(12, 5, 3)),
+    says: [/^attempt: .* is to be followed by another one, which is not due/],
+  },
+  {
+    name: 'something due that was delivered',
+    damage: ({ due }) => {
+      due.putSync(dueKey(12, 7, 1), '1');
+    },
+    says: [/^due: .* leads to no message that is due then/],
+  },
+  {
+    name: 'something given up that was delivered',
+    damage: ({ exhausted }) => {
+      exhausted.putSync(eventKey(12, 1), '1');
+    },
+    says: [/^exhausted: .* leads to no message that was given up/],
+  },
+  {
+    name: 'a replay that nobody has asked for',
+    damage: ({ job }) => {
+      job.putSync(3, '{}');
+    },
+    says: [/^job: change 3 is no replay/],
   },
 ];
 

@@ -11,6 +11,27 @@ function told({ data }: Answer): unknown[] {
   return data.rows.map(({ type, data: said }: { type: string; data: object }) => [type, said]);
 }
 
+test('a source that cannot be had is an event, once a minute for a rule', async (t) => {
+  const rule = { path: '/far/*', kind: 'content.fetch' };
+  const site = await startSite(t, {
+    rules: [{ ...rule, enginedata: { source: 'http://127.0.0.1:1/*' } }],
+  });
+  const { rows } = (await site.call('svc1.userinterface.list', {})).data;
+  for (const path of ['/far/a', '/far/b', '/far/c']) {
+    assert.equal((await fetch(site.url + path)).status, 502);
+  }
+  for (;;) {
+    const list = await site.call('svc1.event.list', { type: 'error.detected' });
+    // A minute may have begun in between.
+    if (list.data.rows.length === 0) continue;
+    assert.ok(list.data.rows.length <= 2);
+    const [{ data }] = list.data.rows;
+    assert.deepEqual([data.code, data.id], ['bad_gateway', rows[0].id]);
+    assert.ok(!JSON.stringify(data).includes('127.0.0.1'));
+    return;
+  }
+});
+
 for (const [transport, open] of Object.entries(transports)) {
   suite(`events over ${transport}`, () => {
     test('an event is durable when it is answered, and says how many hooks get it', async (t) => {

@@ -98,6 +98,7 @@ function composed(
     answers,
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+    detect: () => Promise.resolve(),
     version: 'test',
     metricsText: () => Promise.resolve(''),
     status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),

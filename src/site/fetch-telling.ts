@@ -1,0 +1,29 @@
+import { Failure } from '../model/failure.ts';
+import type { Fetch } from './fetch.ts';
+
+/** A source that could not be had. */
+export interface FetchFailure {
+  readonly code: 'bad_gateway' | 'gateway_timeout';
+  readonly message: string;
+  /** The id of the page rule that names the source. */
+  readonly id: string;
+}
+
+/** Tells of each failure of a source (contract §8); a client that has gone is none. */
+export function fetchTelling(fetch: Fetch, tell: (failure: FetchFailure) => void): Fetch {
+  return {
+    ...fetch,
+    async respond(rule, request) {
+      try {
+        return await fetch.respond(rule, request);
+      } catch (error) {
+        if (error instanceof Failure && !request.signal.aborted) {
+          const { code, message } = error;
+          const isSource = code === 'bad_gateway' || code === 'gateway_timeout';
+          if (isSource) tell({ code, message, id: rule.id });
+        }
+        throw error;
+      }
+    },
+  };
+}

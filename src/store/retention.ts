@@ -1,0 +1,88 @@
+import type { Change } from '../model/change.ts';
+import { expiredAtOnceMax } from '../model/limits.ts';
+import type { Databases } from './databases.ts';
+import type { AttemptRecord, QueueKey } from './deliveries.ts';
+import { dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
+import { latestAttempt } from './latest-attempt.ts';
+import { storedAt } from './reads.ts';
+
+/** How many messages of a hook were let go: those that had come to their end, and the others. */
+export interface Expired {
+  readonly ended: number;
+  readonly unsent: number;
+}
+
+/** Whether the oldest message of a hook is from before a time, ISO 8601. */
+export function hasExpired(databases: Databases, queue: QueueKey, before: string): boolean {
+  for (const _ of expiredEvents(databases, queue, before)) return true;
+  for (const _ of expiredMessages(databases, queue, before)) return true;
+  return false;
+}
+
+/**
+ * Lets the oldest messages of a hook go: of those that were tried, what was not tried again since
+ * a time; of the others, those whose events were stored before it. To be called in a write
+ * transaction; some at a time, so that it may have to be called again.
+ */
+export function putExpired(databases: Databases, queue: QueueKey, before: string): Expired {
+  const { pending, attempt, due, exhausted } = databases;
+  const counts = { ended: 0, unsent: 0 };
+  for (const { n, keys, latest } of expiredMessages(databases, queue, before)) {
+    for (const key of keys) attempt.removeSync(key);
+    if (latest.dueMs !== undefined) due.removeSync(dueKey(queue, latest.dueMs, n));
+    if (latest.outcome === 'exhausted') exhausted.removeSync(eventKey(queue, n));
+    if (latest.dueMs === undefined) counts.ended += 1;
+    else counts.unsent += latest.logSeqs.length;
+    if (counts.ended + counts.unsent >= expiredAtOnceMax) return counts;
+  }
+  for (const n of expiredEvents(databases, queue, before)) {
+    pending.removeSync(eventKey(queue, n));
+    counts.unsent += 1;
+    if (counts.unsent >= expiredAtOnceMax) break;
+  }
+  return counts;
+}
+
+interface ExpiredMessage {
+  readonly n: number;
+  /** Of its attempts. */
+  readonly keys: readonly Uint8Array[];
+  readonly latest: AttemptRecord;
+}
+
+/** From the first one on, up to one that is not that old. */
+function* expiredMessages(
+  databases: Databases,
+  queue: QueueKey,
+  before: string,
+): Iterable<ExpiredMessage> {
+  const { end } = queueRange(queue);
+  let n = 0;
+  for (;;) {
+    const [first] = databases.attempt.getKeys({ start: eventKey(queue, n), end, limit: 1 });
+    if (first === undefined) return;
+    n = nOf(first);
+    const latest = latestAttempt(databases, queue, n);
+    if (latest === undefined || latest.at >= before) return;
+    const own = { start: eventKey(queue, n), end: eventKey(queue, n + 1) };
+    yield { n, keys: [...databases.attempt.getKeys(own)], latest };
+    n += 1;
+  }
+}
+
+function* expiredEvents(
+  { pending, log }: Databases,
+  queue: QueueKey,
+  before: string,
+): Iterable<number> {
+  const { end } = queueRange(queue);
+  let n = 0;
+  for (;;) {
+    const [entry] = pending.getRange({ start: eventKey(queue, n), end, limit: 1 });
+    if (entry === undefined) return;
+    const stored: Change['dtu_stored'] = storedAt(log.get(Number(entry.value)) ?? '') ?? '';
+    if (stored >= before) return;
+    yield nOf(entry.key);
+    n = nOf(entry.key) + 1;
+  }
+}

@@ -1,0 +1,60 @@
+import { LRUCache } from 'lru-cache';
+import { errorDetected, type EventFields } from '../model/event.ts';
+import { detectedRememberedMax } from '../model/limits.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Store } from '../store/store.ts';
+
+const minuteMs = 60_000;
+
+/** Something that has failed, as an `error.detected` tells it. */
+export interface DetectedError {
+  readonly code: string;
+  /** For people; without secrets and addresses. */
+  readonly message: string;
+  /** What it is about: the id of a rule or a hook. */
+  readonly id: string;
+  /** Other members of the event's data. */
+  readonly more?: JsonObject;
+  /** The hook that is not told of it: what tells of its failures would only fail again. */
+  readonly about?: string;
+}
+
+/** Raises an `error.detected`, at most one a minute for an id. Rejects when it cannot be stored. */
+export type Detect = (error: DetectedError) => Promise<void>;
+
+/** Makes what raises errors as events of the log; other processes on it count too. */
+export function createDetect({
+  store,
+  newId,
+  now,
+  by,
+}: {
+  readonly store: Pick<Store, 'commit'>;
+  readonly newId: () => string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Who they are said to be by. */
+  readonly by: string;
+}): Detect {
+  // What fails often must not ask the store each time.
+  const latest = new LRUCache<string, number>({ max: detectedRememberedMax });
+
+  return async ({ code, message, id, more = {}, about }) => {
+    const minute = Math.floor(now() / minuteMs);
+    if (latest.get(id) === minute) return;
+    latest.set(id, minute);
+    const fields: EventFields = {
+      type: errorDetected,
+      occurred_at: new Date(now()).toISOString(),
+      data: { code, message, id, ...more },
+      ...(about !== undefined && { about }),
+    };
+    const vk = { vk: `error:${id}:${minute}`, requestHash: '' };
+    const data = fields as unknown as JsonObject;
+    await store.commit(by, (reads) => {
+      const isFirst = reads.vkClaim(vk.vk) === undefined;
+      const draft = { family: 'event', id: newId(), action: 'insert', data, vk } as const;
+      return { drafts: isFirst ? [draft] : [], answer: () => undefined };
+    });
+  };
+}

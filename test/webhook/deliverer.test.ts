@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { uuidv7 } from 'uuidv7';
+import type { EventFields } from '../../src/model/event.ts';
+import type { Hook } from '../../src/model/hook.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Store } from '../../src/store/store.ts';
+import { secretDraft } from '../../src/svc1/hooks.ts';
+import type { Attempt, Attempted } from '../../src/webhook/attempt.ts';
+import { Deliverer } from '../../src/webhook/deliverer.ts';
+import { createSecret } from '../../src/webhook/sign.ts';
+import { commit, scratchFolder } from '../store/scratch.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+const answered: Attempted = {
+  status: 200,
+  retryAfterMs: undefined,
+  answer: '',
+  ms: 1,
+  problem: undefined,
+};
+
+/** Clocks that a test sets. */
+interface Clocks {
+  nowMs: number;
+  monotonicMs: number;
+}
+
+interface Rig {
+  readonly store: Store;
+  /** The bodies that were sent, as text, in their order. */
+  readonly sent: string[];
+  /** Resolves once so many were. */
+  until(count: number): Promise<void>;
+  /** What is answered next. */
+  status: number | undefined;
+  tell(count?: number): Promise<void>;
+  /** Resolves once the deliverer has done what it could at this time. */
+  look(): Promise<void>;
+}
+
+/** A deliverer on a store of its own, with a receiver that is a function. */
+async function startDeliverer(
+  t: TestContext,
+  {
+    folder,
+    clocks,
+    hook = {},
+    retryMs = [hourMs],
+    retentionMs = 30 * dayMs,
+  }: {
+    readonly folder: string;
+    readonly clocks: Clocks;
+    readonly hook?: Partial<Hook>;
+    readonly retryMs?: readonly number[];
+    readonly retentionMs?: number;
+  },
+): Promise<Rig & { readonly stop: () => Promise<void> }> {
+  const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
+  const sent: string[] = [];
+  const waiting = new Set<() => void>();
+  const attempt: Attempt = (_, { body }) => {
+    sent.push(body.toString());
+    for (const look of waiting) look();
+    return Promise.resolve({ ...answered, status: rig.status });
+  };
+  const deliverer = new Deliverer({
+    store,
+    attempt,
+    settings: () => ({
+      ...{ retryMs, retentionMs, concurrency: 4 },
+      node: { role: 'all', name: 'test' },
+    }),
+    claim: () => Promise.resolve({ release: () => Promise.resolve() }),
+    log: silentLog,
+    now: () => clocks.nowMs,
+    monotonicMs: () => clocks.monotonicMs,
+    random: () => 0.5,
+    ended: () => undefined,
+  });
+  const rig: Rig = {
+    store,
+    sent,
+    status: 200,
+    until: (count) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (sent.length < count) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    async tell(count = 1) {
+      const fields: EventFields = {
+        type: 'a.b',
+        occurred_at: '2026-11-21T12:00:00.000Z',
+        data: {},
+      };
+      const data = fields as unknown as JsonObject;
+      const drafts = Array.from({ length: count }, () => uuidv7()).map(
+        (id) => ({ family: 'event', id, action: 'insert', data }) as const,
+      );
+      await commit(store, ...drafts);
+    },
+    async look() {
+      // A change of a hook that is none: it is obeyed after everything before it was.
+      const [{ hook: { id } } = assert.fail()] = [...store.hooksAfter('')];
+      const data = { name: String(Math.random()) };
+      const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
+      await store.deliveries.obeyed(change?.seq ?? 0);
+    },
+  };
+  if (store.hooksStamp() === undefined) {
+    const id = uuidv7();
+    const data = { ...hookFields, ...hook } as unknown as JsonObject;
+    const secret = createSecret((bytes) => Buffer.alloc(bytes, 7));
+    await commit(
+      store,
+      { family: 'webhook', id, action: 'insert', data },
+      secretDraft(id, { secret }),
+    );
+  }
+  deliverer.start();
+  const stop = async () => {
+    await deliverer.stop(0);
+    await store.close();
+  };
+  t.after(stop);
+  return Object.assign(rig, { stop });
+}
+
+const hookFields = {
+  event: ['a.b'],
+  url: 'http://127.0.0.1/',
+  method: 'POST',
+  headers: {},
+  frequency: { mode: 'each' },
+  filter: {},
+  order: false,
+  retry_limit: 3,
+  active: true,
+};
+
+function clocksAt(nowMs: number): Clocks {
+  return { nowMs, monotonicMs: 1_000 };
+}
+
+const start = Date.UTC(2026, 10, 21, 12);
+
+suite('a clock that jumps', () => {
+  for (const [way, jumpMs] of [
+    ['forward', dayMs],
+    ['back', -dayMs],
+  ] as const) {
+    test(`a day ${way} neither hurries nor holds up what is to be tried again`, async (t) => {
+      const clocks = clocksAt(start);
+      const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });
+      rig.status = 500;
+      await rig.tell();
+      await rig.until(1);
+      await rig.look();
+      rig.status = 200;
+      clocks.nowMs += jumpMs;
+      await rig.look();
+      assert.equal(rig.sent.length, 1, 'it is not due');
+      clocks.monotonicMs += hourMs + 1;
+      clocks.nowMs += hourMs + 1;
+      await rig.look();
+      await rig.until(2);
+      assert.equal(rig.sent[1], rig.sent[0]);
+    });
+
+    test(`a day ${way} does not hold up events that come`, async (t) => {
+      const clocks = clocksAt(start);
+      const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });
+      await rig.tell();
+      clocks.nowMs += jumpMs;
+      await rig.tell(10);
+      await rig.until(11);
+    });
+  }
+
+  test('back while nothing runs does not hold up what was due since', async (t) => {
+    const folder = await scratchFolder(t);
+    const clocks = clocksAt(start);
+    const first = await startDeliverer(t, { folder, clocks });
+    first.status = 500;
+    await first.tell();
+    await first.until(1);
+    await first.look();
+    await first.stop();
+
+    const later = clocksAt(start - dayMs);
+    const second = await startDeliverer(t, { folder, clocks: later });
+    await second.look();
+    assert.equal(second.sent.length, 0);
+    later.monotonicMs += hourMs + 1;
+    await second.look();
+    await second.until(1);
+    assert.equal(second.sent[0], first.sent[0]);
+  });
+
+  test('forward takes nothing away that is not old enough', async (t) => {
+    const clocks = clocksAt(start);
+    const rig = await startDeliverer(t, {
+      ...{ folder: await scratchFolder(t), clocks, retentionMs: hourMs },
+    });
+    await rig.tell();
+    await rig.until(1);
+    await rig.look();
+    clocks.nowMs += dayMs;
+    clocks.monotonicMs += hourMs / 2;
+    await rig.tell();
+    await rig.until(2);
+    await rig.look();
+    const [queue = 0] = rig.store.deliveries.queues();
+    assert.equal([...rig.store.deliveries.attempts(queue, undefined)].length, 2);
+  });
+});
+
+suite('messages are kept for a time', () => {
+  test('attempts, and what waits for a hook that is paused', async (t) => {
+    const clocks = clocksAt(start);
+    const pass = (ms: number) => {
+      clocks.nowMs += ms;
+      clocks.monotonicMs += ms;
+    };
+    const rig = await startDeliverer(t, {
+      ...{ folder: await scratchFolder(t), clocks, retentionMs: hourMs, retryMs: [10 * hourMs] },
+    });
+    const { deliveries } = rig.store;
+    await rig.tell();
+    await rig.until(1);
+    rig.status = 500;
+    await rig.tell();
+    await rig.until(2);
+    await rig.look();
+    const [{ hook: { id } } = assert.fail()] = [...rig.store.hooksAfter('')];
+    const paused = { active: false };
+    await commit(rig.store, { family: 'webhook', id, action: 'edit', data: paused });
+    await rig.tell(3);
+    await rig.look();
+    const [queue = 0] = deliveries.queues();
+    const state = () => ({
+      attempts: [...deliveries.attempts(queue, undefined)].length,
+      ...deliveries.depth(queue),
+    });
+    assert.deepEqual(state(), { attempts: 2, queued: 3, waiting: 1 });
+    pass(hourMs / 2);
+    await rig.tell();
+    await rig.look();
+    assert.deepEqual(state(), { attempts: 2, queued: 4, waiting: 1 });
+    pass(hourMs / 2 + 120_000);
+    await rig.look();
+    await rig.look();
+    assert.deepEqual(state(), { attempts: 0, queued: 1, waiting: 0 });
+
+    rig.status = 200;
+    const resumed = { active: true };
+    await commit(rig.store, { family: 'webhook', id, action: 'edit', data: resumed });
+    await rig.until(3);
+    assert.match(rig.sent[2] ?? '', /"seq":6,/, 'the receiver sees what it missed');
+    for await (const { differences } of rig.store.verify()) assert.deepEqual(differences, []);
+  });
+});
