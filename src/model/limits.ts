@@ -291,6 +291,12 @@ export const retentionLookMs = 60_000;
 export const detectedRememberedMax = 10_000;
 /** Up to here it is counted how many messages of a hook are to be tried again. */
 export const waitingCountedMax = 1_000;
+/** Attempts that are under way at the same time, to all receivers together. */
+export const deliveriesInFlightMax = 4_096;
+/** Hooks whose queues are looked at without a pause. */
+export const retentionQueuesAtOnce = 200;
+/** How many of the messages that wait are looked at for the oldest one, from either end. */
+export const oldestLookedMax = 16;
 /** Events of a hook that are read before there is room for them. */
 export const queuedReadMax = 64;
 /** Longer waits are made of several. */

@@ -136,7 +136,7 @@ export interface Deliveries {
    * to waitingCountedMax.
    */
   depth(queue: QueueKey): { readonly queued: number; readonly waiting: number };
-  /** The oldest event of a queue, as far as waitingCountedMax of those that wait tell. */
+  /** The oldest event of a queue, as far as those tell that are due first and last. */
   oldest(queue: QueueKey): WaymarkEvent | undefined;
   /** Whether the log asks for messages to be sent again that are not due yet. */
   isReplaying(): boolean;

@@ -1,6 +1,6 @@
 import type { Change } from '../model/change.ts';
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
-import { waitingCountedMax } from '../model/limits.ts';
+import { oldestLookedMax, waitingCountedMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, Deliveries, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
@@ -57,11 +57,13 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
     newest: (of) => newestOf(databases, of),
     event: (logSeq) => eventAt(databases, logSeq),
     oldest(of) {
-      const [first] = pending.getRange({ ...queueRange(of), limit: 1 });
-      const seqs = [...due.getKeys({ ...queueRange(of), limit: waitingCountedMax })].map(
-        (key) => dueOf(key).n,
-      );
-      const n = seqs.length > 0 ? Math.min(...seqs) : undefined;
+      const { start, end } = queueRange(of);
+      const [first] = pending.getRange({ start, end, limit: 1 });
+      // What was tried most often waits longest: the oldest is due last, if not first.
+      const soonest = due.getKeys({ start, end, limit: oldestLookedMax });
+      const latest = due.getKeys({ start: end, end: start, reverse: true, limit: oldestLookedMax });
+      const places = [...soonest, ...latest].map((key) => dueOf(key).n);
+      const n = places.length > 0 ? Math.min(...places) : undefined;
       const [waiting = Infinity] =
         n === undefined ? [] : (latestAttempt(databases, of, n)?.logSeqs ?? []);
       const logSeq = Math.min(waiting, first === undefined ? Infinity : Number(first.value));

@@ -23,6 +23,7 @@ import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import { letExpiredGo } from './retention.ts';
 import { Sender, type EndedAttempt, type SenderParts } from './sender.ts';
+import { Slots } from './slots.ts';
 
 /** What the ini file says of deliveries, as it is in force. */
 export interface DeliverySettings {
@@ -64,6 +65,7 @@ export class Deliverer {
   #turn = new AbortController();
   #running: Promise<void> | undefined;
   #settled: Promise<void> = Promise.resolve();
+  #expiring: Promise<void> | undefined;
   #graceMs = 0;
   #delivers = false;
   /** What was said last of why nothing is delivered. */
@@ -145,6 +147,7 @@ export class Deliverer {
     } finally {
       this.#delivers = false;
       await this.#stopSenders();
+      await this.#expiring;
       await store.deliveries.end().catch(() => undefined);
       await held.release();
     }
@@ -159,6 +162,7 @@ export class Deliverer {
       ...this.#parts,
       deliveries,
       clockMs,
+      slots: new Slots(),
       receivers: this.#receivers,
       eventText: (logSeq) => this.#eventText(logSeq),
       ended: (ended) => {
@@ -175,32 +179,42 @@ export class Deliverer {
     };
     for (const queue of deliveries.busy()) this.#wake(queue, parts);
     let [tidiedMs, lookedMs] = [clockMs(), -Infinity];
+    let stamp: string | undefined;
+    let newest: number;
     while (!signal.aborted) {
-      const { upTo, grown, changed } = await deliveries.dispatch(settings().node);
-      if (changed.size > 0) this.#settle(upTo, changed, parts);
-      for (const queue of grown) this.#wake(queue, parts);
+      const { hooks } = store.counts();
+      // Without hooks there is nothing to look for, but the last one that has gone.
+      if (hooks > 0 || store.hooksStamp() !== stamp) {
+        stamp = store.hooksStamp();
+        const { upTo, grown, changed } = await deliveries.dispatch(settings().node);
+        newest = upTo;
+        if (changed.size > 0) this.#settle(upTo, changed, parts);
+        for (const queue of grown) this.#wake(queue, parts);
+      } else {
+        newest = store.seq();
+      }
       if (clockMs() - tidiedMs > deliveryTidyMs) {
         this.#forgetIdle();
         tidiedMs = clockMs();
       }
       if (clockMs() - lookedMs > retentionLookMs) {
         lookedMs = clockMs();
-        await this.#letExpiredGo(Math.min(now(), lookedMs), signal);
+        this.#letExpiredGo(Math.min(now(), lookedMs), signal);
       }
       if (deliveries.isReplaying()) {
         const { queue } = await deliveries.replaySome(clockMs());
         if (queue !== undefined) this.#senderOf(queue, parts).wakeForDue();
         continue;
       }
-      const isAlone = store.counts().hooks === 0;
-      await store.grown(upTo, signal, isAlone ? deliveryIdlePollMs : deliveryPollMs);
+      await store.grown(newest, signal, hooks === 0 ? deliveryIdlePollMs : deliveryPollMs);
     }
   }
 
   #count({ record: { outcome, ms }, event }: EndedAttempt): void {
     this.#metrics.attempted(outcome, ms);
     const isCompleted = outcome === 'completed' || outcome === 'completed_404';
-    if (isCompleted) this.#metrics.completed(this.#parts.now() - event.storedMs);
+    // A clock that was put back does not make an event one of the future.
+    if (isCompleted) this.#metrics.completed(Math.max(0, this.#parts.now() - event.storedMs));
   }
 
   #wake(queue: QueueKey, parts: SenderParts): void {
@@ -232,11 +246,17 @@ export class Deliverer {
   }
 
   /** A clock that was put forward takes nothing away that is not old enough by the other one. */
-  #letExpiredGo(nowMs: number, signal: AbortSignal): Promise<void> {
+  #letExpiredGo(nowMs: number, signal: AbortSignal): void {
     const { store, log, settings } = this.#parts;
     const hookId = (queue: QueueKey) => this.#receivers.hookId(queue);
     const parts = { deliveries: store.deliveries, log, hookId, signal };
-    return letExpiredGo(parts, nowMs - settings().retentionMs);
+    this.#expiring ??= letExpiredGo(parts, nowMs - settings().retentionMs)
+      .catch((error: unknown) => {
+        if (!(error instanceof Failure)) log.error({ err: error }, 'nothing expired is let go');
+      })
+      .finally(() => {
+        this.#expiring = undefined;
+      });
   }
 
   #forgetIdle(): void {

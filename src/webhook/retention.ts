@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { retentionQueuesAtOnce } from '../model/limits.ts';
 import type { Log } from '../observe/log.ts';
 import type { Deliveries, QueueKey } from '../store/deliveries.ts';
 
@@ -20,7 +22,8 @@ export async function letExpiredGo(
   beforeMs: number,
 ): Promise<void> {
   const before = new Date(beforeMs).toISOString();
-  for (const queue of deliveries.queues()) {
+  for (const [at, queue] of deliveries.queues().entries()) {
+    if (at % retentionQueuesAtOnce === 0) await nextTurn();
     let unsent = 0;
     while (!signal.aborted && deliveries.hasExpired(queue, before)) {
       unsent += (await deliveries.expire(queue, before)).unsent;

@@ -1,16 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { setMaxListeners } from 'node:events';
 import { Failure } from '../model/failure.ts';
 import { recordAgainMs, wakeMsMax } from '../model/limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries.ts';
-import type { Attempt } from './attempt.ts';
+import type { Attempt, Attempted } from './attempt.ts';
 import { attemptRecord } from './attempt-record.ts';
 import type { EventText } from './body.ts';
 import type { SteadyClock } from './clock.ts';
 import { hasRoom, laneWithBegun, laneWithEnded, newLane, type Lane } from './lane.ts';
 import { halvesOf, writeMessage, type Message } from './message.ts';
+import { endAll, newVersion, type Open, type Version } from './open.ts';
 import { verdictOn, type Verdict } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
+import type { Slots } from './slots.ts';
 import { Upcoming, type Next } from './upcoming.ts';
 
 /** What the sender of a hook stands on. */
@@ -20,6 +21,8 @@ export interface SenderParts {
   readonly attempt: Attempt;
   readonly eventText: (logSeq: number) => EventText;
   readonly clockMs: SteadyClock;
+  /** The attempts of all senders together. */
+  readonly slots: Slots;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: () => number;
@@ -41,18 +44,6 @@ export interface EndedAttempt {
   readonly verdict: Verdict;
   /** The message's event, or its first. */
   readonly event: EventText;
-}
-
-/** A message from the beginning of its attempt until that is recorded. */
-interface Open {
-  /** The version of the hook by which it was begun, and what withdraws all that were. */
-  readonly version: Version;
-  readonly ended: Promise<void>;
-}
-
-interface Version {
-  readonly seq: number;
-  readonly withdrawal: AbortController;
 }
 
 /**
@@ -90,6 +81,14 @@ export class Sender {
 
   /** Sends what may be sent: to be called whenever there may be more. */
   wake(): void {
+    try {
+      this.#sendNext();
+    } catch (error) {
+      this.#break(error);
+    }
+  }
+
+  #sendNext(): void {
     this.#clearTimer();
     while (!this.#isStopped && this.#holds === 0) {
       const receiver = this.#parts.receivers.find(this.#queue);
@@ -133,7 +132,7 @@ export class Sender {
     if (this.#version?.seq === seq) return this.#version;
     // Another one may want its events otherwise.
     if (this.#version !== undefined) this.#upcoming.reset();
-    this.#version = { seq, withdrawal: withdrawal() };
+    this.#version = newVersion(seq);
     return this.#version;
   }
 
@@ -146,7 +145,9 @@ export class Sender {
         this.#wakeAt(next.atMs, nowMs);
         return false;
       case 'batch':
-        void this.#freeze(next.batch);
+        this.#freeze(next.batch).catch((error: unknown) => {
+          this.#break(error);
+        });
         return false;
       case 'message': {
         const { message, isFirst } = next;
@@ -156,6 +157,7 @@ export class Sender {
           this.#wakeAt(isFirst ? Math.max(heldUntilMs, restsUntilMs) : heldUntilMs, nowMs);
           return false;
         }
+        if (!this.#parts.slots.take(this)) return false;
         if (message.before === undefined) this.#upcoming.takeEvent();
         this.#begin(message, receiver, version);
         return true;
@@ -199,9 +201,8 @@ export class Sender {
         this.wake();
       },
       (error: unknown) => {
-        this.#isStopped = true;
         this.#open.delete(message.n);
-        this.#parts.broken(error, this.#queue);
+        this.#break(error);
       },
     );
     this.#open.set(message.n, { version, ended });
@@ -209,19 +210,11 @@ export class Sender {
 
   /** Resolves to false for a message that was withdrawn. */
   async #send(message: Message, receiver: Receiver, version: Version): Promise<boolean> {
-    const { attempt, eventText, receivers, now, clockMs, settings, random } = this.#parts;
+    const { now, clockMs, settings, random } = this.#parts;
     const { hook } = receiver;
     const { shrinks: shrinksBefore } = this.#lane;
     const at = now();
-    const { id, body, event } = writeMessage(message, hook.id, eventText);
-    const attempted = await attempt(
-      hook,
-      { id, body, keys: receiver.keys(at) },
-      {
-        signal: version.withdrawal.signal,
-        mayBegin: () => receivers.find(this.#queue)?.seq === version.seq,
-      },
-    );
+    const { attempted, event } = await this.#attempt(message, receiver, version);
     if (attempted.problem?.code === 'withdrawn') return false;
     const verdict = verdictOn(attempted.status);
     if (verdict.isGone) this.#goneVersion = version.seq;
@@ -241,6 +234,31 @@ export class Sender {
     await this.#record(message, record, split);
     this.#parts.ended({ receiver, n: message.n, record, verdict, event });
     return true;
+  }
+
+  async #attempt(
+    message: Message,
+    receiver: Receiver,
+    version: Version,
+  ): Promise<{ readonly attempted: Attempted; readonly event: EventText }> {
+    const { attempt, eventText, receivers, now, slots } = this.#parts;
+    try {
+      const { id, body, event } = writeMessage(message, receiver.hook.id, eventText);
+      const signed = { id, body, keys: receiver.keys(now()) };
+      const attempted = await attempt(receiver.hook, signed, {
+        signal: version.withdrawal.signal,
+        mayBegin: () => receivers.find(this.#queue)?.seq === version.seq,
+      });
+      return { attempted, event };
+    } finally {
+      slots.free();
+    }
+  }
+
+  /** What must not happen has happened: nothing more is sent, and somebody has to know. */
+  #break(error: unknown): void {
+    this.#isStopped = true;
+    this.#parts.broken(error, this.#queue);
   }
 
   /** As if a message had never been taken. */
@@ -275,21 +293,4 @@ export class Sender {
       }
     }
   }
-}
-
-/** Lets messages end for a while, then withdraws them; resolves when all of them have ended. */
-async function endAll(open: readonly Open[], graceMs: number): Promise<void> {
-  const all = Promise.all(open.map(({ ended }) => ended));
-  const inTime = new AbortController();
-  const grace = delay(graceMs, undefined, { signal: inTime.signal }).catch(() => undefined);
-  await Promise.race([all, grace]);
-  inTime.abort();
-  for (const { version } of open) version.withdrawal.abort();
-  await all;
-}
-
-function withdrawal(): AbortController {
-  const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
-  return controller;
 }

@@ -218,9 +218,13 @@ suite('a clock that jumps', () => {
     clocks.monotonicMs += hourMs / 2;
     await rig.tell();
     await rig.until(2);
-    await rig.look();
+    // What is old enough is let go beside everything else.
+    for (let looks = 0; looks < 3; looks += 1) await rig.look();
     const [queue = 0] = rig.store.deliveries.queues();
-    assert.equal([...rig.store.deliveries.attempts(queue, undefined)].length, 2);
+    const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)].map(({ n }) => n);
+    assert.deepEqual(attempts(), [2, 1]);
+    clocks.monotonicMs += hourMs / 2 + 120_000;
+    while (attempts().includes(1)) await rig.look();
   });
 });
 
@@ -257,8 +261,7 @@ suite('messages are kept for a time', () => {
     await rig.look();
     assert.deepEqual(state(), { attempts: 2, queued: 4, waiting: 1 });
     pass(hourMs / 2 + 120_000);
-    await rig.look();
-    await rig.look();
+    while (state().attempts > 0 || state().queued > 1) await rig.look();
     assert.deepEqual(state(), { attempts: 0, queued: 1, waiting: 0 });
 
     rig.status = 200;
