@@ -18,19 +18,15 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import('./backup.ts')).backup,
 };
 
-/** Runs a command line, without its `node waymark`; resolves to the exit code (contract §1). */
-export async function run(words: readonly string[]): Promise<number> {
-  const { env, stdout: out, stderr: err } = process;
-  const terminal: Terminal = {
-    out,
-    err,
-    input: () => process.stdin,
-    env,
-    readConfig: async (file) => {
-      const { readConfig } = await import('../config/read.ts');
-      return readConfig({ file, env, cores: availableParallelism(), hostName: hostname() });
-    },
-  };
+/**
+ * Runs a command line, without its `node waymark`, on a terminal: that of this process unless told
+ * otherwise. Resolves to the exit code (contract §1).
+ */
+export async function run(
+  words: readonly string[],
+  terminal: Terminal = ownTerminal(),
+): Promise<number> {
+  const { out, err } = terminal;
   const [name = 'help', ...rest] = words;
   const command = Object.hasOwn(commands, name) ? await commands[name]?.() : undefined;
   if (name === 'help' || words.includes('--help') || words.includes('-h')) {
@@ -53,6 +49,20 @@ export async function run(words: readonly string[]): Promise<number> {
     say(err, `waymark: ${error.message}`);
     return 1;
   }
+}
+
+function ownTerminal(): Terminal {
+  const { env, stdout: out, stderr: err } = process;
+  return {
+    out,
+    err,
+    input: () => process.stdin,
+    env,
+    readConfig: async (file) => {
+      const { readConfig } = await import('../config/read.ts');
+      return readConfig({ file, env, cores: availableParallelism(), hostName: hostname() });
+    },
+  };
 }
 
 async function usage(command: Command | undefined): Promise<string> {

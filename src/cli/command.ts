@@ -1,11 +1,15 @@
+import type { Writable } from 'node:stream';
 import type { ConfigResult } from '../config/config.ts';
+
+/** Where a command writes; a terminal says that it is one. */
+export type Output = Writable & { readonly isTTY?: boolean };
 
 /** What a command works with: where it writes, and what it knows of its surroundings. */
 export interface Terminal {
   /** What a script wants. */
-  readonly out: NodeJS.WriteStream;
+  readonly out: Output;
   /** What a person wants to know besides. */
-  readonly err: NodeJS.WriteStream;
+  readonly err: Output;
   /** What is written to the command. */
   readonly input: () => AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -34,6 +38,6 @@ export class UsageError extends Error {
 }
 
 /** Writes a line. */
-export function say(stream: NodeJS.WriteStream, line: string): void {
+export function say(stream: Output, line: string): void {
   stream.write(`${line}\n`);
 }

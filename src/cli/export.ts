@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { exportedHistory, exportedRecords } from '../svc1/export.ts';
-import { say, type Command } from './command.ts';
+import { say, type Command, type Output } from './command.ts';
 import { openExistingData } from './data.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
 
@@ -36,10 +36,7 @@ export const exportCommand: Command = {
 const pieceCharacters = 65_536;
 
 /** Writes lines as fast as they are read; resolves to their count, undefined if nobody reads. */
-async function writeLines(
-  lines: Iterable<string>,
-  out: NodeJS.WriteStream,
-): Promise<number | undefined> {
+async function writeLines(lines: Iterable<string>, out: Output): Promise<number | undefined> {
   let count = 0;
   async function* pieces(): AsyncGenerator<string> {
     let piece = '';

@@ -15,6 +15,8 @@ const testPollMs = 100;
 interface Attempt {
   readonly id: string;
   readonly seq: number;
+  /** Of a batch, the last. */
+  readonly last_seq?: number;
   readonly attempt: number;
   readonly at: string;
   readonly outcome: string;
@@ -53,9 +55,11 @@ export const deliveries: Act = {
   },
 };
 
-function cells({ seq, attempt, at, outcome, status, ms, id, error, answer }: Attempt) {
+function cells({ seq, last_seq: last, attempt, ...row }: Attempt): readonly string[] {
+  const { at, outcome, status, ms, id, error, answer } = row;
+  const seqs = last === undefined ? String(seq) : `${seq}-${last}`;
   const back = error ?? (answer === undefined ? '' : oneLine(answer));
-  return [String(seq), String(attempt), at, outcome, String(status ?? '-'), String(ms), id, back];
+  return [seqs, String(attempt), at, outcome, String(status ?? '-'), String(ms), id, back];
 }
 
 /** Of what a receiver has sent, as much as a line holds, and nothing that commands a terminal. */
@@ -69,16 +73,38 @@ function oneLine(text: string): string {
 
 const answerCharactersShown = 80;
 
+/** `waymark hook replay ID`: has messages sent again. */
+export const replay: Act = {
+  takes: { delivery: 'text', since: 'text', until: 'text', failed: 'flag' },
+  writes: true,
+  async *run([id, ...more], { service, vk, input }) {
+    requireNoMore(more);
+    const v = { ...input, id: requireId(id, 'hook') };
+    const answer = await callService(service, 'svc1.webhook.replay', { v, vk });
+    const { deliveries: count } = answer.data as { readonly deliveries: number };
+    const what = count === 1 ? 'One message is' : `${count} messages are`;
+    yield { answer, lines: [], notes: [`${what} sent again.`] };
+  },
+};
+
 /** `waymark hook test ID`: has a test sent, and tells how that went. */
 export const test: Act = {
   takes: {},
   async *run([id, ...more], { service }) {
     requireNoMore(more);
     const hook = requireId(id, 'hook');
+    const { page: before } = await latestPage(service, hook);
+    const [newest] = before.rows;
+    const last = (newest?.last_seq ?? newest?.seq ?? 0) + before.queued;
     const sent = await callService(service, 'svc1.webhook.test', { v: { id: hook } });
     const { id: event } = sent.data as { readonly id: string };
     yield { answer: sent, lines: [], notes: ['Sent; waiting for what comes of it …'] };
-    const found = await untilTried(service, hook, event);
+    const found = await untilTried(
+      service,
+      hook,
+      // A batch has an id of its own, and does not wait for more once a test is in it.
+      (row) => row.id === event || (row.last_seq ?? 0) > last,
+    );
     if ('page' in found) {
       const { queued } = found.page;
       const notes = [`It has not been sent yet: ${queued} messages wait, this one among them.`];
@@ -95,20 +121,27 @@ export const test: Act = {
   },
 };
 
-/** The first attempt at a message; the latest page where none is made in time. */
+/** The first attempt of some kind; the latest page where none is made in time. */
 async function untilTried(
   service: Service,
   hook: string,
-  event: string,
+  isSought: (row: Attempt) => boolean,
 ): Promise<{ readonly attempt: Attempt } | { readonly page: Page; readonly answer: JsonObject }> {
   const deadlineMs = performance.now() + testWaitMs;
   for (;;) {
-    const v = { id: hook, limit: deliveriesShown };
-    const answer = await callService(service, 'svc1.webhook.deliveries', { v });
-    const page = answer.data as unknown as Page;
-    const attempt = page.rows.find((row) => row.id === event);
+    const latest = await latestPage(service, hook);
+    const attempt = latest.page.rows.find(isSought);
     if (attempt !== undefined) return { attempt };
-    if (performance.now() > deadlineMs) return { page, answer };
+    if (performance.now() > deadlineMs) return latest;
     await delay(testPollMs);
   }
+}
+
+async function latestPage(
+  service: Service,
+  hook: string,
+): Promise<{ readonly page: Page; readonly answer: JsonObject }> {
+  const v = { id: hook, limit: deliveriesShown };
+  const answer = await callService(service, 'svc1.webhook.deliveries', { v });
+  return { page: answer.data as unknown as Page, answer };
 }

@@ -1,7 +1,7 @@
 import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import { clientCommand, table, type Act, type Done } from './client.ts';
-import { deliveries, test } from './hook-deliveries.ts';
+import { deliveries, replay, test } from './hook-deliveries.ts';
 import { requireNoMore } from './options.ts';
 import { record, recordActs, requireId } from './record-acts.ts';
 import { callService } from './service.ts';
@@ -70,7 +70,7 @@ function switching(name: 'pause' | 'resume'): Act {
 
 /**
  * `waymark hook list | read | insert | edit | history | invalidate | rotate | pause | resume | test
- * | deliveries`.
+ * | deliveries | replay`.
  */
 export const hook = clientCommand({
   usage:
@@ -78,7 +78,8 @@ export const hook = clientCommand({
     'hook insert JSON|@FILE|- [--vk KEY] | hook edit ID JSON|@FILE|- [--vk KEY] | ' +
     'hook invalidate [ID] [--txn TXN] [--by KEY] [--from T] [--until T] [--confirm DIGEST] | ' +
     'hook rotate ID | hook pause ID | hook resume ID | hook test ID | ' +
-    'hook deliveries ID [--outcome O] [--before SEQ] [--limit N]',
+    'hook deliveries ID [--outcome O] [--before SEQ] [--limit N] | ' +
+    'hook replay ID [--delivery SEQ] [--failed] [--since T] [--until T] [--vk KEY]',
   summary: 'have other servers told of events, and see how that goes,',
   acts: {
     ...records,
@@ -88,5 +89,6 @@ export const hook = clientCommand({
     resume: switching('resume'),
     test,
     deliveries,
+    replay,
   },
 });

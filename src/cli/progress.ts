@@ -1,3 +1,5 @@
+import type { Output } from './command.ts';
+
 /** A line on a terminal that changes while something long goes on. */
 export interface Progress {
   /** Puts a text in place of the one before it, but not more often than can be read. */
@@ -11,7 +13,7 @@ const cleared = '\r\u001b[K';
 
 /** Makes one on a stream; where nobody watches that, it writes nothing. */
 export function createProgress(
-  stream: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
+  stream: Pick<Output, 'isTTY' | 'write'>,
   now: () => number,
 ): Progress {
   let shownMs: number | undefined;

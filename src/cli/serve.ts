@@ -25,7 +25,7 @@ export const serve: Command = {
     const logs = createLogs({
       settings: config.log,
       destination: out,
-      colour: out.isTTY && terminal.env.NO_COLOR === undefined,
+      colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
       now: Date.now,
     });
     // Whoever read the log has gone; the site goes on.

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import { runWaymark, serverFolder, startServed } from '../process.ts';
+import { startSite } from '../harness.ts';
+import { runWaymark, serverFolder } from '../process.ts';
+import { runHere, startClient } from './here.ts';
 
 suite('the command line', () => {
   test('wrong words get the usage and exit code 2', async () => {
@@ -13,7 +15,7 @@ suite('the command line', () => {
       ['rule'],
       ['serve', 'x'],
     ]) {
-      const { code, err, out } = await runWaymark(words);
+      const { code, err, out } = await runHere(words);
       assert.equal(code, 2, words.join(' '));
       assert.match(err, /^waymark: .+\n\n/, words.join(' '));
       assert.equal(out, '');
@@ -21,21 +23,22 @@ suite('the command line', () => {
   });
 
   test('help and version are on standard output', async () => {
-    const help = await runWaymark(['--help']);
+    const help = await runHere(['--help']);
     assert.equal(help.code, 0);
     for (const name of ['serve', 'check', 'key', 'rule'])
       assert.match(help.out, new RegExp(`waymark ${name}`));
     assert.match((await runWaymark(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
+    assert.equal((await runWaymark(['fly'])).code, 2);
   });
 });
 
 suite('waymark check', () => {
   test('prints the configuration of a good file', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nlevel = warn\n');
-    const { code, out } = await runWaymark(['check', '--config', iniFile]);
+    const { code, out } = await runHere(['check', '--config', iniFile]);
     assert.equal(code, 0);
     assert.match(out, /^level = warn$/m);
-    const json = await runWaymark(['check', '--config', iniFile, '--json']);
+    const json = await runHere(['check', '--config', iniFile, '--json']);
     const answer = JSON.parse(json.out) as { ok: boolean; config: { log: { level: string } } };
     assert.equal(answer.config.log.level, 'warn');
   });
@@ -43,12 +46,12 @@ suite('waymark check', () => {
   test('names every mistake with its line', async (t) => {
     const { iniFile, ini } = await serverFolder(t, '');
     await writeFile(iniFile, `${ini}wokers = 2\n[dsk.a]\nroot = .\n`);
-    const { code, err, out } = await runWaymark(['check', '--config', iniFile]);
+    const { code, err, out } = await runHere(['check', '--config', iniFile]);
     assert.equal(code, 1);
     assert.equal(out, '');
     assert.match(err, /server\.ini:4: .*wokers.*did you mean.*workers/);
     assert.match(err, /server\.ini:5: .*dsk\.a/);
-    const json = await runWaymark(['check', '--config', iniFile, '--json']);
+    const json = await runHere(['check', '--config', iniFile, '--json']);
     assert.equal(json.code, 1);
     assert.equal((JSON.parse(json.out) as { problems: unknown[] }).problems.length, 2);
   });
@@ -56,10 +59,10 @@ suite('waymark check', () => {
 
 suite('waymark key', () => {
   test('works on the data folder of a running server', async (t) => {
-    const { iniFile } = await serverFolder(t, '');
-    const { url } = await startServed(t, iniFile);
-    const key = (...words: string[]) => runWaymark(['key', ...words, '--config', iniFile]);
-    const added = await key('add', '--name', 'ci', '--scope', 'read,design', '--rate', '50');
+    const { url, iniFile } = await startSite(t);
+    const key = (...words: string[]) => runHere(['key', ...words, '--config', iniFile]);
+    const add = ['key', 'add', '--name', 'ci', '--scope', 'read,design', '--rate', '50'];
+    const added = await runWaymark([...add, '--config', iniFile]);
     assert.equal(added.code, 0);
     assert.match(added.out, /^wmk_[\w-]{43}\n$/);
     const headers = { apikey: added.out.trim() };
@@ -73,7 +76,7 @@ suite('waymark key', () => {
     assert.equal(rate, 50);
     assert.match((await key('list')).out, /\tread,design\tci\t50\/s\n/);
     assert.ok(!listed.out.includes(headers.apikey));
-    assert.equal((await key('revoke', id)).code, 0);
+    assert.equal((await runWaymark(['key', 'revoke', id, '--config', iniFile])).code, 0);
     assert.equal(await status(), 401);
     const again = await key('revoke', id);
     assert.equal(again.code, 1);
@@ -85,10 +88,9 @@ suite('waymark key', () => {
 
 suite('waymark rule', () => {
   test('writes and reads through the API', async (t) => {
-    const { iniFile } = await serverFolder(t, '');
-    const { url, adminKey } = await startServed(t, iniFile);
-    const env = { WAYMARK_URL: url, WAYMARK_APIKEY: adminKey };
-    const rule = (...words: string[]) => runWaymark(['rule', ...words], { env });
+    const { site, waymark } = await startClient(t);
+    const { url } = site;
+    const rule = (...words: string[]) => waymark('rule', ...words);
     const inserted = await rule('insert', '{"path":"/a","content":"x","colour":"red"}');
     assert.equal(inserted.code, 0, inserted.err);
     assert.match(inserted.err, /kept in _unknowns_: colour/);
@@ -106,7 +108,7 @@ suite('waymark rule', () => {
     const missing = await rule('read', 'none');
     assert.equal(missing.code, 1);
     assert.match(missing.err, /^waymark: There is no page rule/);
-    const refused = await runWaymark(['rule', 'read', id, '--url', url]);
+    const refused = await runHere(['rule', 'read', id, '--url', url]);
     assert.match(refused.err, /needs an API key/);
     const nobody = await runWaymark(['rule', 'read', id, '--url', 'http://127.0.0.1:1']);
     assert.equal(nobody.code, 1);
@@ -114,14 +116,9 @@ suite('waymark rule', () => {
   });
 
   test('lists, invalidates in two steps, and takes that back', async (t) => {
-    const { iniFile } = await serverFolder(t, '');
-    const { url, adminKey } = await startServed(t, iniFile);
-    const env = { WAYMARK_URL: url, WAYMARK_APIKEY: adminKey };
-    const rule = async (...words: string[]) => {
-      const { code, out, err } = await runWaymark(['rule', ...words], { env });
-      assert.equal(code, 0, err);
-      return out;
-    };
+    const { site, waymark, out } = await startClient(t);
+    const { url } = site;
+    const rule = (...words: string[]) => out('rule', ...words);
     for (const path of ['/a', '/b']) await rule('insert', JSON.stringify({ path, content: 'x' }));
     const listed = (await rule('list', '--path', '/a')).trim().split('\n');
     assert.equal(listed.length, 1);
@@ -141,7 +138,7 @@ suite('waymark rule', () => {
     const back = JSON.parse(await rule('invalidate', '--txn', txn, '--json'));
     await rule('invalidate', '--txn', txn, '--confirm', back.data.digest);
     assert.equal((await fetch(`${url}/a`)).status, 200);
-    const stray = await runWaymark(['rule', 'list', '--txn', 'x'], { env });
+    const stray = await waymark('rule', 'list', '--txn', 'x');
     assert.equal(stray.code, 2);
     assert.match(stray.err, /takes no --txn/);
   });

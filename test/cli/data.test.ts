@@ -8,12 +8,13 @@ import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, spawnWaymark, startServed } from '../process.ts';
 import { scratchStore } from '../store/scratch.ts';
+import { runHere } from './here.ts';
 
 /** A folder with an ini file, and the command line on it. */
 async function site(t: TestContext) {
   const { folder, iniFile } = await serverFolder(t, '');
   const waymark = (words: readonly string[], input?: string) =>
-    runWaymark([...words, '--config', iniFile], input === undefined ? {} : { input });
+    runHere([...words, '--config', iniFile], input === undefined ? {} : { input });
   return { folder, iniFile, data: join(folder, 'data'), waymark };
 }
 
@@ -28,7 +29,8 @@ async function requireSound({ waymark }: Awaited<ReturnType<typeof site>>): Prom
 suite('waymark export and import', () => {
   test('move a site to another folder, and again without a change', async (t) => {
     const [from, to] = [await site(t), await site(t)];
-    assert.deepEqual(await from.waymark(['import'], pages('/a%25b', '/käse', '/c/*')), {
+    const input = pages('/a%25b', '/käse', '/c/*');
+    assert.deepEqual(await runWaymark(['import', '--config', from.iniFile], { input }), {
       code: 0,
       signal: null,
       out: 'imported 3, unchanged 0, refused 0\n',
@@ -86,7 +88,7 @@ suite('waymark export and import', () => {
     const { iniFile, data, waymark } = await site(t);
     // A transaction ends at 64 MiB: there are two of them.
     const lines = Array.from(
-      { length: 100 },
+      { length: 70 },
       (_, at) => `${JSON.stringify({ path: `/${at}`, content: 'x'.repeat(1 << 20) })}\n`,
     );
     const child = spawnWaymark(['import', '--config', iniFile]);
@@ -101,13 +103,13 @@ suite('waymark export and import', () => {
     await store.close();
     const again = await waymark(['import', '--json'], lines.join(''));
     const { imported, unchanged, refused } = JSON.parse(again.out) as Record<string, number>;
-    assert.deepEqual([(imported ?? 0) + (unchanged ?? 0), refused], [100, 0]);
+    assert.deepEqual([(imported ?? 0) + (unchanged ?? 0), refused], [70, 0]);
     assert.ok((unchanged ?? 0) >= 64 - 1, 'whole transactions had come in');
     const exported = (await waymark(['export'])).out.trim().split('\n');
     const paths = exported.map((line) => (JSON.parse(line) as { path: string }).path);
     assert.deepEqual(
       paths,
-      Array.from({ length: 100 }, (_, at) => `/${at}`),
+      Array.from({ length: 70 }, (_, at) => `/${at}`),
     );
   });
 

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { runWaymark, serverFolder, startServed } from '../process.ts';
+import { startSite } from '../harness.ts';
+import { runHere, startClient } from './here.ts';
 
 suite('waymark explain', () => {
   test('says who answers a URL, and what the others lost by', async (t) => {
-    const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
-      'site/a.txt': 'a file',
+    const { site, waymark } = await startClient(t, {
+      ini: '[disk.site]\nroot = site\n',
+      files: { 'site/a.txt': 'a file' },
     });
-    const { adminKey, ...served } = await startServed(t, iniFile);
-    const url = new URL(served.url).origin;
-    const env = { WAYMARK_URL: url, WAYMARK_APIKEY: adminKey };
-    const waymark = (...words: string[]) => runWaymark(words, { env });
+    const { url } = site;
     const insert = async (fields: object) => {
       const { out, err } = await waymark('rule', 'insert', JSON.stringify(fields));
       assert.equal(err, '');
@@ -56,19 +55,17 @@ fallback
   });
 
   test('follows the address of a breadcrumb over other keys', async (t) => {
-    const { iniFile } = await serverFolder(t, '');
-    const { adminKey, ...served } = await startServed(t, iniFile);
-    const url = new URL(served.url).origin;
+    const { url, adminKey } = await startSite(t);
     const words = ['--url', url, '--apikey', adminKey];
     for (const [path, target] of [
       ['spring', 'key:summer'],
       ['summer', '/offers'],
     ] as const) {
       const fields = JSON.stringify({ path, kind: 'resolve', enginedata: { target } });
-      assert.equal((await runWaymark(['rule', 'insert', fields, ...words])).code, 0);
+      assert.equal((await runHere(['rule', 'insert', fields, ...words])).code, 0);
     }
     const link = `${url}/svc1/userinterface.link.htm?k=spring`;
-    const { out } = await runWaymark(['explain', link, ...words]);
+    const { out } = await runHere(['explain', link, ...words]);
     assert.match(out, /^The breadcrumb spring of .*, with 302\.\nIt leads to \/offers\.\n/);
     assert.match(
       out,
@@ -77,18 +74,17 @@ fallback
   });
 
   test('is refused without a URL, a server or a key', async (t) => {
-    const { iniFile } = await serverFolder(t, '');
-    const { url } = await startServed(t, iniFile);
-    const none = await runWaymark(['explain', '--url', url]);
+    const { url } = await startSite(t);
+    const none = await runHere(['explain', '--url', url]);
     assert.deepEqual([none.code, none.out], [2, '']);
     assert.match(none.err, /^waymark: Which URL, or path\?\n/);
-    assert.equal((await runWaymark(['explain', '/a', '/b', '--url', url])).code, 2);
-    const nowhere = await runWaymark(['explain', `${url}/a`], { env: { WAYMARK_URL: undefined } });
+    assert.equal((await runHere(['explain', '/a', '/b', '--url', url])).code, 2);
+    const nowhere = await runHere(['explain', `${url}/a`]);
     assert.equal(nowhere.code, 2);
     assert.match(nowhere.err, /Where is the server\?/);
-    const refused = await runWaymark(['explain', '/a', '--url', url]);
+    const refused = await runHere(['explain', '/a', '--url', url]);
     assert.equal(refused.code, 1);
     assert.match(refused.err, /needs an API key with the scope read/);
-    assert.equal((await runWaymark(['explain', 'a', '--url', url])).code, 1);
+    assert.equal((await runHere(['explain', 'a', '--url', url])).code, 1);
   });
 });

@@ -1,29 +1,17 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { runWaymark, serverFolder, startServed } from '../process.ts';
+import { suite, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startReceiver } from '../webhook/receiver.ts';
-
-async function running(t: TestContext, ini = '') {
-  const { iniFile, folder } = await serverFolder(t, ini);
-  const { url, adminKey } = await startServed(t, iniFile);
-  const env = { WAYMARK_URL: url, WAYMARK_APIKEY: adminKey };
-  const waymark = (...words: string[]) => runWaymark(words, { env });
-  /** Standard output of a command that has to succeed. */
-  const out = async (...words: string[]): Promise<string> => {
-    const finished = await waymark(...words);
-    assert.equal(finished.code, 0, finished.err);
-    return finished.out;
-  };
-  return { folder, env, waymark, out };
-}
+import { local } from '../webhook/rig.ts';
+import { startClient } from './here.ts';
 
 const sales = '{"name":"till","event":"sale.completed","url":"https://shop.example/hook"}';
 
 suite('waymark hook', () => {
   test('registers, shows the secret once, and changes what is registered', async (t) => {
-    const { waymark, out, folder } = await running(t);
+    const { waymark, out, site } = await startClient(t);
     const inserted = await waymark('hook', 'insert', sales);
     assert.equal(inserted.code, 0, inserted.err);
     assert.match(inserted.err, /shown only this once/);
@@ -34,10 +22,10 @@ suite('waymark hook', () => {
     assert.ok(!again.out.includes('whsec_'));
 
     await writeFile(
-      join(folder, 'edit.json'),
+      join(site.folder, 'edit.json'),
       '{"event":["sale.completed","stock.level_changed"]}',
     );
-    await out('hook', 'edit', id, `@${join(folder, 'edit.json')}`);
+    await out('hook', 'edit', id, `@${join(site.folder, 'edit.json')}`);
     assert.ok(!(await out('hook', 'read', id)).includes('whsec_'));
     const history = (await out('hook', 'history', id)).trim().split('\n');
     assert.deepEqual(
@@ -59,7 +47,7 @@ suite('waymark hook', () => {
   });
 
   test('pauses and resumes, rotates the secret, and invalidates in two steps', async (t) => {
-    const { waymark, out } = await running(t);
+    const { waymark, out } = await startClient(t);
     const { id, secret } = JSON.parse(await out('hook', 'insert', sales)) as Record<string, string>;
     assert.ok(id !== undefined);
     await out('hook', 'pause', id);
@@ -85,7 +73,7 @@ suite('waymark hook', () => {
   });
 
   test('is tried out, and shows what became of its messages', async (t) => {
-    const { waymark, out } = await running(t, '[webhook]\nallow_private = 127.0.0.0/8\n');
+    const { waymark, out } = await startClient(t, { ini: local.replace('1ms', '1h') });
     const receiver = await startReceiver(t);
     const insert = JSON.stringify({ event: 'sale.completed', url: receiver.url });
     const { id } = JSON.parse(await out('hook', 'insert', insert)) as { id: string };
@@ -111,11 +99,54 @@ suite('waymark hook', () => {
     assert.match(more.err, /There are more: --before 2/);
   });
 
+  test('has messages sent again: one, those of a time, those that were given up', async (t) => {
+    const { site, waymark, out } = await startClient(t, { ini: local });
+    const receiver = await startReceiver(t);
+    receiver.answer = ({ body }) => (body.seq === 2 && receiver.got.length < 4 ? 500 : 200);
+    const hook = { event: 'sale.completed', url: receiver.url, retry_limit: 1 };
+    const { id } = (await site.call('svc1.webhook.insert', hook)).data;
+    for (let n = 0; n < 3; n += 1) await out('event', 'insert', 'sale.completed');
+    await receiver.until(3);
+    while (!(await out('hook', 'deliveries', id)).includes(' exhausted ')) await nextTurn();
+    const cases: readonly (readonly [readonly string[], readonly number[], string])[] = [
+      [['--failed', '--vk', 'again'], [2], 'One message is sent again.\n'],
+      [['--failed', '--vk', 'again'], [], 'One message is sent again.\n'],
+      [['--delivery', '1'], [1], 'One message is sent again.\n'],
+      [
+        ['--since', '2000-01-01T00:00:00Z', '--until', '2100-01-01T00:00:00Z'],
+        [1, 2, 3],
+        '3 messages are sent again.\n',
+      ],
+      [['--failed'], [], '0 messages are sent again.\n'],
+    ];
+    for (const [words, seqs, says] of cases) {
+      const before = receiver.got.length;
+      const { code, err } = await waymark('hook', 'replay', id, ...words);
+      assert.deepEqual([code, err], [0, says], words.join(' '));
+      const got = (await receiver.until(before + seqs.length)).slice(before);
+      assert.deepEqual(got.map(({ body }) => body.seq as number).toSorted(), seqs);
+    }
+  });
+
+  test('shows a batch as the events that it holds, and knows its test by that', async (t) => {
+    const { site, waymark, out } = await startClient(t, { ini: local });
+    const receiver = await startReceiver(t);
+    const frequency = { mode: 'batch', every: '1d' };
+    const hook = { event: 'sale.completed', url: receiver.url, frequency };
+    const { id } = (await site.call('svc1.webhook.insert', hook)).data;
+    for (let n = 0; n < 2; n += 1) await out('event', 'insert', 'sale.completed');
+    const tried = await waymark('hook', 'test', id);
+    assert.equal(tried.code, 0, tried.err);
+    assert.match(tried.out, /^completed: status 200 /);
+    const [, first = ''] = (await out('hook', 'deliveries', id)).split('\n');
+    assert.match(first, new RegExp(`^1-3 +1 +20\\S+ +completed +200 +\\d+ +${id}-1-3$`));
+  });
+
   test('says clearly what is wrong', async (t) => {
-    const { waymark } = await running(t);
+    const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /list, read, insert, .* or deliveries\?/],
-      [['fly'], 2, /deliveries\?/],
+      [[], 2, /list, read, insert, .* or replay\?/],
+      [['fly'], 2, /replay\?/],
       [['read'], 2, /Which hook\? Give its id\./],
       [['insert'], 2, /Give the fields as JSON/],
       [['insert', '{'], 2, /is not JSON/],
@@ -130,77 +161,14 @@ suite('waymark hook', () => {
       [['test', 'x'], 1, /There is no hook/],
       [['deliveries', 'x'], 1, /There is no hook/],
       [['deliveries', 'x', '--outcome', 'lost'], 1, /outcome/],
+      [['replay'], 2, /Which hook\?/],
+      [['replay', 'x', '--failed'], 1, /There is no hook/],
     ];
     for (const [words, code, says] of cases) {
       const finished = await waymark('hook', ...words);
       assert.equal(finished.code, code, `${words.join(' ')}: ${finished.err}`);
       assert.match(finished.err, says);
       assert.equal(finished.out, '');
-    }
-  });
-});
-
-suite('waymark event', () => {
-  test('tells what has happened, once by its vk, and shows what was told', async (t) => {
-    const { waymark, out, env } = await running(t);
-    await out('hook', 'insert', sales);
-    const sale = ['event', 'insert', 'sale.completed', '--data', '{"id":"S-1","total":"9.90"}'];
-    const first = await waymark(...sale, '--vk', 'sale-1', '--counter', 'counter-2');
-    assert.equal(first.code, 0, first.err);
-    assert.match(first.out, /^[0-9a-f-]{36}\n$/);
-    assert.match(first.err, /one hook gets it/);
-    const again = await out(...sale, '--vk', 'sale-1', '--counter', 'counter-2');
-    assert.equal(again, first.out);
-
-    const piped = await runWaymark(['event', 'insert', 'till.opened', '--data', '-'], {
-      env,
-      input: '{"till":3}',
-    });
-    assert.equal(piped.code, 0, piped.err);
-
-    const listed = (await out('event', 'list', '--type', 'sale.completed')).trim().split('\n');
-    assert.equal(listed.length, 2);
-    assert.match(listed[0] ?? '', /^SEQ +OCCURRED +TYPE +COUNTER +ID +DATA$/);
-    assert.match(
-      listed[1] ?? '',
-      / sale\.completed +counter-2 +\S+ +\{"id":"S-1","total":"9\.90"\}$/,
-    );
-    const json = JSON.parse(await out('event', 'list', '--limit', '1', '--json')) as {
-      data: { rows: unknown[] };
-    };
-    assert.equal(json.data.rows.length, 1);
-  });
-
-  test('takes data that is not as its type has it, and says so', async (t) => {
-    const { waymark } = await running(t);
-    const told = await waymark('event', 'insert', 'stock.level_changed', '--data', '{"level":"3"}');
-    assert.equal(told.code, 0, told.err);
-    assert.match(told.err, /0 hooks get it/);
-    assert.match(told.err, /Not as stock\.level_changed has it: .*product/);
-  });
-
-  test('lists what it knows', async (t) => {
-    const { out } = await running(t);
-    const types = await out('event', 'types');
-    assert.match(types, /^sale\.completed\n {4}A sale has been completed\.\n {4}for example \{/);
-    assert.match(types, /^webhook\.test$/m);
-  });
-
-  test('says clearly what is wrong', async (t) => {
-    const { waymark } = await running(t);
-    const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /insert, list or types\?/],
-      [['insert'], 2, /Which type\?/],
-      [['insert', 'Sale'], 1, /dotted name in lower case/],
-      [['insert', 'a.b', '--data', '{'], 2, /--data is not JSON/],
-      [['insert', 'a.b', '--occurred-at', 'noon'], 1, /occurred_at/],
-      [['list', '--limit', 'many'], 2, /--limit has to be a whole number/],
-      [['list', '--vk', 'x'], 2, /takes no --vk/],
-    ];
-    for (const [words, code, says] of cases) {
-      const finished = await waymark('event', ...words);
-      assert.equal(finished.code, code, `${words.join(' ')}: ${finished.err}`);
-      assert.match(finished.err, says);
     }
   });
 });
