@@ -209,6 +209,6 @@ export function createDeliverer(
     now: Date.now,
     monotonicMs: () => performance.now(),
     random: Math.random,
-    ended: createReports({ store, detect, log }),
+    report: createReports({ store, detect, log }),
   });
 }

@@ -21,8 +21,9 @@ import { eventText, type EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
+import type { EndedAttempt, Report } from './reports.ts';
 import { letExpiredGo } from './retention.ts';
-import { Sender, type EndedAttempt, type SenderParts } from './sender.ts';
+import { Sender, type SenderParts } from './sender.ts';
 import { Slots } from './slots.ts';
 
 /** What the ini file says of deliveries, as it is in force. */
@@ -45,8 +46,8 @@ export interface DelivererParts {
   readonly now: () => number;
   readonly monotonicMs: () => number;
   readonly random: () => number;
-  /** Told of each attempt. */
-  readonly ended: (ended: EndedAttempt) => void;
+  /** Acts on each attempt, before it is recorded; never rejects. */
+  readonly report: Report;
 }
 
 /**
@@ -167,7 +168,6 @@ export class Deliverer {
       eventText: (logSeq) => this.#eventText(logSeq),
       ended: (ended) => {
         this.#count(ended);
-        this.#parts.ended(ended);
       },
       superseded: () => {
         this.#turn.abort();

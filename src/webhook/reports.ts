@@ -1,15 +1,28 @@
 import { errorDetected } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
 import type { Log } from '../observe/log.ts';
+import type { AttemptRecord } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
+import type { EventText } from './body.ts';
 import type { Detect } from './detected.ts';
-import type { EndedAttempt } from './sender.ts';
+import type { Verdict } from './outcome.ts';
+import type { Receiver } from './receivers.ts';
 
 /** Who the changes of the deliverer are said to be by. */
 export const author = 'deliverer';
 
-/** Acts on what attempts come to, beyond their own record. */
-export type Report = (ended: EndedAttempt) => void;
+/** An attempt that is over, for whoever watches. */
+export interface EndedAttempt {
+  readonly receiver: Receiver;
+  readonly n: number;
+  readonly record: AttemptRecord;
+  readonly verdict: Verdict;
+  /** The message's event, or its first. */
+  readonly event: EventText;
+}
+
+/** Acts on what an attempt comes to, beyond its own record. Never rejects. */
+export type Report = (ended: EndedAttempt) => Promise<void>;
 
 /**
  * Makes the reports: a hook whose receiver is gone is paused (contract §7), a delivery that was
@@ -24,7 +37,7 @@ export function createReports({
   readonly detect: Detect;
   readonly log: Log;
 }): Report {
-  return ({ receiver: { hook }, n, record, verdict, event }) => {
+  return async ({ receiver: { hook }, n, record, verdict, event }) => {
     const told = { hook: hook.id, seq: n, attempt: record.attempt, status: record.status };
     const unstored = (error: unknown): void => {
       if (error instanceof Failure && error.code === 'unavailable') return;
@@ -32,7 +45,7 @@ export function createReports({
     };
     if (verdict.isGone) {
       log.warn(told, 'a webhook is paused: its receiver says that it is gone (410)');
-      pause(store, hook.id).catch(unstored);
+      await pause(store, hook.id).catch(unstored);
     }
     if (record.outcome !== 'exhausted') return;
     log.warn({ ...told, err: record.error }, 'a webhook was given up after its last attempt');
@@ -41,7 +54,7 @@ export function createReports({
     const why = record.error ?? `status ${record.status ?? ''}`;
     const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
     const error = { code: 'delivery_exhausted', message, id: hook.id, more: { seq: n } };
-    detect({ ...error, about: hook.id }).catch(unstored);
+    await detect({ ...error, about: hook.id }).catch(unstored);
   };
 }
 

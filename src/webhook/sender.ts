@@ -9,8 +9,9 @@ import type { SteadyClock } from './clock.ts';
 import { hasRoom, laneWithBegun, laneWithEnded, newLane, type Lane } from './lane.ts';
 import { halvesOf, writeMessage, type Message } from './message.ts';
 import { endAll, newVersion, type Open, type Version } from './open.ts';
-import { verdictOn, type Verdict } from './outcome.ts';
+import { verdictOn } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
+import type { EndedAttempt, Report } from './reports.ts';
 import type { Slots } from './slots.ts';
 import { Upcoming, type Next } from './upcoming.ts';
 
@@ -28,22 +29,14 @@ export interface SenderParts {
   readonly random: () => number;
   /** `[webhook]` of the ini file, as it is at that moment. */
   readonly settings: () => { readonly retryMs: readonly number[]; readonly concurrency: number };
+  /** Acts on an attempt before it is recorded: after a crash rather twice than never. */
+  readonly report: Report;
   /** Told of each attempt that was recorded. */
   readonly ended: (ended: EndedAttempt) => void;
   /** Told when this process may not write any more. */
   readonly superseded: () => void;
   /** Told of what must not happen: nothing of the hook is sent any more then. */
   readonly broken: (error: unknown, queue: QueueKey) => void;
-}
-
-/** An attempt that is over, for whoever watches. */
-export interface EndedAttempt {
-  readonly receiver: Receiver;
-  readonly n: number;
-  readonly record: AttemptRecord;
-  readonly verdict: Verdict;
-  /** The message's event, or its first. */
-  readonly event: EventText;
 }
 
 /**
@@ -231,8 +224,10 @@ export class Sender {
     });
     // Room for the next one, while this one is being recorded.
     if (!hook.order) this.wake();
+    const ended = { receiver, n: message.n, record, verdict, event };
+    await this.#parts.report(ended);
     await this.#record(message, record, split);
-    this.#parts.ended({ receiver, n: message.n, record, verdict, event });
+    this.#parts.ended(ended);
     return true;
   }
 

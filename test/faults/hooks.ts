@@ -11,6 +11,7 @@ import { startFaultyReceiver, type FaultyReceiver } from './hook-receiver.ts';
 import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
 const runs = Number(process.argv[2] ?? 200);
+assert.ok(runs > 0, 'How many runs? A number.');
 const inFlight = 8;
 /** A run lives for so many requests and acknowledgements at most before it is killed … */
 const lifeStepsMax = 250;

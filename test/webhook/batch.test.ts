@@ -22,7 +22,8 @@ function batchesOf({ receiver }: Rig) {
   ]);
 }
 
-suite('a batch', () => {
+// Each has a site of its own, and waits a good part of its time.
+suite('a batch', { concurrency: 4 }, () => {
   test('is complete with so many events', async (t) => {
     const rig = await startBatches(t, { max_events: 3 });
     const ids = [];

@@ -10,6 +10,7 @@ import type { Store } from '../../src/store/store.ts';
 import { secretDraft } from '../../src/svc1/hooks.ts';
 import type { Attempt, Attempted } from '../../src/webhook/attempt.ts';
 import { Deliverer } from '../../src/webhook/deliverer.ts';
+import type { Report } from '../../src/webhook/reports.ts';
 import { createSecret } from '../../src/webhook/sign.ts';
 import { commit, scratchFolder } from '../store/scratch.ts';
 
@@ -36,11 +37,16 @@ interface Rig {
   readonly sent: string[];
   /** Resolves once so many were. */
   until(count: number): Promise<void>;
+  /** With how many secrets each of them was signed. */
+  readonly signatures: number[];
   /** What is answered next. */
   status: number | undefined;
   tell(count?: number): Promise<void>;
-  /** Resolves once the deliverer has done what it could at this time. */
-  look(): Promise<void>;
+  /**
+   * Resolves once the deliverer has done what it could at this time, as it does when a hook was
+   * changed: the first one, or another.
+   */
+  look(id?: string): Promise<void>;
 }
 
 /** A deliverer on a store of its own, with a receiver that is a function. */
@@ -52,19 +58,23 @@ async function startDeliverer(
     hook = {},
     retryMs = [hourMs],
     retentionMs = 30 * dayMs,
+    report = () => Promise.resolve(),
   }: {
     readonly folder: string;
     readonly clocks: Clocks;
     readonly hook?: Partial<Hook>;
     readonly retryMs?: readonly number[];
     readonly retentionMs?: number;
+    readonly report?: Report;
   },
 ): Promise<Rig & { readonly stop: () => Promise<void> }> {
   const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
   const sent: string[] = [];
   const waiting = new Set<() => void>();
-  const attempt: Attempt = (_, { body }) => {
+  const signatures: number[] = [];
+  const attempt: Attempt = (_, { body, keys }) => {
     sent.push(body.toString());
+    signatures.push(keys.length);
     for (const look of waiting) look();
     return Promise.resolve({ ...answered, status: rig.status });
   };
@@ -80,11 +90,12 @@ async function startDeliverer(
     now: () => clocks.nowMs,
     monotonicMs: () => clocks.monotonicMs,
     random: () => 0.5,
-    ended: () => undefined,
+    report,
   });
   const rig: Rig = {
     store,
     sent,
+    signatures,
     status: 200,
     until: (count) =>
       new Promise((resolve) => {
@@ -108,9 +119,8 @@ async function startDeliverer(
       );
       await commit(store, ...drafts);
     },
-    async look() {
+    async look(id = firstHook(store)) {
       // A change of a hook that is none: it is obeyed after everything before it was.
-      const [{ hook: { id } } = assert.fail()] = [...store.hooksAfter('')];
       const data = { name: String(Math.random()) };
       const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
       await store.deliveries.obeyed(change?.seq ?? 0);
@@ -133,6 +143,11 @@ async function startDeliverer(
   };
   t.after(stop);
   return Object.assign(rig, { stop });
+}
+
+function firstHook(store: Store): string {
+  const [first = assert.fail()] = [...store.hooksAfter('')];
+  return first.hook.id;
 }
 
 const hookFields = {
@@ -186,6 +201,31 @@ suite('a clock that jumps', () => {
     });
   }
 
+  for (const [way, jumpMs] of [
+    ['forward', dayMs],
+    ['back', -dayMs],
+  ] as const) {
+    test(`a day ${way} neither hurries nor holds up a batch that is gathered`, async (t) => {
+      const clocks = clocksAt(start);
+      const frequency = { mode: 'batch', every: '1h', max_events: 100, max_bytes: '1MiB' } as const;
+      const folder = await scratchFolder(t);
+      const rig = await startDeliverer(t, { folder, clocks, hook: { frequency } });
+      const id = uuidv7();
+      const data = { ...hookFields, event: ['other.type'] };
+      await commit(rig.store, { family: 'webhook', id, action: 'insert', data });
+      await rig.tell(2);
+      await rig.look(id);
+      clocks.nowMs += jumpMs;
+      await rig.tell();
+      await rig.look(id);
+      assert.equal(rig.sent.length, 0, 'it is not complete');
+      clocks.monotonicMs += hourMs + 1;
+      await rig.tell();
+      await rig.until(1);
+      assert.match(rig.sent[0] ?? '', /"first_seq":1,"last_seq":[34]}$/);
+    });
+  }
+
   test('back while nothing runs does not hold up what was due since', async (t) => {
     const folder = await scratchFolder(t);
     const clocks = clocksAt(start);
@@ -228,6 +268,53 @@ suite('a clock that jumps', () => {
   });
 });
 
+test('a secret that was replaced signs for as long as it was said to, and no longer', async (t) => {
+  const clocks = clocksAt(start);
+  const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });
+  const id = firstHook(rig.store);
+  const until = new Date(start + dayMs).toISOString();
+  const secret = createSecret((bytes) => Buffer.alloc(bytes, 8));
+  const rotated_at = new Date(start).toISOString();
+  await commit(
+    rig.store,
+    { family: 'webhook', id, action: 'edit', data: { rotated_at } },
+    secretDraft(id, { secret, until }),
+  );
+  for (const [ms, count] of [
+    [0, 1],
+    [dayMs - 1, 2],
+    [1, 3],
+  ] as const) {
+    clocks.nowMs += ms;
+    await rig.tell();
+    await rig.until(count);
+  }
+  assert.deepEqual(rig.signatures, [2, 2, 1]);
+});
+
+test('what is to be told of an attempt is told before it is recorded', async (t) => {
+  const told = Promise.withResolvers<undefined>();
+  const folder = await scratchFolder(t);
+  const clocks = clocksAt(start);
+  const outcomes: string[] = [];
+  const rig = await startDeliverer(t, {
+    ...{ folder, clocks, hook: { retry_limit: 1 } },
+    report: ({ record }) => {
+      outcomes.push(record.outcome);
+      return told.promise;
+    },
+  });
+  rig.status = 500;
+  await rig.tell();
+  await rig.until(1);
+  const [queue = 0] = rig.store.deliveries.queues();
+  const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)];
+  await rig.store.deliveries.dispatch({ role: 'all', name: 'test' });
+  assert.deepEqual([outcomes, attempts()], [['exhausted'], []]);
+  told.resolve(undefined);
+  while (attempts().length === 0) await rig.look();
+});
+
 suite('messages are kept for a time', () => {
   test('attempts, and what waits for a hook that is paused', async (t) => {
     const clocks = clocksAt(start);
@@ -245,7 +332,7 @@ suite('messages are kept for a time', () => {
     await rig.tell();
     await rig.until(2);
     await rig.look();
-    const [{ hook: { id } } = assert.fail()] = [...rig.store.hooksAfter('')];
+    const id = firstHook(rig.store);
     const paused = { active: false };
     await commit(rig.store, { family: 'webhook', id, action: 'edit', data: paused });
     await rig.tell(3);

@@ -12,7 +12,8 @@ async function takeBack(site: TestSite, id: string): Promise<void> {
   await site.call('svc1.webhook.invalidate', { id, confirm: data.digest });
 }
 
-suite('a delivery', () => {
+// Each has a site of its own, and waits a good part of its time.
+suite('a delivery', { concurrency: 4 }, () => {
   test('arrives at the hooks that ask for it, signed, with a seq of each', async (t) => {
     const { site, receiver, tell } = await startRig(t, { event: ['email.requested'] });
     const { url } = receiver;

@@ -14,7 +14,8 @@ function replay({ site, id }: Rig, v: object, vk?: string) {
   return site.call('svc1.webhook.replay', { id, ...v }, vk === undefined ? {} : { vk });
 }
 
-suite('a replay', () => {
+// Each has a site of its own, and waits a good part of its time.
+suite('a replay', { concurrency: 4 }, () => {
   test('sends one message again, as it was, by its id or its seq', async (t) => {
     const rig = await startRig(t);
     const { receiver, attempts } = rig;
