@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { runWaymark } from '../process.ts';
+import { runHere } from './here.ts';
 
 /** A site whose `/far/x` and `/far/y` are kept, and `waymark cache` beside it. */
 async function startKept(t: TestContext) {
@@ -14,8 +15,10 @@ async function startKept(t: TestContext) {
     rules: [{ path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } }],
   });
   for (const name of ['x', 'y']) await (await fetch(`${site.url}/far/${name}`)).text();
+  // They are kept a moment after they went out.
+  while ((await site.call('svc1.cache.status', {})).data.answers < 2) await nextTurn();
   const env = { WAYMARK_URL: site.url, WAYMARK_APIKEY: site.adminKey };
-  const cache = (...words: readonly string[]) => runWaymark(['cache', ...words], { env });
+  const cache = (...words: readonly string[]) => runHere(['cache', ...words], { env });
   return { site, cache };
 }
 
@@ -46,7 +49,7 @@ suite('waymark cache', () => {
 
   for (const words of [['purge'], ['purge', '/a', '--all'], ['list', '/a'], ['fly']]) {
     test(`does not understand ${words.join(' ')}`, async () => {
-      const { code } = await runWaymark(['cache', ...words, '--url', 'http://127.0.0.1:1']);
+      const { code } = await runHere(['cache', ...words, '--url', 'http://127.0.0.1:1']);
       assert.equal(code, 2);
     });
   }
