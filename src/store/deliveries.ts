@@ -88,8 +88,10 @@ export interface Dispatched {
   readonly upTo: number;
   /** The queues that have grown. */
   readonly grown: ReadonlySet<QueueKey>;
-  /** The queues of hooks that have changed. */
+  /** The queues of hooks that have changed … */
   readonly changed: ReadonlySet<QueueKey>;
+  /** … less those that changed in a part of the log that is nobody's, which was not read. */
+  readonly hasSkipped: boolean;
 }
 
 /**

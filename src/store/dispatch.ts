@@ -25,7 +25,10 @@ export function putDispatch(
   let hasJobs = false;
   let [rows, characters] = [0, 0];
   // Nobody gets what came before the first hook.
-  if (newest - upTo > dispatchRowsMax) upTo = Math.max(upTo, beforeFirstHook(reads, newest));
+  if (hasNoHooks(reads) || newest - upTo > dispatchRowsMax) {
+    upTo = Math.max(upTo, beforeFirstHook(reads, newest));
+  }
+  const hasSkipped = upTo > after;
   while (upTo < newest && rows < dispatchRowsMax && characters < dispatchCharactersMax) {
     if (queues.entries >= dispatchEntriesMax) break;
     upTo += 1;
@@ -47,7 +50,8 @@ export function putDispatch(
     }
   }
   queues.put();
-  return { upTo, grown: queues.grown, changed, hasWritten: hasJobs || queues.grown.size > 0 };
+  const hasWritten = hasJobs || queues.grown.size > 0;
+  return { upTo, grown: queues.grown, changed, hasSkipped, hasWritten };
 }
 
 /** The hooks that an event may be for. */
@@ -74,6 +78,11 @@ function mayMatter(reads: Reads, row: string): boolean {
 /** A hook is known in the queues by the seq of its insert, which is its first row. */
 function queueOfHook(reads: Reads, { id, seq }: Change): QueueKey {
   return reads.hook(id)?.insertedSeq ?? reads.rows('webhook', id)[0]?.seq ?? seq;
+}
+
+function hasNoHooks(reads: Reads): boolean {
+  for (const _ of reads.hooksAfter('')) return false;
+  return true;
 }
 
 function beforeFirstHook(reads: Reads, newest: number): number {

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import { Failure } from '../model/failure.ts';
 import type { Node } from '../model/hook.ts';
 import {
@@ -9,7 +8,6 @@ import {
   deliverySettleMs,
   deliveryTidyMs,
   retentionLookMs,
-  eventTextsCharactersMax,
 } from '../model/limits.ts';
 import type { Log } from '../observe/log.ts';
 import type { Metric } from '../observe/metrics.ts';
@@ -17,8 +15,9 @@ import type { QueueKey } from '../store/deliveries.ts';
 import type { FolderClaim } from '../store/lock.ts';
 import type { Store } from '../store/store.ts';
 import type { Attempt } from './attempt.ts';
-import { eventText, type EventText } from './body.ts';
+import type { EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
+import { rememberEventTexts } from './event-texts.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';
@@ -59,7 +58,7 @@ export interface DelivererParts {
 export class Deliverer {
   readonly #parts: DelivererParts;
   readonly #receivers: Receivers;
-  readonly #texts: LRUCache<number, EventText>;
+  readonly #eventText: (logSeq: number) => EventText;
   readonly #metrics = new HookMetrics();
   readonly #senders = new Map<QueueKey, Sender>();
   readonly #stopped = new AbortController();
@@ -67,6 +66,9 @@ export class Deliverer {
   #running: Promise<void> | undefined;
   #settled: Promise<void> = Promise.resolve();
   #expiring: Promise<void> | undefined;
+  /** The state of the hooks up to which the log was read, and when, by the steady clock. */
+  #stamp: string | undefined;
+  #dispatchedMs = -Infinity;
   #graceMs = 0;
   #delivers = false;
   /** What was said last of why nothing is delivered. */
@@ -75,10 +77,7 @@ export class Deliverer {
   constructor(parts: DelivererParts) {
     this.#parts = parts;
     this.#receivers = new Receivers(parts.store);
-    this.#texts = new LRUCache({
-      maxSize: eventTextsCharactersMax,
-      sizeCalculation: ({ head, tail }) => head.length + tail.length,
-    });
+    this.#eventText = rememberEventTexts((logSeq) => parts.store.deliveries.event(logSeq));
   }
 
   /** Begins; what goes wrong stands in the log. */
@@ -156,7 +155,7 @@ export class Deliverer {
 
   /** Follows the log until the signal aborts. Rejects when the store cannot be written. */
   async #deliver(signal: AbortSignal): Promise<void> {
-    const { store, settings, now, monotonicMs } = this.#parts;
+    const { store, now, monotonicMs } = this.#parts;
     const { deliveries } = store;
     const clockMs = createSteadyClock({ now, monotonicMs, lastMs: deliveries.clockMs() });
     const parts: SenderParts = {
@@ -165,7 +164,7 @@ export class Deliverer {
       clockMs,
       slots: new Slots(),
       receivers: this.#receivers,
-      eventText: (logSeq) => this.#eventText(logSeq),
+      eventText: this.#eventText,
       ended: (ended) => {
         this.#count(ended);
       },
@@ -179,20 +178,10 @@ export class Deliverer {
     };
     for (const queue of deliveries.busy()) this.#wake(queue, parts);
     let [tidiedMs, lookedMs] = [clockMs(), -Infinity];
-    let stamp: string | undefined;
-    let newest: number;
+    this.#stamp = undefined;
     while (!signal.aborted) {
-      const { hooks } = store.counts();
-      // Without hooks there is nothing to look for, but the last one that has gone.
-      if (hooks > 0 || store.hooksStamp() !== stamp) {
-        stamp = store.hooksStamp();
-        const { upTo, grown, changed } = await deliveries.dispatch(settings().node);
-        newest = upTo;
-        if (changed.size > 0) this.#settle(upTo, changed, parts);
-        for (const queue of grown) this.#wake(queue, parts);
-      } else {
-        newest = store.seq();
-      }
+      const hasHooks = store.counts().hooks > 0;
+      const upTo = await this.#dispatch(hasHooks, parts);
       if (clockMs() - tidiedMs > deliveryTidyMs) {
         this.#forgetIdle();
         tidiedMs = clockMs();
@@ -206,8 +195,32 @@ export class Deliverer {
         if (queue !== undefined) this.#senderOf(queue, parts).wakeForDue();
         continue;
       }
-      await store.grown(newest, signal, hooks === 0 ? deliveryIdlePollMs : deliveryPollMs);
+      await store.grown(upTo, signal, hasHooks ? deliveryPollMs : deliveryIdlePollMs);
     }
+  }
+
+  /** Puts what is new in the log into the queues; resolves to the seq up to which it looked. */
+  async #dispatch(hasHooks: boolean, parts: SenderParts): Promise<number> {
+    const { store, settings } = this.#parts;
+    // In this order: what the stamp tells of is in the log by then.
+    const stamp = store.hooksStamp();
+    const newest = store.seq();
+    const hasChanged = stamp !== this.#stamp;
+    const nowMs = parts.clockMs();
+    // Without hooks it is enough to go over the log now and then.
+    const isIdle = !hasHooks && !hasChanged && nowMs - this.#dispatchedMs < deliveryIdlePollMs;
+    if (isIdle) return newest;
+    this.#dispatchedMs = nowMs;
+    const { upTo, grown, changed, hasSkipped } = await store.deliveries.dispatch(settings().node);
+    if (upTo >= newest) this.#stamp = stamp;
+    if (hasSkipped && hasChanged) {
+      // Of the hooks that were changed there, nobody has read which they are.
+      this.#settle(upTo, new Set([...changed, ...this.#senders.keys()]), parts);
+    } else if (changed.size > 0) {
+      this.#settle(upTo, changed, parts);
+    }
+    for (const queue of grown) this.#wake(queue, parts);
+    return upTo;
   }
 
   #count({ record: { outcome, ms }, event }: EndedAttempt): void {
@@ -269,14 +282,6 @@ export class Deliverer {
     const senders = [...this.#senders.values()];
     this.#senders.clear();
     await Promise.all(senders.map((sender) => sender.stop(this.#graceMs)));
-  }
-
-  #eventText(logSeq: number): EventText {
-    const known = this.#texts.get(logSeq);
-    if (known !== undefined) return known;
-    const text = eventText(this.#parts.store.deliveries.event(logSeq));
-    this.#texts.set(logSeq, text);
-    return text;
   }
 
   async #pause(ms: number): Promise<void> {

@@ -68,7 +68,7 @@ export class Sender {
 
   /** Whether nothing is left of it that a new one would not know. */
   get isIdle(): boolean {
-    const isSending = this.#open.size > 0 || this.#holds > 0;
+    const isSending = this.#open.size > 0 || this.#holds > 0 || this.#parts.slots.isInLine(this);
     return !isSending && this.#timer === undefined && this.#lane.failures === 0;
   }
 

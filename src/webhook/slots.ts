@@ -20,6 +20,11 @@ export class Slots {
     return false;
   }
 
+  /** Whether a sender was told that there is none, and has not been woken since. */
+  isInLine(sender: Waker): boolean {
+    return this.#waiting.has(sender);
+  }
+
   /** Gives one back. */
   free(): void {
     this.#taken -= 1;

@@ -1,172 +1,20 @@
 import assert from 'node:assert/strict';
-import { suite, test, type TestContext } from 'node:test';
+import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import type { EventFields } from '../../src/model/event.ts';
-import type { Hook } from '../../src/model/hook.ts';
-import type { JsonObject } from '../../src/model/json.ts';
-import { silentLog } from '../../src/observe/log.ts';
-import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import { dispatchRowsMax } from '../../src/model/limits.ts';
 import { secretDraft } from '../../src/svc1/hooks.ts';
-import type { Attempt, Attempted } from '../../src/webhook/attempt.ts';
-import { Deliverer } from '../../src/webhook/deliverer.ts';
-import type { Report } from '../../src/webhook/reports.ts';
 import { createSecret } from '../../src/webhook/sign.ts';
 import { commit, scratchFolder } from '../store/scratch.ts';
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
-
-const answered: Attempted = {
-  status: 200,
-  retryAfterMs: undefined,
-  answer: '',
-  ms: 1,
-  problem: undefined,
-};
-
-/** Clocks that a test sets. */
-interface Clocks {
-  nowMs: number;
-  monotonicMs: number;
-}
-
-interface Rig {
-  readonly store: Store;
-  /** The bodies that were sent, as text, in their order. */
-  readonly sent: string[];
-  /** Resolves once so many were. */
-  until(count: number): Promise<void>;
-  /** With how many secrets each of them was signed. */
-  readonly signatures: number[];
-  /** What is answered next. */
-  status: number | undefined;
-  tell(count?: number): Promise<void>;
-  /**
-   * Resolves once the deliverer has done what it could at this time, as it does when a hook was
-   * changed: the first one, or another.
-   */
-  look(id?: string): Promise<void>;
-}
-
-/** A deliverer on a store of its own, with a receiver that is a function. */
-async function startDeliverer(
-  t: TestContext,
-  {
-    folder,
-    clocks,
-    hook = {},
-    retryMs = [hourMs],
-    retentionMs = 30 * dayMs,
-    report = () => Promise.resolve(),
-  }: {
-    readonly folder: string;
-    readonly clocks: Clocks;
-    readonly hook?: Partial<Hook>;
-    readonly retryMs?: readonly number[];
-    readonly retentionMs?: number;
-    readonly report?: Report;
-  },
-): Promise<Rig & { readonly stop: () => Promise<void> }> {
-  const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
-  const sent: string[] = [];
-  const waiting = new Set<() => void>();
-  const signatures: number[] = [];
-  const attempt: Attempt = (_, { body, keys }) => {
-    sent.push(body.toString());
-    signatures.push(keys.length);
-    for (const look of waiting) look();
-    return Promise.resolve({ ...answered, status: rig.status });
-  };
-  const deliverer = new Deliverer({
-    store,
-    attempt,
-    settings: () => ({
-      ...{ retryMs, retentionMs, concurrency: 4 },
-      node: { role: 'all', name: 'test' },
-    }),
-    claim: () => Promise.resolve({ release: () => Promise.resolve() }),
-    log: silentLog,
-    now: () => clocks.nowMs,
-    monotonicMs: () => clocks.monotonicMs,
-    random: () => 0.5,
-    report,
-  });
-  const rig: Rig = {
-    store,
-    sent,
-    signatures,
-    status: 200,
-    until: (count) =>
-      new Promise((resolve) => {
-        const look = () => {
-          if (sent.length < count) return;
-          waiting.delete(look);
-          resolve();
-        };
-        waiting.add(look);
-        look();
-      }),
-    async tell(count = 1) {
-      const fields: EventFields = {
-        type: 'a.b',
-        occurred_at: '2026-11-21T12:00:00.000Z',
-        data: {},
-      };
-      const data = fields as unknown as JsonObject;
-      const drafts = Array.from({ length: count }, () => uuidv7()).map(
-        (id) => ({ family: 'event', id, action: 'insert', data }) as const,
-      );
-      await commit(store, ...drafts);
-    },
-    async look(id = firstHook(store)) {
-      // A change of a hook that is none: it is obeyed after everything before it was.
-      const data = { name: String(Math.random()) };
-      const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
-      await store.deliveries.obeyed(change?.seq ?? 0);
-    },
-  };
-  if (store.hooksStamp() === undefined) {
-    const id = uuidv7();
-    const data = { ...hookFields, ...hook } as unknown as JsonObject;
-    const secret = createSecret((bytes) => Buffer.alloc(bytes, 7));
-    await commit(
-      store,
-      { family: 'webhook', id, action: 'insert', data },
-      secretDraft(id, { secret }),
-    );
-  }
-  deliverer.start();
-  const stop = async () => {
-    await deliverer.stop(0);
-    await store.close();
-  };
-  t.after(stop);
-  return Object.assign(rig, { stop });
-}
-
-function firstHook(store: Store): string {
-  const [first = assert.fail()] = [...store.hooksAfter('')];
-  return first.hook.id;
-}
-
-const hookFields = {
-  event: ['a.b'],
-  url: 'http://127.0.0.1/',
-  method: 'POST',
-  headers: {},
-  frequency: { mode: 'each' },
-  filter: {},
-  order: false,
-  retry_limit: 3,
-  active: true,
-};
-
-function clocksAt(nowMs: number): Clocks {
-  return { nowMs, monotonicMs: 1_000 };
-}
-
-const start = Date.UTC(2026, 10, 21, 12);
+import {
+  clocksAt,
+  dayMs,
+  eventDrafts,
+  firstHook,
+  hookFields,
+  hourMs,
+  start,
+  startDeliverer,
+} from './deliverer-rig.ts';
 
 suite('a clock that jumps', () => {
   for (const [way, jumpMs] of [
@@ -313,6 +161,30 @@ test('what is to be told of an attempt is told before it is recorded', async (t)
   assert.deepEqual([outcomes, attempts()], [['exhausted'], []]);
   told.resolve(undefined);
   while (attempts().length === 0) await rig.look();
+});
+
+suite('a hook that is taken back is obeyed', () => {
+  for (const [what, count] of [
+    ['at once', 0],
+    ['with more told before than is read at a time', 2 * dispatchRowsMax],
+  ] as const) {
+    test(what, async (t) => {
+      const rig = await startDeliverer(t, {
+        folder: await scratchFolder(t),
+        clocks: clocksAt(start),
+      });
+      rig.hangs = true;
+      await rig.tell();
+      await rig.until(1);
+      const id = firstHook(rig.store);
+      const rows = rig.store.rows('webhook', id).map(({ seq }) => seq);
+      const gone = { family: 'webhook', id, action: 'invalidate', data: { rows } } as const;
+      const changes = await commit(rig.store, ...eventDrafts(count), gone);
+      await rig.store.deliveries.obeyed(changes.at(-1)?.seq ?? 0);
+      assert.equal(rig.waiting, 0);
+      assert.equal(rig.sent.length, 1);
+    });
+  }
 });
 
 suite('messages are kept for a time', () => {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deliveriesInFlightMax } from '../../src/model/limits.ts';
-import { Slots } from '../../src/webhook/slots.ts';
+import { Slots, type Waker } from '../../src/webhook/slots.ts';
 
 test('who finds no room is woken when there is, in turn, and no more of them than there is', () => {
   const slots = new Slots();
   const woken: string[] = [];
+  const line: Waker[] = [];
   const sender = (name: string, isBusy: boolean) => ({
     wake() {
       woken.push(name);
@@ -20,13 +21,18 @@ test('who finds no room is woken when there is, in turn, and no more of them tha
     ['first', true],
     ['second', true],
   ] as const) {
-    assert.equal(slots.take(sender(name, isBusy)), false);
+    const inLine = sender(name, isBusy);
+    assert.equal(slots.isInLine(inLine), false);
+    assert.equal(slots.take(inLine), false);
+    assert.equal(slots.isInLine(inLine), true);
+    line.push(inLine);
   }
   assert.deepEqual(woken, []);
   slots.free();
   assert.deepEqual(woken, ['done', 'first'], 'one that needs no room leaves it to the next');
   slots.free();
   assert.deepEqual(woken, ['done', 'first', 'second']);
+  assert.ok(!line.some((one) => slots.isInLine(one)));
   slots.free();
   assert.equal(slots.take(sender('late', true)), true);
 });

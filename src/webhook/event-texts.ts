@@ -1,0 +1,21 @@
+import { LRUCache } from 'lru-cache';
+import type { WaymarkEvent } from '../model/event.ts';
+import { eventTextsCharactersMax } from '../model/limits.ts';
+import { eventText, type EventText } from './body.ts';
+
+/** Keeps the texts of the latest events, which many hooks get: makes each from the event once. */
+export function rememberEventTexts(
+  eventAt: (logSeq: number) => WaymarkEvent,
+): (logSeq: number) => EventText {
+  const texts = new LRUCache<number, EventText>({
+    maxSize: eventTextsCharactersMax,
+    sizeCalculation: ({ head, tail }) => head.length + tail.length,
+  });
+  return (logSeq) => {
+    const known = texts.get(logSeq);
+    if (known !== undefined) return known;
+    const text = eventText(eventAt(logSeq));
+    texts.set(logSeq, text);
+    return text;
+  };
+}
