@@ -5,10 +5,11 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
+import { runHere } from './here.ts';
 
 /** What a person sees on standard error when a server cannot start: one clear line, and exit code 1. */
-async function refusal(iniFile: string): Promise<string> {
-  const { code, err, out } = await runWaymark(['serve', '--config', iniFile]);
+async function refusal(iniFile: string, run = runWaymark): Promise<string> {
+  const { code, err, out } = await run(['serve', '--config', iniFile]);
   assert.equal(code, 1, err);
   assert.equal(out, '');
   assert.equal(err.trim().split('\n').length, 1, err);
@@ -39,7 +40,7 @@ suite('waymark serve refuses with one line', () => {
 
   test('a root that cannot be read', async (t) => {
     const { iniFile } = await serverFolder(t, '[disk.site]\nroot = missing\n');
-    assert.match(await refusal(iniFile), /server\.ini:5: .*missing/);
+    assert.match(await refusal(iniFile, runHere), /server\.ini:5: .*missing/);
   });
 
   test('a data folder that another server works on', async (t) => {
@@ -67,12 +68,15 @@ suite('waymark serve refuses with one line', () => {
   test('a certificate that is none', async (t) => {
     const ini = 'listen[] = https://127.0.0.1:0\n[tls]\ncert = c.pem\nkey = k.pem\n';
     const { iniFile } = await serverFolder(t, ini, { 'c.pem': '', 'k.pem': '' });
-    assert.match(await refusal(iniFile), /server\.ini:\d+: `cert` = `c\.pem` holds no certificate/);
+    assert.match(
+      await refusal(iniFile, runHere),
+      /server\.ini:\d+: `cert` = `c\.pem` holds no certificate/,
+    );
   });
 
   test('an ini file that is not there', async (t) => {
     const { folder } = await serverFolder(t, '');
-    assert.match(await refusal(join(folder, 'none.ini')), /none\.ini/);
+    assert.match(await refusal(join(folder, 'none.ini'), runHere), /none\.ini/);
   });
 
   test('rules to import with mistakes, each with its line, and imports none', async (t) => {
