@@ -103,8 +103,11 @@ export const codedStreamWindowLog = 19;
 /** How long a coder may hold back what a source has sent. */
 export const codedFlushMs = 20;
 
-/** One of the two buffers through which a file is sent. */
+/** One of the two buffers through which a file is sent … */
 export const fileChunkBytes = 256 * KIB;
+/** … and what it is where those of all files that are being sent come to more than this. */
+export const fileScarceChunkBytes = 16 * KIB;
+export const fileBuffersBytesMax = 128 * MIB;
 
 export const operationBodyBytesMax = 16 * MIB;
 /** The body of an operation that only reads. */

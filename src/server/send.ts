@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FileSource, Part, Reply } from '../http/reply.ts';
+import { takeBuffers } from './file-buffers.ts';
 import type { Prepared } from './prepared.ts';
-import { fileChunkBytes, preparedTextBytesMax } from '../model/limits.ts';
+import { preparedTextBytesMax } from '../model/limits.ts';
 
 /** What became of an answer. */
 export interface Sent {
@@ -109,21 +110,25 @@ async function copyRange(
   from: number,
   to: number,
 ): Promise<number> {
-  const size = Math.min(fileChunkBytes, to - from);
-  let [reading, writing] = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)];
+  const { pair, release } = takeBuffers(to - from);
+  let [reading, writing] = pair;
   let position = from;
   let write: Promise<number> | undefined;
-  while (position < to) {
-    const wanted = Math.min(size, to - position);
-    const count = await file.read(reading.subarray(0, wanted), position);
-    const written = write === undefined ? 1 : await write;
-    if (written === 0) return position - from;
-    if (count === 0) return position - from;
-    position += count;
-    write = writeAll(response, reading.subarray(0, count));
-    [reading, writing] = [writing, reading];
+  try {
+    while (position < to) {
+      const wanted = Math.min(reading.length, to - position);
+      const count = await file.read(reading.subarray(0, wanted), position);
+      const written = write === undefined ? 1 : await write;
+      if (written === 0) return position - from;
+      if (count === 0) return position - from;
+      position += count;
+      write = writeAll(response, reading.subarray(0, count));
+      [reading, writing] = [writing, reading];
+    }
+    return (await write) === 0 ? 0 : position - from;
+  } finally {
+    release();
   }
-  return (await write) === 0 ? 0 : position - from;
 }
 
 /**
