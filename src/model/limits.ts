@@ -103,6 +103,8 @@ export const codedStreamWindowLog = 19;
 /** How long a coder may hold back what a source has sent. */
 export const codedFlushMs = 20;
 
+/** Content of an answer that is handed to TLS at a time. */
+export const tlsWriteBytes = 256 * KIB;
 /** One of the two buffers through which a file is sent … */
 export const fileChunkBytes = 256 * KIB;
 /** … and what it is where those of all files that are being sent come to more than this. */

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { keepAliveTimeoutMs, knownHeadBytesMax, knownHeadsMax } from '../model/limits.ts';
+import { goesInPieces } from './pieces.ts';
 import type { PlainRequest, Prepared } from './prepared.ts';
 
 /**
@@ -36,6 +37,7 @@ export function writePrepared(
   nowMs: number,
 ): boolean {
   if (head === undefined) return false;
+  if (typeof content === 'object' && goesInPieces(socket, content)) return false;
   const start = `${head}Date: ${dateText(nowMs)}${staying}`;
   if (typeof content === 'object') {
     socket.cork();

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FileSource, Part, Reply } from '../http/reply.ts';
 import { takeBuffers } from './file-buffers.ts';
+import { endInPieces, goesInPieces, writeAll } from './pieces.ts';
 import type { Prepared } from './prepared.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
 
@@ -29,6 +30,7 @@ export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sen
       const { bytes } = body;
       // As text, one character for each byte, it goes out with the head in one piece.
       if (bytes.length <= preparedTextBytesMax) response.end(bytes.toString('latin1'), 'latin1');
+      else if (goesInPieces(response.socket, bytes)) return sendInPieces(response, bytes);
       else response.end(bytes);
       return { bytes: bytes.length, cut: false };
     }
@@ -46,13 +48,20 @@ export function sendPrepared(
 ): void {
   response.writeHead(status, fields as string[]);
   if (typeof content === 'string') response.end(content, 'latin1');
-  else response.end(content);
+  else if (content !== undefined && goesInPieces(response.socket, content)) {
+    void endInPieces(response, content);
+  } else response.end(content);
 }
 
 /** Frees what an answer holds when it is not going to be sent. */
 export async function discard({ body }: Reply): Promise<void> {
   if (body.kind === 'file') await body.file.close();
   if (body.kind === 'stream') body.stream.destroy();
+}
+
+async function sendInPieces(response: ServerResponse, content: Buffer): Promise<Sent> {
+  const bytes = await endInPieces(response, content);
+  return { bytes, cut: bytes < content.length };
 }
 
 async function sendStream(
@@ -129,27 +138,6 @@ async function copyRange(
   } finally {
     release();
   }
-}
-
-/**
- * Resolves when the socket has taken the chunk and it may be written over: to its length, or 0 when
- * nobody reads.
- */
-function writeAll(response: ServerResponse, chunk: Buffer): Promise<number> {
-  if (response.destroyed) return Promise.resolve(0);
-  return new Promise((resolve) => {
-    const done = (bytes: number): void => {
-      response.off('close', gone);
-      resolve(bytes);
-    };
-    const gone = (): void => {
-      done(0);
-    };
-    response.once('close', gone);
-    response.write(chunk, (error) => {
-      done(error ? 0 : chunk.length);
-    });
-  });
 }
 
 function lengthOf(part: Part): number {
