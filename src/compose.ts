@@ -58,7 +58,7 @@ export interface Foundation {
   readonly version: string;
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
-  readonly certificates: () => readonly CertificateState[];
+  readonly certificates: () => Promise<readonly CertificateState[]>;
   readonly started: string;
 }
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
-import { restartNeeded } from './config/restart.ts';
+import { restartNeeded, tlsInForce } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
@@ -10,7 +10,7 @@ import { silentLog, type Logs } from './observe/log.ts';
 import type { Gather, Metric } from './observe/metrics.ts';
 import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
-import { Certificates } from './server/tls/certificates.ts';
+import { openTls, type Tls } from './server/tls/tls.ts';
 import type { Answers } from './site/cache/answers.ts';
 import { openAnswers, prepareAnswers, settleAnswers } from './site/cache/open-answers.ts';
 import { createCoder, type Coder } from './site/coder.ts';
@@ -145,7 +145,7 @@ class Process implements Running {
   readonly #deliverer: Deliverer;
   #composition: Composition;
   #server: Server | undefined;
-  #certificates: Certificates | undefined;
+  #tls: Tls | undefined;
   #since = new Date().toISOString();
   #restartNeeded: readonly string[] = [];
   #problems: readonly ConfigProblem[] = [];
@@ -181,7 +181,7 @@ class Process implements Running {
       version,
       status: () => this.#configurationState(),
       metricsText: () => this.#measures.text(),
-      certificates: () => this.#certificates?.states() ?? [],
+      certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
       started: this.#since,
     };
     this.#composition = compose(config, this.#foundation);
@@ -192,6 +192,7 @@ class Process implements Running {
     );
     this.#measures.add(() => this.#deliverer.metrics());
     this.#measures.add(() => this.#answers.metrics());
+    this.#measures.add(() => this.#tls?.metrics() ?? []);
     this.#flushing = setInterval(() => {
       logs.access.flush();
     }, accessFlushMs);
@@ -205,12 +206,12 @@ class Process implements Running {
   async listen(): Promise<void> {
     const { log, access } = this.#foundation.logs;
     const { config } = this.#composition.serving;
-    const surroundings = { log: this.#isSpokesman ? log : silentLog, now: Date.now };
-    this.#certificates = await Certificates.open(config.tls.certificates, surroundings);
+    const tls = await openTls({ config, log, isSpokesman: this.#isSpokesman });
+    this.#tls = tls;
     this.#server = await startServer(
       {
         serving: () => this.#composition.serving,
-        certificates: this.#certificates,
+        tls,
         log,
         access,
         metrics: this.#measures.requests,
@@ -221,6 +222,7 @@ class Process implements Running {
       config.server.listen,
     );
     this.#deliverer.start();
+    tls.start();
   }
 
   metrics(): readonly Metric[] {
@@ -248,11 +250,12 @@ class Process implements Running {
     const next = {
       ...result.config,
       server: { ...result.config.server, listen, data, workers, import: imported },
-      tls: { ...result.config.tls, certificates: config.tls.certificates },
+      tls: tlsInForce(config.tls, result.config.tls),
     };
     this.#composition = compose(next, this.#foundation);
     logs.configure(next.log);
     this.#answers.limit(next.fetch.cacheBytesMax);
+    this.#tls?.reload(next.tls.acme);
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
     before.close().catch((error: unknown) => {
@@ -263,7 +266,7 @@ class Process implements Running {
   async stop(graceMs: number): Promise<number> {
     const delivered = this.#deliverer.stop(graceMs);
     const { cut } = (await this.#server?.stop(graceMs)) ?? { cut: 0 };
-    await this.#certificates?.close();
+    await this.#tls?.close();
     await delivered;
     clearInterval(this.#flushing);
     await this.#composition.close();

@@ -83,11 +83,13 @@ export interface TestSocket {
 export async function startSite(
   t: Cleaning,
   {
+    listen = 'listen = 127.0.0.1:0',
     server = '',
     ini = '',
     files = {},
     rules = [],
   }: {
+    readonly listen?: string;
     readonly server?: string;
     readonly ini?: string;
     readonly files?: Readonly<Record<string, string | Buffer>>;
@@ -99,7 +101,7 @@ export async function startSite(
   await writeFiles(folder, {
     ...files,
     'rules.ndjson': rules.map((rule) => JSON.stringify(rule)).join('\n'),
-    'server.ini': `[server]\nlisten = 127.0.0.1:0\ndata = data\nimport = rules.ndjson\n${server}\n${ini}\n`,
+    'server.ini': `[server]\n${listen}\ndata = data\nimport = rules.ndjson\n${server}\n${ini}\n`,
   });
   const config = await readTestConfig(iniFile);
   const lines: string[] = [];

@@ -96,6 +96,18 @@ export const urlOrFile: ValueParser<string> = (value) => {
     : { refused: 'write an http or https URL, or the name of a file' };
 };
 
+/** An absolute https URL; as it is. */
+export const httpsUrl: ValueParser<string> = (value) =>
+  /^https:\/\/[^\s@]+$/i.test(value) && URL.canParse(value)
+    ? { value }
+    : { refused: 'write an https URL' };
+
+/** An address for mail, as far as one can tell. */
+export const mailAddress: ValueParser<string> = (value) =>
+  /^[^\s@:,;<>"()]+@[^\s@:,;<>"()]+$/.test(value)
+    ? { value }
+    : { refused: 'write an address such as `admin@example.com`' };
+
 /** Whether a text is a URL rather than the name of a file. */
 export function isUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);

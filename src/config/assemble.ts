@@ -28,6 +28,13 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
     server: serverOf(ini, surroundings),
     tls: {
       certificates: [tls, ...ini.hosts].flatMap((section) => certificateOf(section, folder)),
+      acme: {
+        hosts: ini.hosts.filter(({ values }) => values.acme).map(({ name }) => name),
+        directory: tls.values.acme_directory,
+        email: tls.values.acme_email,
+        allowPrivate: tls.values.acme_allow_private,
+        caFile: tls.values.acme_ca && resolve(folder, tls.values.acme_ca),
+      },
       httpRedirect: tls.values.http_redirect,
       hsts: tls.values.hsts,
     },

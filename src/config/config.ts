@@ -43,6 +43,20 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
+/** The keys of `[tls]` that begin with `acme_`, and the hosts whose section says `acme = yes`. */
+export interface AcmeConfig {
+  /** Lower case, none of them a wildcard. */
+  readonly hosts: readonly string[];
+  /** URL of the server's directory. */
+  readonly directory: string;
+  /** Where the server may write to. */
+  readonly email: string | undefined;
+  /** Networks that the server may be in though they are private. */
+  readonly allowPrivate: readonly Cidr[];
+  /** Absolute name of a PEM file with those who vouch for the server, besides the well-known. */
+  readonly caFile: string | undefined;
+}
+
 /** `[engine.<name>]`: an engine added to the built-in ones. */
 export interface EngineConfig {
   readonly name: string;
@@ -81,6 +95,8 @@ export interface Config {
   };
   readonly tls: {
     readonly certificates: readonly Certificate[];
+    /** Certificates that are got from an ACME server (RFC 8555) and renewed. */
+    readonly acme: AcmeConfig;
     /** Whether requests in the clear are sent on to https, where something listens for it. */
     readonly httpRedirect: boolean;
     /** Value of Strict-Transport-Security (RFC 6797 §6.1); undefined for none. */

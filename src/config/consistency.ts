@@ -49,8 +49,10 @@ function halfCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
     const { cert, key } = section.values;
     const title = section.name === '' ? '[tls]' : `[tls.${section.name}]`;
     if (!section.sound) return [];
+    if ('acme' in section.values && section.values.acme) return wrongAcme(section, title);
     if (section.name !== '' && cert === undefined && key === undefined) {
-      return [{ line: section.line, message: `${title} needs \`cert\` and \`key\`` }];
+      const message = `${title} needs \`cert\` and \`key\`, or \`acme = yes\``;
+      return [{ line: section.line, message }];
     }
     if ((cert === undefined) === (key === undefined)) return [];
     const [there, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
@@ -59,18 +61,32 @@ function halfCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
   });
 }
 
+function wrongAcme(section: ParsedSection<SectionKind>, title: string): readonly LineProblem[] {
+  const line = lineOf(section, 'acme') ?? section.line;
+  const given = ['cert', 'key'].find((key) => section.lines.has(key));
+  if (given !== undefined) {
+    return [{ line, message: `\`acme\` gets the certificate itself: leave out \`${given}\`` }];
+  }
+  if (!section.name.startsWith('*')) return [];
+  return [{ line, message: `\`acme\` cannot get a certificate for all names of ${title}` }];
+}
+
 function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
   const at = server.values.listen.findIndex(isTls);
   if (at === -1 || [tls, ...hosts].some(namesCertificate)) return [];
   const line = server.lines.get('listen')?.[at] ?? server.line;
-  const message = 'nothing can be served over TLS without a `cert` and a `key` in [tls]';
+  const message =
+    'nothing can be served over TLS without a `cert` and a `key`, or a host with `acme = yes`';
   return [{ line, message }];
 }
 
 function certificatesWithoutTls({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
-  const named = [tls, ...hosts].find(({ values }) => values.cert !== undefined && values.key);
+  const named = [tls, ...hosts].find(({ values }) => {
+    const isPair = values.cert !== undefined && values.key !== undefined;
+    return isPair || ('acme' in values && values.acme);
+  });
   if (named === undefined || !server.sound || server.values.listen.some(isTls)) return [];
-  const line = lineOf(named, 'cert') ?? named.line;
+  const line = named.lines.get('cert')?.[0] ?? lineOf(named, 'acme') ?? named.line;
   const message = 'no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`';
   return [{ line, message }];
 }
@@ -80,7 +96,8 @@ function isTls(listen: Listen): boolean {
 }
 
 function namesCertificate({ values }: ParsedSection<'tls' | 'tls.<host>'>): boolean {
-  return values.cert !== undefined || values.key !== undefined;
+  const isManaged = 'acme' in values && values.acme;
+  return isManaged || values.cert !== undefined || values.key !== undefined;
 }
 
 function mountsTwice({ disk }: ParsedIni): readonly LineProblem[] {

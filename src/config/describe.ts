@@ -28,10 +28,18 @@ export function describeConfig(config: Config): string {
       key: fallback?.keyFile,
       http_redirect: yesNo(tls.httpRedirect),
       hsts: tls.hsts && hstsText(tls.hsts),
+      acme_directory: tls.acme.directory,
+      acme_email: tls.acme.email,
+      acme_ca: tls.acme.caFile,
+      acme_allow_private: networks(tls.acme.allowPrivate),
     } satisfies Written<'tls'>),
     ...tls.certificates.flatMap(({ host, certFile, keyFile }) => {
-      const keys = { cert: certFile, key: keyFile } satisfies Written<'tls.<host>'>;
+      const keys = { cert: certFile, key: keyFile, acme: 'no' } satisfies Written<'tls.<host>'>;
       return host === undefined ? [] : [section(`tls.${host}`, keys)];
+    }),
+    ...tls.acme.hosts.map((host) => {
+      const keys = { cert: undefined, key: undefined, acme: 'yes' } satisfies Written<'tls.<host>'>;
+      return section(`tls.${host}`, keys);
     }),
     ...config.disk.flatMap(mountSections),
     ...moreSections(config),

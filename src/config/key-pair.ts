@@ -35,6 +35,14 @@ export async function readKeyPair(files: {
   return parseKeyPair(cert.text, key.text);
 }
 
+/** Reads the certificates of a PEM file, of which there has to be one. */
+export async function readAuthorities(file: string): Promise<{ readonly pem: string } | Refused> {
+  const read = await readText(file, { bytesMax: certificateBytesMax });
+  if ('refused' in read) return { refused: read.refused };
+  const first = parseChain(read.text);
+  return 'refused' in first ? first : { pem: read.text };
+}
+
 function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
   const certificate = parseChain(cert);
   if ('refused' in certificate) return { key: 'cert', refused: certificate.refused };

@@ -6,7 +6,7 @@ import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { findFile, findFolder, readText } from './files.ts';
 import { findMarker } from './mmdb.ts';
-import { readKeyPair } from './key-pair.ts';
+import { readAuthorities, readKeyPair } from './key-pair.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -30,6 +30,7 @@ export async function readReferenced(
   const found = await Promise.all([
     requireFile(server, { key: 'import', file: server.values.import, folder }),
     ...[tls, ...hosts].map((section) => requireKeyPair(section, folder)),
+    requireAuthorities(tls, folder),
     ...disk.map((mount) => requireMount(mount, folder)),
     jwks === undefined || isUrl(jwks) ? [] : requireKeys(auth, jwks, folder),
     ...tables.map(async (table) => {
@@ -91,6 +92,17 @@ async function requireDatabase(
   const path = resolve(folder, file);
   const refused = (await findFile(path)) ?? (await findMarker(path));
   return refused === undefined ? [] : blame(geo, { key: 'database', file, ...refused });
+}
+
+/** Those who vouch for an ACME server: certificates in PEM. */
+async function requireAuthorities(
+  tls: ParsedSection<'tls'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { acme_ca: file } = tls.values;
+  if (file === undefined) return [];
+  const refused = await readAuthorities(resolve(folder, file));
+  return 'refused' in refused ? blame(tls, { key: 'acme_ca', file, ...refused }) : [];
 }
 
 async function requireMount(

@@ -20,6 +20,21 @@ export function restartNeeded(before: Config, after: Config): string[] {
   return changed;
 }
 
+/**
+ * What is in force of [tls] after a reload: the files of before, and what is new of all else. A
+ * host that had its certificate from an ACME server goes on so until its files are in force.
+ */
+export function tlsInForce(before: Config['tls'], after: Config['tls']): Config['tls'] {
+  const waiting = before.acme.hosts.filter((host) =>
+    after.certificates.some((certificate) => certificate.host === host),
+  );
+  return {
+    ...after,
+    certificates: before.certificates,
+    acme: { ...after.acme, hosts: [...after.acme.hosts, ...waiting] },
+  };
+}
+
 function certificates({ tls }: Config) {
   return new Map(tls.certificates.map((certificate) => [certificate.host, certificate]));
 }

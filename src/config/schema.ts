@@ -2,8 +2,10 @@ import { connectionsMax, keyRateMax, tableCharactersMax } from '../model/limits.
 import {
   basePath,
   cidr,
+  httpsUrl,
   link,
   listenAddress,
+  mailAddress,
   mountPath,
   origin,
   serverName,
@@ -50,8 +52,16 @@ export const sections = {
     key: optional(anyText),
     http_redirect: single(yesNo, 'yes'),
     hsts: optional(hsts),
+    acme_directory: single(httpsUrl, 'https://acme-v02.api.letsencrypt.org/directory'),
+    acme_email: optional(mailAddress),
+    acme_ca: optional(anyText),
+    acme_allow_private: list(cidr, ''),
   },
-  'tls.<host>': { cert: optional(anyText), key: optional(anyText) },
+  'tls.<host>': {
+    cert: optional(anyText),
+    key: optional(anyText),
+    acme: single(yesNo, 'no'),
+  },
   'disk.<name>': {
     origin: single(wordOr('*', origin), '*'),
     path: single(mountPath, '/'),

@@ -43,6 +43,24 @@ export const http2ResetsMax = 200;
 export const http2IdleFramesMax = 100;
 /** How often is looked at what takes too long. */
 export const http2LookMs = 5_000;
+/** How long after each failure in a row a certificate is asked for again (RFC 8555). */
+export const acmeRetryMs = [1, 5, 15, 60, 180, 360, 720, 1_440].map((minutes) => minutes * 60_000);
+/** How soon after a failure a server that was started again may ask. */
+export const acmeRestartMs = 10 * 60_000;
+/** How often it is looked whether a certificate is due, whatever the clock did meanwhile. */
+export const acmeLookMs = 3_600_000;
+/** How long an order may take as a whole. */
+export const acmeOrderMs = 5 * 60_000;
+/** The longest that an ACME server may ask to wait. */
+export const acmeRetryAfterMsMax = 7 * 86_400_000;
+/** A connection to an ACME server, an answer, and how often it is asked how an order stands. */
+export const acmeConnectMs = 10_000;
+export const acmeRequestMs = 30_000;
+export const acmeAnswerBytesMax = MIB;
+export const acmePollMs = 1_000;
+export const acmePollMsMax = 15_000;
+/** Characters of what an ACME server says is wrong. */
+export const acmeErrorCharactersMax = 500;
 /** A PEM file: a certificate with its chain, or a key. */
 export const certificateBytesMax = MIB;
 export const rsaBitsMin = 2_048;

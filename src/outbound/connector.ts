@@ -13,10 +13,12 @@ import type { Lookup } from './names.ts';
 export function guardedConnector({
   allowPrivate,
   connectTimeoutMs,
+  ca,
   lookup,
 }: {
   readonly allowPrivate: readonly Cidr[];
   readonly connectTimeoutMs: number;
+  readonly ca: readonly string[] | undefined;
   readonly lookup: Lookup;
 }): buildConnector.connector {
   const connect = buildConnector({
@@ -26,6 +28,7 @@ export function guardedConnector({
     autoSelectFamily: true,
     // Not left to NODE_TLS_REJECT_UNAUTHORIZED.
     rejectUnauthorized: true,
+    ...(ca !== undefined && { ca: [...ca] }),
   });
 
   return ({ servername, ...options }, callback) => {

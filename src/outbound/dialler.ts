@@ -54,20 +54,23 @@ export interface Dialler {
 /**
  * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
  * wait for the header section, and for each further piece of content, and the whole of a brief
- * exchange. `lookup` is that of createLookup unless given.
+ * exchange. `lookup` is that of createLookup unless given, `ca` (PEM: who may vouch for a server)
+ * what Node trusts.
  */
 export function createDialler({
   allowPrivate,
   connectTimeoutMs,
   timeoutMs,
+  ca,
   lookup = createLookup(),
 }: {
   readonly allowPrivate: readonly Cidr[];
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
+  readonly ca?: readonly string[] | undefined;
   readonly lookup?: Lookup;
 }): Dialler {
-  const connect = guardedConnector({ allowPrivate, connectTimeoutMs, lookup });
+  const connect = guardedConnector({ allowPrivate, connectTimeoutMs, ca, lookup });
   const agents = createAgents({ connect, timeoutMs });
 
   function dispatch(

@@ -16,12 +16,15 @@ import { answerService } from './service.ts';
 
 /** What an exchange needs of its surroundings. */
 export interface ExchangeParts extends FailureLogs {
-  /** The answer that sends a request in the clear on to https; undefined where it may stay. */
-  readonly redirect: (
+  /**
+   * What comes before everything else: the answer to a challenge of an ACME server, or one that
+   * sends a request in the clear on to https.
+   */
+  readonly detour: (
     serving: Serving,
     entrance: Entrance,
     message: IncomingMessage,
-  ) => Reply | undefined;
+  ) => Reply | undefined | Promise<Reply | undefined>;
 }
 
 /** One request and its answer, under the configuration that was in force when it came. */
@@ -56,7 +59,8 @@ export class Exchange {
       requireWhole(message);
       entrance = enter(serving, message);
       this.address = entrance.address;
-      const elsewhere = this.#parts.redirect(serving, entrance, message);
+      const detour = this.#parts.detour(serving, entrance, message);
+      const elsewhere = detour instanceof Promise ? await detour : detour;
       if (elsewhere !== undefined) return elsewhere;
       const { range } = entrance.fields;
       if (range !== undefined && asksTooMuch(range)) {

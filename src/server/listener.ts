@@ -20,6 +20,8 @@ import type { Connections } from './connections.ts';
 import { patience, type Patience } from './patience.ts';
 import { parserFailure } from './refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
+import { handshake } from './tls/handshake.ts';
+import type { Tls } from './tls/tls.ts';
 
 /** What answers HTTP/1.1 on a port, in the clear or over TLS. */
 export type Listener = HttpServer | HttpsServer;
@@ -40,22 +42,15 @@ export function createHttpServer(
 export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
-  certificates: Pick<Certificates, 'contextFor' | 'serve'>,
+  tls: Pick<Tls, 'acme'> & { readonly certificates: Pick<Certificates, 'contextFor' | 'serve'> },
   waits: Patience = patience,
 ): HttpsServer {
   const server = createTlsServer({
     ...httpOptions(shouldUpgrade, waits),
     handshakeTimeout: waits.handshakeMs,
-    ALPNProtocols: ['h2', 'http/1.1'],
-    SNICallback: (name, done) => {
-      const context = certificates.contextFor(name);
-      done(
-        context === undefined ? new Error(`There is no certificate for ${name}.`) : null,
-        context,
-      );
-    },
+    ...handshake(tls),
   });
-  certificates.serve(server);
+  tls.certificates.serve(server);
   return limited(server, connections, waits);
 }
 

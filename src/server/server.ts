@@ -27,9 +27,10 @@ import { sayLast } from './refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
 import { createSockets, type Sockets } from './socket.ts';
-import type { Certificates } from './tls/certificates.ts';
+import { answerChallenge } from './tls/challenge.ts';
 import { withHsts } from './tls/hsts.ts';
 import { redirectToHttps } from './tls/redirect.ts';
+import type { Tls } from './tls/tls.ts';
 import { opensWebsocket, openWebsocket } from './upgrade.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
@@ -42,7 +43,7 @@ export interface ServerParts {
   readonly metrics: RequestMetrics;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
-  readonly certificates: Certificates;
+  readonly tls: Pick<Tls, 'certificates' | 'acme'>;
 }
 
 /** The port: every listener of the configuration, with the websockets behind them. */
@@ -97,7 +98,10 @@ class Port implements Server {
     this.#parts = {
       ...parts,
       limits,
-      redirect: (serving, entrance, message) => this.#redirect(serving, entrance, message),
+      detour: (serving, entrance, message) => {
+        const answer = answerChallenge(entrance.target, parts.tls.acme);
+        return answer ?? this.#redirect(serving, entrance, message);
+      },
     };
     this.#sessions = new Sessions(this.#parts);
     this.#connections = new Connections({
@@ -120,7 +124,7 @@ class Port implements Server {
       this.#handle(message, response, { ...ready, heads: undefined });
     };
     const server: Listener = isTls
-      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.certificates)
+      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls)
       : createHttpServer(this.#connections, opensWebsocket);
     this.#connections.answerKnown(server, (socket, text) => this.#answerKnown(socket, text, ready));
     if (isTls) speakHttp2(server, this.#sessions, answerAnew);
@@ -247,7 +251,7 @@ class Port implements Server {
     { target }: Entrance,
     message: IncomingMessage,
   ): Reply | undefined {
-    const { certificates } = this.#parts;
+    const { certificates } = this.#parts.tls;
     return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
   }
 

@@ -23,11 +23,25 @@ export interface CertificateState {
   /** The names and addresses that the certificate in use is for. */
   readonly names: readonly string[];
   /** Distinguished name of who issued it. */
-  readonly issuer: string;
+  readonly issuer: string | null;
   /** ISO 8601, UTC. */
-  readonly valid_until: string;
+  readonly valid_until: string | null;
   /** Why what is in the files now is not used; null where it is. */
   readonly problem: string | null;
+  /** How it stands with the ACME server; null for a certificate that is not got from one. */
+  readonly acme: AcmeState | null;
+}
+
+/** How it stands with a certificate that is got from an ACME server. */
+export interface AcmeState {
+  readonly state: 'obtaining' | 'valid' | 'failed';
+  /** ISO 8601, UTC: when it came to be so. */
+  readonly since: string;
+  /** Tries in a row that failed. */
+  readonly failures: number;
+  /** ISO 8601, UTC: when it is tried again, or renewed. */
+  readonly next: string | null;
+  readonly error: string | null;
 }
 
 /** What server.status reports. */
@@ -37,7 +51,7 @@ export interface StatusOperations {
   readonly started: string;
   readonly counts: () => StoreCounts;
   readonly configuration: () => ConfigurationState;
-  readonly certificates: () => readonly CertificateState[];
+  readonly certificates: () => Promise<readonly CertificateState[]>;
 }
 
 const time = { type: 'string', format: 'date-time' } as const;
@@ -45,15 +59,31 @@ const integer = { type: 'integer' } as const;
 
 const certificateSchema: JsonObject = {
   type: 'object',
-  required: ['section', 'names', 'issuer', 'valid_until', 'problem'],
+  required: ['section', 'names', 'issuer', 'valid_until', 'problem', 'acme'],
   properties: {
     section: { type: 'string', description: 'The section of the ini file.' },
     names: { type: 'array', items: { type: 'string' } },
-    issuer: { type: 'string' },
-    valid_until: time,
+    issuer: { type: ['string', 'null'] },
+    valid_until: { type: ['string', 'null'], format: 'date-time' },
     problem: {
       type: ['string', 'null'],
       description: 'Why what is in the files now is not used; null where it is.',
+    },
+    acme: {
+      type: ['object', 'null'],
+      description: 'How it stands with the ACME server that the certificate is got from.',
+      required: ['state', 'since', 'failures', 'next', 'error'],
+      properties: {
+        state: { type: 'string', enum: ['obtaining', 'valid', 'failed'] },
+        since: time,
+        failures: { ...integer, description: 'Tries in a row that failed.' },
+        next: {
+          type: ['string', 'null'],
+          format: 'date-time',
+          description: 'When it is tried again, or renewed.',
+        },
+        error: { type: ['string', 'null'] },
+      },
     },
   },
 };
@@ -111,7 +141,7 @@ export function serverStatus(parts: StatusOperations): Handler<object> {
     summary: 'Version, position of the log, state of the configuration, counts.',
     output: statusSchema,
     input: { type: 'object' },
-    run: () => {
+    run: async () => {
       const { seq, ...counts } = parts.counts();
       return {
         kind: 'data',
@@ -120,7 +150,7 @@ export function serverStatus(parts: StatusOperations): Handler<object> {
           started: parts.started,
           seq,
           configuration: parts.configuration(),
-          certificates: parts.certificates(),
+          certificates: await parts.certificates(),
           counts,
         },
       };

@@ -1,11 +1,11 @@
+import { readRetryAfter } from '../http/retry-after.ts';
 import { Failure } from '../model/failure.ts';
 import { isHookHeader } from '../model/hook-header.ts';
-import { reportedAnswerBytesMax } from '../model/limits.ts';
+import { reportedAnswerBytesMax, retryAfterMsMax } from '../model/limits.ts';
 import type { BriefAnswer, BriefRequest } from '../outbound/brief.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { outboundProblem, type OutboundProblem } from '../outbound/problem.ts';
 import { outboundUrl } from '../outbound/url.ts';
-import { readRetryAfter } from './schedule.ts';
 import { signatureFields, type SignedMessage } from './sign.ts';
 
 /** Where a message goes, as its hook says it. */
@@ -85,7 +85,7 @@ export function createAttempt({
     const { status, retryAfter, content, problem } = answer;
     return {
       status,
-      retryAfterMs: readRetryAfter(retryAfter, now()),
+      retryAfterMs: readRetryAfter(retryAfter, { nowMs: now(), msMax: retryAfterMsMax }),
       answer: reported(content),
       ms: monotonicMs() - startedMs,
       problem,

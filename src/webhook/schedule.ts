@@ -1,4 +1,3 @@
-import { parseHttpDate } from '../http/date.ts';
 import { retryAfterMsMax } from '../model/limits.ts';
 
 /** How far a wait may be from what the ini file says, to either side. */
@@ -36,18 +35,4 @@ export function retryDelayMs({
   // Those that were all told the same do not come back all at once, and none before its time.
   const asked = Math.ceil(Math.min((retryAfterMs ?? 0) * (1 + jitter * random), retryAfterMsMax));
   return Math.max(spread, asked);
-}
-
-/**
- * The wait that a Retry-After field asks for (RFC 9110 §10.2.3), in milliseconds, at most a day;
- * undefined where it is missing or malformed. A date is held against `nowMs`, milliseconds since
- * 1970.
- */
-export function readRetryAfter(field: string | undefined, nowMs: number): number | undefined {
-  if (field === undefined) return undefined;
-  const text = field.trim();
-  const waitMs = /^\d+$/.test(text)
-    ? Number(text) * 1000
-    : (parseHttpDate(text, nowMs) ?? NaN) - nowMs;
-  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), retryAfterMsMax);
 }

@@ -83,6 +83,12 @@ workers = ${given.workers}
 [tls]
 http_redirect = ${String(redirect)}
 hsts = ${given.hsts}
+acme_directory = https://ca.example/dir?a='b'
+acme_email = admin@a.example
+acme_ca = ${written(given.data)}
+acme_allow_private = ${given.networks.join(', ')}
+[tls.www.a.example]
+acme = yes
 [tls.*.a.example]
 cert = ${written(given.data)}
 key = other \${ANY}

@@ -123,6 +123,17 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ],
     ['auth', 'user_header', 'X User', 'write the name of a header field, such as `X-User`'],
     ['auth', 'jwt_jwks', 'ftp://a/b', 'write an http or https URL, or the name of a file'],
+    ['tls', 'acme_directory', 'http://ca.example/dir', 'write an https URL'],
+    ['tls', 'acme_directory', 'https://me@ca.example/dir', 'write an https URL'],
+    ['tls', 'acme_directory', 'letsencrypt', 'write an https URL'],
+    ['tls', 'acme_email', 'admin', 'write an address such as `admin@example.com`'],
+    [
+      'tls',
+      'acme_email',
+      'a@b.example, c@d.example',
+      'write an address such as `admin@example.com`',
+    ],
+    ['tls.a.example', 'acme', 'letsencrypt', 'write `yes` or `no`'],
     ['tls', 'hsts', 'yes', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
     [
       'tls',

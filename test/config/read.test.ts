@@ -78,7 +78,27 @@ suite('what does not fit together, or names what is not there, is named with its
     ['[server]\nlisten[] = :80\nlisten[] = *:80', '3: this address is there already, in line 2'],
     ['[tls]\ncert = cert.pem', '2: `cert` needs a `key` beside it in [tls]'],
     ['[tls.a.example]\nkey = key.pem', '2: `key` needs a `cert` beside it in [tls.a.example]'],
-    ['[tls.a.example]', '1: [tls.a.example] needs `cert` and `key`'],
+    ['[tls.a.example]', '1: [tls.a.example] needs `cert` and `key`, or `acme = yes`'],
+    [
+      `${https}[tls.a.example]\nacme = yes\ncert = cert.pem`,
+      '4: `acme` gets the certificate itself: leave out `cert`',
+    ],
+    [
+      `${https}[tls.*.example.com]\nacme = yes`,
+      '4: `acme` cannot get a certificate for all names of [tls.*.example.com]',
+    ],
+    [
+      '[tls.a.example]\nacme = yes',
+      '2: no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`',
+    ],
+    [
+      `${https}[tls]\nacme_ca = none.pem\n[tls.a.example]\nacme = yes`,
+      '4: `acme_ca` = `none.pem` does not exist',
+    ],
+    [
+      `${https}[tls]\nacme_ca = key.pem\n[tls.a.example]\nacme = yes`,
+      '4: `acme_ca` = `key.pem` holds no certificate in PEM',
+    ],
     [`${https}[tls]\ncert = cert.pem\nkey = none.pem`, '5: `key` = `none.pem` does not exist'],
     [
       `${https}[tls]\ncert = key.pem\nkey = key.pem`,
@@ -108,7 +128,10 @@ suite('what does not fit together, or names what is not there, is named with its
       `${https}[tls]\ncert = short.pem\nkey = short.key`,
       '5: `key` = `short.key` has 1024 bits, fewer than the 2048 that clients ask',
     ],
-    [https, '2: nothing can be served over TLS without a `cert` and a `key` in [tls]'],
+    [
+      https,
+      '2: nothing can be served over TLS without a `cert` and a `key`, or a host with `acme = yes`',
+    ],
     [
       '[server]\nlisten[] = :8080\nlisten[] = https://:8080\n[tls]\ncert=both.pem\nkey=both.pem',
       '3: this address is there already, in line 2',
@@ -281,7 +304,18 @@ test('an empty ini file is a configuration of defaults', async (context) => {
       connectionsPerAddress: 2_000,
       workers: 1,
     },
-    tls: { certificates: [], httpRedirect: true, hsts: undefined },
+    tls: {
+      certificates: [],
+      acme: {
+        hosts: [],
+        directory: 'https://acme-v02.api.letsencrypt.org/directory',
+        email: undefined,
+        allowPrivate: [],
+        caFile: undefined,
+      },
+      httpRedirect: true,
+      hsts: undefined,
+    },
     disk: [],
     fetch: {
       allowPrivate: [],
@@ -339,6 +373,12 @@ cert = cert.pem
 key = key.pem
 http_redirect = no
 hsts = 365d subdomains preload
+acme_directory = https://ca.lamps.example/dir
+acme_email = admin@lamps.example
+acme_ca = cert.pem
+acme_allow_private = 10.0.0.0/8
+[tls.shop.example.com]
+acme = yes
 [tls.www.example.com]
 cert = cert.pem
 key = key.pem
@@ -391,7 +431,18 @@ country_header = CF-IPCountry
     certFile: join(folder, 'conf/cert.pem'),
     keyFile: join(folder, 'conf/key.pem'),
   };
+  assert.deepEqual(
+    tls.acme.allowPrivate.map(({ text }) => text),
+    ['10.0.0.0/8'],
+  );
   assert.deepEqual(tls, {
+    acme: {
+      hosts: ['shop.example.com'],
+      directory: 'https://ca.lamps.example/dir',
+      email: 'admin@lamps.example',
+      allowPrivate: tls.acme.allowPrivate,
+      caFile: join(folder, 'conf/cert.pem'),
+    },
     certificates: [
       { host: undefined, ...certificate },
       { host: 'www.example.com', ...certificate },

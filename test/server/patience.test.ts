@@ -93,9 +93,10 @@ const host = 'Host: localhost\r\n';
 suite('a server waits', () => {
   test('for the end of a TLS handshake only so long', async (t) => {
     const { connections, passed } = watchedConnections(100);
-    const noCertificates = { contextFor: () => undefined, serve: () => undefined };
+    const certificates = { contextFor: () => undefined, serve: () => undefined };
+    const tls = { certificates, acme: undefined };
     const waits = { ...patience, handshakeMs: 100 };
-    const server = createHttpsServer(connections, () => false, noCertificates, waits);
+    const server = createHttpsServer(connections, () => false, tls, waits);
     const socket = await open(t, await listenOn(t, server, connections));
     // The head of a record of a handshake that is to come.
     socket.write(Buffer.from([22, 3, 1, 2, 0]));

@@ -14,7 +14,7 @@ const byPath = new Map(sources.map((source) => [source.path, source]));
 const floors: readonly (readonly string[])[] = [
   ['model'],
   ['config', 'http', 'outbound', 'observe'],
-  ['store', 'visitor'],
+  ['store', 'visitor', 'acme'],
   ['site', 'svc1', 'webhook'],
   ['server'],
   ['compose.ts', 'data.ts', 'version.ts'],

@@ -12,6 +12,7 @@ import {
   requestLineBytesMax,
 } from '../../model/limits.ts';
 import type { Listener } from '../listener.ts';
+import { challengeProtocol } from '../tls/challenge.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Answers a request, over whatever it came. */
@@ -30,6 +31,8 @@ export function speakHttp2(server: Listener, sessions: Sessions, answer: Answer)
   server.removeAllListeners('secureConnection');
   server.on('secureConnection', (socket: TLSSocket) => {
     if (socket.alpnProtocol === 'h2') http2.emit('connection', socket);
+    // The handshake was all that an ACME server wanted.
+    else if (socket.alpnProtocol === challengeProtocol) socket.destroy();
     else for (const serve of others) serve.call(server, socket);
   });
 }

@@ -1,28 +1,13 @@
-import { constants } from 'node:crypto';
 import { isIP } from 'node:net';
-import {
-  createSecureContext,
-  type SecureContext,
-  type SecureContextOptions,
-  type Server,
-} from 'node:tls';
+import type { SecureContext, Server } from 'node:tls';
+import type { AcmeFolder } from '../../acme/folder.ts';
 import type { Certificate } from '../../config/config.ts';
 import { fileChanges } from '../../config/file-changes.ts';
-import { readKeyPair, type KeyPair, type RefusedPair } from '../../config/key-pair.ts';
-import { Failure } from '../../model/failure.ts';
 import { certificateLookMs, certificateWarnMs } from '../../model/limits.ts';
 import type { Log } from '../../observe/log.ts';
+import type { Metric } from '../../observe/metrics.ts';
 import type { CertificateState } from '../../svc1/server-status.ts';
-
-/** A certificate that is in use. */
-interface Held {
-  readonly files: Certificate;
-  readonly section: string;
-  pair: KeyPair;
-  options: SecureContextOptions;
-  context: SecureContext;
-  problem: string | null;
-}
+import { fileOf, hold, namesOf, read, type Held } from './held.ts';
 
 /** What certificates need of their surroundings. */
 interface Surroundings {
@@ -32,64 +17,58 @@ interface Surroundings {
 }
 
 /**
- * TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only, as Mozilla's
- * intermediate list has them (and RFC 9113 §9.2.2 asks for); the client's preference counts, for it
- * knows whether it has AES in hardware.
- */
-const protocol: SecureContextOptions = {
-  minVersion: 'TLSv1.2',
-  ciphers: [
-    'TLS_AES_128_GCM_SHA256',
-    'TLS_AES_256_GCM_SHA384',
-    'TLS_CHACHA20_POLY1305_SHA256',
-    'ECDHE-ECDSA-AES128-GCM-SHA256',
-    'ECDHE-RSA-AES128-GCM-SHA256',
-    'ECDHE-ECDSA-AES256-GCM-SHA384',
-    'ECDHE-RSA-AES256-GCM-SHA384',
-    'ECDHE-ECDSA-CHACHA20-POLY1305',
-    'ECDHE-RSA-CHACHA20-POLY1305',
-  ].join(':'),
-  honorCipherOrder: false,
-  // RFC 9113 §9.2.1; what it was for, TLS 1.3 has taken out.
-  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-};
-
-/**
  * The certificates of the ini file, each for the name that it is asked for by (SNI, RFC 6066 §3).
  * They follow their files: a new pair is used for the next handshake, and one that is no pair
  * leaves the old one in use.
  */
 export class Certificates {
   readonly #surroundings: Surroundings;
-  readonly #held: readonly Held[];
+  readonly #own: readonly Held[];
   readonly #servers = new Set<Server>();
-  readonly #closed = new AbortController();
-  readonly #following: Promise<unknown>;
   readonly #looking: NodeJS.Timeout;
+  /** Those that are got by ACME. */
+  #managed: readonly Held[] = [];
+  #acme: AcmeFolder | undefined;
+  #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
 
-  private constructor(held: readonly Held[], surroundings: Surroundings) {
-    this.#held = held;
+  private constructor(own: readonly Held[], surroundings: Surroundings) {
+    this.#own = own;
     this.#surroundings = surroundings;
-    this.#following = this.#follow();
     this.#looking = setInterval(() => {
       this.#warnOfEnds();
     }, certificateLookMs);
     this.#looking.unref();
-    this.#warnOfEnds();
   }
 
-  /** Reads all certificates; rejects with `invalid` where one cannot be used. */
+  /**
+   * Reads all certificates of the ini file, and those that ACME has got so far. Rejects with
+   * `invalid` where one of the ini file cannot be used.
+   */
   static async open(
     files: readonly Certificate[],
+    acme: AcmeFolder | undefined,
     surroundings: Surroundings,
   ): Promise<Certificates> {
-    return new Certificates(await Promise.all(files.map(hold)), surroundings);
+    const own = await Promise.all(files.map((one) => hold(one, false)));
+    const certificates = new Certificates(own, surroundings);
+    await certificates.manage(acme);
+    return certificates;
+  }
+
+  /** Has ACME get other certificates than before; those that it has got so far are used at once. */
+  async manage(acme: AcmeFolder | undefined): Promise<void> {
+    await this.#endWatch();
+    this.#managed = await Promise.all((acme?.certificates ?? []).map((one) => hold(one, true)));
+    this.#acme = acme;
+    const end = new AbortController();
+    this.#watch = { end, over: this.#follow(end.signal) };
+    this.#warnOfEnds();
   }
 
   /** Gives a server the certificate for clients that name no host, now and whenever it changes. */
   serve(server: Server): void {
     this.#servers.add(server);
-    const fallback = this.#fallback();
+    const fallback = this.#fallback()?.current;
     if (fallback !== undefined) server.setSecureContext(fallback.options);
   }
 
@@ -98,15 +77,15 @@ export class Certificates {
    * it, or the default one; undefined where there is none for it.
    */
   contextFor(host: string): SecureContext | undefined {
-    return this.#holderOf(host.toLowerCase())?.context;
+    return this.#holderOf(host.toLowerCase())?.current?.context;
   }
 
   /** Whether a client that asks for a host (lower case, without port) can trust what it gets. */
   isFor(host: string): boolean {
     const held = this.#holderOf(host);
-    if (held === undefined) return false;
+    if (held?.current === undefined) return false;
     if (held.files.host !== undefined) return true;
-    const { certificate } = held.pair;
+    const { certificate } = held.current.pair;
     const address = host.replace(/^\[(.*)\]$/, '$1');
     return isIP(address) === 0
       ? certificate.checkHost(host, { subject: 'never' }) !== undefined
@@ -115,46 +94,78 @@ export class Certificates {
 
   /** The host that the site is surely reached by over TLS; undefined where no certificate says. */
   get mainHost(): string | undefined {
-    const sections = this.#held.map(({ files }) => files.host ?? '');
-    const names = [...namesOf(this.#fallback()?.pair), ...sections];
+    const sections = this.#inUse().map(({ files }) => files.host ?? '');
+    const names = [...namesOf(this.#fallback()?.current), ...sections];
     return names.find((name) => name !== '' && !name.startsWith('*'));
   }
 
   /** How each certificate stands. */
-  states(): readonly CertificateState[] {
-    return this.#held.map(({ section, pair, problem }) => ({
-      section,
-      names: namesOf(pair),
-      issuer: pair.certificate.issuer.replaceAll('\n', ', '),
-      valid_until: pair.certificate.validToDate.toISOString(),
-      problem,
-    }));
+  states(): Promise<readonly CertificateState[]> {
+    return Promise.all(
+      this.#all().map(async ({ section, current, problem, isManaged, files }) => ({
+        section,
+        names: namesOf(current),
+        issuer: current?.pair.certificate.issuer.replaceAll('\n', ', ') ?? null,
+        valid_until: current?.pair.certificate.validToDate.toISOString() ?? null,
+        problem,
+        acme: isManaged ? ((await this.#acme?.state(files.host ?? '')) ?? null) : null,
+      })),
+    );
+  }
+
+  /** When each certificate in use ends. */
+  metrics(): readonly Metric[] {
+    return [
+      {
+        type: 'gauge',
+        name: 'waymark_certificate_end_seconds',
+        help: 'When the certificate of a section of the ini file ends, in seconds since 1970.',
+        samples: this.#inUse().map(({ section, current }) => ({
+          labels: { section },
+          value: (current?.pair.certificate.validToDate.getTime() ?? 0) / 1000,
+        })),
+      },
+    ];
   }
 
   /** Ends the watch of the files. */
   async close(): Promise<void> {
     clearInterval(this.#looking);
-    this.#closed.abort();
-    await this.#following;
+    await this.#endWatch();
+  }
+
+  #all(): readonly Held[] {
+    return [...this.#own, ...this.#managed];
+  }
+
+  #inUse(): readonly Held[] {
+    return this.#all().filter(({ current }) => current !== undefined);
   }
 
   #fallback(): Held | undefined {
-    return this.#held.find(({ files }) => files.host === undefined);
+    return this.#own.find(({ files }) => files.host === undefined);
   }
 
   #holderOf(host: string): Held | undefined {
     const wildcard = host.replace(/^[^.]+/, '*');
-    const of = (name: string) => this.#held.find(({ files }) => files.host === name);
+    const inUse = this.#inUse();
+    const of = (name: string) => inUse.find(({ files }) => files.host === name);
     return of(host) ?? of(wildcard) ?? this.#fallback();
   }
 
-  async #follow(): Promise<void> {
-    const files = this.#held.flatMap((held) => [held.files.certFile, held.files.keyFile]);
+  async #endWatch(): Promise<void> {
+    this.#watch?.end.abort();
+    await this.#watch?.over;
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const all = this.#all();
+    const files = all.flatMap(({ files: { certFile, keyFile } }) => [certFile, keyFile]);
     if (files.length === 0) return;
     try {
-      const changes = fileChanges(() => files, this.#closed.signal);
+      const changes = fileChanges(() => files, signal);
       while ((await changes.next()).done !== true) {
-        for (const held of this.#held) await this.#renew(held);
+        for (const held of all) await this.#renew(held);
       }
     } catch (error) {
       const message = 'Certificates are no longer watched; restart to read them again.';
@@ -168,31 +179,37 @@ export class Certificates {
     const next = await read(held.files);
     if ('refused' in next) {
       const problem = `\`${next.key}\` ${next.refused}`;
-      if (problem === held.problem) return;
+      // What ACME has not got yet is not there, as its log says.
+      if (problem === held.problem || held.current === undefined) return;
       held.problem = problem;
       const why = `${fileOf(held.files, next)} ${next.refused}`;
       log.error({}, `The certificate of ${held.section} stays as it is: ${why}.`);
       return;
     }
-    const isSame = next.pair.cert === held.pair.cert && next.pair.key === held.pair.key;
+    const { cert, key } = held.current?.pair ?? { cert: undefined, key: undefined };
+    const isSame = next.pair.cert === cert && next.pair.key === key;
     const wasBroken = held.problem !== null;
-    Object.assign(held, next, { problem: null });
+    held.current = next;
+    held.problem = null;
     if (isSame && !wasBroken) return;
     if (held.files.host === undefined) {
-      for (const server of this.#servers) server.setSecureContext(held.options);
+      for (const server of this.#servers) server.setSecureContext(next.options);
     }
-    const until = held.pair.certificate.validToDate.toISOString();
-    log.info({}, `The certificate of ${held.section} was read again: valid until ${until}.`);
+    const until = next.pair.certificate.validToDate.toISOString();
+    const what = cert === undefined ? 'is in use' : 'was read again';
+    log.info({}, `The certificate of ${held.section} ${what}: valid until ${until}.`);
     this.#warnOfEnd(held);
   }
 
   #warnOfEnds(): void {
-    for (const held of this.#held) this.#warnOfEnd(held);
+    for (const held of this.#all()) this.#warnOfEnd(held);
   }
 
-  #warnOfEnd({ pair, section, files }: Held): void {
+  #warnOfEnd({ current, section, files }: Held): void {
+    if (current === undefined) return;
     const { log, now } = this.#surroundings;
-    const { validToDate, validFromDate } = pair.certificate;
+    const { certificate } = current.pair;
+    const { validToDate, validFromDate } = certificate;
     const leftMs = validToDate.getTime() - now();
     const until = validToDate.toISOString();
     if (leftMs <= 0) log.error({}, `The certificate of ${section} has ended: ${until}.`);
@@ -204,46 +221,7 @@ export class Certificates {
     const { host } = files;
     if (host === undefined) return;
     const sample = host.replace(/^\*/, 'www');
-    if (pair.certificate.checkHost(sample, { subject: 'never' }) !== undefined) return;
+    if (certificate.checkHost(sample, { subject: 'never' }) !== undefined) return;
     log.warn({}, `The certificate of ${section} is not for ${host}: browsers will refuse it.`);
   }
-}
-
-async function hold(files: Certificate): Promise<Held> {
-  const section = files.host === undefined ? '[tls]' : `[tls.${files.host}]`;
-  const now = await read(files);
-  if ('refused' in now) {
-    const { refused } = now;
-    throw new Failure(
-      'invalid',
-      `The certificate of ${section}: ${fileOf(files, now)} ${refused}.`,
-    );
-  }
-  return { files, section, ...now, problem: null };
-}
-
-async function read(
-  files: Certificate,
-): Promise<Pick<Held, 'pair' | 'options' | 'context'> | RefusedPair> {
-  const pair = await readKeyPair(files);
-  if ('refused' in pair) return pair;
-  const options = { ...protocol, cert: pair.cert, key: pair.key };
-  try {
-    return { pair, options, context: createSecureContext(options) };
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : 'for no known reason';
-    return { key: 'cert', refused: `is not taken by OpenSSL: ${reason}` };
-  }
-}
-
-function fileOf({ certFile, keyFile }: Certificate, { key }: RefusedPair): string {
-  return key === 'cert' ? certFile : keyFile;
-}
-
-/** The names and addresses of a certificate (RFC 9525 §6.3), in its order. */
-function namesOf(pair: KeyPair | undefined): readonly string[] {
-  const listed = pair?.certificate.subjectAltName ?? '';
-  return [...listed.matchAll(/(?:^|, )(DNS|IP Address):([^,"\s]+)/g)].map(
-    ([, kind = '', name = '']) => (kind !== 'DNS' && name.includes(':') ? `[${name}]` : name),
-  );
 }

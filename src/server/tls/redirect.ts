@@ -5,6 +5,7 @@ import { isRead, type RequestTarget } from '../../http/request.ts';
 import { defaultPorts } from '../../model/authority.ts';
 import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
+import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
 
 /** Where the same site is reached over TLS. */
@@ -14,8 +15,6 @@ interface SecureSite {
   readonly port: string | undefined;
   readonly config: Config;
 }
-
-const challengePath = '/.well-known/acme-challenge/';
 
 /**
  * The answer that sends a client on to https, path and query as it wrote them; undefined for what

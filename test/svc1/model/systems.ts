@@ -102,7 +102,7 @@ function composed(
     version: 'test',
     metricsText: () => Promise.resolve(''),
     status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
-    certificates: () => [],
+    certificates: () => Promise.resolve([]),
     started: '',
   });
 }

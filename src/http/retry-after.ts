@@ -1,0 +1,18 @@
+import { parseHttpDate } from './date.ts';
+
+/**
+ * The wait that a Retry-After field asks for (RFC 9110 §10.2.3), in milliseconds, at most `msMax`;
+ * undefined where it is missing or malformed. A date is held against `nowMs`, milliseconds since
+ * 1970.
+ */
+export function readRetryAfter(
+  field: string | undefined,
+  { nowMs, msMax }: { readonly nowMs: number; readonly msMax: number },
+): number | undefined {
+  if (field === undefined) return undefined;
+  const text = field.trim();
+  const waitMs = /^\d+$/.test(text)
+    ? Number(text) * 1000
+    : (parseHttpDate(text, nowMs) ?? NaN) - nowMs;
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(waitMs, 0), msMax);
+}

@@ -1,0 +1,37 @@
+import type { AcmeFolder } from '../../acme/folder.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { RequestTarget } from '../../http/request.ts';
+
+/** Below it an ACME server looks for the answers to its challenges (RFC 8555 §8.3). */
+export const challengePath = '/.well-known/acme-challenge/';
+
+/** The protocol in which an ACME server asks for a certificate that answers it (RFC 8737 §3). */
+export const challengeProtocol = 'acme-tls/1';
+
+/** The answer to a challenge, in plain text; undefined for what nobody has been asked. */
+export function answerChallenge(
+  { path }: Pick<RequestTarget, 'path'>,
+  acme: AcmeFolder | undefined,
+): Promise<Reply | undefined> | undefined {
+  if (acme === undefined || !path.startsWith(challengePath)) return undefined;
+  return answerToken(path.slice(challengePath.length), acme);
+}
+
+async function answerToken(token: string, acme: AcmeFolder): Promise<Reply | undefined> {
+  const text = await acme.keyAuthorization(token);
+  if (text === undefined) return undefined;
+  const bytes = Buffer.from(text);
+  return {
+    status: 200,
+    fields: [
+      'Content-Type',
+      'text/plain; charset=utf-8',
+      'Content-Length',
+      String(bytes.length),
+      'Cache-Control',
+      'no-store',
+    ],
+    body: { kind: 'bytes', bytes },
+    source: 'acme',
+  };
+}

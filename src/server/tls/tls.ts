@@ -1,0 +1,125 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { AcmeFolder } from '../../acme/folder.ts';
+import { Renewals } from '../../acme/renewals.ts';
+import { challengesFor } from '../../acme/ways.ts';
+import type { AcmeConfig, Config, Listen } from '../../config/config.ts';
+import { silentLog, type Log } from '../../observe/log.ts';
+import type { Metric } from '../../observe/metrics.ts';
+import { orderCertificate } from '../../outbound/acme-order.ts';
+import { Certificates } from './certificates.ts';
+
+/** What TLS needs of its surroundings. */
+interface TlsParts {
+  readonly config: Config;
+  readonly log: Log;
+  /** Of several processes, the one that gets certificates, and tells the log of them. */
+  readonly isSpokesman: boolean;
+}
+
+/** Certificates, and where they come from. */
+export interface Tls {
+  readonly certificates: Certificates;
+  /** What answers the challenges of an ACME server; undefined where none is asked for anything. */
+  readonly acme: AcmeFolder | undefined;
+  /** Begins to get certificates, once the server listens. */
+  start(): void;
+  /** Takes over what a reload has changed of ACME, in the background. */
+  reload(acme: AcmeConfig): void;
+  metrics(): readonly Metric[];
+  close(): Promise<void>;
+}
+
+/** Reads the certificates; rejects with `invalid` where one of the ini file cannot be used. */
+export async function openTls({ config, log, isSpokesman }: TlsParts): Promise<Tls> {
+  const { certificates: files, acme } = config.tls;
+  const folder = await folderOf(config.server, acme, isSpokesman);
+  const surroundings = { log: isSpokesman ? log : silentLog, now: Date.now };
+  const certificates = await Certificates.open(files, folder, surroundings);
+  return new OpenTls({ config, log: surroundings.log, isSpokesman, certificates, folder });
+}
+
+class OpenTls implements Tls {
+  readonly certificates: Certificates;
+  readonly #server: Config['server'];
+  readonly #log: Log;
+  readonly #isSpokesman: boolean;
+  #acme: { readonly settings: AcmeConfig; readonly folder: AcmeFolder | undefined };
+  #renewals: Renewals | undefined;
+  #taking = Promise.resolve();
+
+  constructor({
+    config,
+    log,
+    isSpokesman,
+    certificates,
+    folder,
+  }: TlsParts & { readonly certificates: Certificates; readonly folder: AcmeFolder | undefined }) {
+    this.certificates = certificates;
+    this.#server = config.server;
+    this.#log = log;
+    this.#isSpokesman = isSpokesman;
+    this.#acme = { settings: config.tls.acme, folder };
+  }
+
+  get acme(): AcmeFolder | undefined {
+    return this.#acme.folder;
+  }
+
+  start(): void {
+    const { settings, folder } = this.#acme;
+    if (folder === undefined || !this.#isSpokesman) return;
+    this.#renewals = new Renewals({
+      acme: settings,
+      folder,
+      challenges: challengesFor(this.#server.listen),
+      log: this.#log,
+      now: Date.now,
+      random: Math.random,
+      order: orderCertificate,
+      wait: (ms, signal) => delay(ms, undefined, { ref: false, signal }),
+    });
+    this.#renewals.start();
+  }
+
+  reload(acme: AcmeConfig): void {
+    this.#taking = this.#taking
+      .then(() => this.#take(acme))
+      .catch((error: unknown) => {
+        this.#log.error({ err: error }, 'The changed settings of ACME could not be taken over.');
+      });
+  }
+
+  metrics(): readonly Metric[] {
+    return [...this.certificates.metrics(), ...(this.#renewals?.metrics() ?? [])];
+  }
+
+  async close(): Promise<void> {
+    await this.#taking;
+    await this.#renewals?.stop();
+    await this.certificates.close();
+  }
+
+  async #take(settings: AcmeConfig): Promise<void> {
+    if (isDeepStrictEqual(settings, this.#acme.settings)) return;
+    await this.#renewals?.stop();
+    this.#renewals = undefined;
+    const folder = await folderOf(this.#server, settings, this.#isSpokesman);
+    this.#acme = { settings, folder };
+    await this.certificates.manage(folder);
+    this.start();
+  }
+}
+
+/** Where ACME keeps its files; undefined where nothing is to be got, or nobody could ask for it. */
+async function folderOf(
+  { data, listen }: { readonly data: string; readonly listen: readonly Listen[] },
+  acme: AcmeConfig,
+  isSpokesman: boolean,
+): Promise<AcmeFolder | undefined> {
+  const isTls = listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
+  if (acme.hosts.length === 0 || !isTls) return undefined;
+  const folder = new AcmeFolder(data, acme);
+  if (isSpokesman) await folder.prepare();
+  return folder;
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { suite, test, type TestContext } from 'node:test';
+import { AcmeFolder } from '../../src/acme/folder.ts';
+import { Renewals, type RenewalParts } from '../../src/acme/renewals.ts';
+import type { AcmeConfig } from '../../src/config/config.ts';
+import { acmeRestartMs, acmeRetryMs } from '../../src/model/limits.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import type { AcmeOrder } from '../../src/outbound/acme-order.ts';
+import { createAuthority } from '../certificates.ts';
+import { temporaryFolder } from '../harness.ts';
+
+const authority = createAuthority();
+const dayMs = 86_400_000;
+
+/**
+ * What comes of an order: the days that a certificate is valid for, another host that it is for, or
+ * why there is none.
+ */
+type Outcome = number | string | Error;
+
+/** Renewals with a clock that goes only while they wait, and an ACME server that is a list. */
+async function startRenewals(
+  t: TestContext,
+  {
+    dataFolder: before,
+    hosts = ['shop.example'],
+    outcomes,
+    endAfterOrders,
+    startMs = Date.now(),
+  }: {
+    readonly dataFolder?: string;
+    readonly hosts?: readonly string[];
+    readonly outcomes: readonly Outcome[];
+    /** The order in the midst of which the process ends. */
+    readonly endAfterOrders?: number;
+    readonly startMs?: number;
+  },
+) {
+  const dataFolder = before ?? (await temporaryFolder(t));
+  const acme: AcmeConfig = {
+    hosts,
+    directory: 'https://ca.example/dir',
+    email: 'admin@example.com',
+    caFile: undefined,
+    allowPrivate: [],
+  };
+  const folder = new AcmeFolder(dataFolder, acme);
+  await folder.prepare();
+  let nowMs = startMs;
+  const orders: { readonly order: AcmeOrder; readonly atMs: number }[] = [];
+  const lines: string[] = [];
+  const write = (_fields: object, message: string) => lines.push(message);
+  const { promise: ended, resolve: end } = Promise.withResolvers<undefined>();
+  const parts: RenewalParts = {
+    acme,
+    folder,
+    challenges: ['http-01', 'tls-alpn-01'],
+    log: { ...silentLog, info: write, warn: write, error: write },
+    now: () => nowMs,
+    random: () => 0.5,
+    async order(order, { present, signal }) {
+      orders.push({ order, atMs: nowMs });
+      await present({ type: 'http-01', token: 'a'.repeat(22), keyAuthorization: 'a.b' });
+      assert.equal(await folder.keyAuthorization('a'.repeat(22)), 'a.b');
+      const outcome = outcomes[orders.length - 1];
+      if (orders.length === endAfterOrders) {
+        end(undefined);
+        await once(signal, 'abort');
+        throw new Error('aborted');
+      }
+      if (outcome instanceof Error) throw outcome;
+      if (typeof outcome === 'string') return (await authority).issue([outcome]);
+      return (await authority).issue([order.host], { days: outcome ?? 90 });
+    },
+    async wait(ms, signal) {
+      signal.throwIfAborted();
+      if (orders.length >= outcomes.length) {
+        end(undefined);
+        await once(signal, 'abort');
+        signal.throwIfAborted();
+      }
+      nowMs += ms;
+      // Everybody else has a turn meanwhile.
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+  const renewals = new Renewals(parts);
+  renewals.start();
+  await ended;
+  await renewals.stop();
+  return { dataFolder, folder, orders, lines, startMs };
+}
+
+suite('renewals', () => {
+  test('get a certificate at once, and the next one with a third of its life left', async (t) => {
+    const { orders, folder, lines, startMs } = await startRenewals(t, { outcomes: [90, 90] });
+    assert.equal(orders.length, 2);
+    assert.equal(orders[0]?.atMs, startMs);
+    // 91 days from yesterday on, two thirds of it less a fortieth.
+    const dueMs = startMs - dayMs + 91 * dayMs * (2 / 3 - 1 / 40);
+    assert.ok(Math.abs((orders[1]?.atMs ?? 0) - dueMs) < 60_000);
+    const [certificate] = folder.certificates;
+    const pem = await readFile(certificate?.certFile ?? '', 'utf8');
+    assert.match(pem, /PRIVATE KEY[^]+BEGIN CERTIFICATE/);
+    assert.equal((await folder.state('shop.example'))?.state, 'valid');
+    assert.match(lines.join('\n'), /for shop\.example was issued by ca\.example: valid until 20/);
+    assert.equal(await folder.keyAuthorization('a'.repeat(22)), undefined);
+  });
+
+  test('try again at growing intervals, each way to show the host in its turn', async (t) => {
+    const failed = new Error('urn:ietf:params:acme:error:connection\n  refused');
+    const { orders, lines } = await startRenewals(t, {
+      outcomes: [failed, failed, failed, failed, 90],
+    });
+    const gaps = orders.slice(1).map(({ atMs }, at) => atMs - (orders[at]?.atMs ?? 0));
+    assert.deepEqual(gaps.map(Math.round), acmeRetryMs.slice(0, 4));
+    assert.deepEqual(
+      orders.map(({ order }) => order.challenges[0]),
+      ['http-01', 'tls-alpn-01', 'http-01', 'tls-alpn-01', 'http-01'],
+    );
+    assert.equal(new Set(orders.map(({ order }) => order.accountKey)).size, 1);
+    assert.match(
+      lines.find((line) => line.startsWith('No certificate')) ?? '',
+      /^No certificate for shop\.example: urn:\S+ refused\. Next try at 20\S+Z\.$/,
+    );
+  });
+
+  test('of one host do not wait for those of another that fails', async (t) => {
+    const { orders } = await startRenewals(t, {
+      hosts: ['broken.example', 'shop.example'],
+      outcomes: [new Error('no'), 90, new Error('no'), new Error('no')],
+    });
+    assert.deepEqual(
+      orders.map(({ order }) => order.host),
+      ['broken.example', 'shop.example', 'broken.example', 'broken.example'],
+    );
+  });
+
+  test('ask for what is not for the host once more', async (t) => {
+    const { folder, lines } = await startRenewals(t, { outcomes: ['other.example', 90] });
+    assert.match(lines[1] ?? '', /What was issued is not for shop\.example\. Next try at/);
+    assert.equal((await folder.state('shop.example'))?.failures, 0);
+  });
+
+  test('go on after a start where they were before it', async (t) => {
+    const first = await startRenewals(t, { outcomes: [90] });
+    const { orders } = await startRenewals(t, {
+      dataFolder: first.dataFolder,
+      outcomes: [90],
+      startMs: first.startMs + dayMs,
+    });
+    assert.ok((orders[0]?.atMs ?? 0) > first.startMs + 50 * dayMs);
+  });
+
+  test('do not ask again and again when the server keeps ending', async (t) => {
+    const failed = new Error('no');
+    const outcomes = [failed, failed, failed, failed, failed];
+    const first = await startRenewals(t, { outcomes });
+    const atMs = first.orders.at(-1)?.atMs ?? 0;
+    const { orders } = await startRenewals(t, {
+      dataFolder: first.dataFolder,
+      outcomes: [failed],
+      startMs: atMs + 1_000,
+    });
+    assert.equal(orders[0]?.atMs, atMs + acmeRestartMs);
+  });
+
+  test('that were stopped in the middle go on at once', async (t) => {
+    const first = await startRenewals(t, { outcomes: [90], endAfterOrders: 1 });
+    assert.equal((await first.folder.state('shop.example'))?.error, 'The order was broken off.');
+    assert.equal(await first.folder.keyAuthorization('a'.repeat(22)), undefined);
+    const startMs = first.startMs + 1_000;
+    const { orders } = await startRenewals(t, {
+      dataFolder: first.dataFolder,
+      outcomes: [90],
+      startMs,
+    });
+    assert.equal(orders[0]?.atMs, startMs);
+  });
+
+  test('that were killed in the middle wait a little', async (t) => {
+    const { dataFolder, folder, startMs } = await startRenewals(t, {
+      outcomes: [90],
+      endAfterOrders: 1,
+    });
+    const since = new Date(startMs).toISOString();
+    const state = { state: 'obtaining', since, failures: 0, next: null, error: null } as const;
+    await folder.setState('shop.example', state);
+    const { orders } = await startRenewals(t, {
+      dataFolder,
+      outcomes: [90],
+      startMs: startMs + 1_000,
+    });
+    assert.equal(orders[0]?.atMs, Date.parse(since) + acmeRestartMs);
+  });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { renewalMs, retryDelayMs, tryAfterStartMs } from '../../src/acme/schedule.ts';
+import { acmeRestartMs, acmeRetryMs } from '../../src/model/limits.ts';
+
+const dayMs = 86_400_000;
+const random = fc.double({ min: 0, max: 1, noNaN: true });
+
+suite('when a certificate is renewed', () => {
+  const table: readonly (readonly [days: number, random: number, daysBefore: number])[] = [
+    [90, 0, 30],
+    [90, 1, 34.5],
+    [6, 0, 2],
+    [6, 1, 2.3],
+  ];
+  for (const [days, chance, before] of table) {
+    test(`one for ${days} days: ${before} days before its end`, () => {
+      const endsMs = days * dayMs;
+      const dueMs = renewalMs({ beginsMs: 0, endsMs }, chance);
+      assert.ok(Math.abs(dueMs - (endsMs - before * dayMs)) < 1);
+    });
+  }
+
+  test('always while there is time for many tries', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 0, max: 1e12 }),
+        fc.integer({ min: 1, max: 1e11 }),
+        random,
+        (...given) => {
+          const [beginsMs, lifeMs, chance] = given;
+          const dueMs = renewalMs({ beginsMs, endsMs: beginsMs + lifeMs }, chance);
+          assert.ok(dueMs > beginsMs + lifeMs / 2 && dueMs <= beginsMs + (lifeMs * 2) / 3 + 1);
+        },
+      ),
+    );
+  });
+});
+
+suite('when it is tried again', () => {
+  test('at growing intervals, each a fifth more or less, at last once a day', () => {
+    for (let failures = 1; failures < 20; failures += 1) {
+      const step = acmeRetryMs[failures - 1] ?? dayMs;
+      assert.equal(Math.round(retryDelayMs(failures, 0)), Math.round(0.8 * step));
+      assert.equal(Math.round(retryDelayMs(failures, 1)), Math.round(1.2 * step));
+    }
+  });
+
+  const now = 1_000 * dayMs;
+  const table: readonly (readonly [
+    name: string,
+    lastMs: number | undefined,
+    nextMs: number | undefined,
+    dueMs: number,
+  ])[] = [
+    ['at once where nothing was tried', undefined, undefined, now],
+    ['at once where the next try is over', now - dayMs, now - 1, now],
+    ['as was settled where that is soon', now - 1_000, now + 59_000, now + 59_000],
+    ['at once where the last try is long ago', now - dayMs, now + dayMs, now],
+    ['a little later where it is not', now - 1_000, now + dayMs, now - 1_000 + acmeRestartMs],
+    ['soon where the clock was set back', now + 9 * dayMs, now + 10 * dayMs, now + acmeRestartMs],
+  ];
+  for (const [name, lastMs, nextMs, dueMs] of table) {
+    test(`after a start: ${name}`, () => {
+      assert.equal(tryAfterStartMs({ lastMs, nextMs }, now), dueMs);
+    });
+  }
+});
