@@ -5,6 +5,8 @@ import {
   KeyUsageFlags,
   KeyUsagesExtension,
   PemConverter,
+  Pkcs10CertificateRequest,
+  type PublicKeyType,
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
 } from '@peculiar/x509';
@@ -24,6 +26,8 @@ export interface Authority {
    * is its common name as well.
    */
   issue(names: readonly string[], more?: { days?: number; rsaBits?: number }): Promise<IssuedPair>;
+  /** The same for the names and the key of a request (PKCS #10, DER); PEM. */
+  sign(request: Uint8Array, more?: { days?: number }): Promise<string>;
 }
 
 const dayMs = 86_400_000;
@@ -43,26 +47,42 @@ export async function createAuthority(): Promise<Authority> {
       new KeyUsagesExtension(KeyUsageFlags.keyCertSign, true),
     ],
   });
+  const certify = async (publicKey: PublicKeyType, names: readonly string[], days: number) => {
+    const cert = await X509CertificateGenerator.create({
+      subject: `CN=${names[0] ?? ''}`,
+      issuer: name,
+      publicKey,
+      signingKey: keys.privateKey,
+      signingAlgorithm: p256,
+      ...lifetime(days),
+      extensions: [
+        new SubjectAlternativeNameExtension(
+          names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
+        ),
+      ],
+    });
+    return cert.toString('pem');
+  };
   return {
     cert: root.toString('pem'),
+    async sign(bytes, { days = 30 } = {}) {
+      const request = new Pkcs10CertificateRequest(bytes);
+      if (!(await request.verify())) throw new Error('the request is not signed by its key');
+      const named = request.extensions.flatMap((one) =>
+        one instanceof SubjectAlternativeNameExtension ? one.names.toJSON() : [],
+      );
+      return certify(
+        request.publicKey,
+        named.map(({ value }) => value),
+        days,
+      );
+    },
     async issue(names, { days = 30, rsaBits } = {}) {
       const algorithm = rsaBits === undefined ? p256 : rsa(rsaBits);
       const pair = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-      const cert = await X509CertificateGenerator.create({
-        subject: `CN=${names[0] ?? ''}`,
-        issuer: name,
-        publicKey: pair.publicKey,
-        signingKey: keys.privateKey,
-        signingAlgorithm: p256,
-        ...lifetime(days),
-        extensions: [
-          new SubjectAlternativeNameExtension(
-            names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? 'ip' : 'dns', value })),
-          ),
-        ],
-      });
+      const cert = await certify(pair.publicKey, names, days);
       const key = await webcrypto.subtle.exportKey('pkcs8', pair.privateKey);
-      return { cert: cert.toString('pem'), key: PemConverter.encode(key, 'PRIVATE KEY') };
+      return { cert, key: PemConverter.encode(key, 'PRIVATE KEY') };
     },
   };
 }

@@ -56,6 +56,18 @@ suite('the folder of ACME', () => {
     await assert.rejects(access(`${certFile}.draft`));
   });
 
+  test('knows nothing of a host where its file was spoilt', async (t) => {
+    const data = await temporaryFolder(t);
+    const folder = new AcmeFolder(data, acme);
+    await folder.prepare();
+    assert.equal(await folder.state('shop.example'), undefined);
+    const [{ certFile } = { certFile: '' }] = folder.certificates;
+    for (const text of ['', '{', 'null', '{"since": 1}', '[]']) {
+      await writeFile(certFile.replace(/pem$/, 'json'), text);
+      assert.equal(await folder.state('shop.example'), undefined, text);
+    }
+  });
+
   test('gives away nothing but the answers to challenges', async (t) => {
     const data = await temporaryFolder(t);
     const folder = new AcmeFolder(data, acme);

@@ -2,11 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
-import { createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { temporaryFolder, writeFiles } from '../harness.ts';
 import { createAuthority } from '../certificates.ts';
+import { freePort } from './rig.ts';
 
 /** Why tests that need Pebble are left out; false where it is installed. */
 export const withoutPebble: string | false = ['pebble', 'pebble-challtestsrv'].every(isInstalled)
@@ -122,15 +122,6 @@ function isInstalled(command: string): boolean {
       return false;
     }
   });
-}
-
-/** A port that nobody listens to. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }
 
 async function freeDatagramPort(): Promise<number> {

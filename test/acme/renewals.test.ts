@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { AcmeFolder } from '../../src/acme/folder.ts';
 import { Renewals, type RenewalParts } from '../../src/acme/renewals.ts';
 import type { AcmeConfig } from '../../src/config/config.ts';
-import { acmeRestartMs, acmeRetryMs } from '../../src/model/limits.ts';
+import { acmeRestartMs, acmeRetryAfterMsMax, acmeRetryMs } from '../../src/model/limits.ts';
 import { silentLog } from '../../src/observe/log.ts';
-import type { AcmeOrder } from '../../src/outbound/acme-order.ts';
+import { OrderError, type AcmeOrder } from '../../src/outbound/acme-order.ts';
 import { createAuthority } from '../certificates.ts';
 import { temporaryFolder } from '../harness.ts';
 
@@ -28,6 +29,8 @@ async function startRenewals(
     hosts = ['shop.example'],
     outcomes,
     endAfterOrders,
+    onOrder,
+    onWait,
     startMs = Date.now(),
   }: {
     readonly dataFolder?: string;
@@ -35,6 +38,10 @@ async function startRenewals(
     readonly outcomes: readonly Outcome[];
     /** The order in the midst of which the process ends. */
     readonly endAfterOrders?: number;
+    /** Awaited before each order is answered. */
+    readonly onOrder?: () => Promise<unknown>;
+    /** Awaited while the clock goes. */
+    readonly onWait?: (folder: AcmeFolder) => Promise<unknown>;
     readonly startMs?: number;
   },
 ) {
@@ -64,6 +71,7 @@ async function startRenewals(
       orders.push({ order, atMs: nowMs });
       await present({ type: 'http-01', token: 'a'.repeat(22), keyAuthorization: 'a.b' });
       assert.equal(await folder.keyAuthorization('a'.repeat(22)), 'a.b');
+      await onOrder?.();
       const outcome = outcomes[orders.length - 1];
       if (orders.length === endAfterOrders) {
         end(undefined);
@@ -82,6 +90,7 @@ async function startRenewals(
         signal.throwIfAborted();
       }
       nowMs += ms;
+      await onWait?.(folder);
       // Everybody else has a turn meanwhile.
       await new Promise((resolve) => setImmediate(resolve));
     },
@@ -125,6 +134,45 @@ suite('renewals', () => {
       lines.find((line) => line.startsWith('No certificate')) ?? '',
       /^No certificate for shop\.example: urn:\S+ refused\. Next try at 20\S+Z\.$/,
     );
+  });
+
+  test('do not come again before the server wants it', async (t) => {
+    const hour = 3_600_000;
+    const { orders } = await startRenewals(t, {
+      outcomes: [
+        new OrderError('no', String((2 * hour) / 1_000)),
+        new OrderError('no', '0'),
+        new OrderError('no', '99999999999'),
+        90,
+      ],
+    });
+    const gaps = orders.slice(1).map(({ atMs }, at) => Math.round(atMs - (orders[at]?.atMs ?? 0)));
+    assert.deepEqual(gaps, [2 * hour, acmeRetryMs[1], acmeRetryAfterMsMax]);
+  });
+
+  test('of what seems to be over already are few: it may be the clock that is wrong', async (t) => {
+    const yearAheadMs = Date.now() + 365 * dayMs;
+    const first = await startRenewals(t, { outcomes: [90, 90], startMs: yearAheadMs });
+    const gap = (first.orders[1]?.atMs ?? 0) - yearAheadMs;
+    assert.ok(gap > 9 * dayMs, `${gap} ms`);
+    const { orders } = await startRenewals(t, {
+      dataFolder: first.dataFolder,
+      outcomes: [90],
+      startMs: yearAheadMs + gap + dayMs,
+    });
+    assert.ok((orders[0]?.atMs ?? 0) > yearAheadMs + gap + 9 * dayMs);
+  });
+
+  test('go on where the disk takes nothing for a while', async (t) => {
+    const dataFolder = await temporaryFolder(t);
+    const { orders, lines } = await startRenewals(t, {
+      dataFolder,
+      outcomes: [90, 90],
+      onOrder: () => rm(join(dataFolder, 'acme'), { recursive: true, force: true }),
+      onWait: (folder) => folder.prepare(),
+    });
+    assert.equal(orders.length, 2);
+    assert.match(lines.join('\n'), /could not be put down/);
   });
 
   test('of one host do not wait for those of another that fails', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';
-import { restartNeeded } from '../../src/config/restart.ts';
+import { restartNeeded, tlsInForce } from '../../src/config/restart.ts';
 
 function assemble(text: string) {
   const ini = parseIni(text, { env: {} });
@@ -15,6 +15,21 @@ function assemble(text: string) {
     schemas: new Map(),
   });
 }
+
+test('of ACME all changes at once, but for a host whose files need a restart', () => {
+  const names = (config: ReturnType<typeof assemble>, next: ReturnType<typeof assemble>) => {
+    assert.deepEqual(restartNeeded(config, next), ['[tls.b.d] cert', '[tls.b.d] key']);
+    return tlsInForce(config.tls, next.tls);
+  };
+  const before = assemble('[tls.a.d]\nacme = yes\n[tls.b.d]\nacme = yes');
+  const after = assemble(
+    '[tls]\nacme_email = a@b.example\n[tls.b.d]\ncert = c\nkey = k\n[tls.c.d]\nacme = yes',
+  );
+  const { acme, certificates } = names(before, after);
+  assert.deepEqual(acme.hosts, ['c.d', 'b.d']);
+  assert.equal(acme.email, 'a@b.example');
+  assert.deepEqual(certificates, []);
+});
 
 suite('what needs a restart is named, what does not is not', () => {
   const table: readonly (readonly [before: string, after: string, ...names: string[]])[] = [

@@ -92,6 +92,12 @@ export class Certificates {
       : certificate.checkIP(address) !== undefined;
   }
 
+  /** Whether ACME has yet to get the first certificate of a host, and nothing else is for it. */
+  awaits(host: string): boolean {
+    const isManaged = this.#managed.some(({ files }) => files.host === host);
+    return isManaged && !this.isFor(host);
+  }
+
   /** The host that the site is surely reached by over TLS; undefined where no certificate says. */
   get mainHost(): string | undefined {
     const sections = this.#inUse().map(({ files }) => files.host ?? '');
@@ -147,10 +153,12 @@ export class Certificates {
   }
 
   #holderOf(host: string): Held | undefined {
-    const wildcard = host.replace(/^[^.]+/, '*');
-    const inUse = this.#inUse();
-    const of = (name: string) => inUse.find(({ files }) => files.host === name);
-    return of(host) ?? of(wildcard) ?? this.#fallback();
+    return this.#usedFor(host) ?? this.#usedFor(host.replace(/^[^.]+/, '*')) ?? this.#fallback();
+  }
+
+  #usedFor(name: string): Held | undefined {
+    const isIt = ({ files, current }: Held) => files.host === name && current !== undefined;
+    return this.#own.find(isIt) ?? this.#managed.find(isIt);
   }
 
   async #endWatch(): Promise<void> {

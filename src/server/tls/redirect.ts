@@ -10,7 +10,7 @@ import type { Certificates } from './certificates.ts';
 
 /** Where the same site is reached over TLS. */
 interface SecureSite {
-  readonly certificates: Pick<Certificates, 'isFor' | 'mainHost'>;
+  readonly certificates: Pick<Certificates, 'isFor' | 'awaits' | 'mainHost'>;
   /** Undefined where nothing listens for TLS. */
   readonly port: string | undefined;
   readonly config: Config;
@@ -19,7 +19,8 @@ interface SecureSite {
 /**
  * The answer that sends a client on to https, path and query as it wrote them; undefined for what
  * may stay: TLS, a trusted proxy that was asked so or that is at the other end of a unix socket,
- * and those who check on us, be it an ACME server (RFC 8555 §8.3) or who looks whether we are up.
+ * those who check on us, be it an ACME server (RFC 8555 §8.3) or who looks whether we are up, and
+ * all for a host whose certificate an ACME server has yet to issue.
  * Nothing that the request says chooses a host that is not ours: one that no certificate is for
  * leads to the main one. Throws `forbidden` where there is no such host.
  */
@@ -33,6 +34,7 @@ export function redirectToHttps(
   if (socket.remoteAddress === undefined || path.startsWith(challengePath)) return undefined;
   if (servicePath(path, server.base) === '/health') return undefined;
   const host = origin.slice('http://'.length).replace(/:\d+$/, '');
+  if (certificates.awaits(host)) return undefined;
   const to = secureOrigin(host, { certificates, port, publicUrl: server.publicUrl });
   const rest = url.replace(/^https?:\/\/[^/?]*/i, '');
   const location = `${to}${rest.startsWith('/') ? '' : '/'}${rest === '*' ? '' : rest}`;

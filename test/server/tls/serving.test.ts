@@ -105,21 +105,23 @@ suite('over TLS', () => {
     });
   });
 
-  test('only TLS 1.2 and 1.3 are spoken, with forward secrecy', async (t) => {
-    const site = await startTlsSite(t);
-    const name = { servername: 'localhost' };
-    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-      const socket = await site.shake({ ...name, minVersion: version, maxVersion: version });
-      assert.equal(socket.getProtocol(), version);
-      assert.match(socket.getCipher().name, /GCM|CHACHA20/);
-    }
-    const weak = 'DEFAULT@SECLEVEL=0';
-    await assert.rejects(
-      site.shake({ ...name, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: weak }),
-    );
-    const cbc = 'ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA256:AES128-GCM-SHA256';
-    await assert.rejects(site.shake({ ...name, maxVersion: 'TLSv1.2', ciphers: cbc }));
-  });
+  for (const section of ['tls', 'tls.localhost']) {
+    test(`only TLS 1.2 and 1.3 are spoken, with forward secrecy, by [${section}]`, async (t) => {
+      const site = await startTlsSite(t, { certificates: { [section]: ['localhost'] } });
+      const name = { servername: 'localhost' };
+      for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+        const socket = await site.shake({ ...name, minVersion: version, maxVersion: version });
+        assert.equal(socket.getProtocol(), version);
+        assert.match(socket.getCipher().name, /GCM|CHACHA20/);
+      }
+      const weak = 'DEFAULT@SECLEVEL=0';
+      await assert.rejects(
+        site.shake({ ...name, minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: weak }),
+      );
+      const cbc = 'ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES128-SHA256:AES128-GCM-SHA256';
+      await assert.rejects(site.shake({ ...name, maxVersion: 'TLSv1.2', ciphers: cbc }));
+    });
+  }
 
   test('what is no handshake gets no answer, and costs nobody else anything', async (t) => {
     const site = await startTlsSite(t);

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request } from 'node:https';
+import { createServer } from 'node:net';
+import { json } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import { connect, type PeerCertificate } from 'node:tls';
+import { startSite, type Answer, type TestSite } from '../harness.ts';
+
+/** The ports of a site: an ACME server has to know them before the site is there. */
+export interface Ports {
+  readonly http: number;
+  readonly https: number;
+}
+
+/** A site that gets certificates from an ACME server. */
+export interface ManagedSite extends TestSite {
+  readonly tlsPort: number;
+  /** What server.status says, asked over TLS whatever the certificate. */
+  status(): Promise<Answer>;
+}
+
+/** Two ports that nobody listens to. */
+export async function freePorts(): Promise<Ports> {
+  return { http: await freePort(), https: await freePort() };
+}
+
+/** The lines of [tls] for an ACME server, whose authority is in `ca.pem`, and for hosts. */
+export function acmeIni(directory: string, hosts: readonly string[], more = ''): string {
+  return (
+    `[tls]\nacme_directory = ${directory}\nacme_ca = ca.pem\nacme_email = admin@example.com\n` +
+    `acme_allow_private = 127.0.0.1\n${more}\n` +
+    hosts.map((host) => `[tls.${host}]\nacme = yes\n`).join('')
+  );
+}
+
+/** Starts a site on two ports at which an ACME server looks, with certificates for some hosts. */
+export async function startManagedSite(
+  t: TestContext,
+  {
+    acme,
+    ports,
+    hosts = ['shop.example'],
+    ways = ['http', 'https'],
+    tls = '',
+    files = {},
+  }: {
+    readonly acme: { readonly directory: string; readonly ca: string };
+    readonly ports: Ports;
+    readonly hosts?: readonly string[];
+    readonly ways?: readonly ('http' | 'https')[];
+    /** More lines of [tls]. */
+    readonly tls?: string;
+    readonly files?: Readonly<Record<string, string>>;
+  },
+): Promise<ManagedSite> {
+  const site = await startSite(t, {
+    listen: ways.map((way) => `listen[] = ${way}://127.0.0.1:${ports[way]}\n`).join(''),
+    ini: acmeIni(acme.directory, hosts, tls),
+    files: { 'ca.pem': acme.ca, ...files },
+    rules: [{ path: '/a', kind: 'content', content: 'a' }],
+  });
+  return { ...site, tlsPort: ports.https, status: () => statusOf(ports.https, site.adminKey) };
+}
+
+/** What a client that asks for a host is shown on a port. */
+export async function certificateOf(port: number, servername: string): Promise<PeerCertificate> {
+  const socket = connect({ port, host: '127.0.0.1', servername, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const certificate = socket.getPeerCertificate();
+  socket.destroy();
+  return certificate;
+}
+
+async function statusOf(port: number, apikey: string): Promise<Answer> {
+  const sent = request({
+    port,
+    host: '127.0.0.1',
+    servername: 'shop.example',
+    path: '/svc1/server/status',
+    headers: { apikey, host: 'shop.example' },
+    rejectUnauthorized: false,
+    agent: false,
+  }).end();
+  const [message] = (await once(sent, 'response')) as [IncomingMessage];
+  return (await json(message)) as Answer;
+}
+
+/** A port that nobody listens to. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' ? (address?.port ?? 0) : 0;
+}
