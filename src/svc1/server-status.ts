@@ -1,3 +1,4 @@
+import type { HostState } from '../acme/folder.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { StoreCounts } from '../store/store.ts';
 import type { Handler } from './operation.ts';
@@ -29,19 +30,7 @@ export interface CertificateState {
   /** Why what is in the files now is not used; null where it is. */
   readonly problem: string | null;
   /** How it stands with the ACME server; null for a certificate that is not got from one. */
-  readonly acme: AcmeState | null;
-}
-
-/** How it stands with a certificate that is got from an ACME server. */
-export interface AcmeState {
-  readonly state: 'obtaining' | 'valid' | 'failed';
-  /** ISO 8601, UTC: when it came to be so. */
-  readonly since: string;
-  /** Tries in a row that failed. */
-  readonly failures: number;
-  /** ISO 8601, UTC: when it is tried again, or renewed. */
-  readonly next: string | null;
-  readonly error: string | null;
+  readonly acme: HostState | null;
 }
 
 /** What server.status reports. */
