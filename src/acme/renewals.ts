@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { AcmeConfig } from '../config/config.ts';
-import { readKeyPair } from '../config/key-pair.ts';
+import type { AcmeBinding, AcmeConfig } from '../config/config.ts';
+import { readBindingKey, readKeyPair } from '../config/key-pair.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import {
   acmeErrorCharactersMax,
@@ -204,13 +204,14 @@ export class Renewals {
     const { signal } = this.#stopped;
     const { directory, email, caFile } = acme;
     const allowPrivate = acme.allowPrivate.map((network) => network.text);
+    const binding = acme.binding && (await readBinding(acme.binding));
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
     const accountKey = await folder.accountKey();
     // What has failed may be the way in: the other one has its turn.
     const ways = failures % 2 === 1 ? challenges.toReversed() : challenges;
     try {
       return await order(
-        { directory, email, ca, allowPrivate, accountKey, host, challenges: ways },
+        { directory, email, binding, ca, allowPrivate, accountKey, host, challenges: ways },
         {
           present: (presented) =>
             presented.type === 'http-01'
@@ -223,6 +224,12 @@ export class Renewals {
       await this.#puttingDown(host, () => folder.withdraw());
     }
   }
+}
+
+async function readBinding({ kid, keyFile }: AcmeBinding): Promise<AcmeOrder['binding']> {
+  const read = await readBindingKey(keyFile);
+  if ('refused' in read) throw new Error(`acme_eab_key ${read.refused}.`);
+  return { kid, key: read.key };
 }
 
 function isFor(certificate: X509Certificate, host: string): boolean {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { JsonObject } from '../model/json.ts';
 import { isUrl } from './addresses.ts';
-import type { Certificate, Config, DiskMount, Listen, TableConfig } from './config.ts';
+import type { AcmeBinding, Certificate, Config, DiskMount, Listen, TableConfig } from './config.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 
 /** What a configuration depends on besides the text of its ini file. */
@@ -32,6 +32,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
         hosts: ini.hosts.filter(({ values }) => values.acme).map(({ name }) => name),
         directory: tls.values.acme_directory,
         email: tls.values.acme_email,
+        binding: bindingOf(tls, folder),
         allowPrivate: tls.values.acme_allow_private,
         caFile: tls.values.acme_ca && resolve(folder, tls.values.acme_ca),
       },
@@ -96,6 +97,12 @@ function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Confi
 
 function listenOf(listen: Listen, folder: string): Listen {
   return listen.kind === 'unix' ? { kind: 'unix', path: resolve(folder, listen.path) } : listen;
+}
+
+function bindingOf({ values }: ParsedSection<'tls'>, folder: string): AcmeBinding | undefined {
+  const { acme_eab_kid: kid, acme_eab_key: file } = values;
+  if (kid === undefined || file === undefined) return undefined;
+  return { kid, keyFile: resolve(folder, file) };
 }
 
 function certificateOf(

@@ -51,10 +51,19 @@ export interface AcmeConfig {
   readonly directory: string;
   /** Where the server may write to. */
   readonly email: string | undefined;
+  /** An account elsewhere that the one with the server belongs to (RFC 8555 §7.3.4). */
+  readonly binding: AcmeBinding | undefined;
   /** Networks that the server may be in though they are private. */
   readonly allowPrivate: readonly Cidr[];
   /** Absolute name of a PEM file with those who vouch for the server, besides the well-known. */
   readonly caFile: string | undefined;
+}
+
+/** What an authority has given out for its customers to bind their accounts with. */
+export interface AcmeBinding {
+  readonly kid: string;
+  /** Absolute name of a file with the key of the MAC, base64url. */
+  readonly keyFile: string;
 }
 
 /** `[engine.<name>]`: an engine added to the built-in ones. */

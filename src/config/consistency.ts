@@ -19,6 +19,7 @@ export function findInconsistencies(ini: ParsedIni): readonly LineProblem[] {
   return [
     ...listenTwice(ini),
     ...halfCertificates(ini),
+    ...halfBinding(ini),
     ...tlsWithoutCertificate(ini),
     ...certificatesWithoutTls(ini),
     ...mountsTwice(ini),
@@ -69,6 +70,14 @@ function wrongAcme(section: ParsedSection<SectionKind>, title: string): readonly
   }
   if (!section.name.startsWith('*')) return [];
   return [{ line, message: `\`acme\` cannot get a certificate for all names of ${title}` }];
+}
+
+function halfBinding({ tls }: ParsedIni): readonly LineProblem[] {
+  const { acme_eab_kid: kid, acme_eab_key: key } = tls.values;
+  if (!tls.sound || (kid === undefined) === (key === undefined)) return [];
+  const [there, missing] = kid === undefined ? ['key', 'kid'] : ['kid', 'key'];
+  const line = lineOf(tls, `acme_eab_${there}`) ?? tls.line;
+  return [{ line, message: `\`acme_eab_${there}\` needs an \`acme_eab_${missing}\` beside it` }];
 }
 
 function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {

@@ -30,6 +30,8 @@ export function describeConfig(config: Config): string {
       hsts: tls.hsts && hstsText(tls.hsts),
       acme_directory: tls.acme.directory,
       acme_email: tls.acme.email,
+      acme_eab_kid: tls.acme.binding?.kid,
+      acme_eab_key: tls.acme.binding?.keyFile,
       acme_ca: tls.acme.caFile,
       acme_allow_private: networks(tls.acme.allowPrivate),
     } satisfies Written<'tls'>),

@@ -43,6 +43,14 @@ export async function readAuthorities(file: string): Promise<{ readonly pem: str
   return 'refused' in first ? first : { pem: read.text };
 }
 
+/** Reads a file with a key that an authority has given out, as it was: base64url, or base64. */
+export async function readBindingKey(file: string): Promise<{ readonly key: string } | Refused> {
+  const read = await readText(file, { bytesMax: certificateBytesMax });
+  if ('refused' in read) return { refused: read.refused };
+  const key = read.text.trim();
+  return /^[\w+/-]{16,}={0,2}$/.test(key) ? { key } : { refused: 'holds no key in base64url' };
+}
+
 function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
   const certificate = parseChain(cert);
   if ('refused' in certificate) return { key: 'cert', refused: certificate.refused };

@@ -6,7 +6,7 @@ import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { findFile, findFolder, readText } from './files.ts';
 import { findMarker } from './mmdb.ts';
-import { readAuthorities, readKeyPair } from './key-pair.ts';
+import { readAuthorities, readBindingKey, readKeyPair } from './key-pair.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -31,6 +31,7 @@ export async function readReferenced(
     requireFile(server, { key: 'import', file: server.values.import, folder }),
     ...[tls, ...hosts].map((section) => requireKeyPair(section, folder)),
     requireAuthorities(tls, folder),
+    requireBindingKey(tls, folder),
     ...disk.map((mount) => requireMount(mount, folder)),
     jwks === undefined || isUrl(jwks) ? [] : requireKeys(auth, jwks, folder),
     ...tables.map(async (table) => {
@@ -103,6 +104,16 @@ async function requireAuthorities(
   if (file === undefined) return [];
   const refused = await readAuthorities(resolve(folder, file));
   return 'refused' in refused ? blame(tls, { key: 'acme_ca', file, ...refused }) : [];
+}
+
+async function requireBindingKey(
+  tls: ParsedSection<'tls'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { acme_eab_key: file } = tls.values;
+  if (file === undefined) return [];
+  const read = await readBindingKey(resolve(folder, file));
+  return 'refused' in read ? blame(tls, { key: 'acme_eab_key', file, ...read }) : [];
 }
 
 async function requireMount(

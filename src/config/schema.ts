@@ -54,6 +54,8 @@ export const sections = {
     hsts: optional(hsts),
     acme_directory: single(httpsUrl, 'https://acme-v02.api.letsencrypt.org/directory'),
     acme_email: optional(mailAddress),
+    acme_eab_kid: optional(anyText),
+    acme_eab_key: optional(anyText),
     acme_ca: optional(anyText),
     acme_allow_private: list(cidr, ''),
   },

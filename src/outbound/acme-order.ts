@@ -15,6 +15,8 @@ import { createDialler } from './dialler.ts';
 export interface AcmeOrder {
   readonly directory: string;
   readonly email: string | undefined;
+  /** What the account is bound by to another one (RFC 8555 §7.3.4); the key in base64url. */
+  readonly binding: { readonly kid: string; readonly key: string } | undefined;
   /** PEM of those who vouch for the server besides the well-known; undefined for none. */
   readonly ca: string | undefined;
   /** Private networks that may be reached, as the ini file writes them. */
@@ -118,6 +120,9 @@ async function run(order: AcmeOrder, refused: (retryAfter: string) => void): Pro
   const client = new acme.Client({
     directoryUrl: order.directory,
     accountKey: order.accountKey,
+    ...(order.binding !== undefined && {
+      externalAccountBinding: { kid: order.binding.kid, hmacKey: order.binding.key },
+    }),
     backoffMin: acmePollMs,
     backoffMax: acmePollMsMax,
   });

@@ -1,36 +1,18 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
+import { suite, test } from 'node:test';
 import { connect } from 'node:tls';
 import { AcmeFolder } from '../../src/acme/folder.ts';
 import { createAuthority } from '../certificates.ts';
-import { readTestConfig, temporaryFolder, writeFiles } from '../harness.ts';
+import { temporaryFolder, writeFiles } from '../harness.ts';
 import { startServed } from '../process.ts';
-import { acmeIni, certificateOf, freePorts, startManagedSite, type ManagedSite } from './rig.ts';
-import { startAcmeServer, type AcmeServer } from './server.ts';
+import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
+import { startAcmeServer } from './server.ts';
 
-type SiteOptions = Omit<Parameters<typeof startManagedSite>[1], 'acme' | 'ports'>;
-type AcmeOptions = Omit<Parameters<typeof startAcmeServer>[1], 'httpPort' | 'tlsPort'>;
-
-/** A site, and the ACME server that it gets its certificates from. */
-async function startBoth(
-  t: TestContext,
-  acmeOptions: AcmeOptions = {},
-  siteOptions: SiteOptions = {},
-): Promise<{ readonly site: ManagedSite; readonly acme: AcmeServer }> {
-  const ports = await freePorts();
-  const looksAt = { httpPort: ports.http, tlsPort: ports.https };
-  const acme = await startAcmeServer(t, { ...looksAt, ...acmeOptions });
-  return { site: await startManagedSite(t, { acme, ports, ...siteOptions }), acme };
-}
-
-/** Changes the ini file of a site, and has it read again. */
-async function reload(site: ManagedSite, change: (ini: string) => string): Promise<void> {
-  await writeFile(site.iniFile, change(await readFile(site.iniFile, 'utf8')));
-  site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
-}
+const noMore = { email: undefined, binding: undefined, allowPrivate: [], caFile: undefined };
 
 suite('certificates from an ACME server', () => {
   test('are got by http-01, each host its own, by one account', async (t) => {
@@ -74,6 +56,20 @@ suite('certificates from an ACME server', () => {
       acme.orders.map(({ way }) => way),
       ['tls-alpn-01'],
     );
+  });
+
+  test('are given to an account that is bound to one elsewhere', async (t) => {
+    const key = randomBytes(32).toString('base64url');
+    const { site } = await startBoth(
+      t,
+      { binding: { kid: 'customer 7', key } },
+      {
+        tls: 'acme_eab_kid = customer 7\nacme_eab_key = eab.key',
+        files: { 'eab.key': `${key}\n` },
+      },
+    );
+    await site.untilLogged(/\[tls\.shop\.example\] is in use/);
+    assert.ok(!site.logged().includes(key));
   });
 
   test('are kept for the owner alone, and no secret of theirs is told', async (t) => {
@@ -149,143 +145,3 @@ suite('certificates from an ACME server', () => {
     }
   });
 });
-
-suite('an ACME server that gives no certificate', () => {
-  test('is not asked again before it wants to be; log, status and metrics tell', async (t) => {
-    const beforeMs = Date.now();
-    const { site, acme } = await startBoth(
-      t,
-      {
-        refuse: (path) =>
-          path === '/order'
-            ? { status: 429, type: 'rateLimited', detail: 'too many', retryAfter: '86400' }
-            : undefined,
-      },
-      {
-        hosts: ['shop.example'],
-        tls: 'http_redirect = no\ncert = any.pem\nkey = any.key',
-        files: await fallback(),
-      },
-    );
-    await site.untilLogged(/No certificate for shop\.example: too many\. Next try at 20/);
-    const [, { acme: state, problem, valid_until }] = (await site.status()).data.certificates;
-    assert.deepEqual([state.state, state.failures, state.error], ['failed', 1, 'too many.']);
-    assert.ok(Date.parse(state.next) >= beforeMs + 86_400_000);
-    assert.deepEqual([problem, valid_until], [null, null]);
-    assert.equal(acme.requests.filter((request) => request === 'POST /order').length, 1);
-    const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
-    assert.match(metrics, /^waymark_acme_orders_total\{outcome="failed"\} 1$/m);
-    assert.match(metrics, /^waymark_acme_failures\{host="shop\.example"\} 1$/m);
-    assert.match(metrics, /^waymark_certificate_end_seconds\{section="\[tls\]"\} \d+$/m);
-    const { subjectaltname } = await certificateOf(site.tlsPort, 'shop.example');
-    assert.equal(subjectaltname, 'DNS:any.example', 'until then, the default one is used');
-  });
-
-  test('leaves requests in the clear as they are, for the time being', async (t) => {
-    const { site } = await startBoth(
-      t,
-      { refuse: () => ({ status: 500, type: 'serverInternal', detail: 'broken' }) },
-      { tls: 'cert = any.pem\nkey = any.key', files: await fallback() },
-    );
-    await site.untilLogged(/No certificate for shop\.example: .*\/dir\. Next try at/);
-    const ask = (Host: string) =>
-      site.raw(`GET /a HTTP/1.1\r\nHost: ${Host}\r\nConnection: close\r\n\r\n`);
-    assert.match(await ask('shop.example'), /^HTTP\/1\.1 200 /);
-    assert.match(await ask('other.example'), /\r\nLocation: https:\/\/any\.example:\d+\/a\r\n/);
-  });
-
-  test('because it does not find us is quoted', async (t) => {
-    const ports = await freePorts();
-    const { http: nobody } = await freePorts();
-    const acme = await startAcmeServer(t, { httpPort: nobody, tlsPort: ports.https });
-    const site = await startManagedSite(t, { acme, ports });
-    await site.untilLogged(/No certificate for shop\.example: .*found .*ECONNREFUSED.* Next try/);
-    assert.deepEqual(
-      acme.orders.map(({ way }) => way),
-      ['http-01'],
-    );
-  });
-
-  test('is dropped for another one by a reload, which orders at once', async (t) => {
-    const { site } = await startBoth(t, {
-      refuse: () => ({ status: 403, type: 'unauthorized', detail: 'closed' }),
-    });
-    await site.untilLogged(/No certificate for shop\.example: /);
-    const ports = { httpPort: site.port, tlsPort: site.tlsPort };
-    const other = await startAcmeServer(t, ports);
-    await writeFile(join(site.folder, 'ca.pem'), other.ca);
-    await reload(
-      site,
-      (ini) =>
-        `${ini.replace(/acme_directory = .*/, `acme_directory = ${other.directory}`)}\n[tls.new.example]\nacme = yes\n`,
-    );
-    await site.untilLogged(/\[tls\.shop\.example\] is in use/);
-    await site.untilLogged(/\[tls\.new\.example\] is in use/);
-    assert.doesNotMatch(site.logged(), /restart/);
-    await reload(site, (ini) => ini.replace('[tls.new.example]\nacme = yes\n', ''));
-    while ((await site.status()).data.certificates.length !== 1);
-    await assert.rejects(certificateOf(site.tlsPort, 'new.example'));
-    assert.equal(
-      (await certificateOf(site.tlsPort, 'shop.example')).subjectaltname,
-      'DNS:shop.example',
-    );
-  });
-
-  test('because it is silent does not hold up the end, and is asked after it', async (t) => {
-    const { site, acme } = await startBoth(t, {
-      refuse: (path) => (path === '/order' ? 'silence' : undefined),
-    });
-    while (!acme.requests.includes('POST /order')) {
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    assert.deepEqual(await site.waymark.stop(0), { cut: 0 });
-    const { server, tls } = await readTestConfig(site.iniFile);
-    const state = await new AcmeFolder(server.data, tls.acme).state('shop.example');
-    assert.deepEqual([state?.state, state?.failures], ['failed', 0]);
-    assert.equal(state?.next, state?.since);
-  });
-
-  const refusals: readonly (readonly [
-    name: string,
-    change: (ini: string) => string,
-    why: RegExp,
-  ])[] = [
-    [
-      'in a private network that is not allowed',
-      (ini) => ini.replace(/acme_allow_private = .*/, ''),
-      /127\.0\.0\.1 \(loopback\) is not named by allow_private/,
-    ],
-    [
-      'that nobody known vouches for',
-      (ini) => ini.replace(/acme_ca = .*/, ''),
-      /127\.0\.0\.1:\d+: .*(?:certificate|signed)/,
-    ],
-  ];
-  for (const [name, change, why] of refusals) {
-    test(`because it is ${name}, is not asked for anything`, async (t) => {
-      const { site } = await startBoth(
-        t,
-        {},
-        { hosts: [], tls: 'cert = any.pem\nkey = any.key', files: await fallback() },
-      );
-      const ports = { httpPort: site.port, tlsPort: site.tlsPort };
-      const other = await startAcmeServer(t, ports);
-      await reload(site, (ini) =>
-        change(
-          `${ini.replace(/acme_directory = .*/, `acme_directory = ${other.directory}`)}\n[tls.shop.example]\nacme = yes\n`,
-        ),
-      );
-      await site.untilLogged(/No certificate for shop\.example: .* Next try at/);
-      assert.match(site.logged(), why);
-      assert.deepEqual(other.requests, []);
-    });
-  }
-});
-
-const noMore = { email: undefined, allowPrivate: [], caFile: undefined };
-
-/** A default certificate. */
-async function fallback(): Promise<Record<string, string>> {
-  const { cert, key } = await (await createAuthority()).issue(['any.example']);
-  return { 'any.pem': cert, 'any.key': key };
-}

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../harness.ts';
 const acme = {
   hosts: ['shop.example'],
   directory: 'https://ca.example/dir',
+  binding: undefined,
   email: undefined,
   caFile: undefined,
   allowPrivate: [],

@@ -4,7 +4,7 @@ import { startPebble, withoutPebble, type Pebble } from './pebble.ts';
 import { certificateOf, freePorts, startManagedSite, type ManagedSite } from './rig.ts';
 
 /** A site, and the Pebble that it gets its certificates from. */
-async function startBoth(
+async function startWithPebble(
   t: TestContext,
   given: Omit<Parameters<typeof startManagedSite>[1], 'acme' | 'ports'>,
 ): Promise<{ readonly site: ManagedSite; readonly pebble: Pebble }> {
@@ -16,7 +16,7 @@ async function startBoth(
 suite('certificates from Pebble', { skip: withoutPebble }, () => {
   test('are got by http-01, for each host one', async (t) => {
     const hosts = ['shop.example', 'www.example'];
-    const { site, pebble } = await startBoth(t, { hosts });
+    const { site, pebble } = await startWithPebble(t, { hosts });
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
     await site.untilLogged(/\[tls\.www\.example\] is in use/);
     for (const host of hosts) {
@@ -28,14 +28,16 @@ suite('certificates from Pebble', { skip: withoutPebble }, () => {
   });
 
   test('are got by tls-alpn-01 where nothing is answered in the clear', async (t) => {
-    const { site } = await startBoth(t, { ways: ['https'] });
+    const { site } = await startWithPebble(t, { ways: ['https'] });
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
     const { subjectaltname } = await certificateOf(site.tlsPort, 'shop.example');
     assert.equal(subjectaltname, 'DNS:shop.example');
   });
 
   test('that are refused are named in the log and in server.status', async (t) => {
-    const { site } = await startBoth(t, { hosts: ['shop.example', 'blocked-domain.example'] });
+    const { site } = await startWithPebble(t, {
+      hosts: ['shop.example', 'blocked-domain.example'],
+    });
     await site.untilLogged(/No certificate for blocked-domain\.example: .+ Next try at 20/);
     assert.match(site.logged(), /blocked-domain\.example: .*(?:policy|block)/i);
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);

@@ -49,6 +49,7 @@ async function startRenewals(
   const acme: AcmeConfig = {
     hosts,
     directory: 'https://ca.example/dir',
+    binding: undefined,
     email: 'admin@example.com',
     caFile: undefined,
     allowPrivate: [],

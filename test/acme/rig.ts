@@ -6,6 +6,7 @@ import { json } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { connect, type PeerCertificate } from 'node:tls';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
+import { startAcmeServer, type AcmeServer } from './server.ts';
 
 /** The ports of a site: an ACME server has to know them before the site is there. */
 export interface Ports {
@@ -61,6 +62,21 @@ export async function startManagedSite(
     rules: [{ path: '/a', kind: 'content', content: 'a' }],
   });
   return { ...site, tlsPort: ports.https, status: () => statusOf(ports.https, site.adminKey) };
+}
+
+type SiteOptions = Omit<Parameters<typeof startManagedSite>[1], 'acme' | 'ports'>;
+type AcmeOptions = Omit<Parameters<typeof startAcmeServer>[1], 'httpPort' | 'tlsPort'>;
+
+/** Starts a site, and the ACME server that it gets its certificates from. */
+export async function startBoth(
+  t: TestContext,
+  acmeOptions: AcmeOptions = {},
+  siteOptions: SiteOptions = {},
+): Promise<{ readonly site: ManagedSite; readonly acme: AcmeServer }> {
+  const ports = await freePorts();
+  const looksAt = { httpPort: ports.http, tlsPort: ports.https };
+  const acme = await startAcmeServer(t, { ...looksAt, ...acmeOptions });
+  return { site: await startManagedSite(t, { acme, ports, ...siteOptions }), acme };
 }
 
 /** What a client that asks for a host is shown on a port. */

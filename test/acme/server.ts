@@ -12,6 +12,7 @@ import {
   type JWK,
 } from 'jose';
 import { createAuthority } from '../certificates.ts';
+import { requireBinding, type Binding } from './binding.ts';
 import { askHttp, askTls } from './look.ts';
 
 /** An answer that is not the one that the client hopes for (RFC 8555 §6.7). */
@@ -42,6 +43,8 @@ interface Given {
   readonly tlsPort: number;
   /** The challenges that it offers. */
   readonly offers?: readonly string[];
+  /** What accounts have to be bound by; the key in base64url. */
+  readonly binding?: Binding;
   /** How long its certificates are valid. */
   readonly days?: number;
   /** Looked at for each request, by its path; undefined for those that are answered. */
@@ -214,7 +217,11 @@ class Acme implements AcmeServer {
     };
   }
 
-  async #account({ jwk }: Asked): Promise<Reply> {
+  async #account({ jwk, payload }: Asked): Promise<Reply> {
+    const { binding } = this.#given;
+    if (binding !== undefined && this.#accounts.size === 0) {
+      await requireBinding(payload.externalAccountBinding, { binding, jwk, base: this.#base });
+    }
     const id = await calculateJwkThumbprint(jwk);
     const isKnown = this.#accounts.has(id);
     this.#accounts.set(id, jwk);

@@ -85,6 +85,8 @@ http_redirect = ${String(redirect)}
 hsts = ${given.hsts}
 acme_directory = https://ca.example/dir?a='b'
 acme_email = admin@a.example
+acme_eab_kid = ${written(given.data)}
+acme_eab_key = other \${ANY}
 acme_ca = ${written(given.data)}
 acme_allow_private = ${given.networks.join(', ')}
 [tls.www.a.example]

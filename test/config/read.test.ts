@@ -92,6 +92,19 @@ suite('what does not fit together, or names what is not there, is named with its
       '2: no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`',
     ],
     [
+      `${https}[tls]\nacme_eab_kid = 7\n[tls.a.example]\nacme = yes`,
+      '4: `acme_eab_kid` needs an `acme_eab_key` beside it',
+    ],
+    [
+      `${https}[tls]\nacme_eab_key = none.key\n[tls.a.example]\nacme = yes`,
+      '4: `acme_eab_key` needs an `acme_eab_kid` beside it',
+      '4: `acme_eab_key` = `none.key` does not exist',
+    ],
+    [
+      `${https}[tls]\nacme_eab_kid = 7\nacme_eab_key = key.pem\n[tls.a.example]\nacme = yes`,
+      '5: `acme_eab_key` = `key.pem` holds no key in base64url',
+    ],
+    [
       `${https}[tls]\nacme_ca = none.pem\n[tls.a.example]\nacme = yes`,
       '4: `acme_ca` = `none.pem` does not exist',
     ],
@@ -310,6 +323,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
         hosts: [],
         directory: 'https://acme-v02.api.letsencrypt.org/directory',
         email: undefined,
+        binding: undefined,
         allowPrivate: [],
         caFile: undefined,
       },
@@ -357,6 +371,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
 test('every key has its say', async (context) => {
   const folder = await makeFolder(context, {
     ...files,
+    'conf/eab.key': 'c2VjcmV0LXNlY3JldC1zZWNyZXQ',
     'conf/server.ini': `
 [server]
 listen[] = :8080
@@ -375,6 +390,8 @@ http_redirect = no
 hsts = 365d subdomains preload
 acme_directory = https://ca.lamps.example/dir
 acme_email = admin@lamps.example
+acme_eab_kid = customer 7
+acme_eab_key = eab.key
 acme_ca = cert.pem
 acme_allow_private = 10.0.0.0/8
 [tls.shop.example.com]
@@ -440,6 +457,7 @@ country_header = CF-IPCountry
       hosts: ['shop.example.com'],
       directory: 'https://ca.lamps.example/dir',
       email: 'admin@lamps.example',
+      binding: { kid: 'customer 7', keyFile: join(folder, 'conf/eab.key') },
       allowPrivate: tls.acme.allowPrivate,
       caFile: join(folder, 'conf/cert.pem'),
     },

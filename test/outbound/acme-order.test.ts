@@ -26,6 +26,7 @@ async function whyRefused(t: TestContext, answer: RequestListener): Promise<Orde
     {
       directory: `https://127.0.0.1:${(server.address() as AddressInfo).port}/dir`,
       email: undefined,
+      binding: undefined,
       ca: issuer.cert,
       allowPrivate: ['127.0.0.1'],
       accountKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
@@ -91,6 +92,7 @@ suite('an order', () => {
     const order = {
       directory: 'https://ca.example/dir',
       email: undefined,
+      binding: undefined,
       ca: undefined,
       allowPrivate: [],
       accountKey: '',
