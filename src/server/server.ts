@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
-import { Failure } from '../model/failure.ts';
+import type { Failure } from '../model/failure.ts';
 import type { AccessLog } from '../observe/access.ts';
 import { createLimitLog } from '../observe/limit-log.ts';
 import type { Log } from '../observe/log.ts';
@@ -16,7 +16,7 @@ import { Connections, peerAddress } from './connections.ts';
 import { crowdLimits } from './crowd.ts';
 import { enter, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
-import { contentFailure, loggedFailure } from './failures.ts';
+import { contentFailure, loggedFailure, stoppingFailure } from './failures.ts';
 import { speakHttp2 } from './http2/server.ts';
 import { Sessions } from './http2/sessions.ts';
 import { KnownHeads, writePrepared } from './known-heads.ts';
@@ -297,8 +297,4 @@ class Port implements Server {
     const bytes = sayLast(socket, reply);
     this.#answers.noteRefused(head, this.#arrival(), reply, { address, bytes });
   }
-}
-
-function stoppingFailure(): Failure {
-  return new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
 }
