@@ -12,6 +12,7 @@ import type { Answers } from './site/cache/answers.ts';
 import { createDisk } from './site/disk.ts';
 import type { CodingPassage } from './site/coding-passage.ts';
 import { codedFetch } from './site/fetch-coding.ts';
+import type { FetchHealth } from './site/fetch-health.ts';
 import { fetchTelling } from './site/fetch-telling.ts';
 import { createFetch, type Fetch } from './site/fetch.ts';
 import { createGenericPages } from './site/generic.ts';
@@ -52,6 +53,7 @@ export interface Foundation {
   readonly storedPages: StoredPages;
   readonly codingPassage: CodingPassage;
   readonly answers: Answers;
+  readonly fetchHealth: FetchHealth;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly detect: Detect;
@@ -141,11 +143,11 @@ export function compose(config: Config, foundation: Foundation): Composition {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   { fetch: { bodyBytesMax, cacheBytesMax } }: Config,
-  { answers, codingPassage, detect, logs }: Foundation,
+  { answers, codingPassage, detect, logs, fetchHealth: health }: Foundation,
   dialler: Dialler,
 ): Fetch {
   const via = 'waymark';
-  const fetch = fetchTelling(createFetch({ dialler, bodyBytesMax, via }), (failure) => {
+  const fetch = fetchTelling(createFetch({ dialler, health, bodyBytesMax, via }), (failure) => {
     detect(failure).catch((error: unknown) => {
       logs.log.warn({ err: error }, 'what failed could not be told as an event');
     });

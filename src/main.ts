@@ -15,6 +15,7 @@ import type { Answers } from './site/cache/answers.ts';
 import { openAnswers, prepareAnswers, settleAnswers } from './site/cache/open-answers.ts';
 import { createCoder, type Coder } from './site/coder.ts';
 import { createCodingPassage } from './site/coding-passage.ts';
+import { FetchHealth } from './site/fetch-health.ts';
 import { createOwnFiles } from './site/own-files.ts';
 import { loadPublicFiles, type PublicFiles } from './site/public.ts';
 import { rememberRules } from './site/rules.ts';
@@ -166,6 +167,9 @@ class Process implements Running {
     this.#measures = new Measures({ store, gather, server: () => this.#server });
     this.#coder = createCoder();
     this.#answers = openAnswers(config, { now: Date.now, log: logs.log });
+    const monotonicMs = (): number => performance.now();
+    const fetchHealth = new FetchHealth({ monotonicMs, log: logs.log });
+    this.#measures.add(() => fetchHealth.metrics());
     this.#foundation = {
       store,
       logs,
@@ -175,9 +179,10 @@ class Process implements Running {
       storedPages: createStoredPages(this.#coder),
       codingPassage: createCodingPassage(),
       answers: this.#answers,
+      fetchHealth,
       wrongKeys: createWrongKeys({ now: Date.now }),
       detect: createDetect({ store, newId: uuidv7, now: Date.now, by: 'serve' }),
-      keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+      keyRates: createKeyRates({ monotonicMs }),
       version,
       status: () => this.#configurationState(),
       metricsText: () => this.#measures.text(),

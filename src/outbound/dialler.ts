@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Cidr } from '../model/cidr.ts';
+import { isIdempotent } from '../model/method.ts';
 import { createAgents } from './agents.ts';
 import { BriefExchange, type BriefAnswer, type BriefRequest } from './brief.ts';
 import { guardedConnector } from './connector.ts';
@@ -23,6 +24,8 @@ export interface OutboundRequest {
   readonly body: Readable | undefined;
   /** Aborts the exchange, its answer's content included. */
   readonly signal: AbortSignal;
+  /** Told right before the first byte is sent, each time. */
+  readonly begun?: () => void;
 }
 
 /**
@@ -34,8 +37,8 @@ export interface Dialler {
    * Sends a request and resolves to its answer, whatever its status: redirects are not followed,
    * content is not decoded. Rejects with `bad_gateway` (down, refused address, no HTTP, broken
    * off), `gateway_timeout`, `invalid` (a field that cannot be sent), or the Failure that the body
-   * was destroyed with. A GET or HEAD whose connection ends before an answer begins is sent once
-   * more (RFC 9110 §9.2.2).
+   * was destroyed with. Where a connection that had been used before ends before an answer begins,
+   * an idempotent request without content is sent once more, over a new one (RFC 9110 §9.2.2).
    */
   send(request: OutboundRequest): Promise<Answer>;
   /**
@@ -82,21 +85,24 @@ export function createDialler({
     agents.dispatch({ origin, path: target, method, headers, body: body ?? null }, handler, how);
   }
 
-  function begin(request: OutboundRequest): Exchange {
-    const started = new Exchange(request.signal, connectTimeoutMs + timeoutMs);
-    if (!request.signal.aborted) dispatch(request, started);
+  function begin(request: OutboundRequest, how: 'pooled' | 'alone'): Exchange {
+    const started = new Exchange(request, connectTimeoutMs + timeoutMs);
+    if (!request.signal.aborted) dispatch(request, started, how);
     return started;
   }
 
   return {
     async send(request) {
-      const first = begin(request);
+      const first = begin(request, 'pooled');
       try {
         return await first.answer;
       } catch (failure) {
-        const safe = request.method === 'GET' || request.method === 'HEAD';
-        const lost = !first.responded && isLostConnection((failure as Error).cause);
-        if (safe && lost && request.body === undefined) return begin(request).answer;
+        const lost =
+          first.wasUsed && !first.responded && isLostConnection((failure as Error).cause);
+        if (lost && request.body === undefined && isIdempotent(request.method)) {
+          // What else is in the pool may have ended as well.
+          return begin(request, 'alone').answer;
+        }
         // undici leaves alone what it had not begun to send.
         request.body?.destroy();
         throw failure;
@@ -104,7 +110,6 @@ export function createDialler({
     },
     exchange(request) {
       const started = new BriefExchange(request, timeoutMs, (again) => {
-        // What else is in the pool may have ended as well.
         dispatch(request, again, 'alone');
       });
       if (request.signal?.aborted !== true) dispatch(request, started);

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Failure } from '../model/failure.ts';
 import { informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
+import type { Connection, Travelling } from './connection.ts';
 import { outboundFailure } from './failure.ts';
 
 /** An answer of another server whose header section has arrived. */
@@ -26,13 +27,17 @@ export interface Answer {
  * the Failures of outboundFailure, `bad_gateway` also for an exchange that was given up. Nothing is
  * read ahead of the reader but what the socket had delivered, and Node's 64 KiB.
  */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   readonly answer: Promise<Answer>;
+  connection?: Connection;
   /** Whether any byte of an answer was seen. */
   responded = false;
+  /** Whether the connection had carried an answer before. */
+  wasUsed = false;
   readonly #settle: PromiseWithResolvers<Answer>;
   readonly #signal: AbortSignal;
   readonly #waiting: NodeJS.Timeout;
+  readonly #begun: (() => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #ended = false;
@@ -41,11 +46,18 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  /** `startTimeoutMs` bounds the wait for a connection, the pool's queue included. */
-  constructor(signal: AbortSignal, startTimeoutMs: number) {
+  /**
+   * `begun` is told right before the first byte is sent; `startTimeoutMs` bounds the wait for a
+   * connection, the pool's queue included.
+   */
+  constructor(
+    { signal, begun }: { readonly signal: AbortSignal; readonly begun?: () => void },
+    startTimeoutMs: number,
+  ) {
     this.#settle = Promise.withResolvers<Answer>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
+    this.#begun = begun;
     this.#waiting = setTimeout(() => {
       this.#giveUp(new Failure('gateway_timeout', 'The source is too busy to be asked.'));
     }, startTimeoutMs);
@@ -56,7 +68,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     clearTimeout(this.#waiting);
     this.#controller = controller;
-    if (this.#failure !== undefined) controller.abort(this.#failure);
+    this.wasUsed = this.connection?.hasAnswered === true;
+    if (this.#failure === undefined) this.#begun?.();
+    else controller.abort(this.#failure);
   }
 
   onResponseStarted(): void {
@@ -96,6 +110,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     this.#ended = true;
+    if (this.connection !== undefined) this.connection.hasAnswered = true;
     this.#release();
     this.#stream?.push(null);
   }

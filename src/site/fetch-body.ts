@@ -8,8 +8,12 @@ import { Failure } from '../model/failure.ts';
  */
 export function meteredBody(body: Readable, bytesMax: number): Readable {
   let bytes = 0;
+  let isRead = false;
   const metered = new Readable({
     read() {
+      // To listen is to read: what a source is never sent stays with the request.
+      if (!isRead) body.on('data', take);
+      isRead = true;
       body.resume();
     },
     destroy(error, done) {
@@ -27,7 +31,6 @@ export function meteredBody(body: Readable, bytesMax: number): Readable {
     if (error) metered.destroy(error);
     else metered.push(null);
   });
-  body.on('data', take);
   // The sender stops listening when it has its answer.
   metered.on('error', () => undefined);
   return metered;

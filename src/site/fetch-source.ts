@@ -10,7 +10,8 @@ export interface FetchPlan {
   /** The visible path that the rule covers, canonical, without its `*`. */
   readonly visiblePrefix: string;
   readonly visibleWildcard: boolean;
-  readonly source: FetchSource;
+  /** At least one; the rule can be answered by any of them. */
+  readonly sources: readonly FetchSource[];
   readonly methods: readonly string[];
   /** Fields for the source, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
@@ -44,14 +45,14 @@ const dotSegment = /\/\.\.?(?:[;/]|$)/;
  * not repeat it.
  */
 export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): FetchPlan {
-  const source = parseSource(enginedata?.source);
-  if (source === undefined) throw new Failure('bad_gateway', 'This page has no usable source.');
+  const sources = [enginedata?.source].flat().flatMap((one) => parseSource(one) ?? []);
+  if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
   return {
     id,
     visiblePrefix: visibleWildcard ? path.slice(0, -1) : path,
     visibleWildcard,
-    source,
+    sources,
     methods: parseMethods(enginedata?.methods),
     headers: parseHeaders(enginedata?.headers),
     pass: new Set(textsOf(enginedata?.pass).map((name) => name.toLowerCase())),
@@ -59,16 +60,33 @@ export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): Fe
   };
 }
 
+/** One of a rule's sources, with the path and query to ask it for. */
+export interface FetchWay {
+  readonly source: FetchSource;
+  readonly target: string;
+}
+
 /** What is needed of a rule to fetch. */
 export type FetchRule = Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'>;
 
 /**
- * The path and query to ask the source for: the part of the visible path under the rule's `*` in
- * place of the source's, then the request's query. Undefined when that would leave the source, by a
- * dot segment that the two parts form together.
+ * The ways to an answer, one for each source: the path and query to ask it for are the part of the
+ * visible path under the rule's `*` in place of the source's, then the request's query. A source
+ * that would be left so, by a dot segment that the two parts form together, is none.
  */
-export function fetchTarget(
-  { source, visiblePrefix, visibleWildcard }: FetchPlan,
+export function fetchWays(
+  plan: FetchPlan,
+  request: { readonly path: string; readonly query: string },
+): readonly FetchWay[] {
+  return plan.sources.flatMap((source) => {
+    const target = fetchTarget(plan, source, request);
+    return target === undefined ? [] : [{ source, target }];
+  });
+}
+
+function fetchTarget(
+  { visiblePrefix, visibleWildcard }: FetchPlan,
+  source: FetchSource,
   request: { readonly path: string; readonly query: string },
 ): string | undefined {
   const capture = visibleWildcard ? request.path.slice(visiblePrefix.length) : '';

@@ -1,5 +1,5 @@
 import { encodePath } from '../model/path.ts';
-import type { FetchPlan } from './fetch-source.ts';
+import type { FetchPlan, FetchSource } from './fetch-source.ts';
 
 /** One fetch: what was asked for, and what was asked of the source for it. */
 export interface Fetched {
@@ -7,21 +7,21 @@ export interface Fetched {
   /** The visible origin and canonical path. */
   readonly origin: string;
   readonly path: string;
-  /** The path and query that the source was asked for. */
+  /** The source that was asked, and the path and query that it was asked for. */
+  readonly source: FetchSource;
   readonly target: string;
 }
 
 /**
  * A URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) as the client
- * has to see it. What lies under the source's prefix becomes visible: an absolute URL stays
+ * has to see it. What lies under a source's prefix becomes visible: an absolute URL stays
  * absolute, any other becomes a path. What lies elsewhere is left as it is.
  */
 export function visibleReference(reference: string, fetched: Fetched): string {
-  const { source } = fetched.plan;
-  const url = URL.parse(reference, source.origin + fetched.target);
-  if (url?.origin !== source.origin) return reference;
-  const path = visiblePath(url.pathname, fetched);
-  if (path === undefined) return reference;
+  const url = URL.parse(reference, fetched.source.origin + fetched.target);
+  if (url === null) return reference;
+  const [source, path] = sourceOf(url, fetched) ?? [];
+  if (source === undefined || path === undefined) return reference;
   const visible = path + withoutOwnQuery(url.search, source.query) + url.hash;
   // A path that starts with two slashes would be read as a host (RFC 3986 §4.2).
   const absolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(reference) || path.startsWith('//');
@@ -45,14 +45,30 @@ export function visibleCookie(value: string, fetched: Fetched): string {
   return [pair, ...kept].join(';');
 }
 
-function visiblePath(path: string, { plan, target, path: asked }: Fetched): string | undefined {
-  const { source, visiblePrefix, visibleWildcard } = plan;
+/** The source of the rule that a URL lies under, and the visible path: servers name each other. */
+function sourceOf(
+  { origin, pathname }: URL,
+  { plan, source: asked, path }: Fetched,
+): readonly [FetchSource, string] | undefined {
+  for (const source of [asked, ...plan.sources]) {
+    const visible = source.origin === origin && visiblePath(pathname, source, plan, path);
+    if (typeof visible === 'string') return [source, visible];
+  }
+  return undefined;
+}
+
+function visiblePath(
+  path: string,
+  source: FetchSource,
+  { visiblePrefix, visibleWildcard }: FetchPlan,
+  asked: string,
+): string | undefined {
   if (source.wildcard === 'path' && visibleWildcard) {
     if (!path.startsWith(source.path)) return undefined;
     return encodePath(visiblePrefix) + path.slice(source.path.length);
   }
   if (source.wildcard === 'query') return undefined;
-  return path === target.split('?', 1)[0] ? encodePath(asked) : undefined;
+  return path === source.path ? encodePath(asked) : undefined;
 }
 
 /**
@@ -69,8 +85,8 @@ function withoutOwnQuery(search: string, own: string): string {
  * A path above or beside the source's prefix is not visible: the visible prefix stands for all of
  * the source.
  */
-function cookiePath(path: string, { plan }: Fetched): string {
-  const { source, visiblePrefix, visibleWildcard } = plan;
+function cookiePath(path: string, { plan, source }: Fetched): string {
+  const { visiblePrefix, visibleWildcard } = plan;
   const mapped = visibleWildcard && source.wildcard === 'path' && path.startsWith(source.path);
   const rest = mapped ? path.slice(source.path.length) : '';
   return encodePath(visiblePrefix).replaceAll(';', '%3B') + rest;

@@ -14,7 +14,15 @@ import type { Dialler } from '../outbound/dialler.ts';
 import type { Answer } from '../outbound/exchange.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
 import { answerFields, isLoop, requestFields, viaName } from './fetch-fields.ts';
-import { fetchPlan, fetchTarget, type FetchPlan, type FetchRule } from './fetch-source.ts';
+import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
+import type { FetchHealth } from './fetch-health.ts';
+import {
+  fetchPlan,
+  fetchWays,
+  type FetchPlan,
+  type FetchRule,
+  type FetchWay,
+} from './fetch-source.ts';
 import type { Asked, Outcome } from './source.ts';
 
 /** The source of content that other servers have (contract §8). */
@@ -39,28 +47,49 @@ export interface Fetch {
  */
 export function createFetch({
   dialler,
+  health,
   bodyBytesMax,
   via,
 }: {
   readonly dialler: Dialler;
+  readonly health: FetchHealth;
   readonly bodyBytesMax: number;
   readonly via: string;
 }): Fetch {
+  // A rule that is edited is another one.
+  const plans = new WeakMap<FetchRule, FetchPlan>();
+  const planOf = (rule: FetchRule): FetchPlan => {
+    let plan = plans.get(rule);
+    if (plan === undefined) {
+      plan = fetchPlan(rule);
+      plans.set(rule, plan);
+    }
+    return plan;
+  };
   return {
     async respond(rule, request) {
-      const plan = planFor(rule, request.method);
+      const plan = taking(planOf(rule), request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const target = requireTarget(plan, request);
-      const body = bodyOf(request, bodyBytesMax);
-      const answer = await dialler.send({
-        origin: plan.source.origin,
-        target,
-        method: request.method,
-        fields: requestFields(plan, { ...request, body }, via),
-        body,
-        signal: request.signal,
-      });
-      const fetched = { plan, origin: request.origin, path: request.path, target };
+      const ways = requireWays(plan, request);
+      const asking = { ...request, body: bodyOf(request, bodyBytesMax) };
+      const sent = requestFields(plan, asking, via);
+      const ask: Ask = ({ source, target }, begun) =>
+        dialler.send({
+          origin: source.origin,
+          target,
+          method: request.method,
+          fields: sent,
+          body: asking.body && meteredBody(asking.body, bodyBytesMax),
+          signal: request.signal,
+          ...(begun !== undefined && { begun }),
+        });
+      const [only] = ways;
+      const answered: Answered =
+        plan.sources.length === 1
+          ? { way: only, answer: await ask(only) }
+          : await askOneOf(ways, asking, { ask, health });
+      const { way, answer } = answered;
+      const fetched = { plan, ...way, origin: request.origin, path: request.path };
       return replyWith(answer, {
         request,
         plan,
@@ -68,8 +97,9 @@ export function createFetch({
       });
     },
     foresee(rule, asked) {
-      requireTarget(planFor(rule, asked.method), asked);
-      return { status: null, notes: [notAsked(rule)] };
+      const plan = taking(planOf(rule), asked.method);
+      requireWays(plan, asked);
+      return { status: null, notes: [notAsked(rule), ...setAside(plan, health)] };
     },
   };
 }
@@ -83,25 +113,34 @@ function notAsked({ httpresponse }: FetchRule): string {
 function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
   if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
   if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
-  return meteredBody(body, bytesMax);
+  return body;
 }
 
-/** Reads a rule for a method that it takes. */
-function planFor(rule: FetchRule, method: string): FetchPlan {
-  const plan = fetchPlan(rule);
+/** A plan for a method that it takes. */
+function taking(plan: FetchPlan, method: string): FetchPlan {
   if (plan.methods.includes(method)) return plan;
   throw new Failure('method_not_allowed', 'This page does not take that method.', {
     allow: plan.methods,
   });
 }
 
-function requireTarget(
+/** Which of several sources are set aside at this moment, a sentence each. */
+function setAside({ sources }: FetchPlan, health: FetchHealth): readonly string[] {
+  if (sources.length === 1) return [];
+  return health.setAside(sources.map(({ origin }) => origin)).map(({ origin, leftMs }) => {
+    const again =
+      leftMs === undefined ? 'now' : `in ${Math.ceil(leftMs / 1000)} s, or as a last resort`;
+    return `${origin} has failed and is set aside: it is tried again ${again}.`;
+  });
+}
+
+function requireWays(
   plan: FetchPlan,
   asked: { readonly path: string; readonly query: string },
-): string {
-  const target = fetchTarget(plan, asked);
-  if (target === undefined) throw new Failure('not_found', 'There is no page here.');
-  return target;
+): readonly [FetchWay, ...FetchWay[]] {
+  const [first, ...others] = fetchWays(plan, asked);
+  if (first === undefined) throw new Failure('not_found', 'There is no page here.');
+  return [first, ...others];
 }
 
 function replyWith(

@@ -5,11 +5,12 @@ import htmlSchema from '../../public/engines/html.schema.json' with { type: 'jso
 import templateSchema from '../../public/engines/template.schema.json' with { type: 'json' };
 import { breadcrumbProblems, isTarget } from '../model/breadcrumb.ts';
 import type { Json, JsonObject } from '../model/json.ts';
-import { breadcrumbBranchesMax } from '../model/limits.ts';
+import { breadcrumbBranchesMax, fetchSourcesMax } from '../model/limits.ts';
 import { outboundUrl } from '../outbound/url.ts';
 import type { RuleKind } from '../model/rule.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
+const sourceText = { type: 'string', maxLength: 4096 } as const;
 const status = { type: 'integer', minimum: 200, maximum: 599 } as const;
 
 /**
@@ -21,7 +22,18 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
     type: 'object',
     required: ['source'],
     properties: {
-      source: { type: 'string', maxLength: 4096 },
+      source: {
+        anyOf: [
+          sourceText,
+          {
+            type: 'array',
+            minItems: 1,
+            maxItems: fetchSourcesMax,
+            uniqueItems: true,
+            items: sourceText,
+          },
+        ],
+      },
       headers: {
         type: 'object',
         maxProperties: 32,
@@ -66,7 +78,7 @@ export function validEnginedata(
 ): boolean {
   const schema = kindSchemas[kind] ?? engineSchemas.get(engine ?? '');
   if (schema !== undefined && !validates(schema, value)) return false;
-  if (kind === 'content.fetch') return isFetchSource(value.source);
+  if (kind === 'content.fetch') return [value.source].flat().every(isFetchSource);
   if (kind === 'resolve') return typeof value.target !== 'string' || isTarget(value.target);
   return true;
 }

@@ -342,16 +342,34 @@ suite('connections', () => {
     assert.ok(connections <= 2, `${connections} connections`);
   });
 
-  test('that end between two requests cost nobody a page', async (t) => {
-    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
-    const { origin } = await rawSource(t, (socket, request) => {
-      if (request === 2) socket.destroy();
-      else socket.write(answer);
+  for (const method of ['GET', 'OPTIONS', 'DELETE']) {
+    test(`that end between two requests cost nobody a page: ${method}`, async (t) => {
+      const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
+      const used = new WeakSet<Socket>();
+      let ended = 0;
+      const { origin } = await rawSource(t, (socket) => {
+        if (used.has(socket)) {
+          ended += 1;
+          socket.destroy();
+        } else socket.write(answer);
+        used.add(socket);
+      });
+      const dialler = testDialler(t);
+      for (let count = 0; count < 20; count += 1) {
+        assert.equal(await contentOf(await dialler.send(outbound(origin, { method }))), 'hello');
+      }
+      assert.ok(ended > 0);
     });
-    const dialler = testDialler(t);
-    for (let count = 0; count < 3; count += 1) {
-      assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
-    }
+  }
+
+  test('that end before their first answer are the source\u2019s failure', async (t) => {
+    let seen = 0;
+    const { origin } = await rawSource(t, (socket, request) => {
+      seen = request;
+      socket.destroy();
+    });
+    await fails(testDialler(t).send(outbound(origin)), 'bad_gateway');
+    assert.equal(seen, 1);
   });
 
   test('that end while a POST is under way do not send it twice', async (t) => {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../src/model/json.ts';
 import { answerFields, isLoop, requestFields, viaName } from '../../src/site/fetch-fields.ts';
-import { fetchPlan } from '../../src/site/fetch-source.ts';
+import { fetchPlan, fetchWays } from '../../src/site/fetch-source.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
 
 type Sent = Readonly<Record<string, string>>;
@@ -192,7 +192,9 @@ suite('the trail', () => {
 
 suite('what the client gets of the fields of an answer', () => {
   const plan = fetchPlan(fetchRule({ source: 'http://src.example/base/*' }));
-  const place = { plan, origin: 'http://visible.example', path: '/shop/a', target: '/base/a' };
+  const [way] = fetchWays(plan, { path: '/shop/a', query: '' });
+  assert.ok(way !== undefined);
+  const place = { plan, ...way, origin: 'http://visible.example', path: '/shop/a' };
   const seen = (fields: readonly string[]) => answerFields(fields, place, 'waymark');
   const via = ['Via', '1.1 waymark'];
 

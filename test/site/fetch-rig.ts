@@ -8,6 +8,8 @@ import type { Reply } from '../../src/http/reply.ts';
 import type { ContentRequest, Fields } from '../../src/http/request.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { FetchHealth } from '../../src/site/fetch-health.ts';
 import { createFetch, type Fetch } from '../../src/site/fetch.ts';
 import type { FetchRule } from '../../src/site/fetch-source.ts';
 import { someVisitor } from '../visitor.ts';
@@ -42,8 +44,16 @@ export function visit(
 }
 
 /** The source of fetched content for the time of a test. */
-export function testFetch(t: TestContext, { bodyBytesMax = 1_000, timeoutMs = 5_000 } = {}): Fetch {
-  return createFetch({ dialler: testDialler(t, { timeoutMs }), bodyBytesMax, via: 'waymark' });
+export function testFetch(
+  t: TestContext,
+  { bodyBytesMax = 1_000, timeoutMs = 5_000, monotonicMs = () => performance.now() } = {},
+): Fetch {
+  return createFetch({
+    dialler: testDialler(t, { timeoutMs }),
+    health: new FetchHealth({ monotonicMs, log: silentLog }),
+    bodyBytesMax,
+    via: 'waymark',
+  });
 }
 
 /** The content of a reply as text. */

@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
 import { canonicalPath } from '../../src/model/path.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
-import { fetchPlan, fetchTarget } from '../../src/site/fetch-source.ts';
+import { fetchPlan, fetchWays } from '../../src/site/fetch-source.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 function target(source: string, path: string, asked: string, query = ''): string | undefined {
   const plan = fetchPlan(fetchRule({ source }, { path }));
-  const found = fetchTarget(plan, { path: asked, query });
-  return found === undefined ? undefined : plan.source.origin + found;
+  const [way] = fetchWays(plan, { path: asked, query });
+  return way && way.source.origin + way.target;
 }
 
 suite('what is asked of the source', () => {
@@ -100,7 +100,7 @@ suite('a rule without a usable source is a bad gateway', () => {
   const sources: readonly (Json | undefined)[] = [
     ...[undefined, null, 7, '', '*', '/path', 'ftp://s/*', 'file:///etc/*', 'http://'],
     ...['http://user:secret@s/*', 'http://s*', 'http://s.example.*', 'http://*/', 'http://s/#*'],
-    ...['http://s/a#b', 'http://s/\n*', 'http:\\\\s\\*', ['http://s/'], { url: 'http://s/' }],
+    ...['http://s/a#b', 'http://s/\n*', 'http:\\\\s\\*', [], ['/path'], { url: 'http://s/' }],
   ];
   for (const source of sources) {
     test(source === undefined ? 'none' : JSON.stringify(source), () => {

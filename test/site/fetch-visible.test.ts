@@ -1,20 +1,22 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { fetchPlan, fetchTarget } from '../../src/site/fetch-source.ts';
+import type { Json } from '../../src/model/json.ts';
+import { fetchPlan, fetchWays } from '../../src/site/fetch-source.ts';
 import { visibleCookie, visibleReference, type Fetched } from '../../src/site/fetch-visible.ts';
 import { fetchRule } from './fetch-rig.ts';
 
-function fetched(source: string, path: string, asked: string): Fetched {
+function fetched(source: Json, path: string, asked: string): Fetched {
   const plan = fetchPlan(fetchRule({ source }, { path }));
-  const target = fetchTarget(plan, { path: asked, query: '' });
-  assert.ok(target !== undefined);
-  return { plan, origin: 'https://shop.example', path: asked, target };
+  const [way] = fetchWays(plan, { path: asked, query: '' });
+  assert.ok(way !== undefined);
+  return { plan, ...way, origin: 'https://shop.example', path: asked };
 }
 
 const wildcard = fetched('http://src.example:8080/base/*', '/shop/*', '/shop/a/b');
 const root = fetched('http://src.example/*', '/*', '/a');
 const one = fetched('http://src.example/app?key=s3cret', '/page', '/page');
 const odd = fetched('http://src.example/b*', '/caf\xe9; x/*', '/caf\xe9; x/1');
+const siblings = fetched(['http://a.example/base/*', 'http://b.example/*'], '/shop/*', '/shop/a');
 const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
 
 suite('a Location of the source, as the client sees it', () => {
@@ -27,6 +29,7 @@ suite('a Location of the source, as the client sees it', () => {
     ['a relative path', wildcard, 'c', '/shop/a/c'],
     ['up a folder', wildcard, '../c', '/shop/c'],
     ['query and fragment', wildcard, '/base/x?a=1&b#c', '/shop/x?a=1&b#c'],
+    ['another of the sources', siblings, 'http://b.example/x', 'https://shop.example/shop/x'],
     ['a query alone', wildcard, '?a=1', '/shop/a/b?a=1'],
     ['escapes', wildcard, '/base/a%20b%3Fc', '/shop/a%20b%3Fc'],
     ['beside the prefix', wildcard, '/login', '/login'],

@@ -139,6 +139,8 @@ suite('enginedata of no engine, or of one that has no shape', () => {
 
 suite('enginedata of content.fetch', () => {
   const source = 'http://source.example/*';
+  const sources = (count: number) =>
+    Array.from({ length: count }, (_, at) => `http://source${at}.example/*`);
   const headers = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`x-${at}`, 'y']));
   check('content.fetch', 'html', [
@@ -147,6 +149,12 @@ suite('enginedata of content.fetch', () => {
     ['a source with a * inside its path', { source: 'http://source.example/a*' }, true],
     ['a source with a * in its query', { source: 'http://source.example/?p=*' }, true],
     ['members of its own, and html of another engine', { source, ...own, html: 5 }, true],
+    ['several sources', { source: [source, 'https://other.example/*'] }, true],
+    ['16 sources', { source: sources(16) }, true],
+    ['17 sources', { source: sources(17) }, false],
+    ['a list of no sources', { source: [] }, false],
+    ['the same source twice', { source: [source, source] }, false],
+    ['a source among several that is none', { source: [source, '/a/*'] }, false],
     ['no source', {}, false],
     ['a source that is no text', { source: 5 }, false],
     ['a * in the middle', { source: 'http://source.example/*/a' }, false],

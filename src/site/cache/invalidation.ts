@@ -1,20 +1,9 @@
 import { fieldLines, type Reply } from '../../http/reply.ts';
 import type { RequestTarget } from '../../http/request.ts';
+import { isSafe } from '../../model/method.ts';
 import { canonicalPath, urlOf } from '../../model/path.ts';
 import type { Arrived } from './arrival.ts';
 import { freshnessOf } from './freshness.ts';
-
-/** Methods that change nothing (RFC 9110 §9.2.1 and the registry of its §16.1). */
-const safeMethods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'OPTIONS',
-  'PROPFIND',
-  'QUERY',
-  'REPORT',
-  'SEARCH',
-  'TRACE',
-]);
 
 /**
  * The URLs of which nothing kept is to be believed any more after an answer (RFC 9111 §4.4): that
@@ -26,7 +15,7 @@ export function urlsMadeInvalid(
   method: string,
   { status, fields }: Pick<Reply, 'status' | 'fields'>,
 ): readonly string[] {
-  if (safeMethods.has(method) || status >= 400) return [];
+  if (isSafe(method) || status >= 400) return [];
   const url = urlOf(target);
   const named = ['location', 'content-location'].flatMap((name) => fieldLines(fields, name));
   return [...new Set([url, ...named.flatMap((reference) => sameOrigin(reference, url) ?? [])])];

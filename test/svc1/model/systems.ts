@@ -13,6 +13,7 @@ import { rememberRules } from '../../../src/site/rules.ts';
 import { openAnswers, prepareAnswers } from '../../../src/site/cache/open-answers.ts';
 import { createCoder } from '../../../src/site/coder.ts';
 import { createCodingPassage } from '../../../src/site/coding-passage.ts';
+import { FetchHealth } from '../../../src/site/fetch-health.ts';
 import { createOwnFiles } from '../../../src/site/own-files.ts';
 import { createStoredPages } from '../../../src/site/stored.ts';
 import { openStore } from '../../../src/store/open.ts';
@@ -96,6 +97,7 @@ function composed(
     storedPages: createStoredPages(coder),
     codingPassage: createCodingPassage(),
     answers,
+    fetchHealth: new FetchHealth({ monotonicMs: () => performance.now(), log: silentLog }),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     detect: () => Promise.resolve(),
