@@ -241,6 +241,14 @@ export const subscriptionIdCharactersMax = 256;
 /** Unsent bytes to a client after which its further changes wait in the log until it has read. */
 export const subscriptionUnsentBytesMax = MIB;
 
+/** Websockets that are passed on to sources, of one process. */
+export const tunnelsMax = 4_096;
+/** How long no byte may pass through one of them in either direction, and how exactly. */
+export const tunnelIdleMs = 600_000;
+export const tunnelLookMs = 60_000;
+/** Content of a source that refuses a websocket, passed on whole. */
+export const refusedTunnelBytesMax = 64 * KIB;
+
 /** How often the log is asked what other processes have written, while somebody waits for it. */
 export const feedPollMs = 100;
 /** How much of the log is read without a pause: rows, and about how many characters. */

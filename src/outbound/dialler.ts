@@ -26,6 +26,8 @@ export interface OutboundRequest {
   readonly signal: AbortSignal;
   /** Told right before the first byte is sent, each time. */
   readonly begun?: () => void;
+  /** The protocol to go over to (RFC 9110 §7.8); the source may answer in HTTP all the same. */
+  readonly upgrade?: 'websocket';
 }
 
 /**
@@ -77,12 +79,15 @@ export function createDialler({
   const agents = createAgents({ connect, timeoutMs });
 
   function dispatch(
-    { origin, target, method, fields, body }: BriefRequest | OutboundRequest,
+    request: BriefRequest | OutboundRequest,
     handler: Exchange | BriefExchange,
     how: 'pooled' | 'alone' = 'pooled',
   ): void {
-    const headers = fields as string[];
-    agents.dispatch({ origin, path: target, method, headers, body: body ?? null }, handler, how);
+    const { origin, target: path, method, body = null } = request;
+    const headers = request.fields as string[];
+    const upgrade = 'upgrade' in request ? request.upgrade : undefined;
+    const options = { origin, path, method, headers, body };
+    agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
 
   function begin(request: OutboundRequest, how: 'pooled' | 'alone'): Exchange {

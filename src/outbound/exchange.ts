@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { Failure } from '../model/failure.ts';
 import { informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
@@ -18,8 +18,10 @@ export interface Answer {
    * exchange.
    */
   content(): Buffer | Readable;
-  /** Gives the content up. */
+  /** Gives the content up, or the connection. */
   discard(): void;
+  /** The connection, where the source has gone over to another protocol (RFC 9110 §15.2.2). */
+  readonly connection?: Duplex;
 }
 
 /**
@@ -88,13 +90,32 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     }
     this.#settle.resolve({
       status,
-      fields: Array.from(controller.rawHeaders as Iterable<Buffer>, (raw) =>
-        raw.toString('latin1'),
-      ),
+      fields: fieldsOf(controller),
       content: () => this.#content(),
       discard: () => {
         this.#abort();
       },
+    });
+  }
+
+  onRequestUpgrade(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _: unknown,
+    connection: Duplex,
+  ): void {
+    this.#ended = true;
+    this.#release();
+    // undici has stopped listening; an error without a listener would end the process.
+    connection.on('error', () => undefined);
+    this.#settle.resolve({
+      status,
+      fields: fieldsOf(controller),
+      content: () => Buffer.alloc(0),
+      discard: () => {
+        connection.destroy();
+      },
+      connection,
     });
   }
 
@@ -161,4 +182,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     clearTimeout(this.#waiting);
     this.#signal.removeEventListener('abort', this.#abort);
   }
+}
+
+function fieldsOf({ rawHeaders }: Dispatcher.DispatchController): readonly string[] {
+  return Array.from(rawHeaders as Iterable<Buffer>, (raw) => raw.toString('latin1'));
 }

@@ -5,10 +5,16 @@ interface Open {
   readonly connections: number;
   readonly requests: number;
   readonly websockets: number;
+  readonly tunnels: number;
 }
 
 /** What is open on a port, as metrics. */
-export function openMetrics({ connections, requests, websockets }: Open): readonly Metric[] {
+export function openMetrics({
+  connections,
+  requests,
+  websockets,
+  tunnels,
+}: Open): readonly Metric[] {
   return [
     single('gauge', 'waymark_connections', {
       help: 'Open connections, websockets included.',
@@ -21,6 +27,10 @@ export function openMetrics({ connections, requests, websockets }: Open): readon
     single('gauge', 'waymark_websockets', {
       help: 'Open websockets.',
       value: websockets,
+    }),
+    single('gauge', 'waymark_tunnels', {
+      help: 'Open websockets that are passed on to a source.',
+      value: tunnels,
     }),
   ];
 }

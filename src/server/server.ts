@@ -14,9 +14,9 @@ import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
 import { crowdLimits } from './crowd.ts';
-import { enter, type Entrance } from './entrance.ts';
+import type { Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
-import { contentFailure, loggedFailure, stoppingFailure } from './failures.ts';
+import { contentFailure, loggedFailure } from './failures.ts';
 import { speakHttp2 } from './http2/server.ts';
 import { Sessions } from './http2/sessions.ts';
 import { KnownHeads, writePrepared } from './known-heads.ts';
@@ -30,8 +30,10 @@ import { createSockets, type Sockets } from './socket.ts';
 import { answerChallenge } from './tls/challenge.ts';
 import { withHsts } from './tls/hsts.ts';
 import { redirectToHttps } from './tls/redirect.ts';
+import { Switching } from './switching.ts';
 import type { Tls } from './tls/tls.ts';
-import { opensWebsocket, openWebsocket } from './upgrade.ts';
+import { Tunnels } from './tunnels.ts';
+import { opensWebsocket } from './upgrade.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
 export interface ServerParts {
@@ -86,7 +88,9 @@ class Port implements Server {
   readonly #parts: ExchangeParts & ServerParts;
   readonly #servers: Listener[] = [];
   readonly #sockets: Sockets;
+  readonly #tunnels = new Tunnels();
   readonly #answers: AnswerLog;
+  readonly #switching: Switching;
   readonly #connections: Connections;
   readonly #sessions: Sessions;
   /** Where requests in the clear are sent on to; undefined where nothing listens for TLS. */
@@ -113,6 +117,15 @@ class Port implements Server {
     });
     this.#sockets = createSockets(this.#parts);
     this.#answers = new AnswerLog(parts);
+    this.#switching = new Switching({
+      exchangeParts: this.#parts,
+      connections: this.#connections,
+      sockets: this.#sockets,
+      tunnels: this.#tunnels,
+      answers: this.#answers,
+      arrival: () => this.#arrival(),
+      isStopping: () => this.#stopping,
+    });
   }
 
   async listen(where: Listen): Promise<void> {
@@ -144,7 +157,7 @@ class Port implements Server {
     });
     server.on('checkExpectation', answerInTurn);
     const leave = (message: IncomingMessage, socket: Duplex, head: Buffer): void => {
-      this.#leave(message, socket, head);
+      this.#switching.leave(message, socket, head);
     };
     server.on('upgrade', leave);
     server.on('connect', leave);
@@ -162,6 +175,7 @@ class Port implements Server {
       connections: this.#connections.size + this.#sessions.size,
       requests: this.#connections.owed + this.#sessions.owed,
       websockets: this.#sockets.size,
+      tunnels: this.#tunnels.size,
     });
   }
 
@@ -171,6 +185,7 @@ class Port implements Server {
       .filter((server) => server.listening)
       .map((server) => new Promise((resolve) => server.close(resolve)));
     const sockets = this.#sockets.close(graceMs);
+    const tunnels = this.#tunnels.close(graceMs);
     this.#sessions.close();
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
@@ -182,6 +197,7 @@ class Port implements Server {
     clearTimeout(timer);
     const cut = this.#connections.owed + this.#sessions.owed;
     const cutSockets = await sockets;
+    await tunnels;
     this.#sessions.destroyAll();
     this.#connections.destroyAll();
     await Promise.all(closed);
@@ -253,40 +269,6 @@ class Port implements Server {
   ): Reply | undefined {
     const { certificates } = this.#parts.tls;
     return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
-  }
-
-  /** Answers a request that would leave HTTP, when it is its turn: a websocket, or a refusal. */
-  #leave(message: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const arrival = this.#arrival();
-    const { serving } = arrival.moment;
-    socket.on('error', () => socket.destroy());
-    const owed = this.#connections.lastAnswer(message.socket);
-    const answer = (): void => {
-      if (!socket.writable) return;
-      let address = peerAddress(message.socket);
-      const refuse = (reply: Reply): void => {
-        const bytes = sayLast(socket, reply);
-        this.#answers.note(message, arrival, reply, { address, bytes });
-      };
-      try {
-        if (this.#stopping) throw stoppingFailure();
-        const entrance = enter(serving, message);
-        address = entrance.address;
-        const elsewhere = this.#redirect(serving, entrance, message);
-        if (elsewhere !== undefined) {
-          refuse(elsewhere);
-          return;
-        }
-        const caller = openWebsocket(this.#sockets, serving, { message, entrance, socket, head });
-        const opened = { address, keyId: caller.keyId, bytes: 0 };
-        this.#answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
-      } catch (thrown) {
-        const { failure, id } = loggedFailure(this.#parts, thrown, address);
-        refuse(contentFailure(failure, id, undefined));
-      }
-    };
-    if (owed === undefined) answer();
-    else owed.once('close', answer);
   }
 
   /** Answers a request that could not be read, and tells of it by what has come of its head. */

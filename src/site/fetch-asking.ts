@@ -67,6 +67,12 @@ function isOfSource(thrown: unknown): thrown is Failure {
 
 /** An answer that tells its attempt when nothing more comes of it. */
 function untilEnd(answer: Answer, attempt: Attempt): Answer {
+  if (answer.connection !== undefined) {
+    answer.connection.once('close', () => {
+      attempt.ended();
+    });
+    return answer;
+  }
   return {
     ...answer,
     content() {

@@ -13,6 +13,8 @@ export interface FetchPlan {
   /** At least one; the rule can be answered by any of them. */
   readonly sources: readonly FetchSource[];
   readonly methods: readonly string[];
+  /** Whether websockets are passed on. */
+  readonly upgrades: boolean;
   /** Fields for the source, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
   /** Names in lower case of client fields that are passed on though they are private. */
@@ -33,7 +35,7 @@ export interface FetchSource {
 
 /**
  * They would switch protocols, or send the rule's own fields back to the client (RFC 9110 §9.3.6,
- * §9.3.8).
+ * §9.3.8); UPGRADE is no method of a request, but lets websockets pass.
  */
 const neverSent = new Set(['CONNECT', 'TRACE', 'UPGRADE']);
 
@@ -54,6 +56,7 @@ export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): Fe
     visibleWildcard,
     sources,
     methods: parseMethods(enginedata?.methods),
+    upgrades: textsOf(enginedata?.methods).includes('UPGRADE'),
     headers: parseHeaders(enginedata?.headers),
     pass: new Set(textsOf(enginedata?.pass).map((name) => name.toLowerCase())),
     httpresponse,

@@ -1,4 +1,6 @@
+import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
 
 /** A source that could not be had. */
@@ -11,19 +13,25 @@ export interface FetchFailure {
 
 /** Tells of each failure of a source (contract §8); a client that has gone is none. */
 export function fetchTelling(fetch: Fetch, tell: (failure: FetchFailure) => void): Fetch {
+  async function telling<T>(
+    { id }: FetchRule,
+    request: ContentRequest,
+    answer: Promise<T>,
+  ): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      if (error instanceof Failure && !request.signal.aborted) {
+        const { code, message } = error;
+        const isSource = code === 'bad_gateway' || code === 'gateway_timeout';
+        if (isSource) tell({ code, message, id });
+      }
+      throw error;
+    }
+  }
   return {
     ...fetch,
-    async respond(rule, request) {
-      try {
-        return await fetch.respond(rule, request);
-      } catch (error) {
-        if (error instanceof Failure && !request.signal.aborted) {
-          const { code, message } = error;
-          const isSource = code === 'bad_gateway' || code === 'gateway_timeout';
-          if (isSource) tell({ code, message, id: rule.id });
-        }
-        throw error;
-      }
-    },
+    respond: (rule, request) => telling(rule, request, fetch.respond(rule, request)),
+    open: (rule, request) => telling(rule, request, fetch.open(rule, request)),
   };
 }

@@ -1,13 +1,5 @@
-import type { Readable } from 'node:stream';
-import { plainPage } from '../http/html.ts';
-import {
-  noBody,
-  replyField,
-  type Body,
-  type Reply,
-  isEmptyStatus,
-  withoutFields,
-} from '../http/reply.ts';
+import type { Duplex, Readable } from 'node:stream';
+import { replyField, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
@@ -16,6 +8,7 @@ import { bodyTooLarge, meteredBody } from './fetch-body.ts';
 import { answerFields, isLoop, requestFields, viaName } from './fetch-fields.ts';
 import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import type { FetchHealth } from './fetch-health.ts';
+import { loopReply, replyWith } from './fetch-reply.ts';
 import {
   fetchPlan,
   fetchWays,
@@ -35,27 +28,41 @@ export interface Fetch {
    */
   respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
   /**
+   * Opens the websocket that a request asks for, or resolves to what the source answers instead.
+   * Rejects as respond does, and with `not_found` where the rule does not list UPGRADE.
+   */
+  open(rule: FetchRule, request: ContentRequest): Promise<Opened | Reply>;
+  /**
    * What respond would come to, as far as that is known without asking the source; throws what it
    * refuses before it asks, a loop and content left aside.
    */
   foresee(rule: FetchRule, asked: Asked): Outcome;
 }
 
+/** A websocket that a source has opened. */
+export interface Opened {
+  /** The fields of the 101 but Connection and Upgrade. */
+  readonly fields: FieldList;
+  /** The connection to the source, from the first byte behind its 101 on. */
+  readonly connection: Duplex;
+  /** As in Reply. */
+  readonly source: string;
+}
+
 /**
- * Makes the source: `via` is this server's name in Via fields, `bodyBytesMax` bounds the content of
- * a request.
+ * What fetching stands on: `via` is this server's name in Via fields, `bodyBytesMax` bounds the
+ * content of a request.
  */
-export function createFetch({
-  dialler,
-  health,
-  bodyBytesMax,
-  via,
-}: {
+interface FetchParts {
   readonly dialler: Dialler;
   readonly health: FetchHealth;
   readonly bodyBytesMax: number;
   readonly via: string;
-}): Fetch {
+}
+
+/** Makes the source of fetched content. */
+export function createFetch(parts: FetchParts): Fetch {
+  const { health, bodyBytesMax, via } = parts;
   // A rule that is edited is another one.
   const plans = new WeakMap<FetchRule, FetchPlan>();
   const planOf = (rule: FetchRule): FetchPlan => {
@@ -70,31 +77,22 @@ export function createFetch({
     async respond(rule, request) {
       const plan = taking(planOf(rule), request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const ways = requireWays(plan, request);
       const asking = { ...request, body: bodyOf(request, bodyBytesMax) };
-      const sent = requestFields(plan, asking, via);
-      const ask: Ask = ({ source, target }, begun) =>
-        dialler.send({
-          origin: source.origin,
-          target,
-          method: request.method,
-          fields: sent,
-          body: asking.body && meteredBody(asking.body, bodyBytesMax),
-          signal: request.signal,
-          ...(begun !== undefined && { begun }),
-        });
-      const [only] = ways;
-      const answered: Answered =
-        plan.sources.length === 1
-          ? { way: only, answer: await ask(only) }
-          : await askOneOf(ways, asking, { ask, health });
-      const { way, answer } = answered;
-      const fetched = { plan, ...way, origin: request.origin, path: request.path };
-      return replyWith(answer, {
-        request,
-        plan,
-        fields: answerFields(answer.fields, fetched, via),
-      });
+      const { answer, fields } = await ask(parts, plan, asking);
+      return replyWith(answer, { request, plan, fields });
+    },
+    async open(rule, request) {
+      const plan = planOf(rule);
+      if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
+      if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
+      const { answer, fields } = await ask(parts, plan, request, 'websocket');
+      const { connection } = answer;
+      if (connection === undefined) return replyWith(answer, { request, plan, fields });
+      if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
+        answer.discard();
+        throw new Failure('bad_gateway', 'The source opens something else than a websocket.');
+      }
+      return { fields, connection, source: `rule:${plan.id}` };
     },
     foresee(rule, asked) {
       const plan = taking(planOf(rule), asked.method);
@@ -102,6 +100,35 @@ export function createFetch({
       return { status: null, notes: [notAsked(rule), ...setAside(plan, health)] };
     },
   };
+}
+
+/** Asks a source of a plan; resolves to its answer and the fields as the client has to see them. */
+async function ask(
+  { dialler, health, bodyBytesMax, via }: FetchParts,
+  plan: FetchPlan,
+  request: ContentRequest,
+  upgrade?: 'websocket',
+): Promise<{ readonly answer: Answer; readonly fields: string[] }> {
+  const ways = requireWays(plan, request);
+  const { origin, path, method, body, signal } = request;
+  const fields = requestFields(plan, request, via);
+  const askBy: Ask = ({ source, target }, begun) =>
+    dialler.send({
+      origin: source.origin,
+      target,
+      method,
+      fields,
+      body: body && meteredBody(body, bodyBytesMax),
+      signal,
+      ...(begun !== undefined && { begun }),
+      ...(upgrade !== undefined && { upgrade }),
+    });
+  const [only] = ways;
+  const { way, answer }: Answered =
+    plan.sources.length === 1
+      ? { way: only, answer: await askBy(only) }
+      : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
+  return { answer, fields: answerFields(answer.fields, { plan, ...way, origin, path }, via) };
 }
 
 function notAsked({ httpresponse }: FetchRule): string {
@@ -141,59 +168,4 @@ function requireWays(
   const [first, ...others] = fetchWays(plan, asked);
   if (first === undefined) throw new Failure('not_found', 'There is no page here.');
   return [first, ...others];
-}
-
-function replyWith(
-  answer: Answer,
-  {
-    request,
-    plan,
-    fields,
-  }: {
-    readonly request: ContentRequest;
-    readonly plan: FetchPlan;
-    readonly fields: string[];
-  },
-): Reply {
-  const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
-  const source = `rule:${plan.id}`;
-  if (request.method === 'HEAD' || isEmptyStatus(status)) {
-    answer.discard();
-    // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
-    // would have had.
-    const kept =
-      status === 204 || status === 205 ? withoutFields(fields, 'content-length') : fields;
-    return { status, fields: kept, body: noBody, source };
-  }
-  const body = bodyFrom(answer, replyField({ fields }, 'content-length'));
-  if (body.kind === 'bytes' && replyField({ fields }, 'content-length') === undefined) {
-    fields.push('Content-Length', String(body.bytes.length));
-  }
-  return { status, fields, body, source };
-}
-
-function bodyFrom(answer: Answer, contentLength: string | undefined): Body {
-  const content = answer.content();
-  if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
-  const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
-  return { kind: 'stream', stream: content, bytesLength };
-}
-
-/** RFC 5842 §7.2 in spirit: the request comes back to the rule that sent it. */
-function loopReply({ id }: FetchPlan): Reply {
-  const page = plainPage('508 Loop Detected', 'This page is fetched from itself.');
-  const bytes = Buffer.from(page);
-  return {
-    status: 508,
-    fields: [
-      'Content-Type',
-      'text/html; charset=utf-8',
-      'Content-Length',
-      String(bytes.length),
-      'Cache-Control',
-      'no-store',
-    ],
-    body: { kind: 'bytes', bytes },
-    source: `rule:${id}`,
-  };
 }

@@ -9,7 +9,7 @@ import { breadcrumbReply, cachingFields, resolutionData } from './breadcrumb-rep
 import { diskSource, fallbackSource } from './disk-sources.ts';
 import type { Disk } from './disk.ts';
 import { explainFrom } from './explain.ts';
-import type { Fetch } from './fetch.ts';
+import type { Fetch, Opened } from './fetch.ts';
 import { findRule } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import type { CandidateReads } from './matcher.ts';
@@ -39,6 +39,12 @@ export interface Site {
    * source itself fails with.
    */
   respond(request: ContentRequest): Promise<Reply>;
+  /**
+   * Opens the websocket that a request asks for, by the content.fetch rule that covers its path,
+   * whatever else is there: nothing else can. Resolves to what the source answers instead; rejects
+   * as Fetch.open, and with `not_found` where there is no such rule.
+   */
+  open(request: ContentRequest): Promise<Opened | Reply>;
   /** The rule that answers an origin and path if no file does; undefined when there is none. */
   findRule(asked: {
     readonly origin: string;
@@ -75,6 +81,11 @@ export function createSite(parts: SiteParts): Site {
   return {
     async respond(request) {
       return (await respondFrom(sources, request, 0)) ?? answerAbsence(request.method);
+    },
+    async open(request) {
+      const rule = findRule('content.fetch', rules, request)?.stored.rule;
+      if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
+      return parts.fetch.open(rule, request);
     },
     findRule: (asked) =>
       findRule('stored', rules, asked) ?? findRule('content.fetch', rules, asked),

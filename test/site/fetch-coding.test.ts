@@ -133,7 +133,11 @@ suite('fetched text', () => {
       body: { kind: 'bytes', bytes: text },
       source: 'rule:r1',
     };
-    const fetch = { respond: () => Promise.resolve(reply), foresee: () => ({ status: null }) };
+    const fetch = {
+      respond: () => Promise.resolve(reply),
+      foresee: () => ({ status: null }),
+      open: () => Promise.resolve(reply),
+    };
     const request = visit({ fields: { 'accept-encoding': 'gzip' } });
     const passage = createCodingPassage();
     assert.equal(await codedFetch(fetch, passage).respond(fetchRule({}), request), reply);

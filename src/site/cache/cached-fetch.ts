@@ -43,6 +43,7 @@ export interface CacheParts extends AskingParts {
 export function cachedFetch(parts: CacheParts): Fetch {
   const cache = new Cache(parts);
   return {
+    ...parts.fetch,
     respond: (rule, request) => cache.respond(rule, request),
     foresee: (rule, asked) => cache.foresee(rule, asked),
   };

@@ -139,6 +139,7 @@ class World {
       return this.#answer(rule, request);
     },
     foresee: () => ({ status: null }),
+    open: () => Promise.reject(new Error('no websockets here')),
   };
 
   #answer(rule: FetchRule, { path, method, fields }: ContentRequest): Reply {

@@ -1,0 +1,68 @@
+import { plainPage } from '../http/html.ts';
+import {
+  isEmptyStatus,
+  noBody,
+  replyField,
+  withoutFields,
+  type Body,
+  type Reply,
+} from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import type { Answer } from '../outbound/exchange.ts';
+import type { FetchPlan } from './fetch-source.ts';
+
+/** The reply that a source's answer comes to, with the fields as the client has to see them. */
+export function replyWith(
+  answer: Answer,
+  {
+    request,
+    plan,
+    fields,
+  }: {
+    readonly request: ContentRequest;
+    readonly plan: FetchPlan;
+    readonly fields: string[];
+  },
+): Reply {
+  const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
+  const source = `rule:${plan.id}`;
+  if (request.method === 'HEAD' || isEmptyStatus(status)) {
+    answer.discard();
+    // RFC 9110 §8.6: a 204 has no Content-Length; that of a 304 or to a HEAD is the length a GET
+    // would have had.
+    const kept =
+      status === 204 || status === 205 ? withoutFields(fields, 'content-length') : fields;
+    return { status, fields: kept, body: noBody, source };
+  }
+  const body = bodyFrom(answer, replyField({ fields }, 'content-length'));
+  if (body.kind === 'bytes' && replyField({ fields }, 'content-length') === undefined) {
+    fields.push('Content-Length', String(body.bytes.length));
+  }
+  return { status, fields, body, source };
+}
+
+function bodyFrom(answer: Answer, contentLength: string | undefined): Body {
+  const content = answer.content();
+  if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
+  const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
+  return { kind: 'stream', stream: content, bytesLength };
+}
+
+/** RFC 5842 §7.2 in spirit: the request comes back to the rule that sent it. */
+export function loopReply({ id }: FetchPlan): Reply {
+  const page = plainPage('508 Loop Detected', 'This page is fetched from itself.');
+  const bytes = Buffer.from(page);
+  return {
+    status: 508,
+    fields: [
+      'Content-Type',
+      'text/html; charset=utf-8',
+      'Content-Length',
+      String(bytes.length),
+      'Cache-Control',
+      'no-store',
+    ],
+    body: { kind: 'bytes', bytes },
+    source: `rule:${id}`,
+  };
+}
