@@ -31,6 +31,8 @@ export interface DiskMount {
   readonly cacheControl: string | undefined;
   /** Path below the root of a file served with 200 for what no source has. */
   readonly fallback: string | undefined;
+  /** Path below the root of a folder of pages for failures: `404.html`, `5xx.html` and such. */
+  readonly errors: string | undefined;
   /** Flat list of name, value, name, value, added to every answer of the mount. */
   readonly headers: readonly string[];
 }

@@ -74,7 +74,7 @@ function serverKeys({ server }: Config): Written<'server'> {
 }
 
 function mountSections(mount: DiskMount): readonly string[] {
-  const { name, origin, root, dotfiles, symlinks, fallback, headers } = mount;
+  const { name, origin, root, dotfiles, symlinks, fallback, errors, headers } = mount;
   const keys: Written<'disk.<name>'> = {
     origin,
     path: escapedPath(mount.path),
@@ -86,6 +86,7 @@ function mountSections(mount: DiskMount): readonly string[] {
     precompressed: yesNo(mount.precompressed),
     cache_control: mount.cacheControl,
     fallback,
+    errors,
   };
   const fields = headers.filter((_, at) => at % 2 === 0);
   const counts = Map.groupBy(fields, (field) => field.toLowerCase());

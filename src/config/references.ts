@@ -124,20 +124,28 @@ async function requireMount(
   const refused = await findFolder(root);
   if (refused !== undefined)
     return blame(mount, { key: 'root', file: mount.values.root, ...refused });
-  const { fallback, symlinks } = mount.values;
-  if (fallback === undefined) return [];
-  const missing = (await findFile(join(root, fallback))) ?? (await leads(root, fallback, symlinks));
-  return missing === undefined ? [] : blame(mount, { key: 'fallback', file: fallback, ...missing });
+  const { symlinks } = mount.values;
+  const problems: LineProblem[] = [];
+  for (const [key, find] of [
+    ['fallback', findFile],
+    ['errors', findFolder],
+  ] as const) {
+    const file = mount.values[key];
+    if (file === undefined) continue;
+    const missing = (await find(join(root, file))) ?? (await leads(root, file, symlinks));
+    if (missing !== undefined) problems.push(...blame(mount, { key, file, ...missing }));
+  }
+  return problems;
 }
 
 /** Whether `symlinks` of a mount lets it serve a file; the root itself may be a link. */
 async function leads(
   root: string,
-  fallback: string,
+  below: string,
   symlinks: 'within' | 'deny' | 'follow',
 ): Promise<Refused | undefined> {
-  const way = relative(await realpath(root), await realpath(join(root, fallback)));
-  if (symlinks === 'deny' && way !== fallback.replaceAll('/', sep)) {
+  const way = relative(await realpath(root), await realpath(join(root, below)));
+  if (symlinks === 'deny' && way !== below.replaceAll('/', sep)) {
     return { refused: 'is a symbolic link, which `symlinks` = `deny` does not follow' };
   }
   if (symlinks === 'within' && (way === '..' || way.startsWith(`..${sep}`))) {

@@ -75,6 +75,7 @@ export const sections = {
     precompressed: single(yesNo, 'yes'),
     cache_control: optional(fieldValue),
     fallback: optional(pathBelow),
+    errors: optional(pathBelow),
   },
   fetch: {
     allow_private: list(cidr, ''),

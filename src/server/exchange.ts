@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { asksTooMuch } from '../http/ranges.ts';
-import { noBody, type Reply } from '../http/reply.ts';
+import { prefersHtml } from '../http/negotiation.ts';
+import { noBody, withoutFields, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
@@ -85,7 +86,10 @@ export class Exchange {
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
       if (entrance === undefined) this.#response.shouldKeepAlive = false;
       const reply = contentFailure(failure, id, message.headers.accept);
-      return entrance === undefined ? reply : this.#withServerTiming(reply, entrance);
+      if (entrance === undefined) return reply;
+      const isForPerson = prefersHtml(message.headers.accept);
+      const own = isForPerson ? await this.#ownPage(reply, entrance) : undefined;
+      return this.#withServerTiming(own ?? reply, entrance);
     }
   }
 
@@ -123,6 +127,17 @@ export class Exchange {
         this.#parts.limits.passed('unread_content', this.address);
       });
     };
+  }
+
+  /** A failure as the site has it shown, with all that it says to programs. */
+  async #ownPage(reply: Reply, entrance: Entrance): Promise<Reply | undefined> {
+    const { site, visitors } = this.#serving;
+    const visitor = visitors.visitorOf(entrance);
+    const failed = { ...entrance.target, ...entrance, visitor };
+    const page = await site.errorPage(reply.status, failed);
+    if (page === undefined) return undefined;
+    const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
+    return { ...page, fields: [...page.fields, ...withoutFields(said, 'content-length')] };
   }
 
   async #service(path: string, entrance: Entrance): Promise<Reply> {

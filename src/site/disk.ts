@@ -2,6 +2,7 @@ import type { DiskMount } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { diskHeldBytesMax, diskTrustMs } from '../model/limits.ts';
+import { errorPage, type Failed } from './disk/error-page.ts';
 import type { Answer } from './disk/files.ts';
 import { createMount, type Mount } from './disk/mount.ts';
 import { createShelf } from './disk/shelf.ts';
@@ -25,6 +26,8 @@ export interface Disk {
    * respond does.
    */
   fallback(request: ContentRequest): Promise<Reply | undefined>;
+  /** As errorPage, of all mounts. */
+  errorPage(status: number, failed: Failed): Promise<Reply | undefined>;
   /**
    * Waits for files being read into memory and lets go of all; requests still in flight end well.
    */
@@ -49,6 +52,8 @@ export function createDisk({
   });
   const asked = mounts.map((mount) => createMount(mount, { shelf, now }));
 
+  const withErrors = asked.filter((_, at) => mounts[at]?.errors !== undefined);
+
   /** Asks the mounts one by one, from one on, and waits only for one that has to read. */
   function respondFrom(first: number, request: ContentRequest): Answer {
     for (let at = first; at < asked.length; at += 1) {
@@ -71,6 +76,8 @@ export function createDisk({
       }
       return undefined;
     },
+    errorPage: async (status, failed) =>
+      withErrors.length === 0 ? undefined : errorPage(withErrors, status, failed),
     close: () => shelf.close(),
   };
 }

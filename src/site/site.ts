@@ -8,6 +8,7 @@ import { explainKey } from './breadcrumb-look.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from './breadcrumb-reply.ts';
 import { diskSource, fallbackSource } from './disk-sources.ts';
 import type { Disk } from './disk.ts';
+import type { Failed } from './disk/error-page.ts';
 import { explainFrom } from './explain.ts';
 import type { Fetch, Opened } from './fetch.ts';
 import { findRule } from './find.ts';
@@ -45,6 +46,8 @@ export interface Site {
    * as Fetch.open, and with `not_found` where there is no such rule.
    */
   open(request: ContentRequest): Promise<Opened | Reply>;
+  /** The site's own page for a failure, with its status; undefined where it has none. */
+  errorPage(status: number, failed: Failed): Promise<Reply | undefined>;
   /** The rule that answers an origin and path if no file does; undefined when there is none. */
   findRule(asked: {
     readonly origin: string;
@@ -87,6 +90,7 @@ export function createSite(parts: SiteParts): Site {
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
       return parts.fetch.open(rule, request);
     },
+    errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule: (asked) =>
       findRule('stored', rules, asked) ?? findRule('content.fetch', rules, asked),
     resolve: (asked) => resolveKey(rules, asked),

@@ -62,6 +62,8 @@ suite('what does not fit together, or names what is not there, is named with its
       '3: `fallback` = `no.html` does not exist',
     ],
     ['[disk.site]\nfallback = app', '2: `fallback` = `app` is not a file'],
+    ['[disk.site]\nerrors = gone', '2: `errors` = `gone` does not exist'],
+    ['[disk.site]\nerrors = app/shell.html', '2: `errors` = `app/shell.html` is not a folder'],
     [
       '[disk.a]\npath = /a\n[disk.b]\npath = /a/',
       '4: [disk.b] has the origin and path of [disk.a], in line 1',
@@ -401,6 +403,7 @@ cert = cert.pem
 key = key.pem
 [disk.site]
 fallback = /app/shell.html
+errors = /app
 [fetch]
 allow_private = 127.0.0.1
 [auth]
@@ -470,6 +473,7 @@ country_header = CF-IPCountry
   });
   assert.equal(config.disk[0]?.root, join(folder, 'site'));
   assert.equal(config.disk[0].fallback, 'app/shell.html');
+  assert.equal(config.disk[0].errors, 'app');
   assert.deepEqual(auth, {
     anonymous: ['read', 'render'],
     keyRate: 250,

@@ -67,6 +67,7 @@ export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMou
     precompressed: false,
     cacheControl: undefined,
     fallback: undefined,
+    errors: undefined,
     headers: [],
     ...options,
   };

@@ -36,6 +36,17 @@ export function listingKey(mount: DiskMount, { path, fields }: Asked): string {
 
 /** A mount's fallback file, below its root; undefined where it has none. */
 export function fallbackBelow({ fallback }: DiskMount): string | undefined {
-  if (fallback === undefined) return undefined;
-  return placeBelow({ path: '/', dotfiles: 'allow' }, `/${fallback.replace(/^\/+/, '')}`)?.below;
+  return fallback === undefined ? undefined : placeOf(fallback);
+}
+
+/** Where a mount may have a page for a status, below its root: for this very one first. */
+export function errorPagesBelow({ errors }: DiskMount, status: number): readonly string[] {
+  if (errors === undefined) return [];
+  const folder = errors.replace(/\/+$/, '');
+  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${folder}/${name}.html`);
+  return names.flatMap((name) => placeOf(name) ?? []);
+}
+
+function placeOf(file: string): string | undefined {
+  return placeBelow({ path: '/', dotfiles: 'allow' }, `/${file.replace(/^\/+/, '')}`)?.below;
 }

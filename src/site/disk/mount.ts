@@ -1,7 +1,7 @@
 import type { DiskMount } from '../../config/config.ts';
 import type { Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
-import { fallbackBelow, listingKey, notCovered, shelfKey } from './coverage.ts';
+import { errorPagesBelow, fallbackBelow, listingKey, notCovered, shelfKey } from './coverage.ts';
 import { fileFields } from './file-content.ts';
 import { createFiles, type Answer } from './files.ts';
 import { findAt } from './finding.ts';
@@ -25,6 +25,11 @@ export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'
    * The fallback file where the mount covers the request and has one; fails as Disk.respond does.
    */
   fallback(request: ContentRequest): Answer;
+  /**
+   * The mount's own page for a status, with 200, where the mount covers the request and has one;
+   * fails as Disk.respond does.
+   */
+  errorPage(status: number, request: ContentRequest): Answer;
 }
 
 /** Makes a mount that keeps its small files and listings on a shelf shared with other mounts. */
@@ -81,6 +86,17 @@ export function createMount(
       if (held !== undefined) return replies.fromHeld(held, request);
       const file = locateFile(mount, fallbackFile);
       return file && files.send(file, key, request);
+    },
+    errorPage(status, request) {
+      if (notCovered(mount, request) !== undefined) return undefined;
+      for (const page of errorPagesBelow(mount, status)) {
+        const key = shelfKey(mount, page, 'error');
+        const held = heldOf(shelf.fresh(key), request.fields);
+        if (held !== undefined) return replies.fromHeld(held, request);
+        const file = locateFile(mount, page);
+        if (file !== undefined) return files.send(file, key, request);
+      }
+      return undefined;
     },
     ...createLooks(mount, { shelf, files }),
   };
