@@ -32,6 +32,8 @@ export interface ContentRequest extends RequestTarget {
   readonly body: Readable | undefined;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
+  /** Tells the client ahead of the answer what that may link to (RFC 8297): Link values. */
+  readonly hint?: ((links: readonly string[]) => void) | undefined;
 }
 
 /** Whether a method does nothing but ask for a representation (RFC 9110 §9.3.1, §9.3.2). */

@@ -4,12 +4,12 @@ import { isIdempotent } from '../model/method.ts';
 import { createAgents } from './agents.ts';
 import { BriefExchange, type BriefAnswer, type BriefRequest } from './brief.ts';
 import { guardedConnector } from './connector.ts';
-import { Exchange, type Answer } from './exchange.ts';
+import { Exchange, type Answer, type ExchangeParts } from './exchange.ts';
 import { isLostConnection } from './failure.ts';
 import { createLookup, type Lookup } from './names.ts';
 
 /** A request to another server. */
-export interface OutboundRequest {
+export interface OutboundRequest extends ExchangeParts {
   /** `scheme://host[:port]` of http or https. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
@@ -22,10 +22,6 @@ export interface OutboundRequest {
    * Content-Length.
    */
   readonly body: Readable | undefined;
-  /** Aborts the exchange, its answer's content included. */
-  readonly signal: AbortSignal;
-  /** Told right before the first byte is sent, each time. */
-  readonly begun?: () => void;
   /** The protocol to go over to (RFC 9110 §7.8); the source may answer in HTTP all the same. */
   readonly upgrade?: 'websocket';
 }

@@ -24,6 +24,16 @@ export interface Answer {
   readonly connection?: Duplex;
 }
 
+/** What an exchange tells, and is told, on its way. */
+export interface ExchangeParts {
+  /** Aborts the exchange, its answer's content included. */
+  readonly signal: AbortSignal;
+  /** Told right before the first byte is sent, each time. */
+  readonly begun?: () => void;
+  /** Told the fields of each 103 (RFC 8297) that comes before the answer. */
+  readonly early?: ((fields: readonly string[]) => void) | undefined;
+}
+
 /**
  * One request to another server and its answer, driven by undici's callbacks. `answer` rejects with
  * the Failures of outboundFailure, `bad_gateway` also for an exchange that was given up. Nothing is
@@ -40,6 +50,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   readonly #signal: AbortSignal;
   readonly #waiting: NodeJS.Timeout;
   readonly #begun: (() => void) | undefined;
+  readonly #early: ExchangeParts['early'];
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #ended = false;
@@ -48,18 +59,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  /**
-   * `begun` is told right before the first byte is sent; `startTimeoutMs` bounds the wait for a
-   * connection, the pool's queue included.
-   */
-  constructor(
-    { signal, begun }: { readonly signal: AbortSignal; readonly begun?: () => void },
-    startTimeoutMs: number,
-  ) {
+  /** `startTimeoutMs` bounds the wait for a connection, the pool's queue included. */
+  constructor({ signal, begun, early }: ExchangeParts, startTimeoutMs: number) {
     this.#settle = Promise.withResolvers<Answer>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
     this.#begun = begun;
+    this.#early = early;
     this.#waiting = setTimeout(() => {
       this.#giveUp(new Failure('gateway_timeout', 'The source is too busy to be asked.'));
     }, startTimeoutMs);
@@ -85,7 +91,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
       this.#informational += 1;
       if (this.#informational > informationalMax) {
         this.#giveUp(new Failure('bad_gateway', 'The source never comes to its answer.'));
-      }
+      } else if (status === 103) this.#early?.(fieldsOf(controller));
       return;
     }
     this.#settle.resolve({

@@ -79,6 +79,9 @@ export class Exchange {
         get signal() {
           return signal();
         },
+        hint: (links) => {
+          hint(message, this.#response, links);
+        },
       });
       return this.#withServerTiming(reply, entrance);
     } catch (thrown) {
@@ -177,6 +180,17 @@ export class Exchange {
       if (thrown instanceof Failure) return undefined;
       throw thrown;
     }
+  }
+}
+
+/** Sends a 103 (RFC 8297 §2) to a client that can know what it is, ahead of its answer. */
+function hint(message: IncomingMessage, response: ServerResponse, links: readonly string[]): void {
+  if (links.length === 0 || response.headersSent || response.destroyed) return;
+  if (message.httpVersion !== '1.1') return;
+  try {
+    response.writeEarlyHints({ link: [...links] });
+  } catch {
+    // Not a Link (RFC 8288 §3) that Node would send; it is only a hint.
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
-import { replyField, type FieldList, type Reply } from '../http/reply.ts';
+import { fieldLines, replyField, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
@@ -110,7 +110,7 @@ async function ask(
   upgrade?: 'websocket',
 ): Promise<{ readonly answer: Answer; readonly fields: string[] }> {
   const ways = requireWays(plan, request);
-  const { origin, path, method, body, signal } = request;
+  const { origin, path, method, body, signal, hint } = request;
   const fields = requestFields(plan, request, via);
   const askBy: Ask = ({ source, target }, begun) =>
     dialler.send({
@@ -120,6 +120,11 @@ async function ask(
       fields,
       body: body && meteredBody(body, bodyBytesMax),
       signal,
+      early:
+        hint &&
+        ((early) => {
+          hint(fieldLines(early, 'link'));
+        }),
       ...(begun !== undefined && { begun }),
       ...(upgrade !== undefined && { upgrade }),
     });

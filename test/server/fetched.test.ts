@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { get, type IncomingMessage, type InformationEvent } from 'node:http';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource, rawSource } from '../outbound/sources.ts';
+import { connectHttp2, readReply } from './http2/client.ts';
+import { startTlsSite } from './tls/tls-rig.ts';
 
 /** What a site needs to fetch from this machine. */
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n';
@@ -93,5 +97,129 @@ errors = /errors
     const { url } = await startBroken(t);
     const answer = await fetch(`${url}/far/a`, { headers: { Accept: '*/*' } });
     assert.match(await answer.text(), /^502 Bad Gateway\n/);
+  });
+});
+
+test('a source that is down is told of by one event for its rule', async (t) => {
+  const enginedata = { source: 'http://127.0.0.1:1/*', methods: ['GET', 'UPGRADE'] };
+  const other = { source: 'http://127.0.0.1:2/*' };
+  const site = await startSite(t, {
+    ini,
+    rules: [
+      { path: '/far/*', kind: 'content.fetch', enginedata },
+      { path: '/off/*', kind: 'content.fetch', enginedata: other },
+    ],
+  });
+  for (const path of ['/far/a', '/far/b', '/off/a', '/off/b']) {
+    assert.equal((await fetch(site.url + path)).status, 502);
+  }
+  const { data } = await site.call('userinterface.list', {});
+  const { rows } = data as { readonly rows: readonly { readonly id: string }[] };
+  const events = async () => {
+    const listed = await site.call('event.list', { type: 'error.detected' });
+    return (listed.data as { readonly rows: readonly { readonly data: { id: string } }[] }).rows;
+  };
+  let told = await events();
+  while (told.length < 2) told = await events();
+  const ids = new Set(told.map((event) => event.data.id));
+  assert.deepEqual(ids, new Set(rows.map(({ id }) => id)));
+  // Another minute may have begun in between.
+  assert.ok(told.length <= 4);
+  assert.match(JSON.stringify(told), /"code":"bad_gateway"/);
+});
+
+suite('what a source says ahead of its answer', () => {
+  const early =
+    'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nX-Own: o\r\n' +
+    'Link: </b.js>; rel=preload; as=script\r\n\r\n';
+  const odd = 'HTTP/1.1 103 Early Hints\r\nLink: no link\r\n\r\n';
+  const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+  /** A source that says what is ahead, and answers when it is told to. */
+  async function hinting(t: TestContext, ahead: string) {
+    const asked = Promise.withResolvers<Socket>();
+    const { origin } = await rawSource(t, (socket) => {
+      socket.write(ahead);
+      asked.resolve(socket);
+    });
+    const goOn = async (): Promise<void> => {
+      (await asked.promise).write(answer);
+    };
+    const enginedata = { source: `${origin}/*` };
+    return { goOn, rules: [{ path: '/far/*', kind: 'content.fetch', enginedata }] };
+  }
+
+  for (const cache of ['0', '1MiB']) {
+    test(`reaches its client before that: links, and nothing else; cache = ${cache}`, async (t) => {
+      const source = await hinting(t, early);
+      const site = await startSite(t, {
+        ...source,
+        ini: ini.replace('cache = 0', `cache = ${cache}`),
+      });
+      const request = get(`${site.url}/far/a`);
+      const [hints] = (await once(request, 'information')) as [InformationEvent];
+      const link = '</a.css>; rel=preload, </b.js>; rel=preload; as=script';
+      assert.deepEqual([hints.statusCode, hints.headers], [103, { link }]);
+      await source.goOn();
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      assert.deepEqual([response.statusCode, await text(response)], [200, 'ok']);
+    });
+  }
+
+  test('reaches a client of HTTP/2', async (t) => {
+    const source = await hinting(t, early);
+    const site = await startTlsSite(t, { ...source, ini });
+    const client = await connectHttp2(t, site);
+    const stream = client.session.request({ ':path': '/far/a' });
+    const [hints] = (await once(stream, 'headers')) as [Record<string, unknown>];
+    assert.equal(hints[':status'], 103);
+    assert.match(String(hints.link), /a\.css.*b\.js/);
+    await source.goOn();
+    assert.equal((await readReply(stream)).body.toString(), 'ok');
+  });
+
+  test('is kept from clients of HTTP/1.0, and where it makes no sense', async (t) => {
+    for (const [ahead, version] of [
+      [early, '1.0'],
+      [odd, '1.1'],
+    ] as const) {
+      const source = await hinting(t, ahead);
+      const site = await startSite(t, { ...source, ini });
+      const fields = 'Host: localhost\r\nConnection: close';
+      const answered = site.raw(`GET /far/a HTTP/${version}\r\n${fields}\r\n\r\n`);
+      await source.goOn();
+      assert.match(await answered, /^HTTP\/1\.1 200 OK\r\n/);
+    }
+  });
+});
+
+suite('a client that waits to be told to go on', () => {
+  const head = (path: string) =>
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`;
+
+  test('is told so when the source takes its content, and not before', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => request.pipe(response));
+    const methods = ['POST'];
+    const site = await startSite(t, {
+      ini,
+      rules: [
+        { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*`, methods } },
+        {
+          path: '/off/*',
+          kind: 'content.fetch',
+          enginedata: { source: 'http://127.0.0.1:1/*', methods },
+        },
+      ],
+    });
+    const socket = connect(site.port, '127.0.0.1').setEncoding('latin1');
+    t.after(() => socket.destroy());
+    socket.write(head('/far/a'));
+    const [goOn] = (await once(socket, 'data')) as [string];
+    assert.equal(goOn, 'HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write('hello');
+    let answer = '';
+    while (!answer.endsWith('hello')) answer += String((await once(socket, 'data'))[0]);
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+    assert.match(await site.raw(head('/off/a')), /^HTTP\/1\.1 502 /);
   });
 });

@@ -54,6 +54,13 @@ export class StreamAnswer extends Writable {
     return this;
   }
 
+  /** Tells the client ahead of the answer what that may link to (RFC 8297). */
+  writeEarlyHints({ link }: { readonly link: readonly string[] }): void {
+    const stream = this.#stream;
+    if (stream.headersSent || stream.destroyed || stream.closed) return;
+    stream.additionalHeaders({ ':status': 103, link: [...link] });
+  }
+
   /** Ends the answer; content that comes with the end goes out with the head. */
   override end(...given: unknown[]): this {
     const [content, encoding] = given;

@@ -68,6 +68,9 @@ function withConditions(
   for (const name of conditions) fields[name] = undefined;
   Object.assign(fields, added);
   // Spreading would read the client's signal, which is made when it is first asked for.
-  const { origin, path, query, address, visitor } = request;
-  return { origin, path, query, method: 'GET', address, visitor, body: undefined, fields, signal };
+  const { origin, path, query, address, visitor, hint } = request;
+  return {
+    ...{ origin, path, query, method: 'GET', address, visitor },
+    ...{ body: undefined, fields, signal, hint },
+  };
 }
