@@ -41,6 +41,8 @@ export type Body =
       readonly kind: 'stream';
       readonly stream: Readable;
       readonly bytesLength: number | undefined;
+      /** Fields that go out behind the content (RFC 9110 §6.5), once it has ended. */
+      readonly trailers?: () => FieldList;
     };
 
 /**

@@ -18,6 +18,8 @@ export interface Answer {
    * exchange.
    */
   content(): Buffer | Readable;
+  /** The fields behind the content (RFC 9110 §6.5), as `fields` has them, once that has ended. */
+  trailers(): readonly string[];
   /** Gives the content up, or the connection. */
   discard(): void;
   /** The connection, where the source has gone over to another protocol (RFC 9110 §15.2.2). */
@@ -54,6 +56,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #ended = false;
+  #trailers: readonly string[] = [];
   #informational = 0;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
@@ -98,6 +101,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
       status,
       fields: fieldsOf(controller),
       content: () => this.#content(),
+      trailers: () => this.#trailers,
       discard: () => {
         this.#abort();
       },
@@ -118,6 +122,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
       status,
       fields: fieldsOf(controller),
       content: () => Buffer.alloc(0),
+      trailers: () => [],
       discard: () => {
         connection.destroy();
       },
@@ -135,8 +140,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     if (this.#unreadBytes >= outboundUnreadBytesMax) controller.pause();
   }
 
-  onResponseEnd(): void {
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
     this.#ended = true;
+    this.#trailers = textsOf(controller.rawTrailers);
     if (this.connection !== undefined) this.connection.hasAnswered = true;
     this.#release();
     this.#stream?.push(null);
@@ -191,5 +197,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
 }
 
 function fieldsOf({ rawHeaders }: Dispatcher.DispatchController): readonly string[] {
-  return Array.from(rawHeaders as Iterable<Buffer>, (raw) => raw.toString('latin1'));
+  return textsOf(rawHeaders);
+}
+
+function textsOf(raw: unknown): readonly string[] {
+  return Array.from((raw ?? []) as Iterable<Buffer>, (text) => text.toString('latin1'));
 }

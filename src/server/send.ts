@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { FileSource, Part, Reply } from '../http/reply.ts';
+import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import { takeBuffers } from './file-buffers.ts';
 import { endInPieces, goesInPieces, writeAll } from './pieces.ts';
 import type { Prepared } from './prepared.ts';
@@ -37,7 +37,7 @@ export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sen
     case 'file':
       return sendFile(response, body.file, body.parts);
     case 'stream':
-      return sendStream(response, body.stream);
+      return sendStream(response, body.stream, body.trailers);
   }
 }
 
@@ -67,8 +67,15 @@ async function sendInPieces(response: ServerResponse, content: Buffer): Promise<
 async function sendStream(
   response: ServerResponse,
   stream: Parameters<typeof pipeline>[0] & NodeJS.ReadableStream,
+  trailers?: () => FieldList,
 ): Promise<Sent> {
   let bytes = 0;
+  // Before the pipeline hears of the end, and ends the answer.
+  if (trailers !== undefined) {
+    stream.once('end', () => {
+      addTrailers(response, trailers());
+    });
+  }
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
   });
@@ -79,6 +86,15 @@ async function sendStream(
     response.destroy();
     return { bytes, cut: true };
   }
+}
+
+/** Adds fields behind content that goes out in chunks; HTTP/2 has none of them here. */
+function addTrailers(response: ServerResponse, fields: FieldList): void {
+  if (!(response instanceof ServerResponse)) return;
+  const pairs = fields.flatMap((name, at): [string, string][] =>
+    at % 2 === 0 ? [[name, fields[at + 1] ?? '']] : [],
+  );
+  response.addTrailers(pairs);
 }
 
 async function sendFile(

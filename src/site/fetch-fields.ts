@@ -40,6 +40,18 @@ const notAnswered = new Set(['alt-svc', 'server-timing']);
 /** What of a request decides which fields its source is sent. */
 export type Sending = Pick<ContentRequest, 'fields' | 'address' | 'origin' | 'body'>;
 
+/**
+ * What means nothing or harm behind the content (RFC 9110 §6.5.1): framing, routing, conditions,
+ * credentials, cookies, and how the content is to be read or kept.
+ */
+const notBehind = new RegExp(
+  `^(?:${[
+    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
+    'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
+    'alt-svc|clear-site-data|strict-transport-security',
+  ].join('|')})$`,
+);
+
 /** How this server calls itself in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
   return `${via}-${ruleId}`;
@@ -121,6 +133,14 @@ export function answerFields(fields: FieldList, fetched: Fetched, via: string): 
   }
   sent.push('Via', `1.1 ${via}`);
   return sent;
+}
+
+/** The fields behind the content of the source's answer that the client gets. */
+export function sentBehind(fields: FieldList): readonly string[] {
+  return fields.filter((_, at) => {
+    const name = fields[at - (at % 2)]?.toLowerCase() ?? '';
+    return !isHopByHop(name, undefined) && !notAnswered.has(name) && !notBehind.test(name);
+  });
 }
 
 function visibleValue(name: string, value: string, fetched: Fetched): string {

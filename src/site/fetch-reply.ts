@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { plainPage } from '../http/html.ts';
 import {
   isEmptyStatus,
@@ -5,10 +6,12 @@ import {
   replyField,
   withoutFields,
   type Body,
+  type FieldList,
   type Reply,
 } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { Answer } from '../outbound/exchange.ts';
+import { sentBehind } from './fetch-fields.ts';
 import type { FetchPlan } from './fetch-source.ts';
 
 /** The reply that a source's answer comes to, with the fields as the client has to see them. */
@@ -34,8 +37,10 @@ export function replyWith(
       status === 204 || status === 205 ? withoutFields(fields, 'content-length') : fields;
     return { status, fields: kept, body: noBody, source };
   }
-  const body = bodyFrom(answer, replyField({ fields }, 'content-length'));
-  if (body.kind === 'bytes' && replyField({ fields }, 'content-length') === undefined) {
+  const length = replyField({ fields }, 'content-length');
+  const takesTrailers = length === undefined && takesTrailersOf(request);
+  const body = takesTrailers ? trailedBody(answer) : bodyFrom(answer, length);
+  if (body.kind === 'bytes' && length === undefined) {
     fields.push('Content-Length', String(body.bytes.length));
   }
   return { status, fields, body, source };
@@ -46,6 +51,20 @@ function bodyFrom(answer: Answer, contentLength: string | undefined): Body {
   if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
   const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
   return { kind: 'stream', stream: content, bytesLength };
+}
+
+/** Whether a client knows what to do with trailers (RFC 9110 §10.1.4). */
+function takesTrailersOf({ fields }: ContentRequest): boolean {
+  return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
+}
+
+/** Content without a known length, with what the source says behind it. */
+function trailedBody(answer: Answer): Body {
+  const content = answer.content();
+  const trailers = (): FieldList => sentBehind(answer.trailers());
+  if (Buffer.isBuffer(content) && trailers().length === 0) return { kind: 'bytes', bytes: content };
+  const stream = Buffer.isBuffer(content) ? Readable.from([content]) : content;
+  return { kind: 'stream', stream, bytesLength: undefined, trailers };
 }
 
 /** RFC 5842 §7.2 in spirit: the request comes back to the rule that sent it. */

@@ -223,3 +223,35 @@ suite('a client that waits to be told to go on', () => {
     assert.match(await site.raw(head('/off/a')), /^HTTP\/1\.1 502 /);
   });
 });
+
+suite('what a source says behind its content', () => {
+  const answer = [
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n',
+    '5\r\nhello\r\n',
+    '0\r\nX-Sum: 5d41\r\nSet-Cookie: a=b\r\nContent-Type: text/html\r\nContent-Digest: d\r\n\r\n',
+  ];
+  for (const [what, apart] of [
+    ['with it', false],
+    ['later', true],
+  ] as const) {
+    for (const te of ['trailers', 'gzip', undefined]) {
+      test(`and comes ${what}, goes to who takes it: TE ${te ?? 'unsaid'}`, async (t) => {
+        const asked = Promise.withResolvers<Socket>();
+        const { origin } = await rawSource(t, (socket) => {
+          socket.write(apart ? answer.slice(0, 2).join('') : answer.join(''));
+          asked.resolve(socket);
+        });
+        const enginedata = { source: `${origin}/*` };
+        const rules = [{ path: '/far/*', kind: 'content.fetch', enginedata }];
+        const site = await startSite(t, { rules, ini });
+        const headers = te === undefined ? {} : { TE: te, Connection: 'TE' };
+        const request = get(`${site.url}/far/a`, { headers });
+        const [response] = (await once(request, 'response')) as [IncomingMessage];
+        if (apart) (await asked.promise).write(answer[2] ?? '');
+        assert.equal(await text(response), 'hello');
+        const behind = te === 'trailers' ? ['X-Sum', '5d41', 'Content-Digest', 'd'] : [];
+        assert.deepEqual(response.rawTrailers, behind);
+      });
+    }
+  }
+});
