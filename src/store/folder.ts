@@ -58,7 +58,7 @@ export async function inspectDataFile(folder: string): Promise<void> {
   }
   try {
     const { size } = await file.stat();
-    if (size > 0 && !(await isWholeDatabase(file, size))) {
+    if (size > 0 && !(await isWholeDatabase(file))) {
       throw folderFailure(folder, `holds a ${dataFile} that is damaged or not an LMDB database`);
     }
   } finally {
@@ -73,13 +73,14 @@ export function reasonOf(error: unknown): string {
 }
 
 /** Whether both meta pages are LMDB's, and the trees of the newest lie within the file. */
-async function isWholeDatabase(file: FileHandle, size: number): Promise<boolean> {
+async function isWholeDatabase(file: FileHandle): Promise<boolean> {
   const first = await readMeta(file, 0);
-  if (first === undefined || first.pageBytes < 512 || size < first.pageBytes * metaPages) {
-    return false;
-  }
+  if (first === undefined || first.pageBytes < 512) return false;
   const second = await readMeta(file, first.pageBytes);
   if (second === undefined) return false;
+  // Looked at last: a process that writes makes the file longer before it points at what is new.
+  const { size } = await file.stat();
+  if (size < first.pageBytes * metaPages) return false;
   const pages = BigInt(Math.floor(size / first.pageBytes));
   const newest = second.txnId > first.txnId ? second : first;
   return newest.roots.every((root) => root === noPage || root < pages);

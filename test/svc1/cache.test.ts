@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 
@@ -30,6 +31,11 @@ async function startShop(t: TestContext): Promise<Shop> {
   return { site, rules, ask: async (path) => (await fetch(`${site.url}${path}`)).text() };
 }
 
+/** Resolves when so many answers are kept, which they are a moment after they went out. */
+async function kept(site: TestSite, answers: number): Promise<void> {
+  while ((await site.call('svc1.cache.status', {})).data.answers < answers) await nextTurn();
+}
+
 suite('svc1.cache.purge', () => {
   type Purge = (shop: Shop) => object;
   const purges: readonly (readonly [string, Purge, readonly number[]])[] = [
@@ -47,6 +53,7 @@ suite('svc1.cache.purge', () => {
       const shop = await startShop(t);
       const paths = ['/a/x', '/a/y?z=1', '/b/x'];
       for (const path of paths) await shop.ask(path);
+      await kept(shop.site, paths.length);
       const { data } = await shop.site.call('svc1.cache.purge', purge(shop));
       const texts = [];
       for (const path of paths) texts.push(await shop.ask(path));
@@ -86,6 +93,7 @@ suite('svc1.cache.purge', () => {
 test('svc1.cache.list shows what is kept, page by page', async (t) => {
   const { site, ask, rules } = await startShop(t);
   for (const path of ['/a/x', '/a/y', '/b/x']) await ask(path);
+  await kept(site, 3);
   const first = await site.call('svc1.cache.list', { limit: 2 });
   const urls = (rows: readonly { url: string }[]): readonly string[] => rows.map(({ url }) => url);
   assert.deepEqual(urls(first.data.rows), [`${site.url}/a/x`, `${site.url}/a/y`]);
@@ -121,6 +129,7 @@ test('the access log, explain and the metrics say what the cache did', async (t)
   assert.equal(unknown, null);
   assert.match(before, /The cache has no answer/);
   await ask('/a/x');
+  await kept(site, 1);
   await ask('/a/x');
   const [status, after] = await explain();
   assert.equal(status, 200);
