@@ -8,6 +8,7 @@ import type { Json, JsonObject } from '../model/json.ts';
 import { breadcrumbBranchesMax, fetchSourcesMax } from '../model/limits.ts';
 import { outboundUrl } from '../outbound/url.ts';
 import type { RuleKind } from '../model/rule.ts';
+import { ownSchemas } from './own-schemas.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
 const sourceText = { type: 'string', maxLength: 4096 } as const;
@@ -68,7 +69,7 @@ const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObjec
   ['form', formSchema],
 ]);
 
-const ajv = new Ajv2020({ strict: true });
+const ajv = new Ajv2020(ownSchemas);
 const compiled = new Map<JsonObject, ValidateFunction>();
 
 /** Whether an object has the shape that its kind, or else its engine, asks of enginedata. */

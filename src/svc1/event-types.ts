@@ -2,8 +2,9 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { knownEventTypes } from '../model/event-types.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Handler } from './operation.ts';
+import { ownSchemas } from './own-schemas.ts';
 
-const ajv = new Ajv2020({ strict: true, allErrors: true });
+const ajv = new Ajv2020({ ...ownSchemas, allErrors: true });
 const validators = new Map<string, ValidateFunction | undefined>();
 
 /**

@@ -6,6 +6,7 @@ import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import type { RuleChange } from '../store/store.ts';
 import type { KeyRates } from './key-rates.ts';
 import type { Call, Operation, Outcome, Packet } from './operation.ts';
+import { ownSchemas } from './own-schemas.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -31,7 +32,7 @@ export function createExecute(
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
   // Query strings and forms carry text only, so a numeral stands for its number.
-  const ajv = new Ajv({ coerceTypes: true, strict: true, allErrors: false });
+  const ajv = new Ajv({ ...ownSchemas, coerceTypes: true, allErrors: false });
   const validators = new Map<string, ValidateFunction>();
 
   function parse({ name, input }: Operation, v: JsonObject): JsonObject {

@@ -53,6 +53,13 @@ const places: readonly (readonly [string, Partial<DocumentParts>, string])[] = [
   ['with an operation more', { operations: [...operations, invented] }, 'http://localhost'],
 ];
 
+test('the input of every operation is a JSON Schema', () => {
+  const ajv = new Ajv({ strict: true });
+  for (const { name, input } of operations) {
+    assert.equal(ajv.validateSchema(input), true, `${name}: ${ajv.errorsText()}`);
+  }
+});
+
 for (const [where, parts, origin] of places) {
   suite(`documents of a server ${where}`, () => {
     test('OpenAPI 3.1: the official schema takes it, and every reference leads somewhere', async () => {
