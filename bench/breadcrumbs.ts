@@ -51,6 +51,15 @@ const when = [
 const key = (name: string): string => `/svc1/userinterface.link.htm?k=${name}`;
 const scenarios: readonly Scenario[] = [
   scenario('a 1 KB stored page', '/page/1k.html', { status: 200, contentBytes: smallBytes }),
+  // A field that Waymark does not know keeps an answer from being prepared.
+  scenario('the same page, made anew', '/page/1k.html', {
+    ...{
+      status: 200,
+      contentBytes: smallBytes,
+      id: 'anew',
+      headers: { ...headers, 'X-Anew': '1' },
+    },
+  }),
   scenario('link.htm without conditions', key('plain')),
   scenario('link.htm with 20 conditions', key('twenty')),
   scenario('a visit to a path with 20 conditions', '/twenty'),
@@ -91,7 +100,7 @@ report();
 function scenario(
   title: string,
   path: string,
-  more: Partial<Pick<Scenario, 'status' | 'contentBytes' | 'headers'>> = {},
+  more: Partial<Pick<Scenario, 'id' | 'status' | 'contentBytes' | 'headers'>> = {},
 ): Scenario {
   return {
     ...{ id: path, title, path, status: 302, contentBytes: undefined, conditional: false, headers },
@@ -120,10 +129,14 @@ function report(): void {
     (one === undefined ? [] : (samples.get(one) ?? [])).map(
       ({ cpuUsPerRequest }) => cpuUsPerRequest,
     );
-  const page = cpuOf(scenarios[0]);
-  console.log(`\n${''.padEnd(38)}${'CPU µs/request'.padStart(24)}   / stored page`);
+  const [prepared, anew] = [cpuOf(scenarios[0]), cpuOf(scenarios[1])];
+  const heading = `${'CPU µs/request'.padStart(24)}${'/ prepared page'.padStart(22)}`;
+  console.log(`\n${''.padEnd(38)}${heading}${'/ page made anew'.padStart(22)}`);
   for (const one of scenarios) {
     const cpu = spreadText(spreadOf(cpuOf(one)), 1).padStart(24);
-    console.log(`${one.title.padEnd(38)}${cpu}   ${spreadText(ratioOf(cpuOf(one), page), 2)}`);
+    const ratios = [prepared, anew].map((page) =>
+      spreadText(ratioOf(cpuOf(one), page), 2).padStart(22),
+    );
+    console.log(`${one.title.padEnd(38)}${cpu}${ratios.join('')}`);
   }
 }
