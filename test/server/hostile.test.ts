@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { Readable } from 'node:stream';
@@ -15,6 +14,7 @@ import {
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { frame, openRaw, opcodes } from './socket-rig.ts';
+import { openSocket, readToClose } from './raw-client.ts';
 
 const files = { 'site/page.txt': 'x'.repeat(1_000), 'site/big.bin': Buffer.alloc(8 << 20, 'x') };
 const ini = '[disk.site]\nroot = site\n[log]\nformat = json\n';
@@ -25,29 +25,6 @@ type Attack = (t: TestContext, site: TestSite) => Promise<void>;
 
 function start(t: TestContext, server = ''): Promise<TestSite> {
   return startSite(t, { files, ini, server });
-}
-
-/** Opens a connection that does not read before it is told to. */
-async function openSocket(
-  t: TestContext,
-  { port }: TestSite,
-  { allowHalfOpen = false } = {},
-): Promise<Socket> {
-  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen });
-  t.after(() => socket.destroy());
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  return socket;
-}
-
-/** All that comes until the connection is gone. */
-async function readToClose(socket: Socket): Promise<string> {
-  let text = '';
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1');
-  });
-  await new Promise((resolve) => socket.once('close', resolve));
-  return text;
 }
 
 /** Sends until nobody takes it any more. */
@@ -87,7 +64,7 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
     const url = `${site.url}/svc1/userinterface/get`;
     const announced = await fetch(url, { method: 'POST', body: 'x'.repeat(300_000) });
     assert.equal(announced.status, 413);
-    const socket = await openSocket(t, site);
+    const socket = await openSocket(t, site.port);
     const answer = readToClose(socket);
     socket.write(
       `POST /svc1/userinterface/get HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`,
@@ -115,7 +92,7 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
   },
   unread_content: async (t, site) => {
     const flood = async (coding: string) => {
-      const socket = await openSocket(t, site, { allowHalfOpen: true });
+      const socket = await openSocket(t, site.port, { allowHalfOpen: true });
       const answer = readToClose(socket);
       socket.write(`GET /page.txt HTTP/1.1\r\n${host}${coding}\r\n\r\n`);
       await sendOn(socket, `4000\r\n${'x'.repeat(0x4000)}\r\n`);
@@ -126,7 +103,7 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
     );
   },
   pipelined: async (t, site) => {
-    const socket = await openSocket(t, site);
+    const socket = await openSocket(t, site.port);
     socket.pause();
     socket.write(`GET /big.bin HTTP/1.1\r\n${host}\r\n`.repeat(pipelinedRequestsMax * 2));
     await new Promise((resolve) => socket.once('close', resolve).resume());
@@ -186,9 +163,9 @@ suite('a hostile client', () => {
   test('has no more connections than its address may have, and others do not mind', async (t) => {
     const site = await start(t, 'connections_per_address = 3');
     const sockets = [];
-    for (let at = 0; at < 3; at += 1) sockets.push(await openSocket(t, site));
+    for (let at = 0; at < 3; at += 1) sockets.push(await openSocket(t, site.port));
     for (let at = 0; at < 3; at += 1) {
-      const refused = await openSocket(t, site);
+      const refused = await openSocket(t, site.port);
       assert.equal(await readToClose(refused), '');
     }
     const other = connect({ host: '127.0.0.1', port: site.port, localAddress: '127.0.0.2' });
@@ -198,15 +175,15 @@ suite('a hostile client', () => {
     const [first] = sockets;
     first?.write(`GET /page.txt HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
     assert.match(await readToClose(first ?? assert.fail()), /^HTTP\/1\.1 200 /);
-    const next = await openSocket(t, site);
+    const next = await openSocket(t, site.port);
     next.write(`GET /page.txt HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
     assert.match(await readToClose(next), /^HTTP\/1\.1 200 /);
   });
 
   test('may be a trusted proxy, which has as many connections as it likes', async (t) => {
     const site = await start(t, 'connections_per_address = 1\ntrust_proxy = 127.0.0.1');
-    await openSocket(t, site);
-    await openSocket(t, site);
+    await openSocket(t, site.port);
+    await openSocket(t, site.port);
     assert.equal((await fetch(`${site.url}/page.txt`)).status, 200);
     assert.ok(!site.logged().includes('"limit":'));
   });
@@ -214,7 +191,7 @@ suite('a hostile client', () => {
   test('may close its side once it has asked, and is answered', async (t) => {
     const site = await start(t);
     for (const path of ['/page.txt', '/big.bin', '/svc1/userinterface/get?_v.path=/x']) {
-      const socket = await openSocket(t, site);
+      const socket = await openSocket(t, site.port);
       socket.end(`GET ${path} HTTP/1.1\r\n${host}\r\n`);
       assert.match(await readToClose(socket), /^HTTP\/1\.1 (?:200|400) [^]*\r\n\r\n[^]+/);
     }
@@ -256,7 +233,7 @@ suite('a hostile client', () => {
       ini: `${ini}[fetch]\nallow_private = 127.0.0.0/8\n`,
       rules: [{ path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } }],
     });
-    const socket = await openSocket(t, site);
+    const socket = await openSocket(t, site.port);
     socket.write(`GET /far/page HTTP/1.1\r\n${host}\r\n`);
     await asked.promise;
     socket.end();

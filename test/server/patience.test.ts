@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { statusFor } from '../../src/http/status.ts';
 import type { LimitName } from '../../src/model/limit.ts';
@@ -11,6 +11,7 @@ import { contentFailure } from '../../src/server/failures.ts';
 import { createHttpServer, createHttpsServer, type Listener } from '../../src/server/listener.ts';
 import { patience, type Patience } from '../../src/server/patience.ts';
 import { sayLast } from '../../src/server/refusal.ts';
+import { openSocket, readToClose } from './raw-client.ts';
 
 interface Given {
   readonly answerBytes?: number;
@@ -70,23 +71,6 @@ async function listenOn(
   return (server.address() as AddressInfo).port;
 }
 
-async function open(t: TestContext, port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1');
-  t.after(() => socket.destroy());
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  return socket;
-}
-
-async function readToClose(socket: Socket): Promise<string> {
-  let text = '';
-  socket.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1');
-  });
-  await new Promise((resolve) => socket.once('close', resolve));
-  return text;
-}
-
 const brief = { headersMs: 100, requestMs: 200, lookMs: 50 };
 const host = 'Host: localhost\r\n';
 
@@ -97,7 +81,7 @@ suite('a server waits', () => {
     const tls = { certificates, acme: undefined };
     const waits = { ...patience, handshakeMs: 100 };
     const server = createHttpsServer(connections, () => false, tls, waits);
-    const socket = await open(t, await listenOn(t, server, connections));
+    const socket = await openSocket(t, await listenOn(t, server, connections));
     // The head of a record of a handshake that is to come.
     socket.write(Buffer.from([22, 3, 1, 2, 0]));
     assert.equal(await readToClose(socket), '');
@@ -107,7 +91,7 @@ suite('a server waits', () => {
   test('for the head of a request only so long, however it drips in', async (t) => {
     const { port, refused } = await startServer(t, brief);
     for (const start of ['', 'GET /', `GET / HTTP/1.1\r\n${host}X: `]) {
-      const socket = await open(t, port);
+      const socket = await openSocket(t, port);
       const answer = readToClose(socket);
       socket.write(start);
       const drip = setInterval(() => socket.write(start === '' ? '' : 'y'), 10);
@@ -119,7 +103,7 @@ suite('a server waits', () => {
 
   test('for the content of a request only so long, however it drips in', async (t) => {
     const { port } = await startServer(t, brief);
-    const socket = await open(t, port);
+    const socket = await openSocket(t, port);
     const answer = readToClose(socket);
     socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
     const drip = setInterval(() => socket.write('y'), 10);
@@ -129,7 +113,7 @@ suite('a server waits', () => {
 
   test('for content that nobody reads only so long as well, whose answer has gone out', async (t) => {
     const { port, passed } = await startServer(t, { ...brief, readsContent: false });
-    const socket = await open(t, port);
+    const socket = await openSocket(t, port);
     socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\nx`);
     assert.match(await readToClose(socket), /^HTTP\/1\.1 200 /);
     assert.deepEqual(passed, ['request_time']);
@@ -137,7 +121,7 @@ suite('a server waits', () => {
 
   test('for an answer to be read only so long', async (t) => {
     const { port, passed } = await startServer(t, { stalledMs: 100, answerBytes: 32 << 20 });
-    const socket = await open(t, port);
+    const socket = await openSocket(t, port);
     socket.pause();
     socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
     await t.waitFor(() => {
@@ -149,7 +133,7 @@ suite('a server waits', () => {
 
   test('for another request only so long, and says nothing of it', async (t) => {
     const { port, passed } = await startServer(t, { keepAliveMs: 100 });
-    const socket = await open(t, port);
+    const socket = await openSocket(t, port);
     socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
     assert.match(await readToClose(socket), /^HTTP\/1\.1 200 [^]*\0\0$/);
     assert.deepEqual(passed, []);
@@ -157,8 +141,8 @@ suite('a server waits', () => {
 
   test('for no more connections than it has room for', async (t) => {
     const { port, passed } = await startServer(t, { max: 2 });
-    const sockets = [await open(t, port), await open(t, port)];
-    assert.equal(await readToClose(await open(t, port)), '');
+    const sockets = [await openSocket(t, port), await openSocket(t, port)];
+    assert.equal(await readToClose(await openSocket(t, port)), '');
     assert.deepEqual(passed, ['connections']);
     sockets[0]?.write(`GET / HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
     assert.match(await readToClose(sockets[0] ?? assert.fail()), /^HTTP\/1\.1 200 /);
