@@ -72,3 +72,8 @@ export function failureFrom(thrown: unknown): Failure {
     cause: thrown,
   });
 }
+
+/** What whatever comes is refused with when nothing new is begun any more. */
+export function stoppingFailure(): Failure {
+  return new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
+}

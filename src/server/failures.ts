@@ -3,7 +3,7 @@ import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
-import { Failure, failureFrom } from '../model/failure.ts';
+import { failureFrom, type Failure } from '../model/failure.ts';
 import type { LimitLog } from '../observe/limit-log.ts';
 import type { Log } from '../observe/log.ts';
 
@@ -93,9 +93,4 @@ function answer(failure: Failure, contentType: string, text: string): Reply {
     body: { kind: 'bytes', bytes },
     source: 'none',
   };
-}
-
-/** What is answered when nothing new is begun any more. */
-export function stoppingFailure(): Failure {
-  return new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
 }

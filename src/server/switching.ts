@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../http/reply.ts';
-import { Failure } from '../model/failure.ts';
+import { Failure, stoppingFailure } from '../model/failure.ts';
 import { refusedTunnelBytesMax } from '../model/limits.ts';
 import { servicePath } from '../model/path.ts';
 import type { AnswerLog, Arrival } from './answer-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
 import { enter, type Entrance } from './entrance.ts';
 import type { ExchangeParts } from './exchange.ts';
-import { contentFailure, loggedFailure, stoppingFailure } from './failures.ts';
+import { contentFailure, loggedFailure } from './failures.ts';
 import { sayLast } from './refusal.ts';
 import type { Sockets } from './socket.ts';
 import type { Tunnels } from './tunnels.ts';

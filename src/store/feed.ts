@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Change } from '../model/change.ts';
-import { Failure } from '../model/failure.ts';
+import { stoppingFailure } from '../model/failure.ts';
 import {
   feedPollMs,
   feedRememberedCharactersMax,
@@ -87,7 +87,7 @@ export class Feed {
 
   #requireOpen(): void {
     if (!this.#closed) return;
-    throw new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
+    throw stoppingFailure();
   }
 
   /** Resolves once there is something after a seq, or the signal is aborted. */

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { Failure } from '../model/failure.ts';
+import { Failure, stoppingFailure } from '../model/failure.ts';
 import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
 import { storedAt } from './reads.ts';
@@ -45,7 +45,7 @@ export class CommitQueue {
   commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#closed) {
-        reject(new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 }));
+        reject(stoppingFailure());
       } else if (this.#waiting.length >= commitQueueMax) {
         reject(new Failure('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }));
       } else {

@@ -1,4 +1,4 @@
-import { Failure } from '../model/failure.ts';
+import { Failure, stoppingFailure } from '../model/failure.ts';
 import type { Databases } from './databases.ts';
 import { storageFailure } from './queue.ts';
 
@@ -29,7 +29,7 @@ export class WriteQueue {
   write<T>(put: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#closed) {
-        reject(new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 }));
+        reject(stoppingFailure());
         return;
       }
       this.#waiting.push({
