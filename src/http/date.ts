@@ -3,12 +3,11 @@ const longWeekdays = 'Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday';
 const months = 'Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec';
 const time = '(?<hour>[01]\\d|2[0-3]):(?<minute>[0-5]\\d):(?<second>[0-5]\\d|60)';
 
-/**
- * IMF-fixdate, then the obsolete forms of RFC 850 and of asctime, which a recipient has to read
- * too.
- */
-const forms = [
-  `(?:${weekdays}), (?<day>\\d\\d) (?<month>${months}) (?<year>\\d{4}) ${time} GMT`,
+/** IMF-fixdate (RFC 9110 §5.6.7). */
+const fixdate = new RegExp(`^(?:${weekdays}), \\d\\d (?:${months}) \\d{4} ${time} GMT$`);
+
+/** The forms of RFC 850 and of asctime, which a recipient has to read too. */
+const obsoleteForms = [
   `(?:${longWeekdays}), (?<day>\\d\\d)-(?<month>${months})-(?<year>\\d\\d) ${time} GMT`,
   `(?:${weekdays}) (?<month>${months}) (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})`,
 ].map((form) => new RegExp(`^${form}$`));
@@ -29,11 +28,27 @@ export function formatHttpDate(ms: number): string {
  * milliseconds since 1970 as well.
  */
 export function parseHttpDate(text: string, referenceMs: number): number | undefined {
-  for (const form of forms) {
+  if (fixdate.test(text)) return fixdateMs(text);
+  for (const form of obsoleteForms) {
     const parts = form.exec(text)?.groups;
     if (parts !== undefined) return momentOf(parts, referenceMs);
   }
   return undefined;
+}
+
+/** Of an IMF-fixdate, whose parts stand in fixed places. */
+function fixdateMs(text: string): number | undefined {
+  const day = Number(text.slice(5, 7));
+  const moment = new Date(0);
+  moment.setUTCFullYear(Number(text.slice(12, 16)), monthIndex(text.slice(8, 11)), day);
+  // 31 February has become a day of March by now: such a day does not exist.
+  if (moment.getUTCDate() !== day) return undefined;
+  const [hour, minute, second] = [text.slice(17, 19), text.slice(20, 22), text.slice(23, 25)];
+  return moment.getTime() + ((Number(hour) * 60 + Number(minute)) * 60 + Number(second)) * 1000;
+}
+
+function monthIndex(month: string): number {
+  return months.indexOf(month) / 4;
 }
 
 function momentOf(
@@ -41,11 +56,9 @@ function momentOf(
   referenceMs: number,
 ): number | undefined {
   const { day = '', month = '', year = '', hour, minute, second } = parts;
-  const monthIndex = months.split('|').indexOf(month);
   const fullYear = year.length === 4 ? Number(year) : nearestYear(Number(year), referenceMs);
   const moment = new Date(0);
-  moment.setUTCFullYear(fullYear, monthIndex, Number(day));
-  // 31 February has become a day of March by now: such a day does not exist.
+  moment.setUTCFullYear(fullYear, monthIndex(month), Number(day));
   if (moment.getUTCDate() !== Number(day)) return undefined;
   return moment.setUTCHours(Number(hour), Number(minute), Number(second));
 }

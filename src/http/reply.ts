@@ -79,16 +79,27 @@ export interface Reply {
 export const noBody: Body = { kind: 'none' };
 
 /** The value of a field of a reply, by lower-case name; undefined where it is absent. */
-export function replyField(reply: Pick<Reply, 'fields'>, name: string): string | undefined {
-  for (let at = 0; at < reply.fields.length; at += 2) {
-    if (reply.fields[at]?.toLowerCase() === name) return reply.fields[at + 1];
+export function replyField({ fields }: Pick<Reply, 'fields'>, name: string): string | undefined {
+  for (let at = 0; at < fields.length; at += 2) {
+    if (isNamed(fields[at], name)) return fields[at + 1];
   }
   return undefined;
 }
 
 /** The values of a field by lower-case name, one for each line that it comes in. */
 export function fieldLines(fields: FieldList, name: string): readonly string[] {
-  return fields.filter((_, at) => at % 2 === 1 && fields[at - 1]?.toLowerCase() === name);
+  let lines: string[] | undefined;
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    if (isNamed(fields[at], name)) (lines ??= []).push(fields[at + 1] ?? '');
+  }
+  return lines ?? noLines;
+}
+
+const noLines: readonly string[] = [];
+
+/** Whether a field has a name, in whatever case. */
+function isNamed(field: string | undefined, name: string): boolean {
+  return field?.length === name.length && field.toLowerCase() === name;
 }
 
 /** Whether answers of a status have no content (RFC 9110 §15.3.5, §15.3.6, §15.4.5). */
@@ -98,5 +109,7 @@ export function isEmptyStatus(status: number): boolean {
 
 /** Fields without those of some lower-case names. */
 export function withoutFields(fields: FieldList, ...names: readonly string[]): FieldList {
-  return fields.filter((_, at) => !names.includes(fields[at - (at % 2)]?.toLowerCase() ?? ''));
+  const isLeftOut = (field: string | undefined): boolean =>
+    names.some((name) => isNamed(field, name));
+  return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]));
 }

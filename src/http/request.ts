@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Cancellation } from '../model/cancellation.ts';
 import type { Visitor } from '../model/visitor.ts';
 
 /**
@@ -31,7 +32,7 @@ export interface ContentRequest extends RequestTarget {
   /** The request's content as it arrives; undefined where there is none. */
   readonly body: Readable | undefined;
   /** Aborts when nobody waits for the answer any more. */
-  readonly signal: AbortSignal;
+  readonly signal: Cancellation;
   /** Tells the client ahead of the answer what that may link to (RFC 8297): Link values. */
   readonly hint?: ((links: readonly string[]) => void) | undefined;
 }

@@ -87,17 +87,17 @@ export function createDialler({
   }
 
   function begin(request: OutboundRequest, how: 'pooled' | 'alone'): Exchange {
-    const started = new Exchange(request, connectTimeoutMs + timeoutMs);
-    if (!request.signal.aborted) dispatch(request, started, how);
+    const started = new Exchange(request);
+    if (request.signal.aborted) return started;
+    dispatch(request, started, how);
+    started.startWithin(connectTimeoutMs + timeoutMs);
     return started;
   }
 
   return {
-    async send(request) {
+    send(request) {
       const first = begin(request, 'pooled');
-      try {
-        return await first.answer;
-      } catch (failure) {
+      return first.answer.catch((failure: unknown) => {
         const lost =
           first.wasUsed && !first.responded && isLostConnection((failure as Error).cause);
         if (lost && request.body === undefined && isIdempotent(request.method)) {
@@ -107,7 +107,7 @@ export function createDialler({
         // undici leaves alone what it had not begun to send.
         request.body?.destroy();
         throw failure;
-      }
+      });
     },
     exchange(request) {
       const started = new BriefExchange(request, timeoutMs, (again) => {

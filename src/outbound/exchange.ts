@@ -1,7 +1,8 @@
 import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
-import { informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
+import { headerBlockBytesMax, informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
 import type { Connection, Travelling } from './connection.ts';
 import { outboundFailure } from './failure.ts';
 
@@ -29,7 +30,7 @@ export interface Answer {
 /** What an exchange tells, and is told, on its way. */
 export interface ExchangeParts {
   /** Aborts the exchange, its answer's content included. */
-  readonly signal: AbortSignal;
+  readonly signal: Cancellation;
   /** Told right before the first byte is sent, each time. */
   readonly begun?: () => void;
   /** Told the fields of each 103 (RFC 8297) that comes before the answer. */
@@ -49,8 +50,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   /** Whether the connection had carried an answer before. */
   wasUsed = false;
   readonly #settle: PromiseWithResolvers<Answer>;
-  readonly #signal: AbortSignal;
-  readonly #waiting: NodeJS.Timeout;
+  readonly #signal: Cancellation;
+  #waiting: NodeJS.Timeout | undefined;
   readonly #begun: (() => void) | undefined;
   readonly #early: ExchangeParts['early'];
   #controller: Dispatcher.DispatchController | undefined;
@@ -62,18 +63,22 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  /** `startTimeoutMs` bounds the wait for a connection, the pool's queue included. */
-  constructor({ signal, begun, early }: ExchangeParts, startTimeoutMs: number) {
+  constructor({ signal, begun, early }: ExchangeParts) {
     this.#settle = Promise.withResolvers<Answer>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
     this.#begun = begun;
     this.#early = early;
-    this.#waiting = setTimeout(() => {
-      this.#giveUp(new Failure('gateway_timeout', 'The source is too busy to be asked.'));
-    }, startTimeoutMs);
     signal.addEventListener('abort', this.#abort, { once: true });
     if (signal.aborted) this.#abort();
+  }
+
+  /** Bounds the wait for a connection, the pool's queue included, where there is one. */
+  startWithin(timeoutMs: number): void {
+    if (this.#controller !== undefined || this.#ended || this.#failure !== undefined) return;
+    this.#waiting = setTimeout(() => {
+      this.#giveUp(new Failure('gateway_timeout', 'The source is too busy to be asked.'));
+    }, timeoutMs);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -200,6 +205,27 @@ function fieldsOf({ rawHeaders }: Dispatcher.DispatchController): readonly strin
   return textsOf(rawHeaders);
 }
 
+/**
+ * The texts of bytes as undici hands them over, one character a byte: mostly all of them lie in one
+ * chunk, which is then read once.
+ */
 function textsOf(raw: unknown): readonly string[] {
-  return Array.from((raw ?? []) as Iterable<Buffer>, (text) => text.toString('latin1'));
+  const parts = (raw ?? []) as readonly Buffer[];
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const { buffer, byteOffset: start } = first;
+  const length = last.byteOffset + last.length - start;
+  const isOneChunk =
+    length <= headerBlockBytesMax && parts.every((part) => liesIn(part, buffer, start, length));
+  if (!isOneChunk) return parts.map((part) => part.toString('latin1'));
+  const text = Buffer.from(buffer, start, length).toString('latin1');
+  return parts.map((part) => {
+    const at = part.byteOffset - start;
+    return text.slice(at, at + part.length);
+  });
+}
+
+function liesIn(part: Buffer, buffer: ArrayBufferLike, start: number, length: number): boolean {
+  const at = part.byteOffset - start;
+  return part.buffer === buffer && at >= 0 && at + part.length <= length;
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { asksTooMuch } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import { noBody, withoutFields, type Reply } from '../http/reply.ts';
@@ -7,6 +6,7 @@ import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
 import { canReadOver, hasBody, requireWhole } from './body.ts';
+import { answerSignal, ClientGone } from './client-gone.ts';
 import { peerAddress } from './connections.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
@@ -54,7 +54,6 @@ export class Exchange {
   async reply(): Promise<Reply> {
     const message = this.#message;
     const serving = this.#serving;
-    const signal = lazySignal(this.#response, message.socket);
     let entrance: Entrance | undefined;
     try {
       requireWhole(message);
@@ -76,9 +75,7 @@ export class Exchange {
         address: entrance.address,
         visitor: serving.visitors.visitorOf(entrance),
         body: hasBody(message) ? message : undefined,
-        get signal() {
-          return signal();
-        },
+        signal: new ClientGone(this.#response, message.socket),
         hint: (links) => {
           hint(message, this.#response, links);
         },
@@ -144,14 +141,16 @@ export class Exchange {
   }
 
   async #service(path: string, entrance: Entrance): Promise<Reply> {
-    const signal = lazySignal(this.#response);
+    const response = this.#response;
+    let signal: AbortSignal | undefined;
     const { reply, caller } = await answerService(this.#serving, {
       path,
       message: this.#message,
       entrance,
       fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
       get signal() {
-        return signal();
+        signal ??= answerSignal(response);
+        return signal;
       },
     });
     this.caller = caller;
@@ -192,39 +191,4 @@ function hint(message: IncomingMessage, response: ServerResponse, links: readonl
   } catch {
     // Not a Link (RFC 8288 §3) that Node would send; it is only a hint.
   }
-}
-
-/**
- * Gives an answer up when its client ends its side of the connection: it may wait for the answer
- * still, but has gone as a rule, and a source that is slow would work for nobody.
- */
-function endWithClient(socket: Partial<Socket>, response: ServerResponse): void {
-  // A session of HTTP/2 has no sides: its client resets the stream.
-  if (socket.once === undefined) return;
-  const end = (): void => {
-    response.destroy();
-  };
-  if (socket.readableEnded === true) end();
-  socket.once('end', end);
-  response.once('close', () => socket.off?.('end', end));
-}
-
-/**
- * A signal that is made when somebody first asks for it: most answers never do. Where a client is
- * given, the answer ends when that ends its side.
- */
-function lazySignal(response: ServerResponse, client?: Partial<Socket>): () => AbortSignal {
-  let controller: AbortController | undefined;
-  return () => {
-    if (controller === undefined) {
-      const made = new AbortController();
-      controller = made;
-      if (client !== undefined) endWithClient(client, response);
-      response.once('close', () => {
-        // Nobody listens after the end, and a reason with its stack takes a while to make.
-        if (!response.writableFinished) made.abort();
-      });
-    }
-    return controller.signal;
-  };
 }

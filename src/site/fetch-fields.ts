@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
@@ -38,7 +39,7 @@ const notOverridden = new Set(['content-length', 'expect', 'via']);
 const notAnswered = new Set(['alt-svc', 'server-timing']);
 
 /** What of a request decides which fields its source is sent. */
-export type Sending = Pick<ContentRequest, 'fields' | 'address' | 'origin' | 'body'>;
+export type Sending = Pick<ContentRequest, 'fields' | 'address' | 'origin'>;
 
 /**
  * What means nothing or harm behind the content (RFC 9110 §6.5.1): framing, routing, conditions,
@@ -64,29 +65,33 @@ export function isLoop(viaField: string | undefined, name: string): boolean {
 
 /**
  * The fields to send to the source (contract §8): the client's without those of this hop and the
- * private ones, the trail (RFC 7239, Via), then the rule's own, which override. Flat list, names in
- * lower case.
+ * private ones, the trail (RFC 7239, Via), then the rule's own, which override. `hasBody` says
+ * whether content goes with them. Flat list, names in lower case.
  */
 export function requestFields(
   plan: FetchPlan,
-  { fields, address, origin, body }: Sending,
+  { fields, address, origin }: Sending,
+  hasBody: boolean,
   via: string,
 ): string[] {
-  const sent = new Map<string, string>();
+  const sent: string[] = [];
+  const send = (name: string, value: string): void => {
+    if (!isOverridden(name, plan)) sent.push(name, value);
+  };
   const named = connectionOptions(fields.connection);
   for (const name in fields) {
     const value = fields[name];
-    if (value !== undefined && isPassedOn(name, plan, named)) sent.set(name, value);
+    if (value !== undefined && isPassedOn(name, plan, named)) send(name, value);
   }
-  addTrail(sent, { address, origin });
+  sendTrail(send, { address, origin });
   const trail = `1.1 ${viaName(via, plan.id)}`;
-  sent.set('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
+  send('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
   for (const [name, value] of plan.headers) {
-    if (isOverridden(name)) sent.set(name, value);
+    if (isOverridden(name, plan)) sent.push(name, value);
   }
   const length = fields['content-length'];
-  if (body !== undefined && length !== undefined) sent.set('content-length', length);
-  return [...sent].flat();
+  if (hasBody && length !== undefined) sent.push('content-length', length);
+  return sent;
 }
 
 /** What requestFields sends in one field, by its lower-case name. */
@@ -96,10 +101,9 @@ export function sentField(
   via: string,
   name: string,
 ): string | undefined {
-  const own = plan.headers.get(name);
-  if (own !== undefined && isOverridden(name)) return own;
+  if (isOverridden(name, plan)) return plan.headers.get(name);
   if (name === 'forwarded' || name === 'via' || name.startsWith('x-forwarded-')) {
-    const sent = requestFields(plan, request, via);
+    const sent = requestFields(plan, request, false, via);
     return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
   }
   const { fields } = request;
@@ -117,7 +121,9 @@ function isPassedOn(
   return !passedIfNamed.has(name) || plan.pass.has(name);
 }
 
-function isOverridden(name: string): boolean {
+/** Whether a field is sent as the rule says, whatever else it would be. */
+function isOverridden(name: string, { headers }: FetchPlan): boolean {
+  if (headers.size === 0 || !headers.has(name)) return false;
   return !isHopByHop(name, undefined) && !notOverridden.has(name);
 }
 
@@ -155,18 +161,24 @@ function visibleValue(name: string, value: string, fetched: Fetched): string {
   }
 }
 
-function addTrail(
-  sent: Map<string, string>,
+function sendTrail(
+  send: (name: string, value: string) => void,
   { address, origin }: Pick<ContentRequest, 'address' | 'origin'>,
 ): void {
   const [scheme = '', host = ''] = origin.split('://');
-  const client = parseAddress(address.replace(/%.*$/, ''));
-  const text = client?.toString();
-  const node = client?.kind() === 'ipv6' ? `"[${text}]"` : (text ?? 'unknown');
-  sent.set('forwarded', `for=${node};host="${host}";proto=${scheme}`);
-  if (text !== undefined) sent.set('x-forwarded-for', text);
-  sent.set('x-forwarded-host', host);
-  sent.set('x-forwarded-proto', scheme);
+  const client = canonicalAddress(address);
+  const node = client?.includes(':') === true ? `"[${client}]"` : (client ?? 'unknown');
+  send('forwarded', `for=${node};host="${host}";proto=${scheme}`);
+  if (client !== undefined) send('x-forwarded-for', client);
+  send('x-forwarded-host', host);
+  send('x-forwarded-proto', scheme);
+}
+
+/** An address without its zone, in its shortest form; undefined for what is none. */
+function canonicalAddress(address: string): string | undefined {
+  // There is one way to write it.
+  if (isIPv4(address)) return address;
+  return parseAddress(address.replace(/%.*$/, ''))?.toString();
 }
 
 /** Proxy-Status (RFC 9209) is the one field of that name that is meant for the client. */
@@ -175,8 +187,9 @@ function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boole
   return name.startsWith('proxy-') && name !== 'proxy-status';
 }
 
+/** The fields that Connection names; undefined where it names none but Keep-Alive, or is absent. */
 function connectionOptions(field: string | undefined): ReadonlySet<string> | undefined {
-  if (field === undefined) return undefined;
+  if (field === undefined || field === 'keep-alive') return undefined;
   return new Set(field.split(',').map((option) => option.trim().toLowerCase()));
 }
 

@@ -81,10 +81,12 @@ export function fetchWays(
   plan: FetchPlan,
   request: { readonly path: string; readonly query: string },
 ): readonly FetchWay[] {
-  return plan.sources.flatMap((source) => {
+  const ways: FetchWay[] = [];
+  for (const source of plan.sources) {
     const target = fetchTarget(plan, source, request);
-    return target === undefined ? [] : [{ source, target }];
-  });
+    if (target !== undefined) ways.push({ source, target });
+  }
+  return ways;
 }
 
 function fetchTarget(
@@ -96,11 +98,21 @@ function fetchTarget(
   const path = source.wildcard === 'path' ? source.path + encodePath(capture) : source.path;
   const own =
     source.wildcard === 'query' ? source.query + encodeURIComponent(capture) : source.query;
-  const { origin, pathname } = new URL(source.origin + path);
-  if (origin !== source.origin || pathname !== path || dotSegment.test(path)) return undefined;
-  const query = [own, encodeQuery(request.query)].filter((part) => part !== '').join('&');
+  if (!staysAsIs(path, source.origin)) return undefined;
+  const asked = encodeQuery(request.query);
+  const query = own === '' || asked === '' ? own + asked : `${own}&${asked}`;
   return query === '' ? path : `${path}?${query}`;
 }
+
+/** Whether a URL parser leaves a path alone, and no server behind it sees a dot segment in it. */
+function staysAsIs(path: string, ofOrigin: string): boolean {
+  if (plainPath.test(path)) return true;
+  const { origin, pathname } = new URL(ofOrigin + path);
+  return origin === ofOrigin && pathname === path && !dotSegment.test(path);
+}
+
+/** Nothing in it means anything to a URL parser, and no segment begins with a dot. */
+const plainPath = /^(?=\/)(?:\/[\w~-][\w.~-]*)*\/?$/;
 
 function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;

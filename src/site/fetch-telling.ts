@@ -13,21 +13,19 @@ export interface FetchFailure {
 
 /** Tells of each failure of a source (contract §8); a client that has gone is none. */
 export function fetchTelling(fetch: Fetch, tell: (failure: FetchFailure) => void): Fetch {
-  async function telling<T>(
+  function telling<T>(
     { id }: FetchRule,
-    request: ContentRequest,
+    { signal }: ContentRequest,
     answer: Promise<T>,
   ): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      if (error instanceof Failure && !request.signal.aborted) {
+    return answer.catch((error: unknown) => {
+      if (error instanceof Failure && !signal.aborted) {
         const { code, message } = error;
         const isSource = code === 'bad_gateway' || code === 'gateway_timeout';
         if (isSource) tell({ code, message, id });
       }
       throw error;
-    }
+    });
   }
   return {
     ...fetch,

@@ -62,7 +62,7 @@ interface FetchParts {
 
 /** Makes the source of fetched content. */
 export function createFetch(parts: FetchParts): Fetch {
-  const { health, bodyBytesMax, via } = parts;
+  const { health, via } = parts;
   // A rule that is edited is another one.
   const plans = new WeakMap<FetchRule, FetchPlan>();
   const planOf = (rule: FetchRule): FetchPlan => {
@@ -77,8 +77,7 @@ export function createFetch(parts: FetchParts): Fetch {
     async respond(rule, request) {
       const plan = taking(planOf(rule), request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const asking = { ...request, body: bodyOf(request, bodyBytesMax) };
-      const { answer, fields } = await ask(parts, plan, asking);
+      const { answer, fields } = await ask(parts, plan, request);
       return replyWith(answer, { request, plan, fields });
     },
     async open(rule, request) {
@@ -109,9 +108,10 @@ async function ask(
   request: ContentRequest,
   upgrade?: 'websocket',
 ): Promise<{ readonly answer: Answer; readonly fields: string[] }> {
+  const { origin, path, method, signal, hint } = request;
+  const body = bodyOf(request, bodyBytesMax);
   const ways = requireWays(plan, request);
-  const { origin, path, method, body, signal, hint } = request;
-  const fields = requestFields(plan, request, via);
+  const fields = requestFields(plan, request, body !== undefined, via);
   const askBy: Ask = ({ source, target }, begun) =>
     dialler.send({
       origin: source.origin,
@@ -133,7 +133,9 @@ async function ask(
     plan.sources.length === 1
       ? { way: only, answer: await askBy(only) }
       : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
-  return { answer, fields: answerFields(answer.fields, { plan, ...way, origin, path }, via) };
+  const { source, target } = way;
+  const fetched = { plan, source, target, origin, path };
+  return { answer, fields: answerFields(answer.fields, fetched, via) };
 }
 
 function notAsked({ httpresponse }: FetchRule): string {

@@ -77,8 +77,11 @@ export function lookUnread(method: string): Outcome {
 /** The answer where no source has the page: throws `not_found` but to OPTIONS. */
 export function answerAbsence(method: string): Reply {
   if (method === 'OPTIONS') return optionsReply;
-  throw new Failure('not_found', 'There is no page here.');
+  throw absence;
 }
+
+/** Made once: a stack would take a tenth of the time that such an answer takes, and say nothing. */
+const absence = new Failure('not_found', 'There is no page here.');
 
 /** What a decision comes to, a Failure being an answer as well. */
 export function outcomeOf<T>(decide: () => T): T | Outcome {

@@ -15,7 +15,12 @@ function sentFor(
   options: Parameters<typeof visit>[0] = {},
 ): Sent {
   const plan = fetchPlan(fetchRule({ source: 'http://src.example/*', ...enginedata }));
-  const flat = requestFields(plan, visit({ ...options, fields }), 'waymark');
+  const flat = requestFields(
+    plan,
+    visit({ ...options, fields }),
+    options.body !== undefined,
+    'waymark',
+  );
   return Object.fromEntries(
     Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]]),
   ) as Sent;

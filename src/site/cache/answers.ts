@@ -172,7 +172,7 @@ class ShelvedAnswers implements Answers {
   }
 
   contentBytesMax(): number {
-    return Math.floor(this.#cache.counts().bytesMax / contentShare);
+    return Math.floor(this.#cache.bytesMax() / contentShare);
   }
 
   isCurrent(held: HeldAnswer): boolean {

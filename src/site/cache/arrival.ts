@@ -23,15 +23,17 @@ export function receive(reply: Reply, requestMs: number, responseMs: number): Ar
   const { status } = reply;
   const dated = fieldLines(reply.fields, 'date');
   const isDated = dated.length === 1 && cachedDateMs(dated[0], responseMs) !== undefined;
-  const fields: FieldList = isDated
-    ? reply.fields
-    : [...withoutFields(reply.fields, 'date'), 'Date', formatHttpDate(responseMs)];
+  if (isDated) {
+    return { reply, received: { status, fields: reply.fields, requestMs, responseMs } };
+  }
+  const date = ['Date', formatHttpDate(responseMs)];
+  const fields: FieldList = [...withoutFields(reply.fields, 'date'), ...date];
   return { reply: { ...reply, fields }, received: { status, fields, requestMs, responseMs } };
 }
 
 /** What is asked about an answer before it is kept. */
 export interface Storing {
-  readonly id: string;
+  readonly newId: () => string;
   readonly url: string;
   readonly plan: CachePlan;
   readonly sent: SentField;
@@ -42,7 +44,7 @@ export interface Storing {
 /** An answer as it would be kept, or why it is not (a token for Cache-Status). */
 export function toStore(
   { reply, received }: Arrived,
-  { id, url, plan, sent, asking, contentBytesMax }: Storing,
+  { newId, url, plan, sent, asking, contentBytesMax }: Storing,
 ): StoredAnswer | string {
   const refusal = refusalToStore(received, asking);
   if (refusal !== undefined) return refusal;
@@ -54,7 +56,7 @@ export function toStore(
   if (bytesLength > contentBytesMax) return 'too-large';
   const names = varyNames(fields);
   return {
-    id,
+    id: newId(),
     url,
     rule: plan.fetch.id,
     plan: plan.hash,

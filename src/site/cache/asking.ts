@@ -82,7 +82,7 @@ export function keep(
   const { reply } = arrived;
   const contentBytesMax = answers.contentBytesMax();
   const answer = toStore(arrived, {
-    id: newId(),
+    newId,
     url,
     plan,
     sent,

@@ -58,12 +58,10 @@ export function toldForwarded({
   isCollapsed = false,
   detail,
 }: Forwarding): Told {
-  const parameters = [
-    `; fwd=${forwarded}`,
-    status === undefined ? '' : `; fwd-status=${status}`,
-    isStored ? '; stored' : '',
-    isCollapsed ? '; collapsed' : '',
-    detail === undefined ? '' : `; detail=${detail}`,
-  ];
-  return { member: cacheName + parameters.join(''), outcome };
+  let member = `${cacheName}; fwd=${forwarded}`;
+  if (status !== undefined) member += `; fwd-status=${status}`;
+  if (isStored) member += '; stored';
+  if (isCollapsed) member += '; collapsed';
+  if (detail !== undefined) member += `; detail=${detail}`;
+  return { member, outcome };
 }

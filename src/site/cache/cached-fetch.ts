@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
+import type { Cancellation } from '../../model/cancellation.ts';
 import { Failure } from '../../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../../model/limits.ts';
 import { urlOf } from '../../model/path.ts';
@@ -25,7 +26,7 @@ import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts
 import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
 import { foreseeKept } from './foresee.ts';
 import { isForGet, urlsMadeInvalid } from './invalidation.ts';
-import { createPlans } from './plans.ts';
+import { createPlans, type CachePlan } from './plans.ts';
 import { requestDirectives } from './request.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
 import { freshened, isSameAs } from './update.ts';
@@ -54,7 +55,12 @@ class Cache {
   readonly #planOf = createPlans();
   readonly #flights = new Flights<Arrival>();
   /** What turned out to be for one alone: nobody waits for another one's answer. */
-  readonly #unshared = new LRUCache<string, true>({ max: unsharedUrlsMax, ttl: unsharedMs });
+  readonly #unshared = new LRUCache<string, true>({
+    max: unsharedUrlsMax,
+    ttl: unsharedMs,
+    // It need not be exact: each look at the clock sets a timer.
+    ttlResolution: 1_000,
+  });
 
   constructor(parts: CacheParts) {
     this.#parts = parts;
@@ -108,9 +114,7 @@ class Cache {
       plan,
       url,
       sent: (name) => sentField(plan.fetch, request, this.#parts.via, name),
-      known: this.#parts.answers
-        .find(url)
-        .filter(({ answer }) => answer.rule === rule.id && answer.plan === plan.hash),
+      known: ofPlan(this.#parts.answers.find(url), plan),
     };
   }
 
@@ -177,7 +181,7 @@ class Cache {
         const reply = await this.#flights.join(
           key,
           request.signal,
-          (signal) => this.#start(visit, held, signal),
+          (signal) => this.#start(visit, held, { key, signal }),
           (arrival, { isFirst }) =>
             isFirst || isShared(visit, arrival, this.#parts.now())
               ? this.#answer(visit, held, arrival, !isFirst)
@@ -185,7 +189,7 @@ class Cache {
         );
         if (reply !== undefined) return reply;
       }
-      const { arrival } = await this.#start(visit, held, request.signal);
+      const { arrival } = await this.#start(visit, held, { key, signal: request.signal });
       return this.#answer(visit, held, arrival);
     } catch (thrown) {
       const nowMs = this.#parts.now();
@@ -200,11 +204,12 @@ class Cache {
 
   /** Asks the source about what is used meanwhile (RFC 5861 §3). */
   #revalidate(visit: Visit, held: HeldAnswer): void {
+    const key = flightKey(visit, held);
     this.#flights
       .join(
-        flightKey(visit, held),
+        key,
         new AbortController().signal,
-        (signal) => this.#start(visit, held, signal),
+        (signal) => this.#start(visit, held, { key, signal }),
         () => undefined,
       )
       .catch(() => undefined);
@@ -213,12 +218,12 @@ class Cache {
   async #start(
     visit: Visit,
     held: HeldAnswer | undefined,
-    signal: AbortSignal,
+    { key, signal }: { readonly key: string; readonly signal: Cancellation },
   ): Promise<Landing<Arrival>> {
     const { request, known } = visit;
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
-    const isAlone = asking.length === 0 && this.#unshared.has(flightKey(visit, held));
+    const isAlone = asking.length === 0 && this.#unshared.has(key);
     const question = {
       ...visit,
       request: sending(request, { asking, isAlone, signal }),
@@ -229,7 +234,7 @@ class Cache {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };
       arrival = await askSource(this.#parts, { ...whole, standIn: held });
     }
-    this.#remember(flightKey(visit, held), arrival);
+    this.#remember(key, arrival);
     return landingOf(arrival);
   }
 
@@ -253,6 +258,11 @@ class Cache {
   }
 }
 
+function ofPlan(held: readonly HeldAnswer[], { fetch, hash }: CachePlan): readonly HeldAnswer[] {
+  if (held.length === 0) return held;
+  return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
+}
+
 /** What the source is sent: by one alone what the client sent, else what answers many. */
 function sending(
   request: ContentRequest,
@@ -263,7 +273,7 @@ function sending(
   }: {
     readonly asking: readonly HeldAnswer[];
     readonly isAlone: boolean;
-    readonly signal: AbortSignal;
+    readonly signal: Cancellation;
   },
 ): ContentRequest {
   if (asking.length > 0) return validating(request, asking, signal);

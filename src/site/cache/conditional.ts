@@ -1,5 +1,6 @@
 import { fieldLines, replyField } from '../../http/reply.ts';
 import type { ContentRequest, Fields } from '../../http/request.ts';
+import type { Cancellation } from '../../model/cancellation.ts';
 import type { HeldAnswer } from './answer.ts';
 
 /** What makes an answer less than what the target has to show (RFC 9110 §13, §14). */
@@ -21,13 +22,14 @@ export function isForSourceOnly(fields: Fields): boolean {
 }
 
 /** A request for all of the target, on behalf of whoever waits for it. */
-export function unconditional(request: ContentRequest, signal: AbortSignal): ContentRequest {
-  return withConditions(request, {}, signal);
+export function unconditional(request: ContentRequest, signal: Cancellation): ContentRequest {
+  const isConditional = conditions.some((name) => request.fields[name] !== undefined);
+  return isConditional ? withConditions(request, {}, signal) : asAsked(request, signal);
 }
 
 /** A request as its client made it, for as long as somebody waits for its answer. */
-export function asAsked(request: ContentRequest, signal: AbortSignal): ContentRequest {
-  return withConditions(request, request.fields, signal);
+export function asAsked(request: ContentRequest, signal: Cancellation): ContentRequest {
+  return signal === request.signal ? request : asGet(request, request.fields, signal);
 }
 
 /**
@@ -37,7 +39,7 @@ export function asAsked(request: ContentRequest, signal: AbortSignal): ContentRe
 export function validating(
   request: ContentRequest,
   held: readonly HeldAnswer[],
-  signal: AbortSignal,
+  signal: Cancellation,
 ): ContentRequest {
   const tags = held.flatMap(({ answer }) => replyField(answer, 'etag') ?? []);
   const [only, ...others] = held;
@@ -61,16 +63,15 @@ function modifiedOf({ answer }: Pick<HeldAnswer, 'answer'>): string | undefined 
 function withConditions(
   request: ContentRequest,
   added: Fields,
-  signal: AbortSignal,
+  signal: Cancellation,
 ): ContentRequest {
   const fields = Object.create(null) as Record<string, string | undefined>;
   Object.assign(fields, request.fields);
   for (const name of conditions) fields[name] = undefined;
   Object.assign(fields, added);
-  // Spreading would read the client's signal, which is made when it is first asked for.
-  const { origin, path, query, address, visitor, hint } = request;
-  return {
-    ...{ origin, path, query, method: 'GET', address, visitor },
-    ...{ body: undefined, fields, signal, hint },
-  };
+  return asGet(request, fields, signal);
+}
+
+function asGet(request: ContentRequest, fields: Fields, signal: Cancellation): ContentRequest {
+  return { ...request, method: 'GET', body: undefined, fields, signal };
 }

@@ -1,3 +1,4 @@
+import type { Cancellation } from '../../model/cancellation.ts';
 import { Failure } from '../../model/failure.ts';
 
 /** What comes of asking a source on behalf of everybody who waits for the same answer. */
@@ -25,8 +26,8 @@ export class Flights<T> {
    */
   async join<R>(
     key: string,
-    signal: AbortSignal,
-    start: (signal: AbortSignal) => Promise<Landing<T>>,
+    signal: Cancellation,
+    start: (signal: Cancellation) => Promise<Landing<T>>,
     take: Take<T, R>,
   ): Promise<R | undefined> {
     let flight = this.#flights.get(key);
@@ -62,13 +63,13 @@ class Flight<T> {
   #isFirst = true;
   #isTaken = false;
 
-  constructor(start: (signal: AbortSignal) => Promise<Landing<T>>) {
+  constructor(start: (signal: Cancellation) => Promise<Landing<T>>) {
     this.landing = start(this.#controller.signal);
     // Everybody who waits hears of a failure; where nobody does any more, it is nobody's.
     this.landing.catch(() => undefined);
   }
 
-  async wait<R>(signal: AbortSignal, take: Take<T, R>): Promise<R | undefined> {
+  async wait<R>(signal: Cancellation, take: Take<T, R>): Promise<R | undefined> {
     const position = { isFirst: this.#isFirst };
     this.#isFirst = false;
     this.#waiting += 1;

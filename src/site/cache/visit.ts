@@ -25,6 +25,7 @@ export function selected({
 }: Pick<Visit, 'known' | 'sent'> & {
   readonly request: Pick<ContentRequest, 'method' | 'fields'>;
 }): HeldAnswer | undefined {
+  if (known.length === 0) return undefined;
   const fitting = known.filter(({ answer }) => fits(answer, sent) && covers(answer, request));
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
 }
@@ -46,6 +47,7 @@ export function forwardedFor({ known, asked }: Visit, held: HeldAnswer | undefin
 
 /** What requests have in common that are answered alike, as far as it is known. */
 export function flightKey({ plan, url, known, sent }: Visit, held: HeldAnswer | undefined): string {
-  const names = [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
-  return [url, plan.hash, held?.answer.id ?? '', selectingKey(names, sent)].join('\n');
+  const names =
+    known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
+  return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${selectingKey(names, sent)}`;
 }

@@ -65,6 +65,8 @@ export interface AnswerCache<T extends CacheEntry> {
   /** What is kept of URLs that begin so, in their order, of one rule where that is given. */
   list(asked: ListAsked): Iterable<ListedUrl<T>>;
   counts(): KeptCounts;
+  /** How much is kept at most, in bytes. */
+  bytesMax(): number;
   /** Sets how much is kept; what is over it goes with the next change. */
   limit(bytesMax: number): void;
   close(): Promise<void>;

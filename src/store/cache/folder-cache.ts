@@ -174,6 +174,10 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     };
   }
 
+  bytesMax(): number {
+    return this.#bytesMax;
+  }
+
   limit(bytesMax: number): void {
     this.#bytesMax = bytesMax;
   }
