@@ -2,6 +2,7 @@ import { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import { takeBuffers } from './file-buffers.ts';
+import { StreamAnswer } from './http2/stream-answer.ts';
 import { endInPieces, goesInPieces, writeAll } from './pieces.ts';
 import type { Prepared } from './prepared.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
@@ -70,12 +71,7 @@ async function sendStream(
   trailers?: () => FieldList,
 ): Promise<Sent> {
   let bytes = 0;
-  // Before the pipeline hears of the end, and ends the answer.
-  if (trailers !== undefined) {
-    stream.once('end', () => {
-      addTrailers(response, trailers());
-    });
-  }
+  if (trailers !== undefined) trail(response, stream, trailers);
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
   });
@@ -88,13 +84,18 @@ async function sendStream(
   }
 }
 
-/** Adds fields behind content that goes out in chunks; HTTP/2 has none of them here. */
-function addTrailers(response: ServerResponse, fields: FieldList): void {
+/** Has fields sent behind content whose length nobody has said. */
+function trail(response: unknown, stream: NodeJS.ReadableStream, trailers: () => FieldList): void {
+  if (response instanceof StreamAnswer) response.trailWith(trailers);
   if (!(response instanceof ServerResponse)) return;
-  const pairs = fields.flatMap((name, at): [string, string][] =>
-    at % 2 === 0 ? [[name, fields[at + 1] ?? '']] : [],
-  );
-  response.addTrailers(pairs);
+  // Before the pipeline hears of the end, and ends the answer.
+  stream.once('end', () => {
+    const fields = trailers();
+    const pairs = fields.flatMap((name, at): [string, string][] =>
+      at % 2 === 0 ? [[name, fields[at + 1] ?? '']] : [],
+    );
+    response.addTrailers(pairs);
+  });
 }
 
 async function sendFile(

@@ -254,4 +254,45 @@ suite('what a source says behind its content', () => {
       });
     }
   }
+
+  const manyTimes = [
+    'X-Sum: 1\r\nX-Sum: 2\r\nETag: "a"\r\nETag: "b"\r\nHTTP2-Settings: x\r\nKeep-Alive: x',
+    { 'x-sum': '1, 2', etag: '"a"' },
+  ] as const;
+  for (const [what, said, te, behind] of [
+    [
+      'goes to who takes it',
+      'X-Sum: 5d41\r\nContent-Type: text/html',
+      'trailers',
+      { 'x-sum': '5d41' },
+    ],
+    ['stays here where nobody takes it', 'X-Sum: 5d41', undefined, undefined],
+    ['may be nothing', 'Content-Type: text/html', 'trailers', undefined],
+    ['may say one thing twice', manyTimes[0], 'trailers', manyTimes[1]],
+  ] as const) {
+    test(`${what}, over HTTP/2`, async (t) => {
+      const asked = Promise.withResolvers<Socket>();
+      const { origin } = await rawSource(t, (socket) => {
+        socket.write(answer.slice(0, 2).join(''));
+        asked.resolve(socket);
+      });
+      const enginedata = { source: `${origin}/*` };
+      const rules = [{ path: '/far/*', kind: 'content.fetch', enginedata }];
+      const site = await startTlsSite(t, { rules, ini });
+      const client = await connectHttp2(t, site);
+      const stream = client.begin('/far/a', te === undefined ? {} : { te });
+      let trailers: object | undefined;
+      stream.on('trailers', (fields: object) => {
+        trailers = Object.fromEntries(Object.entries(fields));
+      });
+      const reply = readReply(stream);
+      (await asked.promise).write(`0\r\n${said}\r\n\r\n`);
+      const { status, body } = await reply;
+      assert.deepEqual([status, body.toString()], [200, 'hello']);
+      assert.deepEqual(trailers, behind);
+      if (!stream.closed) await once(stream, 'close');
+      assert.equal(stream.rstCode, 0);
+      assert.equal((await client.ask('/svc1/health')).status, 200);
+    });
+  }
 });

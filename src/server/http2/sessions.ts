@@ -7,6 +7,7 @@ import {
 } from 'node:http2';
 import {
   headerBlockBytesMax,
+  headersTimeoutMs,
   http2ConcurrentStreamsMax,
   http2CountingMs,
   http2IdleFramesMax,
@@ -23,6 +24,7 @@ import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observe/limit-log.ts';
 import { breakBody } from '../body.ts';
 import { tooLate } from '../refusal.ts';
+import { HeadWatch } from './head-watch.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 
@@ -30,9 +32,7 @@ import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 interface Session {
   readonly peer: Peer;
   readonly open: Set<Open>;
-  /** The newest stream whose head has come, and the newest that had begun when last looked at. */
-  newest: number;
-  begun: number;
+  readonly heads: HeadWatch;
   /** Since when no request has been open; undefined while one is. */
   idleSinceMs: number | undefined;
   /** The flow-control window when content was last seen to move, NaN at first; and when. */
@@ -136,10 +136,14 @@ export class Sessions {
   look(): void {
     const nowMs = this.#surroundings.monotonicMs();
     for (const [session, known] of this.#sessions) {
-      const { idleSinceMs } = known;
-      this.#lookAtHeads(session, known);
+      const { heads, idleSinceMs } = known;
+      if (heads.look(session.state.lastProcStreamID ?? 0, nowMs))
+        this.#passed(known, 'http2_heads');
       if (idleSinceMs === undefined) this.#lookAtOpen(session, known, nowMs);
-      else if (nowMs - idleSinceMs >= keepAliveTimeoutMs) {
+      else if (
+        nowMs - idleSinceMs >= keepAliveTimeoutMs ||
+        nowMs - (heads.untakenSinceMs ?? nowMs) >= headersTimeoutMs
+      ) {
         // With half a head, or with a client that reads nothing, it would go on for good.
         if (session.closed) session.destroy();
         else session.close();
@@ -152,8 +156,7 @@ export class Sessions {
     const known: Session = {
       peer: { remoteAddress: session.socket.remoteAddress, encrypted: true },
       open: new Set(),
-      newest: 0,
-      begun: 0,
+      heads: new HeadWatch(),
       idleSinceMs: nowMs,
       window: NaN,
       movedMs: nowMs,
@@ -180,7 +183,7 @@ export class Sessions {
   ): Open | undefined {
     const session = stream.session as ServerHttp2Session;
     const known = this.#sessions.get(session);
-    if (known !== undefined) known.newest = stream.id ?? 0;
+    if (known !== undefined) known.heads.newest = stream.id ?? 0;
     if (known !== undefined && known.open.size >= 2 * http2ConcurrentStreamsMax) {
       // Node lets in no more than half of that: the others were taken back in the same breath.
       this.#end(session, 'http2_resets');
@@ -214,15 +217,6 @@ export class Sessions {
       if (known.open.size === 0) known.idleSinceMs = monotonicMs();
     });
     return open;
-  }
-
-  /** Node tells nobody of a request whose head it refuses, or waits for: only that it began. */
-  #lookAtHeads(session: ServerHttp2Session, known: Session): void {
-    if (known.begun > known.newest) {
-      this.#passed(known, 'http2_heads');
-      known.newest = known.begun;
-    }
-    known.begun = session.state.lastProcStreamID ?? 0;
   }
 
   #lookAtOpen(session: ServerHttp2Session, known: Session, nowMs: number): void {

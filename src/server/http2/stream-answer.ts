@@ -1,5 +1,6 @@
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Writable } from 'node:stream';
+import type { FieldList } from '../../http/reply.ts';
 import { http2WriteBytes } from '../../model/limits.ts';
 import type { StreamMessage } from './stream-message.ts';
 
@@ -21,6 +22,7 @@ export class StreamAnswer extends Writable {
   readonly #message: StreamMessage;
   readonly #monotonicMs: () => number;
   #head: OutgoingHttpHeaders | undefined;
+  #trailers: (() => FieldList) | undefined;
 
   constructor(stream: ServerHttp2Stream, message: StreamMessage, monotonicMs: () => number) {
     super({ decodeStrings: false });
@@ -40,18 +42,19 @@ export class StreamAnswer extends Writable {
   }
 
   /** Holds the head until it is known whether content follows. */
-  writeHead(status: number, fields: readonly string[]): this {
-    const head = Object.create(null) as Record<string, number | string | string[]>;
+  writeHead(status: number, fields: FieldList): this {
+    const head = fieldsOf(fields);
     head[':status'] = status;
-    for (let at = 0; at < fields.length; at += 2) {
-      const name = (fields[at] ?? '').toLowerCase();
-      const value = fields[at + 1] ?? '';
-      const before = head[name];
-      if (before === undefined) head[name] = value;
-      else head[name] = Array.isArray(before) ? [...before, value] : [String(before), value];
-    }
     this.#head = head;
     return this;
+  }
+
+  /**
+   * Has fields sent behind the content (RFC 9113 §8.1), as they are once that has been written; to
+   * be said before any of it is.
+   */
+  trailWith(trailers: () => FieldList): void {
+    this.#trailers = trailers;
   }
 
   /** Tells the client ahead of the answer what that may link to (RFC 8297). */
@@ -105,13 +108,19 @@ export class StreamAnswer extends Writable {
     this.#respond(true);
     const end = (): void => {
       this.waitsSinceMs = undefined;
-      // Content that nobody will read any more is not asked for either (RFC 9113 §8.1).
-      if (!this.#message.complete && !stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
+      this.#message.readOver();
       done();
     };
     if (stream.destroyed || stream.writableFinished) end();
     else {
-      stream.once('finish', end);
+      const trailers = this.#trailers;
+      if (trailers === undefined) stream.once('finish', end);
+      else {
+        stream.once('wantTrailers', () => {
+          stream.sendTrailers(fieldsOf(trailers()));
+          end();
+        });
+      }
       if (!stream.writableEnded) stream.end();
     }
   }
@@ -129,6 +138,20 @@ export class StreamAnswer extends Writable {
   #respond(endStream: boolean): void {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
-    stream.respond(this.#head, { endStream });
+    const waitForTrailers = this.#trailers !== undefined;
+    stream.respond(this.#head, waitForTrailers ? { waitForTrailers } : { endStream });
   }
+}
+
+/** Fields by lower-case name, several lines of one name as a list. */
+function fieldsOf(fields: FieldList): OutgoingHttpHeaders {
+  const byName = Object.create(null) as Record<string, string | string[]>;
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = (fields[at] ?? '').toLowerCase();
+    const value = fields[at + 1] ?? '';
+    const before = byName[name];
+    if (before === undefined) byName[name] = value;
+    else byName[name] = Array.isArray(before) ? [...before, value] : [before, value];
+  }
+  return byName;
 }

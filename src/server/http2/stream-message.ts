@@ -1,6 +1,7 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
+import { lingerMs, unreadBodyBytesMax } from '../../model/limits.ts';
 
 /** Who is at the other end of a session. */
 export interface Peer {
@@ -36,6 +37,7 @@ export class StreamMessage extends Readable {
   readonly #stream: ServerHttp2Stream;
   #headers: Record<string, string | undefined> | undefined;
   #isBeingRead = false;
+  #isUnwanted = false;
 
   constructor({ stream, rawHeaders, hasContent, peer }: Arriving) {
     super();
@@ -65,22 +67,45 @@ export class StreamMessage extends Readable {
   }
 
   override _read(): void {
-    if (this.complete && !this.#isBeingRead) {
-      this.push(null);
-      return;
-    }
     const stream = this.#stream;
-    if (this.#isBeingRead) {
-      stream.resume();
-      return;
+    if (this.complete && !this.#isBeingRead) this.push(null);
+    else if (this.#isBeingRead) stream.resume();
+    else {
+      // The client is told to go on when somebody wants what follows (RFC 9110 §10.1.1).
+      if (this.headers.expect?.toLowerCase() === '100-continue' && !stream.headersSent) {
+        stream.additionalHeaders({ ':status': 100 });
+      }
+      this.#readOn();
     }
+  }
+
+  /**
+   * Reads over content that nobody wants any more, if it is little and comes soon; the client is
+   * told to send no more of it then (RFC 9113 §8.1), which costs some clients the answer.
+   */
+  readOver(): void {
+    const stream = this.#stream;
+    if (this.complete || stream.closed) return;
+    this.#isUnwanted = true;
+    if (!this.#isBeingRead) this.#readOn();
+    stream.resume();
+    const timer = setTimeout(() => {
+      stopContent(stream);
+    }, lingerMs).unref();
+    stream.once('close', () => {
+      clearTimeout(timer);
+    });
+  }
+
+  #readOn(): void {
+    const stream = this.#stream;
     this.#isBeingRead = true;
-    // The client is told to go on when somebody wants what follows (RFC 9110 §10.1.1).
-    if (this.headers.expect?.toLowerCase() === '100-continue' && !stream.headersSent) {
-      stream.additionalHeaders({ ':status': 100 });
-    }
+    let overBytes = 0;
     stream.on('data', (chunk: Buffer) => {
-      if (!this.push(chunk)) stream.pause();
+      if (this.#isUnwanted) {
+        overBytes += chunk.length;
+        if (overBytes > unreadBodyBytesMax) stopContent(stream);
+      } else if (!this.push(chunk)) stream.pause();
     });
     stream.once('end', () => {
       // A stream that was reset ends as well.
@@ -93,6 +118,10 @@ export class StreamMessage extends Readable {
       this.destroy(new Failure('invalid', 'The request ended before its content did.'));
     });
   }
+}
+
+function stopContent(stream: ServerHttp2Stream): void {
+  if (!stream.closed) stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
 /** Method, target and fields of HTTP/1.1 for the field lines of a request. */

@@ -7,10 +7,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { statusFor } from '../../../src/http/status.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import {
+  headersTimeoutMs,
   http2LookMs,
   keepAliveTimeoutMs,
+  lingerMs,
   requestTimeoutMs,
   stalledMs,
+  unreadBodyBytesMax,
 } from '../../../src/model/limits.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { readBody } from '../../../src/server/body.ts';
@@ -18,7 +21,7 @@ import { Sessions } from '../../../src/server/http2/sessions.ts';
 import type { StreamAnswer } from '../../../src/server/http2/stream-answer.ts';
 import type { StreamMessage } from '../../../src/server/http2/stream-message.ts';
 import { readReply } from './client.ts';
-import { clientOf, fieldBlock, flags, frame, preface } from './raw-client.ts';
+import { clientOf, fieldBlock, flags, frame, preface, told } from './raw-client.ts';
 
 /** Sessions in the clear, whose clock a test turns. */
 async function startSessions(
@@ -263,10 +266,77 @@ suite('a head that is not taken', () => {
       assert.deepEqual(rig.passed, []);
       rig.pass(http2LookMs);
       assert.deepEqual(rig.passed, ['http2_heads']);
-      rig.pass(keepAliveTimeoutMs + http2LookMs);
+      rig.pass(headersTimeoutMs);
       await client.until(() => client.closed());
       assert.deepEqual(rig.passed, ['http2_heads']);
       assert.deepEqual(answered, []);
     });
   }
+});
+
+suite('content that nobody wants any more', () => {
+  const post = [[':method', 'POST'], ...Object.entries(pathOf)] as [string, string][];
+  const { END_STREAM, END_HEADERS } = flags;
+
+  /** A client that has its answer, and has not ended its request. */
+  async function answered(t: TestContext) {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(405, []).end('no');
+    });
+    const opening = [
+      Buffer.from(preface),
+      frame('SETTINGS', 0, 0),
+      frame('HEADERS', END_HEADERS, 1, fieldBlock(post)),
+    ];
+    const socket = connectSocket(rig.port, '127.0.0.1');
+    const client = clientOf(t, socket, Buffer.concat(opening));
+    const hasSeen = (what: string) => client.frames.some((one) => told(one) === what);
+    await client.until(() => hasSeen('DATA'));
+    assert.equal(client.frames.filter(({ type }) => type === 'HEADERS').map(told)[0], 'answer 405');
+    return {
+      client,
+      hasSeen,
+      settled: () => rig.settled(),
+      /** Waits until all that was sent has been read. */
+      ping: async (): Promise<void> => {
+        const pings = () => client.frames.filter(({ type }) => type === 'PING').length;
+        const before = pings();
+        client.send(frame('PING', 0, 0, 'are we..'));
+        await client.until(() => pings() > before);
+      },
+    };
+  }
+
+  test('is read over when there is little of it', async (t) => {
+    const { client, hasSeen, ping, settled } = await answered(t);
+    client.send(frame('DATA', 0, 1, 'x'.repeat(16_000)));
+    await ping();
+    client.send(frame('DATA', END_STREAM, 1, 'x'));
+    await settled();
+    await ping();
+    assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+  });
+
+  test('is not waited for', async (t) => {
+    const { client, hasSeen, ping } = await answered(t);
+    await ping();
+    assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+    t.mock.timers.tick(lingerMs);
+    await client.until(() => hasSeen('RST_STREAM NO_ERROR'));
+    await ping();
+    assert.ok(!client.closed());
+  });
+
+  test('is not taken when there is much of it', async (t) => {
+    const { client, hasSeen, ping } = await answered(t);
+    for (let bytes = 0; bytes <= unreadBodyBytesMax; bytes += 16_000) {
+      assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+      client.send(frame('DATA', 0, 1, 'x'.repeat(16_000)));
+      await ping();
+    }
+    await client.until(() => hasSeen('RST_STREAM NO_ERROR'));
+    await ping();
+    assert.ok(!client.closed());
+  });
 });
