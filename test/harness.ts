@@ -11,7 +11,7 @@ import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/observe/log.ts';
 
 /** What comes after a test, or after all of a file: the context, or the functions, of node:test. */
-interface Cleaning {
+export interface Cleaning {
   after(cleanup: () => unknown): void;
 }
 

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { request, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
-import type { TestContext } from 'node:test';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, type Authority } from '../../certificates.ts';
-import { startSite, type TestSite } from '../../harness.ts';
+import { startSite, type Cleaning, type TestSite } from '../../harness.ts';
 
 /** A site with a listener in the clear, `url`, and one over TLS. */
 export interface TlsSite extends TestSite {
@@ -28,7 +27,7 @@ const shared = createAuthority();
 
 /** Starts a site with certificates: the names of each by its section, `tls` or `tls.<host>`. */
 export async function startTlsSite(
-  t: TestContext,
+  t: Cleaning,
   given: {
     readonly certificates?: Readonly<Record<string, readonly string[]>>;
     readonly tls?: string;
