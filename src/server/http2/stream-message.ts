@@ -147,9 +147,11 @@ function translate(
     fields.push(name, value);
   }
   if (hasContent && !hasLength) fields.push('transfer-encoding', 'chunked');
+  // RFC 9113 §8.5: it has neither scheme nor path.
+  if (method === 'CONNECT') return { method, url: authority ?? '', fields };
   // Of another scheme than that of the connection is another site's (RFC 9110 §7.4).
-  const isOurs = scheme === 'https' || method === 'CONNECT';
-  return { method, url: isOurs ? path : `${scheme}://${authority ?? ''}${path}`, fields };
+  const url = scheme === 'https' ? path : `${scheme}://${authority ?? ''}${path}`;
+  return { method, url, fields };
 }
 
 /** The size of a list of fields in bytes (RFC 9113 §6.5.2). */

@@ -117,7 +117,7 @@ export const messageCases: readonly Case[] = [
   ],
   [
     '8.5 CONNECT',
-    'answer 400',
+    'answer 405',
     [
       frame(
         'HEADERS',
