@@ -1,8 +1,10 @@
 import type { Cores, Programs } from './machine.ts';
 import type { Contestant } from './measure.ts';
+import type { Scenario } from './scenarios.ts';
 import { freePorts } from './processes.ts';
 import { caddy } from './servers/caddy.ts';
 import { nginx, nginxSource } from './servers/nginx.ts';
+import { nodeProxies, nodeProxy } from './servers/node-proxy.ts';
 import type { BenchServer } from './servers/server.ts';
 import { nodeSource } from './servers/source.ts';
 import { waymark } from './servers/waymark.ts';
@@ -20,7 +22,7 @@ export async function prepareServers(
   { folderFor, diskRoot, peerRoot, sourceRoot }: Workspace,
   { programs, cores }: { readonly programs: Programs; readonly cores: Cores },
 ): Promise<Servers> {
-  const [sourcePort = 0, ...ports] = await freePorts(4);
+  const [sourcePort = 0, ...ports] = await freePorts(4 + nodeProxies.length);
   const source = `http://127.0.0.1:${sourcePort}`;
   const sourcePlace = { folder: await folderFor('source'), port: sourcePort, core: cores.load };
   const place = async (name: string, port = 0) => ({
@@ -40,6 +42,9 @@ export async function prepareServers(
     const its = await place('caddy', ports[2]);
     contestants.push(caddy(programs.caddy, its, { root: peerRoot }));
   }
+  for (const [at, name] of nodeProxies.entries()) {
+    contestants.push(nodeProxy(name, await place(name, ports[3 + at])));
+  }
   return {
     source:
       programs.nginx === undefined
@@ -49,14 +54,27 @@ export async function prepareServers(
   };
 }
 
-/** Starts the source, then the contestants one after the other. */
-export async function startAll({ source, contestants }: Servers): Promise<readonly Contestant[]> {
+/** Starts the source, then the contestants that some scenario asks, one after the other. */
+export async function startAll(
+  { source, contestants }: Servers,
+  scenarios: readonly Scenario[],
+): Promise<readonly Contestant[]> {
   await source.start();
   const started: Contestant[] = [];
   for (const server of contestants) {
-    started.push({ name: server.name, server: await server.start() });
+    if (!scenarios.some((scenario) => takesPart(server, scenario))) continue;
+    const { name, below } = server;
+    started.push({ name, ...(below !== undefined && { below }), server: await server.start() });
   }
   return started;
+}
+
+/** Whether a server can be asked for what a scenario asks. */
+export function takesPart(
+  { below = '/' }: Pick<BenchServer, 'below'>,
+  { path }: Scenario,
+): boolean {
+  return path.startsWith(below);
 }
 
 /** So many Waymarks with an empty data folder each, not pinned: as a user would start them. */

@@ -3,11 +3,10 @@ import type { LoadGenerator } from './load.ts';
 import { ask, type Answer } from './probe.ts';
 import { coreMicroseconds, cpuMicroseconds } from './proc.ts';
 import type { Scenario } from './scenarios.ts';
-import type { RunningServer } from './servers/server.ts';
+import type { BenchServer, RunningServer } from './servers/server.ts';
 
 /** A running server by its name. */
-export interface Contestant {
-  readonly name: string;
+export interface Contestant extends Pick<BenchServer, 'name' | 'below'> {
   readonly server: RunningServer;
 }
 

@@ -40,7 +40,7 @@ export const scenarios: readonly Scenario[] = [
   }),
   ask({
     id: 'fetch-1k',
-    title: '1 KB fetched (content.fetch, proxy_pass, reverse_proxy)',
+    title: '1 KB fetched, nothing to keep',
     path: '/fetched/1k.html',
     contentBytes: smallBytes,
   }),

@@ -1,7 +1,7 @@
 // Holds Waymark against nginx and Caddy on one machine; see README.md beside this file.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { freshWaymarks, prepareServers, startAll } from './contestants.ts';
+import { freshWaymarks, prepareServers, startAll, takesPart } from './contestants.ts';
 import { ownGenerator, wrk, type LoadGenerator } from './load.ts';
 import {
   chooseCores,
@@ -48,14 +48,15 @@ async function run(): Promise<void> {
   console.log(`Waymark's start, ms from spawn to first answer: ${spreadText(startUp, 0)}`);
 
   const servers = await prepareServers(workspace, { programs, cores });
-  const contestants = await startAll(servers);
+  const contestants = await startAll(servers, chosen);
   const memoryBefore = await memoryOf(contestants);
   const load = loadGenerator(programs, { core: cores.load, folder: workspace.folder });
   const conditions = { load, effort, core: cores.server };
   const reports: ScenarioReport[] = [];
   console.log(`\n${headingText()}`);
   for (const scenario of chosen) {
-    const rows = await measureScenario(scenario, contestants, conditions);
+    const asked = contestants.filter((contestant) => takesPart(contestant, scenario));
+    const rows = await measureScenario(scenario, asked, conditions);
     const report = summarise(scenario, rows);
     console.log(scenarioText(report));
     reports.push(report);
@@ -127,6 +128,6 @@ function printMemory({
   const mebibytes = (bytes = 0): string => (bytes / mebibyte).toFixed(0);
   console.log('\nResident memory, MiB: after start, after the load');
   for (const [name, bytes] of Object.entries(afterStart)) {
-    console.log(`  ${name.padEnd(10)}${mebibytes(bytes)}  ${mebibytes(afterLoad[name])}`);
+    console.log(`  ${name.padEnd(12)}${mebibytes(bytes)}  ${mebibytes(afterLoad[name])}`);
   }
 }

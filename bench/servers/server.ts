@@ -11,6 +11,8 @@ export interface RunningServer {
 /** A server that can be measured. */
 export interface BenchServer {
   readonly name: string;
+  /** The start of the only paths that it answers; undefined for one that answers all. */
+  readonly below?: string;
   /** Resolves when the server answers; rejects with what it said when it ends before that. */
   start(): Promise<RunningServer>;
   /** Ends it and resolves when it is gone; nothing happens when it does not run. */
