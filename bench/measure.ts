@@ -1,7 +1,13 @@
 import { stat, truncate } from 'node:fs/promises';
-import type { LoadGenerator } from './load.ts';
+import type { LoadGenerator, LoadResult } from './load.ts';
 import { ask, type Answer } from './probe.ts';
-import { coreMicroseconds, cpuMicroseconds } from './proc.ts';
+import {
+  coreMicroseconds,
+  cpuMicroseconds,
+  forgetPeaks,
+  peakBytes,
+  residentBytes,
+} from './proc.ts';
 import type { Scenario } from './scenarios.ts';
 import type { BenchServer, RunningServer } from './servers/server.ts';
 
@@ -44,6 +50,15 @@ export interface Sample {
   readonly others: number | undefined;
   /** Connections that failed. */
   readonly broken: number;
+  /** Resident memory; undefined where it is not watched. */
+  readonly memory: Memory | undefined;
+}
+
+/** Resident memory of a server's processes around a round, in bytes. */
+export interface Memory {
+  readonly before: number;
+  readonly peak: number;
+  readonly after: number;
 }
 
 /** All samples of one server in one scenario, by round. */
@@ -71,7 +86,7 @@ export async function measureScenario(
   }
   for (let round = 0; round < effort.rounds; round += 1) {
     for (const run of runs) {
-      run.samples.push(await sample(run, effort.seconds, conditions));
+      run.samples.push(await sample(run, scenario.seconds ?? effort.seconds, conditions));
     }
   }
   return runs.map(({ contestant: { name }, answer, samples }) => ({ name, answer, samples }));
@@ -111,24 +126,18 @@ async function condition(url: string): Promise<Readonly<Record<string, string>>>
 async function sample(
   { scenario, contestant, url, headers, answer }: Run,
   seconds: number,
-  { load, effort: { connections }, core }: Conditions,
+  { load, effort, core }: Conditions,
 ): Promise<Sample> {
   const { pids, accessLog } = contestant.server;
+  const { connections = effort.connections, watchesMemory = false } = scenario;
   const clock = cpuClock(pids, core);
+  const memory = watchesMemory ? await watchMemory(pids) : undefined;
   const before = await clock();
   const result = await load.run({ url, headers, connections, seconds });
   const after = await clock();
   const cpuUs = after.server - before.server;
-  const { requests, bytes, refused } = result;
   const what = `${contestant.name}, ${scenario.title}`;
-  if (requests === 0) throw new Error(`${what}: no request was answered`);
-  if (refused !== (scenario.status >= 400 ? requests : 0)) {
-    throw new Error(`${what}: ${refused} of ${requests} answers had a status of 400 or more`);
-  }
-  const wireBytes = bytes / requests;
-  if (Math.abs(wireBytes / answer.wireBytes - 1) > wireTolerance) {
-    throw new Error(`${what}: ${wireBytes} bytes an answer, expected ${answer.wireBytes}`);
-  }
+  const requests = checkedRequests(result, { what, scenario, answer, connections });
   await emptyLog(what, accessLog);
   return {
     requestsPerSecond: requests / result.seconds,
@@ -142,7 +151,49 @@ async function sample(
         ? undefined
         : Math.max(0, after.core - before.core - cpuUs) / (after.wall - before.wall),
     broken: result.broken,
+    memory: await memory?.(),
   };
+}
+
+/**
+ * How many answers came, those that were cut off at the end by the part that came. Throws when
+ * there was none, one that should not have been, or another number of bytes than expected.
+ */
+function checkedRequests(
+  { requests, bytes, refused }: LoadResult,
+  {
+    what,
+    scenario,
+    answer,
+    connections,
+  }: {
+    readonly what: string;
+    readonly scenario: Scenario;
+    readonly answer: Answer;
+    readonly connections: number;
+  },
+): number {
+  if (requests === 0) throw new Error(`${what}: no request was answered`);
+  if (refused !== (scenario.status >= 400 ? requests : 0)) {
+    throw new Error(`${what}: ${refused} of ${requests} answers had a status of 400 or more`);
+  }
+  const received = bytes / answer.wireBytes;
+  const [least, most] = [(1 - wireTolerance) * requests, (1 + wireTolerance) * requests];
+  if (received < least || received > most + connections) {
+    throw new Error(`${what}: ${bytes / requests} bytes an answer, expected ${answer.wireBytes}`);
+  }
+  return Math.max(requests, received);
+}
+
+/** Begins to watch processes; what it returns says how it went. */
+async function watchMemory(pids: readonly number[]): Promise<() => Promise<Memory>> {
+  await forgetPeaks(pids);
+  const before = await residentBytes(pids);
+  return async () => ({
+    before,
+    peak: await peakBytes(pids),
+    after: await residentBytes(pids),
+  });
 }
 
 /**
@@ -157,7 +208,7 @@ function cpuClock(pids: readonly number[], core: number | undefined) {
   });
 }
 
-// Answers cut off at the end of a run count as bytes and not as requests.
+// A date or a count may be longer in one answer than in another.
 const wireTolerance = 0.05;
 
 /** Whoever writes no access log is not measured; and five minutes of them would fill the disk. */

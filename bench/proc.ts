@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { execFileSync } from 'node:child_process';
 
 /**
@@ -37,6 +37,16 @@ export function residentBytes(pids: readonly number[]): Promise<number> {
  */
 export function ownBytes(pids: readonly number[]): Promise<number> {
   return statusBytes(pids, 'RssAnon');
+}
+
+/** The largest resident memory of processes since `forgetPeaks`, in bytes, added up. */
+export function peakBytes(pids: readonly number[]): Promise<number> {
+  return statusBytes(pids, 'VmHWM');
+}
+
+/** Has the kernel begin anew with the largest resident memory of processes (proc_pid_clear_refs(5)). */
+export async function forgetPeaks(pids: readonly number[]): Promise<void> {
+  await Promise.all(pids.map((pid) => writeFile(`/proc/${pid}/clear_refs`, '5')));
 }
 
 async function statusBytes(pids: readonly number[], field: string): Promise<number> {

@@ -1,12 +1,12 @@
 import { ratioOf, spreadOf, type Spread } from './figures.ts';
-import type { Row, Sample } from './measure.ts';
+import type { Memory, Row, Sample } from './measure.ts';
 import type { Scenario } from './scenarios.ts';
 
 /** The server that the others are held against. */
 const ours = 'Waymark';
 const busyEnough = 0.9;
 const quietEnough = 0.05;
-const widths = [12, 25, 22, 10, 10, 7, 8] as const;
+const widths = [12, 25, 25, 10, 10, 7, 8] as const;
 
 /** What one scenario came to, as the JSON file holds it. */
 export interface ScenarioReport {
@@ -71,8 +71,25 @@ export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): str
     title,
     ...rows,
     ...(ratios.length > 0 ? [`  CPU ratio   ${ratios.join('    ')}`] : []),
+    ...servers.flatMap(memoryText),
     ...servers.flatMap(doubts),
   ].join('\n');
+}
+
+/** Resident memory where it was watched: the median of the rounds, and the largest peak. */
+function memoryText({ name, samples }: ScenarioReport['servers'][number]): readonly string[] {
+  const watched = samples.flatMap(({ memory }) => memory ?? []);
+  if (watched.length === 0) return [];
+  const median = (of: keyof Memory): string =>
+    mebibytes(spreadOf(watched.map((memory) => memory[of])).median);
+  const peak = mebibytes(Math.max(...watched.map((memory) => memory.peak)));
+  return [
+    `  ${name}: MiB resident before ${median('before')}, after ${median('after')}, peak ${peak}`,
+  ];
+}
+
+function mebibytes(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(0);
 }
 
 /** A spread as `median (min–max)`. */

@@ -1,6 +1,7 @@
-/** Bytes of the small and the large piece of content. */
+/** Bytes of the small, the large and the huge piece of content. */
 export const smallBytes = 1024;
 export const largeBytes = 100 * 1024;
+export const hugeBytes = 100 * 1024 * 1024;
 
 /** One thing that every server is asked for, again and again. */
 export interface Scenario {
@@ -20,6 +21,12 @@ export interface Scenario {
   readonly conditional: boolean;
   /** Further fields of the request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Connections that ask at a time; undefined where they are as many as of the others. */
+  readonly connections?: number;
+  /** Seconds of a round, where few answers take long. */
+  readonly seconds?: number;
+  /** Whether memory is looked at, too. */
+  readonly watchesMemory?: boolean;
 }
 
 /** Every scenario, in the order of the table; the paths are the same on all servers. */
@@ -51,6 +58,13 @@ export const scenarios: readonly Scenario[] = [
     status: 304,
     contentBytes: 0,
     conditional: true,
+  }),
+  ask({
+    id: 'file-100m',
+    title: '100 MB file, 4 connections',
+    path: '/file/100m.html',
+    contentBytes: hugeBytes,
+    ...{ connections: 4, seconds: 4, watchesMemory: true },
   }),
   ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
 ];

@@ -14,9 +14,9 @@ import {
 import { measureScenario, type Contestant, type Effort } from './measure.ts';
 import { residentBytes } from './proc.ts';
 import { headingText, scenarioText, spreadText, summarise, type ScenarioReport } from './report.ts';
-import { scenarios, type Scenario } from './scenarios.ts';
+import { hugeBytes, scenarios, type Scenario } from './scenarios.ts';
 import { measureStartUp } from './startup.ts';
-import { createWorkspace } from './workspace.ts';
+import { addHugeFile, createWorkspace } from './workspace.ts';
 
 const connections = 32;
 const thorough: Effort = { rounds: 5, seconds: 2, warmUpSeconds: 1, connections };
@@ -44,6 +44,7 @@ async function run(): Promise<void> {
   printMachine(machine, { programs, cores, effort });
 
   const workspace = await createWorkspace();
+  if (chosen.some(({ contentBytes }) => contentBytes === hugeBytes)) await addHugeFile(workspace);
   const startUp = await measureStartUp(await freshWaymarks(starts, workspace));
   console.log(`Waymark's start, ms from spawn to first answer: ${spreadText(startUp, 0)}`);
 

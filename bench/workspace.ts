@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { killAll } from './processes.ts';
-import { largeBytes, smallBytes } from './scenarios.ts';
+import { hugeBytes, largeBytes, smallBytes } from './scenarios.ts';
 import type { RuleFields } from './servers/waymark.ts';
 
 /** A temporary folder that goes, with every process, when this process ends, however it ends. */
@@ -19,6 +19,7 @@ export interface Workspace {
   readonly folderFor: (name: string) => Promise<string>;
 }
 
+const mebibyte = 1024 * 1024;
 const pieces = { '1k.html': content(smallBytes), '100k.html': content(largeBytes) };
 
 /** Makes the folder with the files that are served, and arranges for its removal. */
@@ -50,6 +51,16 @@ export async function createWorkspace(): Promise<Workspace> {
   await writePieces(join(peerRoot, 'page'));
   await writePieces(join(sourceRoot, 'fetched'));
   return { folder, diskRoot, peerRoot, sourceRoot, folderFor };
+}
+
+/** Adds the file that is too large to be made where nobody asks for it. */
+export async function addHugeFile({ diskRoot, peerRoot }: Workspace): Promise<void> {
+  const name = join('file', '100m.html');
+  const file = await open(join(diskRoot, name), 'wx');
+  const piece = content(mebibyte);
+  for (let written = 0; written < hugeBytes; written += mebibyte) await file.write(piece);
+  await file.close();
+  await link(join(diskRoot, name), join(peerRoot, name));
 }
 
 /**
