@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { uuidv7 } from 'uuidv7';
 import { engineNames } from '../compose.ts';
 import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
@@ -33,7 +32,7 @@ export const importCommand: Command = {
     const store = await openData(config.server.data);
     try {
       const newSecret = () => createSecret(randomBytes);
-      const parts = { store, newId: uuidv7, newSecret };
+      const parts = { store, newSecret };
       const steps = importBlocks(parts, readBlocks(input, reader.read));
       const report = await follow(steps, terminal);
       const { imported, unchanged, refused } = report;

@@ -1,6 +1,6 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../model/failure.ts';
-import type { Candidate, RuleKind, StoredRule } from '../model/rule.ts';
+import type { Candidate, Rule, RuleKind, StoredRule } from '../model/rule.ts';
 import type { Databases } from './databases.ts';
 import { keyBytesMax, keyOf } from './key-bytes.ts';
 
@@ -24,21 +24,19 @@ type Packed = readonly [
   number | null,
 ];
 
+/** Where a rule is found, whatever its id and its place in the log. */
+export interface RulePlace {
+  readonly database: 'exact' | 'wildcard';
+  readonly key: Buffer;
+  /** The rest of its candidate, behind id and seqs: members of a JSON array. */
+  readonly traits: string;
+}
+
 /** What matching needs to know of a rule. */
 export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
-  const { id, origin, path, kind, lang, rve, designed_at: designedAt } = rule;
-  const designedAtMs = designedAt === undefined ? NaN : Date.parse(designedAt);
-  return {
-    id,
-    seq,
-    insertedSeq,
-    origin,
-    path,
-    kind,
-    lang,
-    rve,
-    designedAtMs: Number.isNaN(designedAtMs) ? undefined : designedAtMs,
-  };
+  const { id, origin, path, kind, lang, rve } = rule;
+  const designedAtMs = designedMs(rule);
+  return { id, seq, insertedSeq, origin, path, kind, lang, rve, designedAtMs };
 }
 
 /**
@@ -47,27 +45,40 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
  * LMDB's keys have no room for, and `invalid` for a wildcard that is not Unicode text.
  */
 export function candidatePlace(stored: StoredRule): CandidatePlace {
-  const { id, seq, insertedSeq, origin, path, kind, lang, rve, designedAtMs } = candidateOf(stored);
-  const packed: Packed = [
-    id,
-    seq,
-    insertedSeq,
-    kind,
-    lang ?? null,
-    rve ?? null,
-    designedAtMs ?? null,
-  ];
-  const value = JSON.stringify(packed);
+  const { database, key, traits } = rulePlace(stored.rule);
+  const value = candidateValue(stored.rule.id, stored, traits);
   if (Buffer.byteLength(value) > keyBytesMax) throw tooLong('lang');
+  return { database, key, value };
+}
+
+/** The part of a candidatePlace that does not depend on id and log; throws as that does. */
+export function rulePlace(rule: Omit<Rule, 'id'>): RulePlace {
+  const { origin, path, kind, lang, rve } = rule;
+  const members = JSON.stringify([kind, lang ?? null, rve ?? null, designedMs(rule) ?? null]);
+  const traits = members.slice(1, -1);
   if (!path.startsWith('/') || !path.endsWith('*')) {
-    return { database: 'exact', key: exactKey(origin, path), value };
+    return { database: 'exact', key: exactKey(origin, path), traits };
   }
   if (!path.isWellFormed()) {
     throw new Failure('invalid', 'path has to be Unicode text.', { field: 'path' });
   }
   const key = Buffer.from(`${origin}\0${path.slice(0, -1)}`);
   if (key.length > keyBytesMax) throw tooLong('path');
-  return { database: 'wildcard', key, value };
+  return { database: 'wildcard', key, traits };
+}
+
+/** The value of a candidatePlace. */
+export function candidateValue(
+  id: string,
+  { seq, insertedSeq }: Pick<StoredRule, 'seq' | 'insertedSeq'>,
+  traits: string,
+): string {
+  return `[${JSON.stringify(id)},${seq},${insertedSeq},${traits}]`;
+}
+
+function designedMs({ designed_at: designedAt }: Pick<Rule, 'designed_at'>): number | undefined {
+  const ms = designedAt === undefined ? NaN : Date.parse(designedAt);
+  return Number.isNaN(ms) ? undefined : ms;
 }
 
 /** Rules of exactly an origin and path, from the one that was inserted first. */

@@ -4,7 +4,9 @@ import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/li
 import type { Databases } from './databases.ts';
 import { storedAt } from './reads.ts';
 import type { Decision, Reads } from './store.ts';
-import { planWrites, putWrites, type WritePlan } from './write.ts';
+import { putWrites } from './write-puts.ts';
+import type { WritePlan } from './write-plan.ts';
+import { planWrites } from './write.ts';
 
 /** The parts that a commit is made of; `now` in milliseconds since 1970. */
 interface CommitParts {

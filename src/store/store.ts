@@ -3,6 +3,7 @@ import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { Deliveries } from './deliveries.ts';
+import type { ReadyRule } from './ready.ts';
 
 /** What an idempotency key was used for (contract §4.4). */
 export interface VkClaim {
@@ -95,10 +96,23 @@ export interface LoggedDraft extends Draft {
   readonly vk?: VkClaim;
 }
 
+/**
+ * A draft too: the insert of a page rule that is ready to be put. Its id is a UUID that no record
+ * has had, nor another draft of the decision.
+ */
+export interface ReadyInsert {
+  readonly id: string;
+  readonly ready: ReadyRule;
+  readonly vk: VkClaim;
+}
+
 /** What a decide function wants written, all of it or nothing. */
 export interface Decision<T> {
-  readonly drafts: readonly LoggedDraft[];
-  /** Makes the answer from the changes as they were logged, in the order of the drafts. */
+  readonly drafts: readonly (LoggedDraft | ReadyInsert)[];
+  /**
+   * Makes the answer from the changes as they were logged, in the order of the drafts; those of
+   * drafts that came ready are not among them.
+   */
   readonly answer: (changes: readonly Change[]) => T;
 }
 

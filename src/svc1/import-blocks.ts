@@ -1,5 +1,6 @@
 import { importAheadBytesMax, importBlockBytes, importLineBytesMax } from '../model/limits.ts';
 import type { ReadLines } from './import-line.ts';
+import { LinePacker } from './import-packed.ts';
 import type { ReadBlock } from './import.ts';
 
 /** Reads whole lines, the first of them with a number. */
@@ -87,5 +88,6 @@ async function readBlock(
 
 function tooLong(line: number): Promise<ReadBlock> {
   const why = `longer than ${importLineBytesMax} bytes.`;
-  return Promise.resolve({ count: 1, ready: [], refused: [{ line, why }], bytes: 0 });
+  const ready = new LinePacker(0).packed();
+  return Promise.resolve({ count: 1, ready, refused: [{ line, why }], bytes: 0 });
 }

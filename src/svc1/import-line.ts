@@ -5,29 +5,12 @@ import type { Hook } from '../model/hook.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import type { Rule } from '../model/rule.ts';
-import { candidatePlace } from '../store/candidates.ts';
-import { seqMax } from '../store/key-bytes.ts';
+import { readyRule } from '../store/ready.ts';
 import { idOfExportVk } from './export.ts';
 import { placeHookFields } from './hook-placement.ts';
 import { requestHashOf } from './idempotency.ts';
+import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
 import { placeFields } from './placement.ts';
-
-/** A line of an import, read and ready to be written. */
-export interface ImportLine {
-  /** Its number, from 1. */
-  readonly line: number;
-  /** What it is: a page rule or a hook. */
-  readonly family: RevertibleFamily;
-  /** The fields of the record, each in its place. */
-  readonly data: JsonObject;
-  readonly vk: string;
-  readonly requestHash: string;
-  /**
-   * What the vk stands for: a request, as whoever wrote the line means it; or a record, where the
-   * server makes the vk from the fields, or an export from the record's id.
-   */
-  readonly standsFor: 'request' | 'fields' | 'record';
-}
 
 /** A line that cannot be imported. */
 export interface Refusal {
@@ -39,7 +22,7 @@ export interface Refusal {
 export interface ReadLines {
   /** How many lines these were, empty ones included. */
   readonly count: number;
-  readonly ready: readonly ImportLine[];
+  readonly ready: PackedLines;
   readonly refused: readonly Refusal[];
 }
 
@@ -51,21 +34,29 @@ const inserts: ReadonlyMap<string, { readonly family: RevertibleFamily; readonly
   ]);
 const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
+/** What is packed of a line has more bytes than the line: its key and its hash stand beside it. */
+const packedFactor = 3;
 const byteOrderMark = Buffer.from('\ufeff');
-const langCharactersSafe = 100;
 /** As long as an id of ours gets. */
 const anyId = '00000000-0000-0000-0000-000000000000';
 
+/** What lines are read with; `first` is the number of the first one. */
+export interface ReadingParts {
+  readonly first: number;
+  readonly engines: ReadonlySet<string>;
+  readonly newId: () => string;
+}
+
 /**
  * Reads whole lines of NDJSON (contract §1: a rule a line, its vk beside its fields, or an envelope
- * `{a, v, vk}`), the first of them with the number `first`; empty ones count, too.
+ * `{a, v, vk}`); empty ones count, too.
  */
 export function readImportLines(
   bytes: Uint8Array,
-  { first, engines }: { readonly first: number; readonly engines: ReadonlySet<string> },
+  { first, engines, newId }: ReadingParts,
 ): ReadLines {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const ready: ImportLine[] = [];
+  const ready = new LinePacker(packedFactor * bytes.length);
   const refused: Refusal[] = [];
   let line = first;
   for (let start = 0; start < buffer.length; line += 1) {
@@ -73,14 +64,14 @@ export function readImportLines(
     const end = found < 0 ? buffer.length : found;
     try {
       const text = textOf(buffer.subarray(start, end), line);
-      if (text !== '') ready.push({ line, ...readLine(text, engines) });
+      if (text !== '') ready.add({ line, newId: newId(), ...readLine(text, engines) });
     } catch (thrown) {
       if (!(thrown instanceof Failure)) throw thrown;
       refused.push({ line, why: thrown.message });
     }
     start = end + 1;
   }
-  return { count: line - first, ready, refused };
+  return { count: line - first, ready: ready.packed(), refused };
 }
 
 function textOf(bytes: Buffer, line: number): string {
@@ -89,30 +80,21 @@ function textOf(bytes: Buffer, line: number): string {
   return bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim();
 }
 
-function readLine(text: string, engines: ReadonlySet<string>): Omit<ImportLine, 'line'> {
+function readLine(text: string, engines: ReadonlySet<string>): Omit<ImportLine, 'line' | 'newId'> {
   const { family, name, v, vk } = parseLine(text);
   const requestHash = requestHashOf([name, v]);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
-  if (family === 'userinterface') requireRoom(data);
+  const ready = family === 'userinterface' ? readyRule(data) : undefined;
   return {
     family,
-    data,
+    text: ready?.text ?? JSON.stringify(data),
+    ready,
     vk: vk ?? `fields:${requestHash}`,
     requestHash,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
   };
-}
-
-/**
- * Refuses what the store has no room for: here it is one line, there it would be all that are
- * written with it. Of all fields only lang has no limit of its own.
- */
-function requireRoom(data: JsonObject): void {
-  if (typeof data.lang !== 'string' || data.lang.length < langCharactersSafe) return;
-  const rule = { id: anyId, ...data } as unknown as Rule;
-  candidatePlace({ rule, seq: seqMax, insertedSeq: seqMax });
 }
 
 interface ParsedLine {

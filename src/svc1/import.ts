@@ -1,20 +1,25 @@
 import type { RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
+import type { JsonObject } from '../model/json.ts';
 import { commitBatchBytesMax, importRowsMax } from '../model/limits.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../store/store.ts';
+import type { Decision, LoggedDraft, Reads, ReadyInsert, Store } from '../store/store.ts';
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
 import { secretDraft } from './hooks.ts';
 import { requestHashOf } from './idempotency.ts';
-import { readImportLines, type ImportLine, type ReadLines, type Refusal } from './import-line.ts';
+import { readImportLines, type ReadLines, type Refusal } from './import-line.ts';
+import { unpackedLines, type ImportLine } from './import-packed.ts';
 
 /** What an import stands on. */
 export interface ImportParts {
   readonly store: Store;
-  readonly newId: () => string;
   /** Makes the secret of a hook. */
   readonly newSecret: () => string;
+  readonly newId: () => string;
   readonly engines: ReadonlySet<string>;
 }
+
+/** What read lines are written with. */
+type WritingParts = Pick<ImportParts, 'store' | 'newSecret'>;
 
 /** What became of the lines of one transaction. */
 export interface Imported {
@@ -43,12 +48,12 @@ const author = 'import';
  * many came in. Rejects with `invalid`, naming every line that cannot be imported.
  */
 export async function importRecords(
-  { engines, ...parts }: ImportParts,
+  { engines, newId, ...parts }: ImportParts,
   text: string,
 ): Promise<number> {
-  const lines = readImportLines(Buffer.from(text), { first: 1, engines });
+  const lines = readImportLines(Buffer.from(text), { first: 1, engines, newId });
   if (lines.refused.length > 0) throw refusal(lines.refused);
-  const { imported } = await commitLines(parts, lines.ready, ({ refused }) => {
+  const { imported } = await commitLines(parts, [...unpackedLines(lines.ready)], ({ refused }) => {
     if (refused.length > 0) throw refusal(refused);
   });
   return imported;
@@ -61,7 +66,7 @@ export async function importRecords(
  * durable. Rejects as Store.commit does; what was yielded before stays.
  */
 export async function* importBlocks(
-  parts: Omit<ImportParts, 'engines'>,
+  parts: WritingParts,
   blocks: AsyncIterable<ReadBlock>,
 ): AsyncGenerator<ImportStep> {
   let read = 0;
@@ -71,7 +76,7 @@ export async function* importBlocks(
     read += count;
     batch.refused.push(...refused);
     batch.bytes += bytes;
-    for (const line of ready) {
+    for (const line of unpackedLines(ready)) {
       batch.ready.push(line);
       if (batch.ready.length < importRowsMax && batch.bytes < commitBatchBytesMax) continue;
       yield { read, ...(await writing) };
@@ -99,7 +104,7 @@ function emptyBatch(): Batch {
 const nothing: Imported = { imported: 0, unchanged: 0, refused: [] };
 
 async function commitBatch(
-  parts: Omit<ImportParts, 'engines'>,
+  parts: WritingParts,
   { ready, refused: unreadable }: Batch,
 ): Promise<Imported> {
   const { refused, ...counts } = await commitLines(parts, ready);
@@ -109,34 +114,42 @@ async function commitBatch(
 
 /** Writes lines in one transaction; nothing is written when `review` throws at what it comes to. */
 function commitLines(
-  { store, newId, newSecret }: Omit<ImportParts, 'engines'>,
+  { store, newSecret }: WritingParts,
   lines: readonly ImportLine[],
   review: (result: Imported) => void = () => undefined,
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
   return store.commit(author, (reads): Decision<Imported> => {
-    const drafts: LoggedDraft[] = [];
+    const drafts: (LoggedDraft | ReadyInsert)[] = [];
     const refused: Refusal[] = [];
-    const taken = new Map<string, string>();
+    const taken = new Map<string, ImportLine>();
     for (const line of lines) {
-      const { family, vk, requestHash, data } = line;
       const standing = standingOf(reads, line, taken);
       if (standing === 'same') continue;
       if (standing === 'other') {
         refused.push({ line: line.line, why: whyOther(line) });
         continue;
       }
-      taken.set(vk, requestHash);
-      const id = freeId(reads, line) ?? newId();
-      const claim = { vk, requestHash };
-      drafts.push({ family, id, action: 'insert', data, vk: claim });
-      if (family === 'webhook') drafts.push(secretDraft(id, { secret: newSecret() }));
+      taken.set(line.vk, line);
+      const id = freeId(reads, line) ?? line.newId;
+      const { ready } = line;
+      if (ready !== undefined) drafts.push({ id, ready, vk: line });
+      else drafts.push(...hookDrafts(line, id, newSecret()));
     }
     const imported = taken.size;
     const result = { imported, unchanged: lines.length - imported - refused.length, refused };
     review(result);
     return { drafts, answer: () => result };
   });
+}
+
+function hookDrafts(line: ImportLine, id: string, secret: string): readonly LoggedDraft[] {
+  const data = JSON.parse(line.text) as JsonObject;
+  const claim = { vk: line.vk, requestHash: line.requestHash };
+  return [
+    { family: 'webhook', id, action: 'insert', data, vk: claim },
+    secretDraft(id, { secret }),
+  ];
 }
 
 /**
@@ -147,21 +160,22 @@ function commitLines(
  */
 function standingOf(
   reads: Reads,
-  { family, vk, requestHash, standsFor }: ImportLine,
-  taken: ReadonlyMap<string, string>,
+  line: ImportLine,
+  taken: ReadonlyMap<string, ImportLine>,
 ): 'free' | 'same' | 'other' {
+  const { family, vk, standsFor } = line;
   const before = taken.get(vk);
-  if (before !== undefined) return before === requestHash ? 'same' : 'other';
+  if (before !== undefined) return before.requestHash === line.requestHash ? 'same' : 'other';
   const claim = reads.vkClaim(vk);
   const claimed = claim && currentHash(reads, family, claim.id);
   const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
-  if (isUsed && claim.requestHash === requestHash) return 'same';
+  if (isUsed && claim.requestHash === line.requestHash) return 'same';
   const current =
     standsFor === 'record'
       ? (currentHash(reads, family, idOfExportVk(family, vk) ?? '') ?? claimed)
       : undefined;
   if (current === undefined) return isUsed ? 'other' : 'free';
-  return current() === requestHash ? 'same' : 'other';
+  return current() === line.requestHash ? 'same' : 'other';
 }
 
 /** Makes the hash of the line that would be exported of a record; undefined where there is none. */

@@ -23,11 +23,11 @@ async function imported(store: Store, lines: Iterable<string>): Promise<Imported
   const bytes = Buffer.from([...lines].join('\n'));
   async function* blocks() {
     await Promise.resolve();
-    yield { ...readImportLines(bytes, { first: 1, engines }), bytes: bytes.length };
+    yield { ...readImportLines(bytes, { first: 1, engines, newId: uuidv7 }), bytes: bytes.length };
   }
   const sum = { imported: 0, unchanged: 0, refused: 0 };
   const refused = [];
-  for await (const step of importBlocks({ store, newId: uuidv7, newSecret }, blocks())) {
+  for await (const step of importBlocks({ store, newSecret }, blocks())) {
     sum.imported += step.imported;
     sum.unchanged += step.unchanged;
     refused.push(...step.refused);
