@@ -1,5 +1,4 @@
-import { isIPv4 } from 'node:net';
-import { parseAddress } from '../model/cidr.ts';
+import { ipv4Number, parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-source.ts';
@@ -177,7 +176,7 @@ function sendTrail(
 /** An address without its zone, in its shortest form; undefined for what is none. */
 function canonicalAddress(address: string): string | undefined {
   // There is one way to write it.
-  if (isIPv4(address)) return address;
+  if (ipv4Number(address) !== undefined) return address;
   return parseAddress(address.replace(/%.*$/, ''))?.toString();
 }
 
