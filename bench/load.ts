@@ -81,10 +81,20 @@ export async function firstLine(program: string, args: readonly string[]): Promi
 }
 
 async function runGenerator(
-  { core, folder }: GeneratorParts,
+  parts: GeneratorParts,
   program: string,
   args: readonly string[],
 ): Promise<LoadResult> {
+  const result = await reportOf<Omit<LoadResult, 'cpuUs'>>(parts, program, args);
+  return { cpuUs: undefined, ...result };
+}
+
+/** Runs a program to its end and reads its last line, which is JSON; rejects with what it said else. */
+export async function reportOf<Report>(
+  { core, folder }: GeneratorParts,
+  program: string,
+  args: readonly string[],
+): Promise<Report> {
   const own = await mkdtemp(join(folder, 'load-'));
   const stdout = join(own, 'stdout');
   const child = startProcess(program, args, { core, stdout, stderr: join(own, 'stderr') });
@@ -93,5 +103,5 @@ async function runGenerator(
   const line = (await readFile(stdout, 'utf8')).trimEnd().split('\n').at(-1) ?? '';
   if (!line.startsWith('{')) throw new Error(how);
   await rm(own, { recursive: true });
-  return { cpuUs: undefined, ...(JSON.parse(line) as Omit<LoadResult, 'cpuUs'>) };
+  return JSON.parse(line) as Report;
 }

@@ -12,13 +12,21 @@ import type { BenchServer, Place } from './server.ts';
 export function nginx(
   program: string,
   place: Place,
-  { root }: { readonly root: string },
+  {
+    root,
+    workerConnections,
+  }: {
+    readonly root: string;
+    /** Connections that it takes at a time; undefined for as many as Debian's. */
+    readonly workerConnections?: number;
+  },
 ): BenchServer {
   const accessLog = join(place.folder, 'access.log');
   return nginxServer(program, place, {
     name: 'nginx',
     accessLog,
     ready: '/file/1k.html',
+    ...(workerConnections !== undefined && { workerConnections }),
     http: `
   access_log ${accessLog};
   upstream source { server ${new URL(place.source).host}; keepalive 64; }
@@ -66,11 +74,13 @@ function nginxServer(
     name,
     accessLog,
     ready,
+    workerConnections = 768,
     http,
   }: {
     readonly name: string;
     readonly accessLog: string;
     readonly ready: string;
+    readonly workerConnections?: number;
     readonly http: string;
   },
 ): BenchServer {
@@ -81,7 +91,7 @@ function nginxServer(
     async start() {
       const config = join(folder, 'nginx.conf');
       const errors = join(folder, 'error.log');
-      await writeFile(config, configText({ folder, errors, http }));
+      await writeFile(config, configText({ folder, errors, workerConnections, http }));
       const args = ['-p', folder, '-e', errors, '-c', config];
       const stderr = join(folder, 'stderr.log');
       child = startProcess(program, args, { core, stdout: stderr, stderr });
@@ -97,10 +107,12 @@ function nginxServer(
 function configText({
   folder,
   errors,
+  workerConnections,
   http,
 }: {
   readonly folder: string;
   readonly errors: string;
+  readonly workerConnections: number;
   readonly http: string;
 }): string {
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
@@ -114,7 +126,7 @@ daemon off;
 worker_processes 1;
 pid ${join(folder, 'nginx.pid')};
 error_log ${errors};
-events { worker_connections 768; }
+events { worker_connections ${workerConnections}; }
 http {
   sendfile on;
   tcp_nopush on;

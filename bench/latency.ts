@@ -1,0 +1,140 @@
+// How soon answers come at a constant rate over a thousand connections, beside nginx; see README.md
+// beside this file.
+import { parseArgs } from 'node:util';
+import { ratioOf, spreadOf } from './figures.ts';
+import { askSteadily, type SteadyResult } from './latency/steady.ts';
+import { wrk } from './load.ts';
+import { chooseCores, findPrograms, surroundings } from './machine.ts';
+import type { Contestant } from './measure.ts';
+import { cpuMicroseconds } from './proc.ts';
+import { freePorts } from './processes.ts';
+import { spreadText } from './report.ts';
+import { scenarios, smallBytes, type Scenario } from './scenarios.ts';
+import { nginx } from './servers/nginx.ts';
+import { waymark } from './servers/waymark.ts';
+import { createWorkspace, rulesFor } from './workspace.ts';
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', default: '' },
+    connections: { type: 'string', default: '1000' },
+    rounds: { type: 'string', default: '7' },
+    seconds: { type: 'string', default: '4' },
+    rate: { type: 'string' },
+  },
+});
+const connections = Number(options.connections);
+const asked = ['file-1k', 'file-100k', 'page-1k'];
+const shareOfCapacity = 0.7;
+/** What the generator carries beside a server that answers at once, with time to spare. */
+const generatorSmallRate = 30_000;
+const generatorLargeRate = 15_000;
+
+/** One server in one round. */
+interface Round extends SteadyResult {
+  /** CPU time of the server's processes, divided by the time that passed. */
+  readonly busy: number;
+}
+
+const programs = findPrograms();
+if (programs.nginx === undefined || programs.wrk === undefined) {
+  throw new Error('nginx and wrk are needed: apt-get install nginx-light wrk');
+}
+const cores = await chooseCores();
+for (const [name, value] of Object.entries(await surroundings(programs))) {
+  console.log(`${name.padEnd(7)} ${value}`);
+}
+const workspace = await createWorkspace();
+const { folder, folderFor, diskRoot, peerRoot } = workspace;
+const parts = { core: cores.load, folder };
+const load = wrk(programs.wrk, parts);
+const [port = 0, peerPort = 0] = await freePorts(2);
+const source = 'http://127.0.0.1:9';
+const place = { core: cores.server, source };
+const servers = [
+  waymark(
+    { ...place, folder: await folderFor('waymark'), port },
+    { root: diskRoot, rules: rulesFor(source) },
+  ),
+  nginx(
+    programs.nginx,
+    { ...place, folder: await folderFor('nginx'), port: peerPort },
+    // Debian's 768 are fewer than are wanted here.
+    { root: peerRoot, workerConnections: 2 * connections },
+  ),
+];
+const contestants: Contestant[] = [];
+for (const server of servers) {
+  contestants.push({ name: server.name, server: await server.start() });
+}
+const chosen = scenarios.filter(({ id }) => asked.includes(id) && id.includes(options.only));
+for (const scenario of chosen) await measure(scenario);
+for (const server of servers) await server.stop();
+
+async function measure(scenario: Scenario): Promise<void> {
+  console.log(`\n${scenario.title}, ${connections} keep-alive connections`);
+  const rate = await chooseRate(scenario);
+  const rounds = new Map<string, Round[]>(contestants.map(({ name }) => [name, []]));
+  for (let round = 0; round <= Number(options.rounds); round += 1) {
+    for (const contestant of contestants) {
+      const taken = await measureRound(contestant, scenario, rate);
+      // The first round is there for the compiler.
+      if (round > 0) rounds.get(contestant.name)?.push(taken);
+    }
+  }
+  for (const [name, taken] of rounds) console.log(roundsText(name, taken));
+  const [ours = [], theirs = []] = rounds.values();
+  for (const figure of ['p50Ms', 'p99Ms'] as const) {
+    const ratio = ratioOf(of(ours, figure), of(theirs, figure));
+    console.log(`  Waymark/nginx ${figure.slice(0, 3)} ${spreadText(ratio, 2)}`);
+  }
+}
+
+/** What share of their capacity both can be asked for, as far as the generator carries it. */
+async function chooseRate({ path, contentBytes = 0 }: Scenario): Promise<number> {
+  const capacities: number[] = [];
+  for (const { name, server } of contestants) {
+    const order = { url: server.url + path, headers: {}, connections, seconds: 3 };
+    await load.run(order);
+    const { requests, seconds } = await load.run(order);
+    capacities.push(requests / seconds);
+    console.log(`  ${name} answers ${(requests / seconds).toFixed(0)}/s when asked for all it can`);
+  }
+  const capacity = Math.min(...capacities);
+  const carried = contentBytes > smallBytes ? generatorLargeRate : generatorSmallRate;
+  const rate = Number(options.rate ?? Math.min(shareOfCapacity * capacity, carried));
+  console.log(
+    `  asked for ${rate.toFixed(0)}/s, ${Math.round((100 * rate) / capacity)} % of the lower` +
+      (rate < shareOfCapacity * capacity ? ', which is what the generator carries' : ''),
+  );
+  return rate;
+}
+
+async function measureRound(
+  { server: { url, pids } }: Contestant,
+  { path, status, contentBytes = 0 }: Scenario,
+  rate: number,
+): Promise<Round> {
+  const seconds = { warmUpSeconds: 2, seconds: Number(options.seconds) };
+  const before = await cpuMicroseconds(pids);
+  const result = await askSteadily(parts, {
+    ...{ url: url + path, status, contentBytes, connections, rate },
+    ...seconds,
+  });
+  const cpuUs = (await cpuMicroseconds(pids)) - before;
+  return { ...result, busy: cpuUs / 1e6 / (seconds.warmUpSeconds + seconds.seconds) };
+}
+
+function roundsText(name: string, rounds: readonly Round[]): string {
+  const figure = (what: keyof Round, digits: number): string =>
+    spreadText(spreadOf(of(rounds, what)), digits);
+  return (
+    `  ${name.padEnd(10)}p50 ${figure('p50Ms', 2)}  p99 ${figure('p99Ms', 2)}  ` +
+    `p99.9 ${figure('p999Ms', 1)} ms, ${Math.round(100 * spreadOf(of(rounds, 'busy')).median)} % busy; ` +
+    `the generator's own p99 of lateness ${figure('lateP99Ms', 2)} ms`
+  );
+}
+
+function of(rounds: readonly Round[], what: keyof Round): readonly number[] {
+  return rounds.map((round) => round[what]);
+}
