@@ -1,11 +1,11 @@
 // What get_render of a hot rule costs, beside the same bytes as a stored page; see README.md beside
 // this file.
 import { parseArgs } from 'node:util';
-import { ratioOf, spreadOf } from './figures.ts';
 import { ownGenerator, wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';
-import { measureScenario, type Contestant, type Row } from './measure.ts';
+import { measureScenario, type Contestant } from './measure.ts';
 import { freePorts } from './processes.ts';
+import { pairText } from './report.ts';
 import { scenarioAt, smallBytes } from './scenarios.ts';
 import { waymark, type RuleFields } from './servers/waymark.ts';
 import { createWorkspace } from './workspace.ts';
@@ -60,20 +60,6 @@ const scenarios = [
 ];
 for (const scenario of scenarios) {
   const rows = await measureScenario(scenario, contestants, { load, effort, core: cores.server });
-  console.log(`\n${scenario.title}: CPU µs a request, median (min–max)`);
-  for (const row of rows) console.log(`  ${row.name.padEnd(12)} ${spread(cpuOf(row))}`);
-  const [render, page] = rows;
-  if (render === undefined || page === undefined) continue;
-  const { median, min, max } = ratioOf(cpuOf(render), cpuOf(page));
-  console.log(`  ratio        ${median.toFixed(2)} (${min.toFixed(2)}–${max.toFixed(2)})`);
+  console.log(`\n${pairText(scenario, rows)}`);
 }
 await server.stop();
-
-function cpuOf({ samples }: Row): readonly number[] {
-  return samples.map(({ cpuUsPerRequest }) => cpuUsPerRequest);
-}
-
-function spread(samples: readonly number[]): string {
-  const { median, min, max } = spreadOf(samples);
-  return `${median.toFixed(1)} (${min.toFixed(1)}–${max.toFixed(1)})`;
-}

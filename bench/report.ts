@@ -21,7 +21,6 @@ type SummaryName = 'requestsPerSecond' | 'cpuUsPerRequest' | 'p50Us' | 'p99Us' |
 
 /** Medians, spreads and ratios of a scenario's samples. */
 export function summarise({ id, title }: Scenario, rows: readonly Row[]): ScenarioReport {
-  const cpu = (row: Row): readonly number[] => row.samples.map((one) => one.cpuUsPerRequest);
   const mine = rows.find(({ name }) => name === ours);
   const peers = rows.filter(({ name }) => name !== ours);
   return {
@@ -29,9 +28,13 @@ export function summarise({ id, title }: Scenario, rows: readonly Row[]): Scenar
     title,
     servers: rows.map((row) => ({ ...row, summary: summaryOf(row.samples) })),
     cpuRatios: Object.fromEntries(
-      mine === undefined ? [] : peers.map((row) => [row.name, ratioOf(cpu(mine), cpu(row))]),
+      mine === undefined ? [] : peers.map((row) => [row.name, ratioOf(cpuOf(mine), cpuOf(row))]),
     ),
   };
+}
+
+function cpuOf({ samples }: Row): readonly number[] {
+  return samples.map(({ cpuUsPerRequest }) => cpuUsPerRequest);
 }
 
 function summaryOf(samples: readonly Sample[]): Readonly<Record<SummaryName, Spread>> {
@@ -74,6 +77,17 @@ export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): str
     ...servers.flatMap(memoryText),
     ...servers.flatMap(doubts),
   ].join('\n');
+}
+
+/** Two rows of one scenario, of which the first is held against the second. */
+export function pairText({ title }: Scenario, [ours, theirs]: readonly Row[]): string {
+  if (ours === undefined || theirs === undefined) throw new Error(`${title}: not two rows`);
+  const lines = [ours, theirs].map(
+    (row) => `  ${row.name.padEnd(20)}${spreadText(spreadOf(cpuOf(row)), 1)}`,
+  );
+  const ratio = spreadText(ratioOf(cpuOf(ours), cpuOf(theirs)), 2);
+  const heading = `${title}: CPU µs a request, median (min–max)`;
+  return [heading, ...lines, `  ${'ratio'.padEnd(20)}${ratio}`].join('\n');
 }
 
 /** Resident memory where it was watched: the median of the rounds, and the largest peak. */
