@@ -7,7 +7,7 @@ import { measureScenario, type Contestant } from './measure.ts';
 import { freePorts } from './processes.ts';
 import { pairText } from './report.ts';
 import { fillFolder } from './rules/fill.ts';
-import { scenarioAt, scenarios, smallBytes } from './scenarios.ts';
+import { pageMadeAnew, scenarios } from './scenarios.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
 
@@ -45,11 +45,7 @@ const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk
 const asked = [
   ...scenarios.filter(({ id }) => ['file-1k', 'page-1k', 'not-modified'].includes(id)),
   // What is prepared asks no rule: these two are matched each time.
-  scenarioAt('/page/1k.html', {
-    ...{ id: 'page-anew', title: '1 KB stored page, made anew', contentBytes: smallBytes },
-    // A field that Waymark does not know keeps an answer from being prepared.
-    headers: { 'X-Anew': '1' },
-  }),
+  pageMadeAnew,
   ...scenarios.filter(({ id }) => id === 'not-found'),
 ];
 for (const scenario of asked.filter(({ id }) => id.includes(options.only))) {

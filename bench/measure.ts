@@ -37,6 +37,8 @@ export interface Sample {
   readonly requestsPerSecond: number;
   /** CPU time of the server's processes, divided by the requests done. */
   readonly cpuUsPerRequest: number;
+  /** The same of the one process that used the most. */
+  readonly busiestUsPerRequest: number;
   readonly p50Us: number;
   readonly p99Us: number;
   /** CPU time of the server's processes, divided by the time that passed: 1 is a whole core. */
@@ -135,13 +137,15 @@ async function sample(
   const before = await clock();
   const result = await load.run({ url, headers, connections, seconds });
   const after = await clock();
-  const cpuUs = after.server - before.server;
+  const each = after.server.map((us, at) => us - (before.server[at] ?? 0));
+  const cpuUs = each.reduce((sum, one) => sum + one, 0);
   const what = `${contestant.name}, ${scenario.title}`;
   const requests = checkedRequests(result, { what, scenario, answer, connections });
   await emptyLog(what, accessLog);
   return {
     requestsPerSecond: requests / result.seconds,
     cpuUsPerRequest: cpuUs / requests,
+    busiestUsPerRequest: Math.max(...each) / requests,
     p50Us: result.p50Us,
     p99Us: result.p99Us,
     busy: cpuUs / 1e6 / result.seconds,
@@ -197,12 +201,12 @@ async function watchMemory(pids: readonly number[]): Promise<() => Promise<Memor
 }
 
 /**
- * Readings in microseconds: CPU time of the server, CPU time spent on its core, and the clock on
- * the wall.
+ * Readings in microseconds: CPU time of each process of the server, CPU time spent on its core, and
+ * the clock on the wall.
  */
 function cpuClock(pids: readonly number[], core: number | undefined) {
   return async () => ({
-    server: await cpuMicroseconds(pids),
+    server: await Promise.all(pids.map((pid) => cpuMicroseconds([pid]))),
     core: core === undefined ? 0 : await coreMicroseconds(core),
     wall: performance.now() * 1000,
   });

@@ -69,6 +69,15 @@ export const scenarios: readonly Scenario[] = [
   ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
 ];
 
+/** A page that is matched and made at each visit, which a field brings about that Waymark does not know. */
+export const pageMadeAnew: Scenario = ask({
+  id: 'page-anew',
+  title: '1 KB stored page, made anew',
+  path: '/page/1k.html',
+  contentBytes: smallBytes,
+  headers: { 'X-Anew': '1' },
+});
+
 /** A scenario of another benchmark, at one path. */
 export function scenarioAt(
   path: string,

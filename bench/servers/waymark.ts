@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startProcess, type Child } from '../processes.ts';
+import { childPids } from '../proc.ts';
 import { untilAnswers } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
@@ -19,10 +20,13 @@ export function waymark(
   {
     root,
     rules,
+    workers = 1,
     ini = '',
   }: {
     readonly root: string;
     readonly rules: readonly RuleFields[];
+    /** Processes that answer; where there are several, one more leads them. */
+    readonly workers?: number;
     /** Further sections. */
     readonly ini?: string;
   },
@@ -35,12 +39,12 @@ export function waymark(
     async start() {
       const config = join(folder, 'server.ini');
       const stderr = join(folder, 'stderr.log');
-      await writeFile(config, iniText({ port, data: join(folder, 'data'), root }) + ini);
+      await writeFile(config, iniText({ port, data: join(folder, 'data'), root, workers }) + ini);
       const args = [program, 'serve', '--config', config];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
       await untilAnswers(`${url}/svc1/health`, child);
       if (rules.length > 0) await insertAll(url, await firstKey(stderr), rules);
-      return { url, pids: [child.pid], accessLog };
+      return { url, pids: [child.pid, ...(await workersOf(child.pid, workers))], accessLog };
     },
     async stop() {
       await child?.stop();
@@ -52,14 +56,17 @@ function iniText({
   port,
   data,
   root,
+  workers,
 }: {
   readonly port: number;
   readonly data: string;
   readonly root: string;
+  readonly workers: number;
 }): string {
   return `[server]
 listen = 127.0.0.1:${port}
 data = ${data}
+workers = ${workers}
 [disk.site]
 root = ${root}
 [fetch]
@@ -68,6 +75,20 @@ allow_private = 127.0.0.0/8
 format = json
 access = yes
 `;
+}
+
+const workersTimeoutMs = 10_000;
+
+/** The processes that another one leads, once all are there; the first of them serves already. */
+async function workersOf(leader: number, workers: number): Promise<readonly number[]> {
+  if (workers === 1) return [];
+  const deadline = performance.now() + workersTimeoutMs;
+  while (performance.now() < deadline) {
+    const pids = await childPids(leader);
+    if (pids.length === workers) return pids;
+    await wait(5);
+  }
+  throw new Error(`Waymark has not started ${workers} workers`);
 }
 
 const keyTimeoutMs = 5_000;
