@@ -67,6 +67,14 @@ export interface Databases {
 }
 
 /**
+ * What lmdb's types do not say of its `putSync`: an entry that is to be appended, and whose key is
+ * not behind all others, is not put, and the answer is false.
+ */
+export interface Appending<K> {
+  putSync(key: K, value: string, options: { readonly append: true }): boolean;
+}
+
+/**
  * How the environment is opened.
  * - `overlappingSync` off: a change is on the disk before anyone sees it, so that an answer drawn
  *   from it (a replay, say) can never be lost; a failing sync fails the commit.

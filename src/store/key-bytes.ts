@@ -9,6 +9,8 @@ export const seqMax = 0xffff_ffff;
 /** Marks a hash where a key starts, and ends an id in front of a seq. */
 const nul = Buffer.from([0]);
 const seqBytes = 4;
+/** A NUL and a SHA-256. */
+const hashedBytes = 33;
 
 /**
  * The bytes under which a text is found: its UTF-8, or a mark and its SHA-256 where LMDB has no
@@ -26,14 +28,17 @@ export function keyOf(text: string): Buffer {
 export function historyPrefix(id: string): Buffer {
   const bytes = keyOf(id);
   // NUL ends the id; one that has it itself, or fills the key, is hashed to a fixed length.
-  const fits = bytes.length < keyBytesMax - seqBytes && !bytes.includes(0);
-  return Buffer.concat([fits ? bytes : hashed(id), nul]);
+  const fits = bytes.length < keyBytesMax - seqBytes && !id.includes('\0');
+  const prefix = Buffer.allocUnsafe((fits ? bytes.length : hashedBytes) + 1);
+  prefix.set(fits ? bytes : hashed(id));
+  prefix[prefix.length - 1] = 0;
+  return prefix;
 }
 
 /** The key of one row in the history of a record, in the order of seq. */
 export function historyKey(prefix: Buffer, seq: number): Buffer {
   const key = Buffer.allocUnsafe(prefix.length + seqBytes);
-  prefix.copy(key);
+  key.set(prefix);
   key.writeUInt32BE(seq, prefix.length);
   return key;
 }

@@ -6,9 +6,8 @@ import type { ReadyInsert } from './store.ts';
 import type { PutRecord } from './write-records.ts';
 import type { Marks, Transition } from './write-row.ts';
 
-/** One change with what it does to the projections, ready to be put. */
+/** One change with what it does to the projections. */
 export interface PlannedStep {
-  readonly seq: number;
   readonly change: Change;
   readonly claim: SeqClaim | undefined;
   readonly rule: RuleTransition | undefined;
@@ -18,14 +17,8 @@ export interface PlannedStep {
   readonly putRecord: PutRecord | undefined;
 }
 
-/** An insert that came ready: its texts are made when they are put, so that none has to wait. */
-export interface ReadyStep {
-  readonly seq: number;
-  readonly insert: ReadyInsert;
-}
-
-/** One row of the log, ready to be put. */
-export type Step = PlannedStep | ReadyStep;
+/** What one row of the log is made of; the texts of an insert that came ready are made last. */
+export type Step = PlannedStep | ReadyInsert;
 
 /** A page rule before and after a step. */
 export interface RuleTransition extends Transition<StoredRule> {
@@ -39,6 +32,7 @@ export type Stamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
 /** All that one decision writes. */
 export interface WritePlan {
   readonly stamp: Stamp;
+  readonly firstSeq: number;
   /** Of the drafts that did not come ready. */
   readonly changes: readonly Change[];
   readonly steps: readonly Step[];

@@ -21,21 +21,22 @@ export function planWrites(
   const rules = new Map<string, Written<StoredRule>>();
   const records = new RecordPlanner(reads);
   const steps = drafts.map((draft, index): Step => {
+    if ('ready' in draft) return draft;
     const seq = firstSeq + index;
-    if ('ready' in draft) return { seq, insert: draft };
     const { dtu_txn, dtu_stored, by, txn } = stamp;
     const { family, id, action, data, vk } = draft;
     const change: Change = { seq, dtu_txn, dtu_stored, by, txn, family, id, action, data };
     const claim = vk && { ...vk, seq };
     if (family !== 'userinterface') {
-      return { seq, change, claim, rule: undefined, ...records.plan(change) };
+      return { change, claim, rule: undefined, ...records.plan(change) };
     }
     const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
     const { stored: after, marks } = afterRow(reads, state, change, foldRule);
     const place = after && candidatePlace(after);
     rules.set(id, { stored: after, written: [...state.written, change] });
     const rule = { before: state.stored, after, place };
-    return { seq, change, claim, rule, marks, putRecord: undefined };
+    return { change, claim, rule, marks, putRecord: undefined };
   });
-  return { stamp, steps, changes: steps.flatMap((step) => ('change' in step ? step.change : [])) };
+  const changes = steps.flatMap((step) => ('change' in step ? step.change : []));
+  return { stamp, firstSeq, steps, changes };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { environmentOptions } from '../../src/store/databases.ts';
+import { environmentOptions, type Appending } from '../../src/store/databases.ts';
 import { scratchFolder } from './scratch.ts';
 
 interface Opened {
@@ -52,6 +52,24 @@ suite('what the store relies on in lmdb', () => {
     await Promise.all([committed, flushed]);
     assert.equal(order.length, 2);
     assert.equal(database.get('one'), 'value');
+  });
+
+  test('a put at the end says whether it was one, and changes nothing where not', async (t) => {
+    const { environment } = await openPlain(t);
+    const numbered = environment.openDB<string, number>('numbered', {
+      encoding: 'string',
+      keyEncoding: 'uint32',
+    });
+    environment.transactionSync(() => {
+      const appending = numbered as unknown as Appending<number>;
+      const put = (key: number, value: string) => appending.putSync(key, value, { append: true });
+      assert.deepEqual(
+        [put(1, 'a'), put(300, 'b'), put(256, 'c'), put(300, 'd'), put(65_536, 'e')],
+        [true, true, false, false, true],
+      );
+    });
+    const entries = [...numbered.getRange()].map(({ key, value }) => `${key}${value}`);
+    assert.deepEqual(entries, ['1a', '300b', '65536e']);
   });
 
   test('more than twelve databases need maxDbs', async (t) => {
