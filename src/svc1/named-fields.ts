@@ -50,6 +50,7 @@ export function requireRoom(what: string, { fields, unknowns }: Fields, bytesMax
       field: names[unknownsMax] ?? '_unknowns_',
     });
   }
+  if (jsonBytesAtMost(fields) + jsonBytesAtMost(unknowns) <= bytesMax) return;
   const bytes = jsonBytes(fields) + (names.length === 0 ? 0 : jsonBytes(unknowns));
   if (bytes <= bytesMax) return;
   throw new Failure('too_large', `${what} is ${bytes} bytes; at most ${bytesMax} are kept.`);
@@ -57,6 +58,25 @@ export function requireRoom(what: string, { fields, unknowns }: Fields, bytesMax
 
 function jsonBytes(named: Iterable<readonly [string, Json]>): number {
   return Buffer.byteLength(JSON.stringify(Object.fromEntries(named)));
+}
+
+/** A bound that is told without the text: most records are far below what is allowed. */
+function jsonBytesAtMost(named: Named): number {
+  let bytes = 2;
+  for (const [name, value] of named) {
+    bytes += stringBytesAtMost(name) + 2;
+    if (typeof value === 'string') bytes += stringBytesAtMost(value);
+    else bytes += typeof value === 'object' && value !== null ? Infinity : numberBytesMax;
+  }
+  return bytes;
+}
+
+/** As long as JSON writes a number: -1.2345678901234567e-308. */
+const numberBytesMax = 24;
+
+/** A control character and half a surrogate pair take six bytes (ECMA-262 §25.5.4.3). */
+function stringBytesAtMost(text: string): number {
+  return 6 * text.length + 2;
 }
 
 /** The edit that mergeFields turns `before` into `after` with. */
