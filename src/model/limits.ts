@@ -94,6 +94,8 @@ export const publicAnswersBytesMax = 16 * MIB;
 export const publicAnswerBytes = 1_024;
 /** Up to this length, copying content behind its head takes less time than a second write. */
 export const preparedTextBytesMax = 16 * KIB;
+/** The longest head of a request that is answered without Node's parser. */
+export const directHeadBytesMax = 8 * KIB;
 /** Heads of requests that are known by their bytes, and the longest of them. */
 export const knownHeadsMax = 2_000;
 export const knownHeadBytesMax = 2 * KIB;

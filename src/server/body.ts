@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure } from '../model/failure.ts';
 import { unreadBodyBytesMax } from '../model/limits.ts';
+import { DirectRequest } from './direct-request.ts';
 
 /** Requests whose content nobody can read on, with what they are told. */
-const broken = new WeakMap<IncomingMessage, Failure>();
+const broken = new WeakMap<object, Failure>();
 
 /**
  * Collects the content of a request, up to a number of bytes. Rejects with `too_large` past it
@@ -56,7 +57,9 @@ export function requirePlain({ headers }: IncomingMessage): void {
 }
 
 /** Whether a request announces content (RFC 9112 §6.3). */
-export function hasBody({ headers }: IncomingMessage): boolean {
+export function hasBody(message: IncomingMessage | DirectRequest): message is IncomingMessage {
+  if (message instanceof DirectRequest) return false;
+  const { headers } = message;
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
@@ -71,7 +74,7 @@ export function breakBody(request: IncomingMessage, failure: Failure): boolean {
 }
 
 /** Throws what the content of a request was broken by, if it was. */
-export function requireWhole(request: IncomingMessage): void {
+export function requireWhole(request: object): void {
   const failure = broken.get(request);
   if (failure !== undefined) throw failure;
 }

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Cancellation } from '../model/cancellation.ts';
+import type { Answering } from './direct-response.ts';
 
 /**
  * Says that nobody waits for an answer any more: its connection has ended before it, or its client
@@ -8,12 +8,12 @@ import type { Cancellation } from '../model/cancellation.ts';
  * source that is slow would work for nobody. Nothing is watched before somebody wants to be told.
  */
 export class ClientGone implements Cancellation {
-  readonly #response: ServerResponse;
+  readonly #response: Answering;
   readonly #client: Partial<Socket>;
   readonly #listeners = new Set<() => void>();
   #isWatched = false;
 
-  constructor(response: ServerResponse, client: Partial<Socket>) {
+  constructor(response: Answering, client: Partial<Socket>) {
     this.#response = response;
     this.#client = client;
   }
@@ -50,7 +50,7 @@ export class ClientGone implements Cancellation {
 }
 
 /** A signal that aborts when the connection of an answer ends before it. */
-export function answerSignal(response: ServerResponse): AbortSignal {
+export function answerSignal(response: Answering): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => {
     // Nobody listens after the end, and a reason with its stack takes a while to make.

@@ -10,33 +10,25 @@ import { lingerMs, pipelinedRequestsMax } from '../model/limits.ts';
 import type { LimitLog } from '../observe/limit-log.ts';
 import { breakBody } from './body.ts';
 import { Crowd, type CrowdLimits } from './crowd.ts';
-import { readAlong, type Reader } from './read-along.ts';
+import { Connection } from './connection.ts';
+import type { DirectResponse } from './direct-response.ts';
 
 /** One that answers HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;
 
-/** What is known of one open connection. */
-interface Connection {
-  /** The answer to its newest request. */
-  last: ServerResponse | undefined;
-  /**
-   * Requests that have come before the one ahead of them was answered, each waiting for its turn.
-   */
-  readonly waiting: Set<(isOpen: boolean) => void>;
-  /** What reads what the client sends. */
-  reader: Reader;
-  /** What has come of the head of the newest request, latin1. */
-  readonly head: () => string;
-}
-
-/** Answers a request that is known by its bytes; says whether it was one. */
-type AnswerKnown = (socket: Socket, text: string) => boolean;
+/**
+ * Answers a request by its bytes, if it can do so without Node's parser; says whether it does.
+ * `direct` gives what to answer with later.
+ */
+type AnswerAtOnce = (socket: Socket, text: string, direct: () => DirectResponse) => boolean;
 
 /** What a port decides of its connections, and is told of them. */
 export interface ConnectionParts extends CrowdLimits {
   /** Answers a request that could not be read, by its head as far as it came, as the last one. */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
   readonly passed: LimitLog['passed'];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 /**
@@ -47,7 +39,7 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
-  readonly #answerKnown = new WeakMap<Server, AnswerKnown>();
+  readonly #answerAtOnce = new WeakMap<Server, AnswerAtOnce>();
   readonly #crowd: Crowd;
   readonly #parts: ConnectionParts;
 
@@ -57,13 +49,18 @@ export class Connections {
   }
 
   /** Has `answer` tried on requests to a server, before they are parsed. */
-  answerKnown(server: Server, answer: AnswerKnown): void {
-    this.#answerKnown.set(server, answer);
+  answerAtOnce(server: Server, answer: AnswerAtOnce): void {
+    this.#answerAtOnce.set(server, answer);
   }
 
-  /** The head of the newest request on a connection, latin1. */
+  /** The head of the newest request on a connection to its last byte, latin1. */
   head(socket: Duplex): string {
-    return this.#open.get(socket)?.head() ?? '';
+    return `${this.#open.get(socket)?.head ?? ''}\r\n`;
+  }
+
+  /** Lets Node finish what is being answered without it. */
+  handOver(): void {
+    for (const connection of this.#open.values()) connection.handOver();
   }
 
   /**
@@ -93,6 +90,7 @@ export class Connections {
     server.on('upgrade', left);
     server.on('connect', left);
     server.setTimeout(stalledMs, (socket) => {
+      this.#open.get(socket)?.handOver();
       // Silence is the client's only while bytes wait for it, or nothing is asked.
       const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
       if (isOurs) {
@@ -113,6 +111,7 @@ export class Connections {
     const { socket } = message;
     const connection = this.#open.get(socket);
     if (connection === undefined || socket.destroyed) return false;
+    if (connection.takeOver(response)) return false;
     const { last, waiting } = connection;
     connection.last = response;
     // Nobody is told of the end of an answer as long as nobody waits for it.
@@ -163,7 +162,7 @@ export class Connections {
       return;
     }
     const answer = (): void => {
-      if (socket.writable) this.#parts.refuse(socket, failure, connection.head());
+      if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
     };
     if (owed === undefined) answer();
     else owed.once('close', answer);
@@ -181,8 +180,7 @@ export class Connections {
 
   /** The answer that is the last one owed on a connection; undefined where none is. */
   lastAnswer(socket: Duplex): ServerResponse | undefined {
-    const last = this.#open.get(socket)?.last;
-    return last?.writableFinished === false ? last : undefined;
+    return this.#open.get(socket)?.owed;
   }
 
   get size(): number {
@@ -197,7 +195,7 @@ export class Connections {
   /** How many answers are owed, those to requests that wait for their turn left out. */
   get owed(): number {
     let owed = 0;
-    for (const socket of this.#open.keys()) owed += this.lastAnswer(socket) === undefined ? 0 : 1;
+    for (const { owes } of this.#open.values()) owed += owes ? 1 : 0;
     return owed;
   }
 
@@ -235,38 +233,19 @@ export class Connections {
   }
 
   #admit(server: Server, socket: Socket): void {
-    const wire = readAlong(socket, {
-      reader: () => connection.reader,
-      answerAtOnce: (text) => {
-        // Node has to have seen a request of the connection, or it would be silent in its eyes.
-        const { last } = connection;
-        return (
-          last?.shouldKeepAlive === true &&
-          last.writableFinished &&
-          socket.writableLength === 0 &&
-          this.#answerKnown.get(server)?.(socket, text) === true
-        );
-      },
+    const connection = new Connection(socket, {
+      answerAtOnce: (text, direct) =>
+        this.#answerAtOnce.get(server)?.(socket, text, direct) === true,
       refused: (failure) => {
         this.refuse(socket, failure);
       },
+      now: this.#parts.now,
     });
-    const connection: Connection = {
-      last: undefined,
-      waiting: new Set(),
-      reader: 'http',
-      head: () => wire.head,
-    };
     this.#open.set(socket, connection);
     socket.once('close', () => {
-      this.#forget(socket);
+      this.#open.delete(socket);
+      connection.close();
     });
-  }
-
-  #forget(socket: Duplex): void {
-    const connection = this.#open.get(socket);
-    this.#open.delete(socket);
-    for (const resolve of connection?.waiting ?? []) resolve(false);
   }
 }
 

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
@@ -6,6 +5,7 @@ import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import type { Caller } from '../model/key.ts';
 import type { Told } from '../visitor/visitor.ts';
 import type { Serving } from './serving.ts';
+import type { RequestMessage } from './direct-request.ts';
 
 /** A request that the door has let in, with what a trusted proxy says of whoever sent it. */
 export interface Entrance extends Opened {
@@ -15,7 +15,7 @@ export interface Entrance extends Opened {
 const nothingTold: Told = { user: undefined, roles: undefined, country: undefined };
 
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
-export function enter({ config }: Serving, message: IncomingMessage): Entrance {
+export function enter({ config }: Serving, message: RequestMessage): Entrance {
   const peerAddress = message.socket.remoteAddress ?? '';
   const opened = openDoor(
     {
@@ -49,7 +49,7 @@ export function enter({ config }: Serving, message: IncomingMessage): Entrance {
 }
 
 /** Whether a request came over TLS. */
-export function isSecure({ socket }: IncomingMessage): boolean {
+export function isSecure({ socket }: RequestMessage): boolean {
   return (socket as Partial<TLSSocket>).encrypted === true;
 }
 

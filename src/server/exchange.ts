@@ -9,6 +9,8 @@ import { canReadOver, hasBody, requireWhole } from './body.ts';
 import { answerSignal, ClientGone } from './client-gone.ts';
 import { peerAddress } from './connections.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
+import type { DirectRequest, RequestMessage } from './direct-request.ts';
+import { DirectResponse, type Answering } from './direct-response.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { linger } from './refusal.ts';
 import { discard, send, type Sent } from './send.ts';
@@ -24,7 +26,7 @@ export interface ExchangeParts extends FailureLogs {
   readonly detour: (
     serving: Serving,
     entrance: Entrance,
-    message: IncomingMessage,
+    message: RequestMessage,
   ) => Reply | undefined | Promise<Reply | undefined>;
 }
 
@@ -32,16 +34,16 @@ export interface ExchangeParts extends FailureLogs {
 export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #serving: Serving;
-  readonly #message: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly #message: IncomingMessage | DirectRequest;
+  readonly #response: ServerResponse | DirectResponse;
   address: string;
   caller: Caller | undefined;
 
   constructor(
     parts: ExchangeParts,
     serving: Serving,
-    message: IncomingMessage,
-    response: ServerResponse,
+    message: IncomingMessage | DirectRequest,
+    response: ServerResponse | DirectResponse,
   ) {
     this.#parts = parts;
     this.#serving = serving;
@@ -85,9 +87,10 @@ export class Exchange {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
       if (entrance === undefined) this.#response.shouldKeepAlive = false;
-      const reply = contentFailure(failure, id, message.headers.accept);
+      const accept = (entrance?.fields ?? message.headers).accept;
+      const reply = contentFailure(failure, id, accept);
       if (entrance === undefined) return reply;
-      const isForPerson = prefersHtml(message.headers.accept);
+      const isForPerson = prefersHtml(accept);
       const own = isForPerson ? await this.#ownPage(reply, entrance) : undefined;
       return this.#withServerTiming(own ?? reply, entrance);
     }
@@ -106,7 +109,7 @@ export class Exchange {
     const isHead = this.#message.method === 'HEAD' && reply.body.kind !== 'none';
     if (isHead) await discard(reply);
     try {
-      return await send(this.#response, isHead ? { ...reply, body: noBody } : reply);
+      return await sendOn(this.#response, isHead ? { ...reply, body: noBody } : reply);
     } catch (error) {
       await discard(reply);
       throw error;
@@ -182,8 +185,12 @@ export class Exchange {
   }
 }
 
+function sendOn(response: ServerResponse | DirectResponse, reply: Reply): Sent | Promise<Sent> {
+  return response instanceof DirectResponse ? response.send(reply) : send(response, reply);
+}
+
 /** Sends a 103 (RFC 8297 §2) to a client that can know what it is, ahead of its answer. */
-function hint(message: IncomingMessage, response: ServerResponse, links: readonly string[]): void {
+function hint(message: RequestMessage, response: Answering, links: readonly string[]): void {
   if (links.length === 0 || response.headersSent || response.destroyed) return;
   if (message.httpVersion !== '1.1') return;
   try {

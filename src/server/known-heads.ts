@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
-import { keepAliveTimeoutMs, knownHeadBytesMax, knownHeadsMax } from '../model/limits.ts';
+import { knownHeadBytesMax, knownHeadsMax } from '../model/limits.ts';
+import { headEnd } from './head-text.ts';
 import { goesInPieces } from './pieces.ts';
 import type { PlainRequest, Prepared } from './prepared.ts';
 
@@ -15,17 +16,14 @@ export class KnownHeads {
     return this.#requests.get(text);
   }
 
-  /** Remembers what a head, up to its last field's line end, asks for. */
+  /** Remembers what a head, to its last byte, asks for. */
   keep(head: string, request: PlainRequest): void {
-    if (head.length >= knownHeadBytesMax) return;
+    if (head.length > knownHeadBytesMax) return;
     // The heads of those who go on asking are back at once.
     if (this.#requests.size >= knownHeadsMax) this.#requests.clear();
-    this.#requests.set(`${head}\r\n`, request);
+    this.#requests.set(head, request);
   }
 }
-
-const keepAliveSeconds = keepAliveTimeoutMs / 1_000;
-const staying = `\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
 
 /**
  * Writes a prepared answer as Node's server does, on a connection that goes on; false where it is
@@ -38,7 +36,7 @@ export function writePrepared(
 ): boolean {
   if (head === undefined) return false;
   if (typeof content === 'object' && goesInPieces(socket, content)) return false;
-  const start = `${head}Date: ${dateText(nowMs)}${staying}`;
+  const start = head + headEnd(nowMs);
   if (typeof content === 'object') {
     socket.cork();
     socket.write(start, 'latin1');
@@ -48,17 +46,4 @@ export function writePrepared(
     socket.write(start + (content ?? ''), 'latin1');
   }
   return true;
-}
-
-let secondShown = -1;
-let shown = '';
-
-/** A date of RFC 9110 §5.6.7, made once a second. */
-function dateText(nowMs: number): string {
-  const second = Math.floor(nowMs / 1_000);
-  if (second !== secondShown) {
-    secondShown = second;
-    shown = new Date(second * 1_000).toUTCString();
-  }
-  return shown;
 }

@@ -9,6 +9,7 @@ import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts'
 import { authorise } from '../svc1/execute.ts';
 import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
 import { readBody, requirePlain } from './body.ts';
+import { DirectRequest } from './direct-request.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
 import type { Serving } from './serving.ts';
 
@@ -16,7 +17,7 @@ import type { Serving } from './serving.ts';
 export interface OperationRequest {
   /** Operation name as the path has it: `svc1.<family>.<operation>`. */
   readonly name: string;
-  readonly message: IncomingMessage;
+  readonly message: IncomingMessage | DirectRequest;
   readonly target: RequestTarget;
   readonly fields: Fields;
   readonly caller: Caller;
@@ -104,10 +105,13 @@ function requireMethod(operation: Operation, method: string): void {
 
 function readEnvelope(
   { name, effect }: Operation,
-  message: IncomingMessage,
+  message: IncomingMessage | DirectRequest,
   query: string,
 ): Envelope | Promise<Envelope> {
-  if (message.method === 'POST') return readPosted({ name, effect }, message, query);
+  // What came without Node's parser is no POST.
+  if (message.method === 'POST' && !(message instanceof DirectRequest)) {
+    return readPosted({ name, effect }, message, query);
+  }
   return name === linkName ? linkEnvelope(query) : envelopeFromQuery(name, query);
 }
 

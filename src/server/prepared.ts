@@ -1,4 +1,4 @@
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import {
   isEmptyStatus,
@@ -13,6 +13,8 @@ import {
   preparedTextBytesMax,
   preparedVariantsMax,
 } from '../model/limits.ts';
+import type { RequestMessage } from './direct-request.ts';
+import { headText } from './head-text.ts';
 import type { Serving } from './serving.ts';
 
 /** An answer that goes out again as it is. */
@@ -137,8 +139,11 @@ export class PreparedReplies {
   }
 }
 
+/** What is looked at of a request's head. */
+type HeadMessage = Pick<RequestMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersionMinor'>;
+
 /** A request as it is looked up; undefined for one that no answer is prepared for. */
-export function plainRequest(message: IncomingMessage): PlainRequest | undefined {
+export function plainRequest(message: HeadMessage): PlainRequest | undefined {
   const head = plainHead(message);
   if (head === undefined) return undefined;
   const { method = '', url = '', rawHeaders } = message;
@@ -164,7 +169,7 @@ function plainHead({
   url = '',
   httpVersionMinor,
   rawHeaders,
-}: IncomingMessage): PlainHead | undefined {
+}: HeadMessage): PlainHead | undefined {
   if (method !== 'GET' || httpVersionMinor !== 1 || !url.startsWith('/')) return undefined;
   let host: string | undefined;
   let ifNoneMatch: string | undefined;
@@ -241,14 +246,6 @@ function preparedOf(reply: Reply): Prepared | undefined {
   const head = replyField(reply, 'content-length') === undefined ? undefined : headText(reply);
   const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
   return { status, fields, content, bytes: bytes.length, source, head, cache };
-}
-
-function headText({ status, fields }: Reply): string {
-  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
-  for (let at = 0; at < fields.length; at += 2) {
-    text += `${fields[at] ?? ''}: ${fields[at + 1] ?? ''}\r\n`;
-  }
-  return text;
 }
 
 function entryBytes({ variants }: Entry, key: string): number {

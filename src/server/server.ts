@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
+import { readPlainHead } from '../http/plain-head.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import type { Failure } from '../model/failure.ts';
@@ -14,6 +15,8 @@ import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
 import { crowdLimits } from './crowd.ts';
+import { DirectRequest, type RequestMessage } from './direct-request.ts';
+import type { DirectResponse } from './direct-response.ts';
 import type { Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
@@ -22,7 +25,7 @@ import { Sessions } from './http2/sessions.ts';
 import { KnownHeads, writePrepared } from './known-heads.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { openMetrics } from './open-metrics.ts';
-import { plainRequest, PreparedReplies } from './prepared.ts';
+import { plainRequest, PreparedReplies, type PlainRequest } from './prepared.ts';
 import { sayLast } from './refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -114,6 +117,7 @@ class Port implements Server {
         this.#refuse(...refused);
       },
       ...limits,
+      now: parts.now,
     });
     this.#sockets = createSockets(this.#parts);
     this.#answers = new AnswerLog(parts);
@@ -139,7 +143,9 @@ class Port implements Server {
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls)
       : createHttpServer(this.#connections, opensWebsocket);
-    this.#connections.answerKnown(server, (socket, text) => this.#answerKnown(socket, text, ready));
+    this.#connections.answerAtOnce(server, (socket, text, direct) =>
+      this.#answerAtOnce(socket, text, direct, ready),
+    );
     if (isTls) speakHttp2(server, this.#sessions, answerAnew);
     const answerInTurn = (message: IncomingMessage, response: ServerResponse): void => {
       const turn = this.#connections.turn(message, response);
@@ -181,6 +187,8 @@ class Port implements Server {
 
   async stop(graceMs: number): Promise<{ readonly cut: number }> {
     this.#stopping = true;
+    // What Node does not know of, it would take for silence.
+    this.#connections.handOver();
     const closed = this.#servers
       .filter((server) => server.listening)
       .map((server) => new Promise((resolve) => server.close(resolve)));
@@ -211,13 +219,7 @@ class Port implements Server {
     const plain = plainRequest(message);
     const known = plain && prepared.find(plain, arrival.moment);
     if (plain === undefined || known === undefined) {
-      const keep = (reply: Reply): void => {
-        if (plain !== undefined) prepared.keep(plain, arrival.moment, reply);
-      };
-      this.#answer(message, response, arrival, keep).catch((error: unknown) => {
-        this.#parts.log.error({ err: error, id: this.#parts.newId() }, 'an answer failed');
-        response.destroy();
-      });
+      this.#answer(message, response, arrival, { plain, prepared });
       return;
     }
     if (response.shouldKeepAlive) heads?.keep(this.#connections.head(message.socket), plain);
@@ -226,13 +228,26 @@ class Port implements Server {
     this.#answers.note(message, arrival, known, { address: peerAddress(message.socket), bytes });
   }
 
-  /** Answers a request that is known by its bytes with what is prepared for it, if both are so. */
-  #answerKnown(socket: Socket, text: string, { prepared, heads }: Ready): boolean {
-    const plain = heads?.find(text);
-    if (plain === undefined || this.#stopping) return false;
+  /** Answers a request by its bytes, if it is a plain one. */
+  #answerAtOnce(
+    socket: Socket,
+    text: string,
+    direct: () => DirectResponse,
+    { prepared, heads }: Ready,
+  ): boolean {
+    if (this.#stopping) return false;
+    const seen = heads?.find(text);
+    const head = seen ?? readPlainHead(text);
+    if (head === undefined) return false;
+    const plain = seen ?? plainRequest({ ...head, httpVersionMinor: 1 });
     const arrival = this.#arrival();
-    const known = prepared.find(plain, arrival.moment);
-    if (known === undefined || !writePrepared(socket, known, arrival.moment.nowMs)) return false;
+    const known = plain && prepared.find(plain, arrival.moment);
+    if (plain === undefined || known === undefined) {
+      this.#answer(new DirectRequest(head, socket), direct(), arrival, { plain, prepared });
+      return true;
+    }
+    if (!writePrepared(socket, known, arrival.moment.nowMs)) return false;
+    if (seen === undefined) heads?.keep(text, plain);
     const { bytes } = known;
     this.#answers.note(plain, arrival, known, { address: peerAddress(socket), bytes });
     return true;
@@ -247,26 +262,29 @@ class Port implements Server {
     };
   }
 
-  async #answer(
-    message: IncomingMessage,
-    response: ServerResponse,
+  /** Answers a request anew, whatever happens, and keeps the answer for others where it may. */
+  #answer(
+    message: IncomingMessage | DirectRequest,
+    response: ServerResponse | DirectResponse,
     arrival: Arrival,
-    keep: (reply: Reply) => void,
-  ): Promise<void> {
-    const { serving } = arrival.moment;
-    const exchange = new Exchange(this.#parts, serving, message, response);
-    const reply = withHsts(await exchange.reply(), serving.config.tls, message);
-    keep(reply);
-    const { cut, bytes } = await exchange.send(reply);
-    const { address, caller } = exchange;
-    this.#answers.note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
+    { plain, prepared }: { readonly plain: PlainRequest | undefined } & Pick<Ready, 'prepared'>,
+  ): void {
+    const { moment } = arrival;
+    const exchange = new Exchange(this.#parts, moment.serving, message, response);
+    const answer = async (): Promise<void> => {
+      const reply = withHsts(await exchange.reply(), moment.serving.config.tls, message);
+      if (plain !== undefined) prepared.keep(plain, moment, reply);
+      const { cut, bytes } = await exchange.send(reply);
+      const { address, caller } = exchange;
+      this.#answers.note(message, arrival, reply, { address, keyId: caller?.keyId, bytes, cut });
+    };
+    answer().catch((error: unknown) => {
+      this.#parts.log.error({ err: error, id: this.#parts.newId() }, 'an answer failed');
+      response.destroy();
+    });
   }
 
-  #redirect(
-    { config }: Serving,
-    { target }: Entrance,
-    message: IncomingMessage,
-  ): Reply | undefined {
+  #redirect({ config }: Serving, { target }: Entrance, message: RequestMessage): Reply | undefined {
     const { certificates } = this.#parts.tls;
     return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
   }

@@ -7,6 +7,7 @@ import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observe/metrics.ts';
 import { authorise } from '../svc1/execute.ts';
 import { corsFields } from './cors.ts';
+import type { DirectRequest, RequestMessage } from './direct-request.ts';
 import { identify, type Entrance } from './entrance.ts';
 import { contentFailure, operationFailure } from './failures.ts';
 import { isFromLoopback } from './loopback.ts';
@@ -17,7 +18,7 @@ import type { Serving } from './serving.ts';
 export interface ServiceRequest {
   /** The part of the path behind `/svc1`. */
   readonly path: string;
-  readonly message: IncomingMessage;
+  readonly message: IncomingMessage | DirectRequest;
   readonly entrance: Entrance;
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
@@ -122,7 +123,7 @@ const ownFields: FieldList = [
 ];
 const referenceFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
-function requireRead({ method }: IncomingMessage): void {
+function requireRead({ method }: RequestMessage): void {
   if (method === 'GET' || method === 'HEAD') return;
   throw new Failure('method_not_allowed', 'This can only be read.', { allow: ['GET', 'HEAD'] });
 }

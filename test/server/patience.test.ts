@@ -51,6 +51,7 @@ function watchedConnections(max: number) {
       refused.push(failure);
       sayLast(socket, contentFailure(failure, 'id', undefined));
     },
+    now: Date.now,
     passed: (limit) => passed.push(limit),
   });
   return { connections, passed, refused };

@@ -1,13 +1,13 @@
-import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config/config.ts';
 import { replyField, type Reply } from '../../http/reply.ts';
 import { isSecure } from '../entrance.ts';
+import type { RequestMessage } from '../direct-request.ts';
 
 /**
  * An answer with Strict-Transport-Security, where the ini file wants it: over TLS only (RFC 6797
  * §7.2), and not over what a mount says itself.
  */
-export function withHsts(reply: Reply, { hsts }: Config['tls'], message: IncomingMessage): Reply {
+export function withHsts(reply: Reply, { hsts }: Config['tls'], message: RequestMessage): Reply {
   if (hsts === undefined || !isSecure(message)) return reply;
   if (replyField(reply, 'strict-transport-security') !== undefined) return reply;
   return { ...reply, fields: [...reply.fields, 'Strict-Transport-Security', hsts] };

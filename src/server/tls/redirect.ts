@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Config } from '../../config/config.ts';
 import { noBody, type Reply } from '../../http/reply.ts';
 import { isRead, type RequestTarget } from '../../http/request.ts';
@@ -7,6 +6,7 @@ import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
 import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
+import type { RequestMessage } from '../direct-request.ts';
 
 /** Where the same site is reached over TLS. */
 interface SecureSite {
@@ -25,7 +25,7 @@ interface SecureSite {
  * leads to the main one. Throws `forbidden` where there is no such host.
  */
 export function redirectToHttps(
-  { method = '', url = '', socket }: IncomingMessage,
+  { method = '', url = '', socket }: RequestMessage,
   { path, origin }: RequestTarget,
   { certificates, port, config }: SecureSite,
 ): Reply | undefined {

@@ -1,0 +1,133 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { isEmptyStatus, replyField, type Reply } from '../http/reply.ts';
+import { preparedTextBytesMax } from '../model/limits.ts';
+import { headText, headEnd } from './head-text.ts';
+import { discard, send, type Sent } from './send.ts';
+
+/** What is used of the answer to a request, whoever writes it. */
+export interface Answering extends Pick<
+  ServerResponse,
+  'destroyed' | 'writableFinished' | 'headersSent'
+> {
+  shouldKeepAlive: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  destroy(): unknown;
+  writeEarlyHints(hints: { readonly link: string[] }): unknown;
+}
+
+/** What a direct answer is told by, and tells, on its connection. */
+interface DirectParts {
+  readonly socket: Socket;
+  /** Lets Node's parser have the request after all; returns the answer that Node makes for it. */
+  readonly handOver: () => ServerResponse | undefined;
+  /** Told when the connection is free for the next request. */
+  readonly done: () => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * An answer that goes out in one piece, without Node's HTTP server: it has not seen the request.
+ * Whatever else becomes of it, be it a stream, a hint, a client that ends its side or asks for more
+ * meanwhile, or the end of the connection, is handed over to Node.
+ */
+export class DirectResponse implements Answering {
+  shouldKeepAlive = true;
+  readonly #parts: DirectParts;
+  readonly #closed: (() => void)[] = [];
+  #node: ServerResponse | undefined;
+  #isSent = false;
+  #isGone = false;
+
+  constructor(parts: DirectParts) {
+    this.#parts = parts;
+  }
+
+  get destroyed(): boolean {
+    return this.#node?.destroyed ?? (this.#isSent || this.#isGone || this.#parts.socket.destroyed);
+  }
+
+  get writableFinished(): boolean {
+    return this.#node?.writableFinished ?? this.#isSent;
+  }
+
+  get headersSent(): boolean {
+    return this.#node?.headersSent ?? this.#isSent;
+  }
+
+  once(_: 'close', listener: () => void): void {
+    if (this.#node === undefined) this.#closed.push(listener);
+    else this.#node.once('close', listener);
+  }
+
+  destroy(): void {
+    if (this.#node !== undefined) this.#node.destroy();
+    else if (!this.#isSent) this.#parts.socket.destroy();
+  }
+
+  writeEarlyHints(hints: { readonly link: string[] }): void {
+    this.handOver()?.writeEarlyHints(hints);
+  }
+
+  /** Goes on as an answer of Node's, which it returns; undefined where nobody waits any more. */
+  handOver(): ServerResponse | undefined {
+    if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
+    const node = this.#parts.handOver();
+    if (node === undefined) {
+      this.#parts.socket.destroy();
+      return undefined;
+    }
+    this.#node = node;
+    for (const listener of this.#closed) node.once('close', listener);
+    return node;
+  }
+
+  /** The connection has ended. */
+  close(): void {
+    if (this.#node !== undefined || this.#isSent) return;
+    this.#isGone = true;
+    for (const listener of this.#closed) listener();
+  }
+
+  /** Sends the answer, as `send` does. */
+  send(reply: Reply): Sent | Promise<Sent> {
+    if (this.#node === undefined && this.shouldKeepAlive) {
+      const sent = this.#write(reply);
+      if (sent !== undefined) return sent;
+    }
+    const node = this.handOver();
+    if (node === undefined) return discard(reply).then(() => ({ bytes: 0, cut: true }));
+    if (!this.shouldKeepAlive) node.shouldKeepAlive = false;
+    return send(node, reply);
+  }
+
+  /** Writes the answer if it goes out in one piece. */
+  #write(reply: Reply): Sent | undefined {
+    const content = contentText(reply);
+    const head = content === undefined ? undefined : headText(reply);
+    if (content === undefined || head === undefined) return undefined;
+    const { socket, now, done } = this.#parts;
+    const date = replyField(reply, 'date') === undefined ? now() : undefined;
+    socket.write(head + headEnd(date) + content, 'latin1');
+    this.#isSent = true;
+    done();
+    for (const listener of this.#closed) listener();
+    return { bytes: content.length, cut: false };
+  }
+}
+
+/**
+ * Content as text, one character for each byte; undefined where it takes more to send it, or where
+ * its length is not said (RFC 9112 §6.3).
+ */
+function contentText(reply: Reply): string | undefined {
+  const { status, body } = reply;
+  if (body.kind === 'none') return isEmptyStatus(status) || isLengthSaid(reply) ? '' : undefined;
+  if (body.kind !== 'bytes' || body.bytes.length > preparedTextBytesMax) return undefined;
+  return isLengthSaid(reply) ? body.bytes.toString('latin1') : undefined;
+}
+
+function isLengthSaid(reply: Reply): boolean {
+  return replyField(reply, 'content-length') !== undefined;
+}

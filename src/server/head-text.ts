@@ -1,0 +1,45 @@
+import { STATUS_CODES } from 'node:http';
+import type { Reply } from '../http/reply.ts';
+import { keepAliveTimeoutMs } from '../model/limits.ts';
+
+const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** What a field value cannot hold (RFC 9110 §5.5). */
+const notInValue = /[^\t\x20-\x7e\x80-\xff]/;
+
+/**
+ * Status line and fields of an answer as they are sent (RFC 9112 §4, §5), latin1; undefined where a
+ * field is none, which Node says more of.
+ */
+export function headText({ status, fields }: Pick<Reply, 'status' | 'fields'>): string | undefined {
+  let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
+  for (let at = 0; at < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at], fields[at + 1]];
+    if (!fieldName.test(name) || notInValue.test(value)) return undefined;
+    text += `${name}: ${value}\r\n`;
+  }
+  return text;
+}
+
+const keepAliveSeconds = keepAliveTimeoutMs / 1_000;
+const staying = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
+
+/**
+ * What Node's server ends a head with on a connection that goes on: with the date of a moment
+ * (milliseconds since 1970) where the answer has none of its own.
+ */
+export function headEnd(nowMs: number | undefined): string {
+  return nowMs === undefined ? staying : `Date: ${dateText(nowMs)}\r\n${staying}`;
+}
+
+let secondShown = -1;
+let shown = '';
+
+/** A date of RFC 9110 §5.6.7, made once a second. */
+function dateText(nowMs: number): string {
+  const second = Math.floor(nowMs / 1_000);
+  if (second !== secondShown) {
+    secondShown = second;
+    shown = new Date(second * 1_000).toUTCString();
+  }
+  return shown;
+}
