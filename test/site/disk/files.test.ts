@@ -279,5 +279,6 @@ test('a file from the future was modified now', async (t) => {
   const future = new Date(Date.now() + 86_400_000);
   await utimes(join(site.folder, 'site/small.bin'), future, future);
   const { fields } = await ask(site.url, '/small.bin');
-  assert.ok(Date.parse(fields['last-modified'] ?? '') <= Date.parse(fields.date ?? ''));
+  // Node's server makes a Date once a second, and is late where it has much to do.
+  assert.ok(Date.parse(fields['last-modified'] ?? '') <= Date.parse(fields.date ?? '') + 1_000);
 });
