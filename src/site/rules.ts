@@ -30,9 +30,10 @@ export function rememberRules(reads: RuleReads): SiteRules {
     sizeCalculation: ({ rule }) =>
       ruleBytes + 2 * contentLength(rule.content) + enginedataBytes(rule.enginedata),
   });
+  const seq = onceARun(() => reads.seq());
   return {
-    exactRules: rememberPlaces(reads, (origin, path) => reads.exactRules(origin, path)),
-    wildcardRules: rememberPlaces(reads, (origin, path) => [...reads.wildcardRules(origin, path)]),
+    exactRules: rememberPlaces(seq, (origin, path) => reads.exactRules(origin, path)),
+    wildcardRules: rememberPlaces(seq, (origin, path) => [...reads.wildcardRules(origin, path)]),
     ruleOf({ id, seq }) {
       const known = remembered.get(id);
       if (known?.seq === seq) return known;
@@ -48,7 +49,7 @@ export function rememberRules(reads: RuleReads): SiteRules {
  * there, and the same places are asked for again and again.
  */
 function rememberPlaces<T extends readonly unknown[]>(
-  { seq }: Pick<RuleReads, 'seq'>,
+  seq: () => number,
   find: (origin: string, path: string) => T,
 ): (origin: string, path: string) => T {
   const remembered = new LRUCache<string, T>({
@@ -67,6 +68,23 @@ function rememberPlaces<T extends readonly unknown[]>(
     const found = find(origin, path);
     remembered.set(key, found);
     return found;
+  };
+}
+
+/**
+ * Reads once in a run of code that nothing comes between: all sources look at the same moment, and
+ * no request can have come since.
+ */
+function onceARun<T>(read: () => T): () => T {
+  let known: { readonly value: T } | undefined;
+  return () => {
+    if (known === undefined) {
+      known = { value: read() };
+      queueMicrotask(() => {
+        known = undefined;
+      });
+    }
+    return known.value;
   };
 }
 
