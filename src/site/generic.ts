@@ -4,6 +4,7 @@ import { winnerName, type Explanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/found.ts';
 import { canonicalPath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
+import type { Answer } from './disk/files.ts';
 import type { OwnFiles } from './own-files.ts';
 import type { PublicFile } from './page.ts';
 import type { Asked, Outcome } from './source.ts';
@@ -18,7 +19,7 @@ export interface GenericPages {
   respond(
     found: FoundRule,
     request: ContentRequest,
-    open: (request: ContentRequest) => Promise<Reply | undefined>,
+    open: (request: ContentRequest) => Answer,
   ): Promise<Reply>;
   /** What respond comes to, where `explain` does for it what `open` does. */
   look(found: FoundRule, asked: Asked, explain: (asked: Asked) => Explanation): Outcome;

@@ -4,6 +4,7 @@ import type { Explanation } from '../model/explanation.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 import { lookAlong, withBranches } from './breadcrumb-look.ts';
 import { breadcrumbReply } from './breadcrumb-reply.ts';
+import type { Answer } from './disk/files.ts';
 import type { Fetch } from './fetch.ts';
 import { candidatesOf, findRule, winnerOf } from './find.ts';
 import type { GenericPages } from './generic.ts';
@@ -23,7 +24,7 @@ import { pageStatus, type StoredPages } from './stored.ts';
 
 /** The whole precedence, asked again for the page that a generic page shows. */
 export interface Precedence {
-  respond(request: ContentRequest, opened: number): Promise<Reply | undefined>;
+  respond(request: ContentRequest, opened: number): Answer;
   explain(asked: Asked, opened: number): Explanation;
 }
 

@@ -9,6 +9,7 @@ import { breadcrumbReply, cachingFields, resolutionData } from './breadcrumb-rep
 import { diskSource, fallbackSource } from './disk-sources.ts';
 import type { Disk } from './disk.ts';
 import type { Failed } from './disk/error-page.ts';
+import type { Answer } from './disk/files.ts';
 import { explainFrom } from './explain.ts';
 import type { Fetch, Opened } from './fetch.ts';
 import { findRule } from './find.ts';
@@ -35,11 +36,11 @@ export interface SiteParts {
  */
 export interface Site {
   /**
-   * The answer to a request for content. Rejects with `not_found` when no source has it,
+   * The answer to a request for content. Throws or rejects with `not_found` when no source has it,
    * `method_not_allowed` when the source that has it does not take the method, and with what the
    * source itself fails with.
    */
-  respond(request: ContentRequest): Promise<Reply>;
+  respond(request: ContentRequest): Reply | Promise<Reply>;
   /**
    * Opens the websocket that a request asks for, by the content.fetch rule that covers its path,
    * whatever else is there: nothing else can. Resolves to what the source answers instead; rejects
@@ -82,8 +83,10 @@ export function createSite(parts: SiteParts): Site {
     fallbackSource(disk),
   ];
   return {
-    async respond(request) {
-      return (await respondFrom(sources, request, 0)) ?? answerAbsence(request.method);
+    respond(request) {
+      const answer = respondFrom(sources, request, 0);
+      if (!(answer instanceof Promise)) return answer ?? answerAbsence(request.method);
+      return answer.then((reply) => reply ?? answerAbsence(request.method));
     },
     async open(request) {
       const rule = findRule('content.fetch', rules, request)?.stored.rule;
@@ -118,15 +121,18 @@ export function createSite(parts: SiteParts): Site {
  * Asks the sources in their order, and waits only for those that have to wait themselves. `opened`
  * counts the generic pages that the request has come through.
  */
-async function respondFrom(
+function respondFrom(
   sources: readonly Source[],
   request: ContentRequest,
   opened: number,
-): Promise<Reply | undefined> {
-  for (const source of sources) {
-    const answer = source.respond(request, opened);
-    const reply = answer instanceof Promise ? await answer : answer;
-    if (reply !== undefined) return reply;
+  first = 0,
+): Answer {
+  for (let at = first; at < sources.length; at += 1) {
+    const answer = sources[at]?.respond(request, opened);
+    if (answer instanceof Promise) {
+      return answer.then((reply) => reply ?? respondFrom(sources, request, opened, at + 1));
+    }
+    if (answer !== undefined) return answer;
   }
   return undefined;
 }

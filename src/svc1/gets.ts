@@ -32,7 +32,7 @@ export interface Resolved extends Resolution {
 
 /** What these operations ask of the site: the very functions that answer visitors. */
 export interface SiteAccess {
-  respond(request: ContentRequest): Promise<Reply>;
+  respond(request: ContentRequest): Reply | Promise<Reply>;
   /** The page rule that would answer if no file did; undefined when there is none. */
   findRule(asked: {
     readonly origin: string;
