@@ -181,7 +181,7 @@ class Cache {
         const reply = await this.#flights.join(
           key,
           request.signal,
-          (signal) => this.#start(visit, held, { key, signal }),
+          (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
           (arrival, { isFirst }) =>
             isFirst || isShared(visit, arrival, this.#parts.now())
               ? this.#answer(visit, held, arrival, !isFirst)
@@ -189,7 +189,7 @@ class Cache {
         );
         if (reply !== undefined) return reply;
       }
-      const { arrival } = await this.#start(visit, held, { key, signal: request.signal });
+      const arrival = await this.#arrive(visit, held, { key, signal: request.signal });
       return this.#answer(visit, held, arrival);
     } catch (thrown) {
       const nowMs = this.#parts.now();
@@ -209,17 +209,17 @@ class Cache {
       .join(
         key,
         new AbortController().signal,
-        (signal) => this.#start(visit, held, { key, signal }),
+        (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
         () => undefined,
       )
       .catch(() => undefined);
   }
 
-  async #start(
+  async #arrive(
     visit: Visit,
     held: HeldAnswer | undefined,
     { key, signal }: { readonly key: string; readonly signal: Cancellation },
-  ): Promise<Landing<Arrival>> {
+  ): Promise<Arrival> {
     const { request, known } = visit;
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
@@ -235,7 +235,7 @@ class Cache {
       arrival = await askSource(this.#parts, { ...whole, standIn: held });
     }
     this.#remember(key, arrival);
-    return landingOf(arrival);
+    return arrival;
   }
 
   #answer(
