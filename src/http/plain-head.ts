@@ -1,3 +1,4 @@
+import { headerFieldsMax } from '../model/limits.ts';
 import { tokenSource, trimOws } from './syntax.ts';
 
 /** The head of a request that asks for something and says nothing about its connection. */
@@ -28,7 +29,7 @@ const longestNotPlain = 'transfer-encoding'.length;
 /**
  * Reads a text of latin1 that is the whole head of a GET or HEAD in HTTP/1.1, to its last byte and
  * no further, in the most ordinary form of RFC 9112 §3 and §5. Undefined for anything else, be it
- * wrong or only rare: that is for a parser to tell apart.
+ * wrong, too much or only rare: that is for a parser to tell apart.
  */
 export function readPlainHead(text: string): PlainHead | undefined {
   const line = requestLine.exec(text);
@@ -45,6 +46,7 @@ export function readPlainHead(text: string): PlainHead | undefined {
     rawHeaders.push(name, trimOws(value));
     at = fieldLine.lastIndex;
   }
+  if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
   return { method: method === 'HEAD' ? 'HEAD' : 'GET', url, rawHeaders };
 }
 

@@ -90,9 +90,9 @@ export class Connection {
   /** Node has to have seen a request of the connection, or it would be silent in its eyes. */
   get #isFree(): boolean {
     const { last } = this;
-    return (
-      last?.shouldKeepAlive === true && last.writableFinished && this.#socket.writableLength === 0
-    );
+    if (last?.shouldKeepAlive !== true || !last.writableFinished) return false;
+    // One that has said it is the last ends our side, though its client might have gone on.
+    return this.#socket.writable && this.#socket.writableLength === 0;
   }
 
   #answerDirectly(parse: () => void): DirectResponse {

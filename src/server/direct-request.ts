@@ -2,10 +2,13 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** What is looked at of a request besides its content, whoever has read its head. */
-export type RequestMessage = Pick<
+export interface RequestMessage extends Pick<
   IncomingMessage,
-  'method' | 'url' | 'httpVersion' | 'httpVersionMinor' | 'rawHeaders' | 'headers' | 'socket'
->;
+  'method' | 'url' | 'httpVersion' | 'httpVersionMinor' | 'rawHeaders' | 'socket'
+> {
+  /** For who asks before the door has read the list, or where it has let nobody in. */
+  readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
+}
 
 /** A request without content whose head Node's parser has not seen. */
 export class DirectRequest implements RequestMessage {
@@ -26,12 +29,10 @@ export class DirectRequest implements RequestMessage {
     this.socket = socket;
   }
 
-  /** Made for who asks: the door reads the list. */
-  get headers(): IncomingHttpHeaders {
-    const headers = Object.create(null) as IncomingHttpHeaders;
-    for (let at = 0; at < this.rawHeaders.length; at += 2) {
-      headers[this.rawHeaders[at]?.toLowerCase() ?? ''] ??= this.rawHeaders[at + 1];
-    }
-    return headers;
+  get headers(): Pick<IncomingHttpHeaders, 'accept'> {
+    const { rawHeaders } = this;
+    const isAccept = (at: number): boolean => rawHeaders[at - 1]?.toLowerCase() === 'accept';
+    const values = rawHeaders.filter((_, at) => at % 2 === 1 && isAccept(at));
+    return { accept: values.length === 0 ? undefined : values.join(', ') };
   }
 }

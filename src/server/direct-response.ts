@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isEmptyStatus, replyField, type Reply } from '../http/reply.ts';
+import { replyField, type Reply } from '../http/reply.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
 import { headText, headEnd } from './head-text.ts';
 import { discard, send, type Sent } from './send.ts';
@@ -105,8 +105,9 @@ export class DirectResponse implements Answering {
   /** Writes the answer if it goes out in one piece. */
   #write(reply: Reply): Sent | undefined {
     const content = contentText(reply);
-    const head = content === undefined ? undefined : headText(reply);
-    if (content === undefined || head === undefined) return undefined;
+    if (content === undefined) return undefined;
+    const head = headText(reply);
+    if (head === undefined) return undefined;
     const { socket, now, done } = this.#parts;
     const date = replyField(reply, 'date') === undefined ? now() : undefined;
     socket.write(head + headEnd(date) + content, 'latin1');
@@ -117,17 +118,9 @@ export class DirectResponse implements Answering {
   }
 }
 
-/**
- * Content as text, one character for each byte; undefined where it takes more to send it, or where
- * its length is not said (RFC 9112 §6.3).
- */
-function contentText(reply: Reply): string | undefined {
-  const { status, body } = reply;
-  if (body.kind === 'none') return isEmptyStatus(status) || isLengthSaid(reply) ? '' : undefined;
+/** Content as text, one character for each byte; undefined where it takes more to send it. */
+function contentText({ body }: Reply): string | undefined {
+  if (body.kind === 'none') return '';
   if (body.kind !== 'bytes' || body.bytes.length > preparedTextBytesMax) return undefined;
-  return isLengthSaid(reply) ? body.bytes.toString('latin1') : undefined;
-}
-
-function isLengthSaid(reply: Reply): boolean {
-  return replyField(reply, 'content-length') !== undefined;
+  return body.bytes.toString('latin1');
 }

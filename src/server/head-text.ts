@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { Reply } from '../http/reply.ts';
+import { replyField, type Reply } from '../http/reply.ts';
 import { keepAliveTimeoutMs } from '../model/limits.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -8,9 +8,11 @@ const notInValue = /[^\t\x20-\x7e\x80-\xff]/;
 
 /**
  * Status line and fields of an answer as they are sent (RFC 9112 §4, §5), latin1; undefined where a
- * field is none, which Node says more of.
+ * field is none, which Node says more of, or where the end of the answer takes more to be told.
  */
-export function headText({ status, fields }: Pick<Reply, 'status' | 'fields'>): string | undefined {
+export function headText(reply: Pick<Reply, 'status' | 'fields' | 'body'>): string | undefined {
+  if (!tellsItsEnd(reply)) return undefined;
+  const { status, fields } = reply;
   let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}\r\n`;
   for (let at = 0; at < fields.length; at += 2) {
     const [name = '', value = ''] = [fields[at], fields[at + 1]];
@@ -18,6 +20,13 @@ export function headText({ status, fields }: Pick<Reply, 'status' | 'fields'>): 
     text += `${name}: ${value}\r\n`;
   }
   return text;
+}
+
+/** Whether its head says where an answer ends (RFC 9112 §6.3), as that of a 205 has to. */
+function tellsItsEnd(reply: Pick<Reply, 'status' | 'fields' | 'body'>): boolean {
+  const { status, body } = reply;
+  if (status === 204 || status === 304) return body.kind === 'none';
+  return status >= 200 && replyField(reply, 'content-length') !== undefined;
 }
 
 const keepAliveSeconds = keepAliveTimeoutMs / 1_000;

@@ -1,14 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import {
-  isEmptyStatus,
-  replyField,
-  type CacheOutcome,
-  type FieldList,
-  type Reply,
-} from '../http/reply.ts';
+import { replyField, type CacheOutcome, type FieldList, type Reply } from '../http/reply.ts';
 import {
   diskTrustMs,
+  headerFieldsMax,
   preparedBytesMax,
   preparedTextBytesMax,
   preparedVariantsMax,
@@ -171,6 +166,7 @@ function plainHead({
   rawHeaders,
 }: HeadMessage): PlainHead | undefined {
   if (method !== 'GET' || httpVersionMinor !== 1 || !url.startsWith('/')) return undefined;
+  if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
   let host: string | undefined;
   let ifNoneMatch: string | undefined;
   let hasDate = false;
@@ -238,14 +234,12 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 function preparedOf(reply: Reply): Prepared | undefined {
   const { status, fields, body, source, cache } = reply;
   if (body.kind === 'none') {
-    const head = isEmptyStatus(status) ? headText(reply) : undefined;
-    return { status, fields, content: undefined, bytes: 0, source, head, cache };
+    return { status, fields, content: undefined, bytes: 0, source, head: headText(reply), cache };
   }
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;
-  const head = replyField(reply, 'content-length') === undefined ? undefined : headText(reply);
   const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
-  return { status, fields, content, bytes: bytes.length, source, head, cache };
+  return { status, fields, content, bytes: bytes.length, source, head: headText(reply), cache };
 }
 
 function entryBytes({ variants }: Entry, key: string): number {

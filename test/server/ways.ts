@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { connect, type NetConnectOpts } from 'node:net';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { TestContext } from 'node:test';
+import { AnswerReader } from './answers.ts';
+
+/** A connection on which requests are sent as they are, and answers read one by one. */
+export interface AskedConnection {
+  readonly socket: Duplex;
+  readonly answers: AnswerReader;
+  /** Sends what there is; a request whose answer is then read. */
+  ask(request: string): ReturnType<AnswerReader['next']>;
+}
+
+/** A request that Node's HTTP server answers, and one that it has no part in for itself. */
+export const firstRequest = 'GET /svc1/health HTTP/1.1\r\nHost: localhost\r\nTE: a\r\n\r\n';
+
+/** Follows a connection that is open; it is gone after the test. */
+export function asked(t: Pick<TestContext, 'after'>, socket: Duplex): AskedConnection {
+  t.after(() => socket.destroy());
+  socket.on('error', () => undefined);
+  const answers = new AnswerReader(socket);
+  return {
+    socket,
+    answers,
+    ask(request) {
+      socket.write(Buffer.from(request, 'latin1'));
+      return answers.next(request.slice(0, request.indexOf(' ')));
+    },
+  };
+}
+
+/** Opens a connection on which a request has been answered: the next may do without Node. */
+export async function openUsed(
+  t: Pick<TestContext, 'after'>,
+  where: NetConnectOpts,
+): Promise<AskedConnection> {
+  const socket = connect(where);
+  const connection = asked(t, socket);
+  await once(socket, 'connect');
+  await connection.ask(firstRequest);
+  return connection;
+}
+
+/** Targets of the requests that Node's HTTP servers of this process have parsed, from now on. */
+export function parsedRequests(t: Pick<TestContext, 'after'>): {
+  readonly targets: readonly string[];
+  readonly sockets: ReadonlySet<IncomingMessage['socket']>;
+} {
+  const targets: string[] = [];
+  const sockets = new Set<IncomingMessage['socket']>();
+  const note = (told: unknown): void => {
+    const { request } = told as { readonly request: IncomingMessage };
+    targets.push(request.url ?? '');
+    sockets.add(request.socket);
+  };
+  subscribe('http.server.request.start', note);
+  t.after(() => unsubscribe('http.server.request.start', note));
+  return { targets, sockets };
+}
