@@ -92,12 +92,13 @@ export class DirectResponse implements Answering {
 
   /** Sends the answer, as `send` does. */
   send(reply: Reply): Sent | Promise<Sent> {
+    if (this.destroyed) return cutOff(reply);
     if (this.#node === undefined && this.shouldKeepAlive) {
       const sent = this.#write(reply);
       if (sent !== undefined) return sent;
     }
     const node = this.handOver();
-    if (node === undefined) return discard(reply).then(() => ({ bytes: 0, cut: true }));
+    if (node === undefined) return cutOff(reply);
     if (!this.shouldKeepAlive) node.shouldKeepAlive = false;
     return send(node, reply);
   }
@@ -116,6 +117,12 @@ export class DirectResponse implements Answering {
     for (const listener of this.#closed) listener();
     return { bytes: content.length, cut: false };
   }
+}
+
+/** What becomes of an answer that nobody waits for. */
+async function cutOff(reply: Reply): Promise<Sent> {
+  await discard(reply);
+  return { bytes: 0, cut: true };
 }
 
 /** Content as text, one character for each byte; undefined where it takes more to send it. */

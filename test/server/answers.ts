@@ -33,7 +33,10 @@ export class AnswerReader {
   async next(method = 'GET'): Promise<RawAnswer> {
     const ahead: string[] = [];
     let head = await this.#upTo('\r\n\r\n');
-    for (; head.startsWith('HTTP/1.1 1'); head = await this.#upTo('\r\n\r\n')) ahead.push(head);
+    while (/^HTTP\/1\.1 1(?!01)/.test(head)) {
+      ahead.push(head);
+      head = await this.#upTo('\r\n\r\n');
+    }
     const [statusLine = '', ...fields] = head.slice(0, -4).split('\r\n');
     return { statusLine, fields, content: await this.#content(method, statusLine, fields), ahead };
   }
@@ -45,7 +48,7 @@ export class AnswerReader {
   }
 
   async #content(method: string, statusLine: string, fields: readonly string[]): Promise<string> {
-    if (method === 'HEAD' || /^HTTP\/1\.1 (?:204|304) /.test(statusLine)) return '';
+    if (method === 'HEAD' || /^HTTP\/1\.1 (?:101|204|304) /.test(statusLine)) return '';
     const framing = fields.filter((line) => /^(?:content-length|transfer-encoding):/i.test(line));
     assert.equal(framing.length, 1, `an end is told in one way: ${fields.join(', ')}`);
     const [line = ''] = framing;

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { NetConnectOpts, Socket } from 'node:net';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { startSite } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
+import { upgradeRequest } from './socket-rig.ts';
+import { startTlsSite } from './tls/tls-rig.ts';
+import { asked, firstRequest, openUsed, parsedRequests } from './ways.ts';
+
+const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = json\n';
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+/** A site that fetches `/far/*` from a source that answers when the test does. */
+async function startFar(t: TestContext) {
+  const { origin, server } = await httpSource(t, (_message, response) => {
+    server.emit('asked', response);
+  });
+  const rules = [
+    { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
+    { path: '/page', kind: 'content', content: 'page' },
+  ];
+  const site = await startSite(t, { ini, rules });
+  const client = await openUsed(t, { port: site.port, host: '127.0.0.1', allowHalfOpen: true });
+  /** Asks for what is fetched; resolves to the answer that its source has to give. */
+  const hold = async (request = get('/far/a')): Promise<ServerResponse> => {
+    client.socket.write(request);
+    const [response] = (await once(server, 'asked')) as [ServerResponse];
+    return response;
+  };
+  return { site, client, hold };
+}
+
+suite('a page that is fetched behind another answer', () => {
+  test('comes before all that is asked for while it is', async (t) => {
+    const { client, hold } = await startFar(t);
+    const source = await hold();
+    const { targets } = parsedRequests(t);
+    client.socket.write(get('/page') + get('/none'));
+    client.socket.write('POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n');
+    client.socket.write(`xy${get('/page')}`);
+    // The last to be parsed.
+    await t.waitFor(() => {
+      assert.equal(targets.length, 5);
+    });
+    source.end('far');
+    const contents: string[] = [];
+    for (let at = 0; at < 5; at += 1) {
+      const { statusLine, content } = await client.answers.next();
+      contents.push(statusLine.split(' ')[1] === '200' ? content : statusLine);
+    }
+    assert.deepEqual(contents, [
+      ...['far', 'page', 'HTTP/1.1 404 Not Found', 'HTTP/1.1 405 Method Not Allowed', 'page'],
+    ]);
+    const { length } = targets;
+    assert.equal((await client.ask(get('/page'))).content, 'page');
+    assert.equal(targets.length, length);
+  });
+
+  test('is given up when its client goes away, or closes its side', async (t) => {
+    for (const leave of [
+      (socket: Socket) => socket.resetAndDestroy(),
+      (socket: Socket) => socket.end(),
+    ]) {
+      const { site, client, hold } = await startFar(t);
+      const source = await hold();
+      const isLeft = once(source, 'close');
+      leave(client.socket as Socket);
+      await isLeft;
+      assert.equal(source.writableFinished, false);
+      assert.equal(await client.answers.rest(), '');
+      await t.waitFor(() => {
+        assert.match(site.logged(), /"target":"\/far\/a".*"cut":true/);
+      });
+    }
+  });
+
+  test('is waited for by a server that stops, and counts as open', async (t) => {
+    const { site, client, hold } = await startFar(t);
+    const source = await hold();
+    const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
+    assert.match(metrics, /^waymark_requests_in_flight 2$/m);
+    const stopped = site.waymark.stop(10_000);
+    source.end('far');
+    assert.equal((await client.answers.next()).content, 'far');
+    assert.equal(await client.answers.rest(), '');
+    await stopped;
+    assert.match(site.logged(), /"target":"\/far\/a","status":200,"bytes":3/);
+  });
+
+  test('is cut by a server that stops at once', async (t) => {
+    const { site, client, hold } = await startFar(t);
+    const source = await hold();
+    const isLeft = once(source, 'close');
+    await site.waymark.stop(0);
+    await isLeft;
+    assert.equal(await client.answers.rest(), '');
+  });
+
+  for (const isHeld of [true, false]) {
+    const when = isHeld ? 'while it is' : 'behind it';
+    test(`leaves the connection free for a websocket that is asked for ${when}`, async (t) => {
+      const { client, hold } = await startFar(t);
+      const source = await hold();
+      if (isHeld) client.socket.write(upgradeRequest());
+      source.end('far');
+      assert.equal((await client.answers.next()).content, 'far');
+      if (!isHeld) client.socket.write(upgradeRequest());
+      const { statusLine } = await client.answers.next();
+      assert.equal(statusLine, 'HTTP/1.1 101 Switching Protocols');
+    });
+  }
+});
+
+suite('a connection of many requests', () => {
+  test('has as many listeners as one of a single request', async (t) => {
+    const { sockets } = parsedRequests(t);
+    const { site, client, hold } = await startFar(t);
+    const [socket = assert.fail()] = sockets;
+    const listeners = () => socket.eventNames().map((name) => socket.listenerCount(name));
+    const before = listeners();
+    for (let at = 0; at < 1_000; at += 1) {
+      await client.ask(get(at % 2 === 0 ? '/page' : `/none/${at}`));
+    }
+    for (let at = 0; at < 20; at += 1) {
+      (await hold()).end('far');
+      await client.answers.next();
+    }
+    assert.deepEqual(listeners(), before);
+    assert.equal(site.logged().includes('"level":50'), false);
+  });
+});
+
+suite('a request behind another is answered without Node', () => {
+  test('over TLS', async (t) => {
+    const site = await startTlsSite(t);
+    const { targets } = parsedRequests(t);
+    const client = asked(t, await site.shake());
+    const first = await client.ask(get('/none'));
+    assert.equal(targets.length, 1);
+    for (const request of [get('/none'), firstRequest]) {
+      const { statusLine } = await client.ask(request);
+      assert.equal(statusLine === first.statusLine, request !== firstRequest);
+    }
+    assert.equal(targets.length, 2);
+  });
+
+  test('on a unix socket', async (t) => {
+    const site = await startSite(t, { server: 'listen[] = unix:w.sock' });
+    const where: NetConnectOpts = { path: join(site.folder, 'w.sock') };
+    const { targets } = parsedRequests(t);
+    const client = await openUsed(t, where);
+    const { statusLine } = await client.ask(get('/none'));
+    assert.deepEqual([statusLine, targets.length], ['HTTP/1.1 404 Not Found', 1]);
+  });
+});
