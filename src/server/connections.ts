@@ -201,6 +201,8 @@ export class Connections {
 
   /** Resolves when no answer is owed any more. */
   async settled(): Promise<void> {
+    // Only the end of an answer of Node's can be waited for.
+    this.handOver();
     for (const [socket] of this.#open) {
       for (let last = this.lastAnswer(socket); last !== undefined; last = this.lastAnswer(socket)) {
         await ended(last, socket);

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import type { NetConnectOpts, Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
+import fc from 'fast-check';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { upgradeRequest } from './socket-rig.ts';
@@ -21,6 +22,7 @@ async function startFar(t: TestContext) {
   const rules = [
     { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
     { path: '/page', kind: 'content', content: 'page' },
+    { path: '/long', kind: 'content', content: 'x'.repeat(40_000) },
   ];
   const site = await startSite(t, { ini, rules });
   const client = await openUsed(t, { port: site.port, host: '127.0.0.1', allowHalfOpen: true });
@@ -30,7 +32,7 @@ async function startFar(t: TestContext) {
     const [response] = (await once(server, 'asked')) as [ServerResponse];
     return response;
   };
-  return { site, client, hold };
+  return { site, client, server, hold };
 }
 
 suite('a page that is fetched behind another answer', () => {
@@ -130,6 +132,48 @@ suite('a connection of many requests', () => {
     }
     assert.deepEqual(listeners(), before);
     assert.equal(site.logged().includes('"level":50'), false);
+  });
+});
+
+/** Requests of every way through the server, by what their content has to be. */
+const kinds: readonly (readonly [request: string, content: RegExp])[] = [
+  [get('/page'), /^page$/],
+  [get('/none'), /^404 Not Found/],
+  [get('/far/now'), /^far$/],
+  [get('/long'), /^x{40000}$/],
+  [firstRequest, /^{"status":"ok"}$/],
+  [`HEAD ${get('/page').slice(4)}`, /^$/],
+  ['POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nGET', /^405 /],
+];
+
+suite('requests in a row', () => {
+  test('are answered in their order, however they are cut on their way', async (t) => {
+    const { site, server } = await startFar(t);
+    server.on('asked', (response: ServerResponse) => response.end('far'));
+    const some = fc.array(fc.nat(kinds.length - 1), { minLength: 1, maxLength: 8 });
+    const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 });
+    const property = fc.asyncProperty(some, cuts, async (rows, places) => {
+      const client = await openUsed(t, { port: site.port, host: '127.0.0.1' });
+      const asks = rows.map((row) => kinds[row] ?? assert.fail());
+      const requests = asks.map(([request]) => request);
+      const text = requests.join('');
+      // Between two of them, and anywhere.
+      const ends = requests.map((_, end) => requests.slice(0, end).join('').length);
+      const at = [...places.map((place) => Math.floor(place * text.length)), ...ends.slice(0, 2)];
+      let from = 0;
+      for (const to of [...at.sort((a, b) => a - b), text.length]) {
+        client.socket.write(text.slice(from, to));
+        from = to;
+        await new Promise(setImmediate);
+      }
+      for (const [request, content] of asks) {
+        const answer = await client.answers.next(request.slice(0, request.indexOf(' ')));
+        assert.match(answer.content, content);
+      }
+      client.socket.destroy();
+    });
+    await fc.assert(property, { numRuns: 60 });
+    assert.doesNotMatch(site.logged(), /"level":50/);
   });
 });
 

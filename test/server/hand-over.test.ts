@@ -96,6 +96,10 @@ const meanwhile: Readonly<Record<string, Meanwhile>> = {
     connections.handOver();
     return Promise.resolve();
   },
+  'its end is waited for': (_held, _client, connections) => {
+    void connections.settled();
+    return Promise.resolve();
+  },
   'something is said ahead of it': ({ response }) => {
     response.writeEarlyHints({ link: ['</a.css>; rel=preload'] });
     return Promise.resolve();
