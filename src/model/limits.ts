@@ -127,6 +127,11 @@ export const codedFlushMs = 20;
 export const tlsWriteBytes = 256 * KIB;
 /** One of the two buffers through which a file is sent … */
 export const fileChunkBytes = 256 * KIB;
+/** … what it is for a file of many such, as long as the buffers in use come to less than this … */
+export const fileLargeChunkBytes = MIB;
+export const fileLargeBuffersBytesMax = 64 * MIB;
+/** … of which so many are kept for the next such file … */
+export const fileSpareBuffersMax = 8;
 /** … and what it is where those of all files that are being sent come to more than this. */
 export const fileScarceChunkBytes = 16 * KIB;
 export const fileBuffersBytesMax = 128 * MIB;

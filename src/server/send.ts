@@ -140,6 +140,7 @@ async function copyRange(
   let [reading, writing] = pair;
   let position = from;
   let write: Promise<number> | undefined;
+  let areIdle = false;
   try {
     while (position < to) {
       const wanted = Math.min(reading.length, to - position);
@@ -151,9 +152,11 @@ async function copyRange(
       write = writeAll(response, reading.subarray(0, count));
       [reading, writing] = [writing, reading];
     }
-    return (await write) === 0 ? 0 : position - from;
+    // Only what a socket has taken to the end is certain not to be written from any more.
+    areIdle = (await write) !== 0;
+    return areIdle ? position - from : 0;
   } finally {
-    release();
+    release(areIdle);
   }
 }
 
