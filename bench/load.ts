@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { endedMicroseconds } from './proc.ts';
 import { startProcess } from './processes.ts';
 
 /**
@@ -26,8 +27,8 @@ export interface LoadResult {
   readonly refused: number;
   /** Connections that failed, and answers that did not come in time. */
   readonly broken: number;
-  /** CPU time that the generator used itself; undefined where it does not say. */
-  readonly cpuUs: number | undefined;
+  /** CPU time that the generator used itself. */
+  readonly cpuUs: number;
 }
 
 /** Makes requests from a process of its own. */
@@ -85,8 +86,9 @@ async function runGenerator(
   program: string,
   args: readonly string[],
 ): Promise<LoadResult> {
+  const before = await endedMicroseconds();
   const result = await reportOf<Omit<LoadResult, 'cpuUs'>>(parts, program, args);
-  return { cpuUs: undefined, ...result };
+  return { ...result, cpuUs: (await endedMicroseconds()) - before };
 }
 
 /** Runs a program to its end and reads its last line, which is JSON; rejects with what it said else. */

@@ -43,8 +43,10 @@ export interface Sample {
   readonly p99Us: number;
   /** CPU time of the server's processes, divided by the time that passed: 1 is a whole core. */
   readonly busy: number;
-  /** The same of the load generator; undefined where it does not say. */
-  readonly generatorBusy: number | undefined;
+  /** The same of the load generator. */
+  readonly generatorBusy: number;
+  /** CPU time of the load generator, divided by the requests: what reading an answer costs a client. */
+  readonly clientUsPerRequest: number;
   /**
    * Share of the server's core that other processes took, or the host; undefined where nothing is
    * pinned.
@@ -149,7 +151,8 @@ async function sample(
     p50Us: result.p50Us,
     p99Us: result.p99Us,
     busy: cpuUs / 1e6 / result.seconds,
-    generatorBusy: result.cpuUs === undefined ? undefined : result.cpuUs / 1e6 / result.seconds,
+    generatorBusy: result.cpuUs / 1e6 / result.seconds,
+    clientUsPerRequest: result.cpuUs / requests,
     others:
       core === undefined
         ? undefined

@@ -10,6 +10,12 @@ export async function cpuMicroseconds(pids: readonly number[]): Promise<number> 
   return (ticks.reduce((sum, one) => sum + one, 0) / ticksPerSecond) * 1e6;
 }
 
+/** CPU time in microseconds of all processes that this one has started and that have ended. */
+export async function endedMicroseconds(): Promise<number> {
+  const fields = await statFields('self');
+  return ((Number(fields[13]) + Number(fields[14])) / ticksPerSecond) * 1e6;
+}
+
 /**
  * CPU time in microseconds that all processes together have had on a core, and the time that a
  * virtual machine's host kept from it (/proc/stat). Interrupts are left out: here they are the
@@ -87,9 +93,15 @@ function clockTicksPerSecond(): number {
 }
 
 async function cpuTicks(pid: number): Promise<number> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-  // The second field is a name in brackets that may hold anything; after it utime and stime are the
-  // 12th and 13th.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const fields = await statFields(pid);
   return Number(fields[11]) + Number(fields[12]);
+}
+
+/**
+ * The fields behind the second one, which is a name in brackets that may hold anything: utime and
+ * stime are the 12th and 13th of them, those of children that have ended the two after.
+ */
+async function statFields(pid: number | 'self'): Promise<readonly string[]> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }

@@ -6,7 +6,7 @@ import type { Scenario } from './scenarios.ts';
 const ours = 'Waymark';
 const busyEnough = 0.9;
 const quietEnough = 0.05;
-const widths = [12, 25, 25, 10, 10, 7, 8] as const;
+const widths = [12, 25, 26, 11, 10, 10, 7, 8] as const;
 
 /** What one scenario came to, as the JSON file holds it. */
 export interface ScenarioReport {
@@ -17,7 +17,14 @@ export interface ScenarioReport {
   readonly cpuRatios: Readonly<Record<string, Spread>>;
 }
 
-type SummaryName = 'requestsPerSecond' | 'cpuUsPerRequest' | 'p50Us' | 'p99Us' | 'busy' | 'others';
+type SummaryName =
+  | 'requestsPerSecond'
+  | 'cpuUsPerRequest'
+  | 'clientUsPerRequest'
+  | 'p50Us'
+  | 'p99Us'
+  | 'busy'
+  | 'others';
 
 /** Medians, spreads and ratios of a scenario's samples. */
 export function summarise({ id, title }: Scenario, rows: readonly Row[]): ScenarioReport {
@@ -42,6 +49,7 @@ function summaryOf(samples: readonly Sample[]): Readonly<Record<SummaryName, Spr
   return {
     requestsPerSecond: of('requestsPerSecond'),
     cpuUsPerRequest: of('cpuUsPerRequest'),
+    clientUsPerRequest: of('clientUsPerRequest'),
     p50Us: of('p50Us'),
     p99Us: of('p99Us'),
     busy: of('busy'),
@@ -51,7 +59,16 @@ function summaryOf(samples: readonly Sample[]): Readonly<Record<SummaryName, Spr
 
 /** The line above all tables. */
 export function headingText(): string {
-  return line(['', 'requests/s (min–max)', 'CPU µs/request', 'p50 ms', 'p99 ms', 'busy', 'others']);
+  return line([
+    '',
+    'requests/s (min–max)',
+    'CPU µs/request',
+    'client µs',
+    'p50 ms',
+    'p99 ms',
+    'busy',
+    'others',
+  ]);
 }
 
 /** One scenario as a table for people, with its ratios and whatever makes its figures doubtful. */
@@ -61,6 +78,7 @@ export function scenarioText({ title, servers, cpuRatios }: ScenarioReport): str
       `  ${name}`,
       spreadText(summary.requestsPerSecond, 0),
       spreadText(summary.cpuUsPerRequest, 1),
+      summary.clientUsPerRequest.median.toFixed(1),
       (summary.p50Us.median / 1000).toFixed(2),
       (summary.p99Us.median / 1000).toFixed(2),
       percentText(summary.busy.median),
@@ -117,7 +135,7 @@ function percentText(share: number): string {
 
 function doubts({ name, samples, summary }: ScenarioReport['servers'][number]): readonly string[] {
   const broken = samples.reduce((sum, sample) => sum + sample.broken, 0);
-  const generator = Math.max(...samples.map(({ generatorBusy }) => generatorBusy ?? 0));
+  const generator = Math.max(...samples.map(({ generatorBusy }) => generatorBusy));
   const { busy, others } = summary;
   return [
     ...(broken > 0 ? [`  ! ${name}: ${broken} connections failed or timed out`] : []),
