@@ -97,6 +97,7 @@ async function chooseRate({ path, contentBytes = 0 }: Scenario): Promise<number>
     const order = { url: server.url + path, headers: {}, connections, seconds: 3 };
     await load.run(order);
     const { requests, seconds } = await load.run(order);
+    if (requests === 0) throw new Error(`${name} answered nothing in ${seconds} s`);
     capacities.push(requests / seconds);
     console.log(`  ${name} answers ${(requests / seconds).toFixed(0)}/s when asked for all it can`);
   }
