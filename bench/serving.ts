@@ -19,7 +19,7 @@ import { measureStartUp } from './startup.ts';
 import { addHugeFile, createWorkspace } from './workspace.ts';
 
 const connections = 32;
-const thorough: Effort = { rounds: 5, seconds: 2, warmUpSeconds: 1, connections };
+const thorough: Effort = { rounds: 5, seconds: 2, warmUpSeconds: 4, connections };
 const quick: Effort = { rounds: 1, seconds: 1, warmUpSeconds: 1, connections };
 const starts = 5;
 const mebibyte = 1024 * 1024;
