@@ -32,6 +32,6 @@ function startAgainWithSmallNursery() {
   const flag = '--max-semi-space-size';
   const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
   if (process.execve === undefined || process.platform === 'win32' || flags.includes(flag)) return;
-  const args = [process.execPath, `${flag}=2`, ...process.execArgv, ...process.argv.slice(1)];
+  const args = [process.execPath, `${flag}=1`, ...process.execArgv, ...process.argv.slice(1)];
   process.execve(process.execPath, args);
 }
