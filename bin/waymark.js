@@ -13,7 +13,7 @@ if (Number(process.versions.node.split('.')[0]) < engineMajor) {
 }
 
 const words = process.argv.slice(2);
-if (words[0] === 'serve') startAgainWithSmallNursery();
+if (words[0] === 'serve') startAgainWithFlags();
 
 enableCompileCache();
 const sources = new URL('../src/cli/cli.ts', import.meta.url);
@@ -23,15 +23,23 @@ const { run } = await import(
 process.exitCode = await run(words);
 
 /**
- * Becomes the same process with room for young objects that fits into a core's cache: a server that
- * streams has 30 MiB less resident, and needs no more CPU time (bench/README.md). V8 takes the
- * size only when it starts, and a line `#!` that could say it is not understood everywhere. Whoever
- * sets the size keeps theirs, and Windows, where no process can become another, V8's own.
+ * Becomes the same process with flags that V8 takes only when it starts (measured in bench/README.md),
+ * and that a line `#!` could say is not understood everywhere: room for young objects that fits into
+ * a core's cache, one thread that looks through it, and a way to have that done in time
+ * (src/outbound/passed-bytes.ts). Whoever sets the size keeps theirs, and Windows, where no process
+ * can become another, V8's own.
  */
-function startAgainWithSmallNursery() {
-  const flag = '--max-semi-space-size';
-  const flags = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
-  if (process.execve === undefined || process.platform === 'win32' || flags.includes(flag)) return;
-  const args = [process.execPath, `${flag}=1`, ...process.execArgv, ...process.argv.slice(1)];
-  process.execve(process.execPath, args);
+function startAgainWithFlags() {
+  const asked = '--expose-gc';
+  const started = [...process.execArgv, process.env.NODE_OPTIONS ?? ''].join(' ');
+  if (process.execve === undefined || process.platform === 'win32') return;
+  if (started.includes(asked)) return;
+  const size = started.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=8'];
+  const flags = [asked, '--no-parallel-scavenge', ...size];
+  process.execve(process.execPath, [
+    process.execPath,
+    ...flags,
+    ...process.execArgv,
+    ...process.argv.slice(1),
+  ]);
 }

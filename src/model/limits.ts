@@ -425,6 +425,8 @@ export const selectingsPerAnswerMax = 16;
 export const outboundConnectionsMax = 1_024;
 /** Content of another server that came with its header section, kept until somebody reads it. */
 export const outboundUnreadBytesMax = 64 * KIB;
+/** What is passed on before the buffers that it came in are collected. */
+export const passedBytesPerCollection = 4 * MIB;
 /** Sources of one page rule, and those that one request may be sent to, one after the other. */
 export const fetchSourcesMax = 16;
 export const fetchTriesMax = 3;

@@ -5,6 +5,7 @@ import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax, informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
 import type { Connection, Travelling } from './connection.ts';
 import { outboundFailure } from './failure.ts';
+import { notePassedBytes } from './passed-bytes.ts';
 
 /** An answer of another server whose header section has arrived. */
 export interface Answer {
@@ -137,6 +138,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#stream !== undefined) {
+      notePassedBytes(chunk.length);
       if (!this.#stream.push(chunk)) controller.pause();
       return;
     }

@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure } from '../model/failure.ts';
 import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../model/limits.ts';
+import { notePassedBytes } from '../outbound/passed-bytes.ts';
 import type { Opened } from '../site/fetch.ts';
 import { linger } from './refusal.ts';
 
@@ -90,8 +91,9 @@ class Tunnel {
 
   join(head: Buffer): void {
     const [client, source] = [this.#client, this.#source];
-    const isAlive = (): void => {
+    const isAlive = (bytes: Buffer): void => {
       this.#silentMs = 0;
+      notePassedBytes(bytes.length);
     };
     for (const side of [client, source]) {
       if (!(side instanceof Socket)) continue;

@@ -1,5 +1,6 @@
 import { finished, Readable } from 'node:stream';
 import { Failure } from '../model/failure.ts';
+import { notePassedBytes } from '../outbound/passed-bytes.ts';
 
 /**
  * The content of a request on its way to a source, at the source's speed. Fails with `too_large`
@@ -24,6 +25,7 @@ export function meteredBody(body: Readable, bytesMax: number): Readable {
   });
   const take = (chunk: Buffer): void => {
     bytes += chunk.length;
+    notePassedBytes(chunk.length);
     if (bytes > bytesMax) metered.destroy(bodyTooLarge(bytesMax));
     else if (!metered.push(chunk)) body.pause();
   };
