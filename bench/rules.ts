@@ -27,7 +27,7 @@ for (const [name, value] of Object.entries(await surroundings(findPrograms()))) 
   console.log(`${name.padEnd(7)} ${value}`);
 }
 console.log(
-  '\n     rules  fill/s   match µs median/p99   start ms   MiB resident   edit ms median/p99',
+  '\n     rules  fill/s   match µs median/p99, then   start ms   MiB resident   edit ms median/p99',
 );
 for (const size of sizes) await measureSize(workspace, size);
 await measurePeer(workspace);
@@ -53,7 +53,7 @@ async function measureSize(space: Workspace, rules: number): Promise<void> {
     [
       String(rules).padStart(10),
       (rules / fillSeconds).toFixed(0).padStart(7),
-      microseconds(match).padStart(21),
+      `${microseconds(match.first)}, ${microseconds(match.then)}`.padStart(27),
       startMs.toFixed(0).padStart(10),
       resident.toFixed(0).padStart(14),
       `${edits.median.toFixed(1)} / ${edits.p99.toFixed(1)}`.padStart(20),

@@ -108,8 +108,9 @@ export function* findWildcards(
   origin: string,
   path: string,
 ): Iterable<readonly Candidate[]> {
-  for (const { key, prefix } of coveringPrefixes(wildcard, origin, path)) {
-    yield [...wildcard.getValues(key)].map((value) => unpack(value, origin, `${prefix}*`));
+  for (const { key, prefix, only } of coveringPrefixes(wildcard, origin, path)) {
+    const values = only === undefined ? [...wildcard.getValues(key)] : [only];
+    yield values.map((value) => unpack(value, origin, `${prefix}*`));
   }
 }
 
@@ -127,6 +128,8 @@ export function everWildcard(
 interface CoveringPrefix {
   readonly key: Buffer;
   readonly prefix: string;
+  /** Its value, where it has but one. */
+  readonly only: string | undefined;
 }
 
 /**
@@ -143,23 +146,29 @@ function* coveringPrefixes(
   const sought = Buffer.from(`${origin}\0${path}`);
   let boundBytes = Math.min(sought.length, keyBytesMax);
   while (boundBytes > originBytes) {
-    const key = greatestKey(database, sought.subarray(0, boundBytes));
-    if (key === undefined) break;
+    const greatest = greatestEntry(database, sought.subarray(0, boundBytes));
+    if (greatest === undefined) break;
+    const { key, only } = greatest;
     const shared = sharedBytes(key, sought, boundBytes);
     const prefix = shared === key.length ? key.toString('utf8', originBytes) : undefined;
     // A path with lone surrogates shares bytes with texts that it does not start with.
     if (prefix !== undefined && shared > originBytes && path.startsWith(prefix)) {
-      yield { key, prefix };
+      yield { key, prefix, only };
     }
     boundBytes = shared === boundBytes || shared === key.length ? shared - 1 : shared;
   }
 }
 
-function greatestKey(wildcard: Database<string, Uint8Array>, upTo: Buffer): Buffer | undefined {
-  for (const key of wildcard.getKeys({ start: upTo, reverse: true, limit: 1 })) {
-    return Buffer.from(key.buffer, key.byteOffset, key.length);
-  }
-  return undefined;
+/** The greatest key up to a bound, with its value where it has but one: one seek for both. */
+function greatestEntry(
+  wildcard: Database<string, Uint8Array>,
+  upTo: Buffer,
+): Omit<CoveringPrefix, 'prefix'> | undefined {
+  const [last, before] = wildcard.getRange({ start: upTo, reverse: true, limit: 2 });
+  if (last === undefined) return undefined;
+  const key = Buffer.from(last.key.buffer, last.key.byteOffset, last.key.length);
+  const isOnly = before === undefined || Buffer.compare(before.key, key) !== 0;
+  return { key, only: isOnly ? last.value : undefined };
 }
 
 function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {
@@ -170,7 +179,7 @@ function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {
 }
 
 function valuesAt(database: Database<string, Uint8Array>, key: Buffer): readonly string[] {
-  return database.doesExist(key) ? [...database.getValues(key)] : [];
+  return database.get(key) === undefined ? [] : [...database.getValues(key)];
 }
 
 function unpack(value: string, origin: string, path: string): Candidate {
