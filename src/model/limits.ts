@@ -84,8 +84,12 @@ export const forwardedHopsMax = 32;
  */
 export const diskHeldFileBytesMax = 256 * KIB;
 export const diskHeldBytesMax = 64 * MIB;
-/** How long a file held in memory, or a listing, is believed before the disk is looked at again. */
+/**
+ * How long a file held in memory, a listing, or that there is no file, is believed before the disk
+ * is looked at again, and how much of what is missing is remembered.
+ */
 export const diskTrustMs = 500;
+export const diskMissingCharactersMax = MIB;
 /** Answers that are prepared to go out again: their content together, and to one URL. */
 export const preparedBytesMax = 32 * MIB;
 export const preparedVariantsMax = 8;

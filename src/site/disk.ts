@@ -1,12 +1,10 @@
 import type { DiskMount } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { diskHeldBytesMax, diskTrustMs } from '../model/limits.ts';
 import { errorPage, type Failed } from './disk/error-page.ts';
 import type { Answer } from './disk/files.ts';
+import { createDiskMemory } from './disk/memory.ts';
 import { createMount, type Mount } from './disk/mount.ts';
-import { createShelf } from './disk/shelf.ts';
-import { shownBytes, type Shown } from './disk/shown.ts';
 
 /**
  * Answers from files: the first source of the precedence, and its last resort (contract §2
@@ -44,13 +42,8 @@ export function createDisk({
   readonly mounts: readonly DiskMount[];
   readonly now: () => number;
 }): Disk {
-  const shelf = createShelf<Shown>({
-    bytesMax: diskHeldBytesMax,
-    bytesOf: shownBytes,
-    trustMs: diskTrustMs,
-    now,
-  });
-  const asked = mounts.map((mount) => createMount(mount, { shelf, now }));
+  const memory = createDiskMemory(now);
+  const asked = mounts.map((mount) => createMount(mount, { ...memory, now }));
 
   const withErrors = asked.filter((_, at) => mounts[at]?.errors !== undefined);
 
@@ -78,6 +71,6 @@ export function createDisk({
     },
     errorPage: async (status, failed) =>
       withErrors.length === 0 ? undefined : errorPage(withErrors, status, failed),
-    close: () => shelf.close(),
+    close: () => memory.shelf.close(),
   };
 }

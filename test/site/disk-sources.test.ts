@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { chmod, rm } from 'node:fs/promises';
+import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { diskTrustMs } from '../../src/model/limits.ts';
+import { diskMissingCharactersMax, diskTrustMs } from '../../src/model/limits.ts';
 import { createDisk } from '../../src/site/disk.ts';
 import { mountOf } from './disk-rig.ts';
 import { explain, layGround, mountsOf, reasons, serve } from './explain-rig.ts';
@@ -72,6 +72,30 @@ test('what a mount holds in memory is what it answers with, as long as it trusts
   nowMs += diskTrustMs;
   assert.deepEqual(look(), { loss: 'no_file' });
   assert.equal(await disk.respond(visit({ path: '/a' })), undefined);
+  await writeFile(join(folder, 'site/a'), 'again');
+  assert.deepEqual(look(), { loss: 'no_file' });
+  assert.equal(await disk.respond(visit({ path: '/a' })), undefined);
+  nowMs += diskTrustMs;
+  assert.deepEqual(look(), { status: 200 });
+  assert.equal((await disk.respond(visit({ path: '/a' })))?.status, 200);
+});
+
+test('what is missing is remembered within bounds', async (t) => {
+  const { folder } = await layGround(t);
+  const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => 0 });
+  t.after(() => disk.close());
+  const ask = (path: string) => disk.respond(visit({ path }));
+  assert.equal(await ask('/late'), undefined);
+  await writeFile(join(folder, 'site/late'), 'here');
+  const long = 'x'.repeat(200);
+  for (let at = 0; at * long.length < diskMissingCharactersMax / 2; at += 1) {
+    await ask(`/${long}${at}`);
+  }
+  assert.equal(await ask('/late'), undefined);
+  for (let at = 0; at * long.length < diskMissingCharactersMax / 2; at += 1) {
+    await ask(`/${at}${long}`);
+  }
+  assert.equal((await ask('/late'))?.status, 200);
 });
 
 test('a file or folder that the server may not read', { skip: isRoot }, async (t) => {

@@ -9,7 +9,11 @@ import { locate, locateFile, type Located } from './regular-file.ts';
  */
 export type Finding = Located | 'slash' | 'listing' | FindingLoss;
 
-type FindingLoss = Extract<MountLoss, 'no_file' | 'not_a_file' | 'not_a_folder' | 'no_index'>;
+/** Why nothing is served at a place. */
+export type FindingLoss = Extract<
+  MountLoss,
+  'no_file' | 'not_a_file' | 'not_a_folder' | 'no_index'
+>;
 
 /**
  * Looks what a mount has at a place: the one decision of serving and explaining. Fails as locate

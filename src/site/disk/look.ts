@@ -6,10 +6,10 @@ import { besideNotes } from './beside.ts';
 import type { Files } from './files.ts';
 import { findAt, type Finding } from './finding.ts';
 import { canList } from './listing.ts';
+import type { DiskMemory } from './memory.ts';
 import { placeBelow, type Place } from './place.ts';
 import { locateFile } from './regular-file.ts';
-import type { Shelf } from './shelf.ts';
-import { heldOf, type Shown } from './shown.ts';
+import { heldOf } from './shown.ts';
 
 /** The status of an answer to a GET without preconditions and ranges, or why there is none. */
 export type MountLook =
@@ -26,10 +26,10 @@ export interface Looks {
 
 const gone: MountLook = { loss: 'no_file' };
 
-/** Makes the looks into a mount; what lies on its shelf is what it answers with. */
+/** Makes the looks into a mount; what it remembers of the disk is what it answers by. */
 export function createLooks(
   mount: DiskMount,
-  { shelf, files }: { readonly shelf: Shelf<Shown>; readonly files: Files },
+  { shelf, missing, files }: DiskMemory & { readonly files: Files },
 ): Looks {
   const fallbackFile = fallbackBelow(mount);
 
@@ -61,7 +61,9 @@ export function createLooks(
       const place = placeBelow(mount, asked.path);
       if (place === undefined) return { loss: 'hidden_name' };
       const key = shelfKey(mount, asked.path);
-      return isHeld(key, asked) ? sent(() => findAt(mount, place)) : lookAt(place, key, asked);
+      if (isHeld(key, asked)) return sent(() => findAt(mount, place));
+      const missed = missing.at(key);
+      return missed === undefined ? lookAt(place, key, asked) : { loss: missed };
     },
     lookFallback(asked) {
       const loss = notCovered(mount, asked);

@@ -7,11 +7,11 @@ import { createFiles, type Answer } from './files.ts';
 import { findAt } from './finding.ts';
 import { listingType, loadListing } from './listing-content.ts';
 import { createLooks, type Looks } from './look.ts';
+import type { DiskMemory } from './memory.ts';
 import { placeBelow, type Place } from './place.ts';
 import { locateFile } from './regular-file.ts';
 import { createReplies } from './replies.ts';
-import type { Shelf } from './shelf.ts';
-import { heldOf, type Shown } from './shown.ts';
+import { heldOf } from './shown.ts';
 
 /** One folder of the disk that answers a part of the site. */
 export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'> {
@@ -32,10 +32,10 @@ export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'
   errorPage(status: number, request: ContentRequest): Answer;
 }
 
-/** Makes a mount that keeps its small files and listings on a shelf shared with other mounts. */
+/** Makes a mount; `now` is in milliseconds. */
 export function createMount(
   mount: DiskMount,
-  { shelf, now }: { readonly shelf: Shelf<Shown>; readonly now: () => number },
+  { shelf, missing, now }: DiskMemory & { readonly now: () => number },
 ): Mount {
   const { name, origin, path } = mount;
   const replies = createReplies(mount);
@@ -62,6 +62,7 @@ export function createMount(
     if (finding === 'slash') return replies.toDirectory(request);
     if (finding === 'listing') return sendListing(place.below, request);
     shelf.forget(key);
+    missing.note(key, finding);
     return undefined;
   }
 
@@ -75,6 +76,7 @@ export function createMount(
       const key = shelfKey(mount, request.path);
       const held = heldOf(shelf.fresh(key), request.fields);
       if (held !== undefined) return replies.fromHeld(held, request);
+      if (missing.at(key) !== undefined) return undefined;
       const place = placeBelow(mount, request.path);
       return place && respondAt(place, key, request);
     },
@@ -98,6 +100,6 @@ export function createMount(
       }
       return undefined;
     },
-    ...createLooks(mount, { shelf, files }),
+    ...createLooks(mount, { shelf, missing, files }),
   };
 }
