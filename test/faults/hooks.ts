@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { startFaultyReceiver, type FaultyReceiver } from './hook-receiver.ts';
+import { runsAsked } from './runs.ts';
 import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
-const runs = Number(process.argv[2] ?? 200);
-assert.ok(runs > 0, 'How many runs? A number.');
+const runs = runsAsked(process.argv[2]);
 const inFlight = 8;
 /** A run lives for so many requests and acknowledgements at most before it is killed … */
 const lifeStepsMax = 250;

@@ -5,9 +5,10 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { postOperation, type Answer } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
+import { runsAsked } from './runs.ts';
 import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
-const runs = Number(process.argv[2] ?? 200);
+const runs = runsAsked(process.argv[2]);
 const inFlight = 32;
 /** A run lives this long at most before it is killed. */
 const lifeMsMax = 300;
