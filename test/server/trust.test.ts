@@ -70,7 +70,8 @@ test('nothing is read of the content of a caller who may not ask', async (t) => 
   const site = await startSite(t);
   // Its content never comes: an answer shows that nobody waited for it.
   const answer = await site.raw(
-    'POST /svc1/userinterface/insert HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n',
+    'POST /svc1/userinterface/insert HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n' +
+      'Connection: close\r\n\r\n',
   );
   assert.match(answer, /^HTTP\/1\.1 401 /);
 });
