@@ -10,13 +10,13 @@ export interface Percentiles {
   readonly p99: number;
 }
 
-const matches = 100_000;
-
 /** Of a process that has just started, whose pages come into its memory one by one, and later on. */
 export interface MatchTimes {
   readonly first: Percentiles;
   readonly then: Percentiles;
 }
+
+const matches = 100_000;
 const matchesPerTurn = 16;
 
 /**
