@@ -77,43 +77,45 @@ interface Place {
   readonly path: string;
 }
 
-/**
- * The rules that cover an origin and path (contract §4.2) in groups: all of an earlier one win over
- * all of a later one, but for those in a language that the caller excludes. Four look-ups, never a
- * scan, and none before its group is asked for.
- */
-function* groupsFor(
+/** The rules that cover an origin and path (contract §4.2), in no special order. */
+export function candidatesFor(
   reads: CandidateReads,
   { origin, path }: Place,
-): Iterable<readonly Candidate[]> {
-  yield reads.exactRules(origin, path);
-  yield* reads.wildcardRules(origin, path);
-  yield reads.exactRules('*', path);
-  yield* reads.wildcardRules('*', path);
-}
-
-/** The rules that cover an origin and path, in no special order. */
-export function candidatesFor(reads: CandidateReads, at: Place): readonly Candidate[] {
-  return [...groupsFor(reads, at)].flat();
+): readonly Candidate[] {
+  return [origin, '*'].flatMap((owner) => [
+    ...reads.exactRules(owner, path),
+    ...[...reads.wildcardRules(owner, path)].flat(),
+  ]);
 }
 
 /**
- * Those of the candidates that can win for anybody, of the rules that count: what comes after a
- * group with a rule without a language, which nobody excludes, is not even looked for.
+ * Those of the candidates that can win for anybody, of the rules that count. All rules of an
+ * earlier look-up win over all of a later one, but for those in a language that the caller
+ * excludes: behind a rule without a language, which nobody excludes, nothing is even looked for.
  */
 export function contendersFor(
   reads: CandidateReads,
-  at: Place,
+  { origin, path }: Place,
   counts: (rule: Candidate) => boolean,
 ): readonly Candidate[] {
   let found: readonly Candidate[] = [];
-  for (const group of groupsFor(reads, at)) {
-    if (group.length === 0) continue;
-    const counted = group.filter(counts);
-    found = found.length === 0 ? counted : [...found, ...counted];
-    if (counted.some(({ lang }) => lang === undefined)) break;
+  for (const owner of [origin, '*']) {
+    found = joined(found, reads.exactRules(owner, path).filter(counts));
+    if (isDecided(found)) return found;
+    for (const group of reads.wildcardRules(owner, path)) {
+      found = joined(found, group.filter(counts));
+      if (isDecided(found)) return found;
+    }
   }
   return found;
+}
+
+function joined(found: readonly Candidate[], further: readonly Candidate[]): readonly Candidate[] {
+  return found.length === 0 ? further : [...found, ...further];
+}
+
+function isDecided(contenders: readonly Candidate[]): boolean {
+  return contenders.some(({ lang }) => lang === undefined);
 }
 
 /** The rules in the one order in which they win (contract §4.2): the first is the winner. */

@@ -103,15 +103,15 @@ export function everExact(
  * The rules of each wildcard of an origin that covers a path, longest first; none is looked for
  * before it is asked for.
  */
-export function* findWildcards(
+export function findWildcards(
   { wildcard }: CandidateDatabases,
   origin: string,
   path: string,
 ): Iterable<readonly Candidate[]> {
-  for (const { key, prefix, only } of coveringPrefixes(wildcard, origin, path)) {
+  return coveringPrefixes(wildcard, origin, path).map(({ key, prefix, only }) => {
     const values = only === undefined ? [...wildcard.getValues(key)] : [only];
-    yield values.map((value) => unpack(value, origin, `${prefix}*`));
-  }
+    return values.map((value) => unpack(value, origin, `${prefix}*`));
+  });
 }
 
 /** Ids of all records that ever stood at a wildcard of an origin that covers a path. */
@@ -141,7 +141,7 @@ function* coveringPrefixes(
   database: Database<string, Uint8Array>,
   origin: string,
   path: string,
-): Iterable<CoveringPrefix> {
+): Generator<CoveringPrefix, undefined> {
   const originBytes = Buffer.byteLength(origin) + 1;
   const sought = Buffer.from(`${origin}\0${path}`);
   let boundBytes = Math.min(sought.length, keyBytesMax);
