@@ -98,6 +98,8 @@ export const publicAnswersBytesMax = 16 * MIB;
 export const publicAnswerBytes = 1_024;
 /** Up to this length, copying content behind its head takes less time than a second write. */
 export const preparedTextBytesMax = 16 * KIB;
+/** Connections that are written to together: more would keep the first of them waiting. */
+export const corkedConnectionsMax = 16;
 /** The longest head of a request that is answered without Node's parser. */
 export const directHeadBytesMax = 8 * KIB;
 /** Heads of requests that are known by their bytes, and the longest of them. */

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Wire } from '../http/wire.ts';
 import type { Failure } from '../model/failure.ts';
+import type { Corks } from './corks.ts';
 import { DirectResponse } from './direct-response.ts';
 import { readAlong, type Reader } from './read-along.ts';
 
@@ -13,6 +14,7 @@ interface ConnectionOwner {
    */
   readonly answerAtOnce: (text: string, direct: () => DirectResponse) => boolean;
   readonly refused: (failure: Failure) => void;
+  readonly corks: Corks;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -29,14 +31,16 @@ export class Connection {
   reader: Reader = 'http';
   readonly #socket: Socket;
   readonly #wire: Wire;
+  readonly #corks: Corks;
   readonly #now: () => number;
   /** The answer that is being made without Node. */
   #direct: DirectResponse | undefined;
   /** The answer that Node has made for the request that it was given after all. */
   #handedOver: ServerResponse | undefined;
 
-  constructor(socket: Socket, { answerAtOnce, refused, now }: ConnectionOwner) {
+  constructor(socket: Socket, { answerAtOnce, refused, corks, now }: ConnectionOwner) {
     this.#socket = socket;
+    this.#corks = corks;
     this.#now = now;
     this.#wire = readAlong(socket, {
       reader: () => this.reader,
@@ -98,6 +102,7 @@ export class Connection {
   #answerDirectly(parse: () => void): DirectResponse {
     this.#direct = new DirectResponse({
       socket: this.#socket,
+      corks: this.#corks,
       handOver: () => {
         this.#handedOver = undefined;
         if (!this.#socket.destroyed) parse();

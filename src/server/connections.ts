@@ -10,6 +10,7 @@ import { lingerMs, pipelinedRequestsMax } from '../model/limits.ts';
 import type { LimitLog } from '../observe/limit-log.ts';
 import { breakBody } from './body.ts';
 import { Crowd, type CrowdLimits } from './crowd.ts';
+import { Corks } from './corks.ts';
 import { Connection } from './connection.ts';
 import type { DirectResponse } from './direct-response.ts';
 
@@ -41,6 +42,7 @@ export class Connections {
   readonly #underTls = new Set<Duplex>();
   readonly #answerAtOnce = new WeakMap<Server, AnswerAtOnce>();
   readonly #crowd: Crowd;
+  readonly #corks = new Corks();
   readonly #parts: ConnectionParts;
 
   constructor(parts: ConnectionParts) {
@@ -58,8 +60,9 @@ export class Connections {
     return `${this.#open.get(socket)?.head ?? ''}\r\n`;
   }
 
-  /** Lets Node finish what is being answered without it. */
+  /** Lets Node finish what is being answered without it, and sends what has been answered. */
   handOver(): void {
+    this.#corks.uncork();
     for (const connection of this.#open.values()) connection.handOver();
   }
 
@@ -241,6 +244,7 @@ export class Connections {
       refused: (failure) => {
         this.refuse(socket, failure);
       },
+      corks: this.#corks,
       now: this.#parts.now,
     });
     this.#open.set(socket, connection);

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { replyField, type Reply } from '../http/reply.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
+import type { Corks } from './corks.ts';
 import { headText, headEnd } from './head-text.ts';
 import { discard, send, type Sent } from './send.ts';
 
@@ -19,6 +20,7 @@ export interface Answering extends Pick<
 /** What a direct answer is told by, and tells, on its connection. */
 interface DirectParts {
   readonly socket: Socket;
+  readonly corks: Corks;
   /** Lets Node's parser have the request after all; returns the answer that Node makes for it. */
   readonly handOver: () => ServerResponse | undefined;
   /** Told when the connection is free for the next request. */
@@ -109,9 +111,9 @@ export class DirectResponse implements Answering {
     if (content === undefined) return undefined;
     const head = headText(reply);
     if (head === undefined) return undefined;
-    const { socket, now, done } = this.#parts;
+    const { socket, corks, now, done } = this.#parts;
     const date = replyField(reply, 'date') === undefined ? now() : undefined;
-    socket.write(head + headEnd(date) + content, 'latin1');
+    corks.write(socket, head + headEnd(date) + content);
     this.#isSent = true;
     done();
     for (const listener of this.#closed) listener();

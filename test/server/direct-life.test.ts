@@ -101,6 +101,24 @@ suite('a page that is fetched behind another answer', () => {
     assert.equal(await client.answers.rest(), '');
   });
 
+  test('goes out when a server stops in the turn in which it was answered', async (t) => {
+    const { sockets } = parsedRequests(t);
+    const { site, client } = await startFar(t);
+    const [socket = assert.fail()] = sockets;
+    let stopped: Promise<unknown> | undefined;
+    socket.once('data', () => {
+      // Behind the answer, and before the end of the turn.
+      setImmediate(() => {
+        assert.equal(socket.writableCorked, 1);
+        stopped = site.waymark.stop(10_000);
+      });
+    });
+    const { statusLine } = await client.ask(get('/none'));
+    assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
+    assert.equal(await client.answers.rest(), '');
+    await stopped;
+  });
+
   for (const isHeld of [true, false]) {
     const when = isHeld ? 'while it is' : 'behind it';
     test(`leaves the connection free for a websocket that is asked for ${when}`, async (t) => {
