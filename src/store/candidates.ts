@@ -87,7 +87,8 @@ export function findExact(
   origin: string,
   path: string,
 ): readonly Candidate[] {
-  return valuesAt(exact, exactKey(origin, path)).map((value) => unpack(value, origin, path));
+  const values = [...exact.getValues(exactKey(origin, path))];
+  return values.map((value) => unpack(value, origin, path));
 }
 
 /** Ids of all records that ever stood at exactly an origin and path. */
@@ -96,7 +97,7 @@ export function everExact(
   origin: string,
   path: string,
 ): readonly string[] {
-  return valuesAt(everexact, exactKey(origin, path));
+  return [...everexact.getValues(exactKey(origin, path))];
 }
 
 /**
@@ -176,10 +177,6 @@ function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {
   let at = 0;
   while (at < end && key[at] === sought[at]) at += 1;
   return at;
-}
-
-function valuesAt(database: Database<string, Uint8Array>, key: Buffer): readonly string[] {
-  return database.get(key) === undefined ? [] : [...database.getValues(key)];
 }
 
 function unpack(value: string, origin: string, path: string): Candidate {
