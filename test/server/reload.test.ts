@@ -9,6 +9,7 @@ const rewrites = 50;
 const inFlight = 200;
 /** How long the source takes: requests are under way while the configuration changes. */
 const sourceMs = 400;
+const betweenLooksMs = 10;
 
 interface Configuration {
   readonly since: string;
@@ -68,6 +69,7 @@ test('no request fails while the ini file is rewritten, broken every fifth time'
     let now = await configuration();
     while (!isTaken(now) && !isStopped()) {
       assert.ok([inForce, String(rewrite)].includes((await page()) ?? ''));
+      await wait(betweenLooksMs);
       now = await configuration();
     }
     assert.equal(now.problems.length > 0, broken);

@@ -2,6 +2,7 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { DiskMount } from '../../src/config/config.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
@@ -39,6 +40,9 @@ export async function ask(
   };
 }
 
+/** There are other tests that could use the processor meanwhile. */
+const betweenLooksMs = 10;
+
 /** Looks again and again until it sees what it wants; fails with the last look after a deadline. */
 export async function eventually<T>(
   look: () => Promise<T> | T,
@@ -49,7 +53,7 @@ export async function eventually<T>(
     const seen = await look();
     if (isWanted(seen)) return seen;
     if (performance.now() > deadlineMs) throw new Error(`still ${JSON.stringify(seen)}`);
-    await new Promise(setImmediate);
+    await pause(betweenLooksMs);
   }
 }
 
