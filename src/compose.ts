@@ -108,6 +108,9 @@ export function compose(config: Config, foundation: Foundation): Composition {
     serving: {
       config,
       site,
+      refresh: () => {
+        store.refresh();
+      },
       seq: () => store.seq(),
       execute,
       authenticate,

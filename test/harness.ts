@@ -175,7 +175,7 @@ function operationPath(name: string): string {
   return name.replace(/^svc1\./, '').replace(/^([a-z]+)\.(?!link)/, '$1/');
 }
 
-async function openSocket(
+export async function openSocket(
   t: Cleaning,
   url: string,
   apikey: string | undefined,

@@ -256,10 +256,9 @@ class Port implements Server {
   #arrival(): Arrival {
     const { serving: servingNow, now, monotonicMs } = this.#parts;
     const serving = servingNow();
-    return {
-      startedMs: monotonicMs(),
-      moment: { serving, seq: serving.seq(), nowMs: now() },
-    };
+    serving.refresh();
+    const moment = { serving, seq: serving.seq(), nowMs: now() };
+    return { startedMs: monotonicMs(), moment };
   }
 
   /** Answers a request anew, whatever happens, and keeps the answer for others where it may. */

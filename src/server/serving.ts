@@ -16,6 +16,10 @@ import type { PublicAnswers } from './public-answers.ts';
 export interface Serving {
   readonly config: Config;
   readonly site: Site;
+  /**
+   * Has all that is read from now on be no older than this moment: called when something is asked.
+   */
+  readonly refresh: () => void;
   /** Seq of the newest change of the log, whichever process wrote it. */
   readonly seq: () => number;
   readonly execute: Execute;

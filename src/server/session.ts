@@ -145,6 +145,7 @@ export class Session {
       this.#websocket.close(1003, 'Envelopes are text frames.');
       return;
     }
+    this.#parts.serving().refresh();
     this.#waiting.push((data as Buffer).toString());
     this.#begin();
   }

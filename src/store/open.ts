@@ -45,6 +45,10 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
 
   return {
     ...reads,
+    // lmdb reads on from what it has begun to read until a timer of 1 ms has its turn.
+    refresh: () => {
+      databases.environment.resetReadTxn();
+    },
     async commit(by, decide) {
       const answer = await queue.commit(by, decide);
       feed.look();

@@ -27,7 +27,10 @@ export interface SeqRange {
 /** The page rules at one position of the log, found by every place that a record ever had. */
 export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'rulesAfter'>;
 
-/** What can be read of the store; all reads of one event-loop turn see one state. */
+/**
+ * What can be read of the store; all reads of one event-loop turn see one state, the one that was
+ * newest a few milliseconds before at the latest: see Store.refresh.
+ */
 export interface Reads {
   /** The current state of a page rule; undefined when there is none. */
   rule(id: string): StoredRule | undefined;
@@ -168,6 +171,12 @@ export interface Verification {
 
 /** The log and its projections (contract §4.3). */
 export interface Store extends Reads {
+  /**
+   * Has all that is read from now on see what every process has committed until now, instead of a
+   * state that was read a moment ago: called when something is asked from outside, for it may be
+   * asked by who knows of a change.
+   */
+  refresh(): void;
   /**
    * Runs `decide` inside the write transaction, where it sees everything committed before it, then
    * appends its drafts, updates the projections and claims its vk, all in one. Resolves with the

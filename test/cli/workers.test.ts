@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { writeFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import { postOperation } from '../harness.ts';
+import { openSocket, postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
@@ -21,6 +23,15 @@ function isAlive(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** Asks over an agent's connection; resolves to the status, and the content of a 200. */
+async function contentOf(agent: Agent, url: string): Promise<string> {
+  const message = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { agent }, resolve).once('error', reject);
+  });
+  const content = await text(message);
+  return message.statusCode === 200 ? `200 ${content}` : String(message.statusCode);
 }
 
 /** Asks over a connection of its own, so that any of the workers may answer. */
@@ -46,6 +57,37 @@ suite('several workers', onLinux, () => {
       const seen = await Promise.all([1, 2, 3, 4].map(() => textOf(`${served.url}/a`)));
       assert.deepEqual(new Set(seen), new Set([`200 ${edit}`]));
     }
+  });
+
+  test('and so they do while they are busy with others', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n[log]\naccess = no\n');
+    const { url, adminKey } = await startServed(t, iniFile);
+    const call = (name: string, v: object) =>
+      postOperation(url, `svc1.userinterface.${name}`, v, { apikey: adminKey });
+    const { data } = await call('insert', { path: '/a', kind: 'content', content: '0' });
+    // Each on a connection that is kept, some to the one worker and some to the other.
+    const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    const webUrl = `${url.replace('http', 'ws')}/svc1/ws`;
+    const sockets = await Promise.all([1, 2, 3].map(() => openSocket(t, webUrl, adminKey)));
+    let isOver = false;
+    const visit = async (agent: Agent): Promise<void> => {
+      while (!isOver) assert.equal(await contentOf(agent, `${url}/a/none`), '404');
+    };
+    const visitors = agents.slice(4).map(visit);
+    for (let edit = 1; edit <= 100; edit += 1) {
+      await call('edit', { id: data.id, content: String(edit) });
+      const asked = agents.slice(0, 4).map((agent) => contentOf(agent, `${url}/a`));
+      assert.deepEqual(new Set(await Promise.all(asked)), new Set([`200 ${edit}`]));
+      await call('edit', { id: data.id, httpresponse: 300 + (edit % 2) });
+      for (const socket of sockets) {
+        const read = await socket.call('svc1.userinterface.read', { id: data.id });
+        assert.equal(read.data.httpresponse, 300 + (edit % 2));
+      }
+      await call('edit', { id: data.id, httpresponse: null });
+    }
+    isOver = true;
+    await Promise.all(visitors);
+    for (const agent of agents) agent.destroy();
   });
 
   test('a worker that dies is replaced, and the others go on', async (t) => {

@@ -12,12 +12,20 @@ suite('two processes on one data folder', () => {
     const { lines, closed } = startWriter(t, [folder, '300']);
     let mine = 0;
     let seen = 0;
+    let isOver = false;
+    // As visitors do: what is read from is there already when somebody asks for what is new.
+    const readOn = async (): Promise<void> => {
+      while (!isOver) {
+        store.seq();
+        await setImmediate();
+      }
+    };
+    const reading = readOn();
     for await (const line of lines) {
       const [first = '', second = '', id = ''] = line.split(' ');
       if (line.startsWith('read') || !/^\d/.test(line)) continue;
       assert.equal(Number(second), Number(first) + 1, 'one transaction');
-      // Reads of one turn of the event loop see one state.
-      await setImmediate();
+      store.refresh();
       assert.equal(store.rule(id)?.seq, Number(second), 'acknowledged there, visible here');
       seen += 1;
       if (seen % 10 === 0) {
@@ -26,6 +34,8 @@ suite('two processes on one data folder', () => {
         assert.ok((change?.seq ?? 0) > Number(second));
       }
     }
+    isOver = true;
+    await reading;
     assert.equal(await closed, 0);
     assert.equal(seen, 300);
     assert.equal(store.seq(), 601 + mine);
