@@ -11,7 +11,10 @@ import { listPage } from './listing.ts';
 
 /** The answers that are kept, by their URL: those used of late in memory, all in the storage. */
 export interface Answers extends KeptAnswers {
-  /** All answers kept for a URL, whichever rule asked for them and whatever they vary by. */
+  /**
+   * All answers kept for a URL at this moment, whichever rule asked for them, in whichever process,
+   * and whatever they vary by.
+   */
   find(url: string): readonly HeldAnswer[];
   /**
    * Has the content of an answer at hand before it is sent, and notes that it is used; false for
@@ -91,6 +94,7 @@ class ShelvedAnswers implements Answers {
   }
 
   find(url: string): readonly HeldAnswer[] {
+    this.#cache.refresh();
     const shelved = this.#shelf.get(url);
     if (shelved !== undefined && shelved.version === undefined) {
       if (!this.#cache.isPurgedSince(shelved.since, url)) return shelved.held;

@@ -35,9 +35,11 @@ export interface ListedUrl<T> {
 
 /**
  * Kept answers of other servers, in a folder that several processes have open: what one of them
- * keeps or lets go of, all do, from the next event-loop turn on.
+ * keeps or lets go of, all do.
  */
 export interface AnswerCache<T extends CacheEntry> {
+  /** Has what is read from now on be no older than this moment, as Store.refresh does. */
+  refresh(): void;
   /** The version of what is kept for a URL; 0 for nothing. */
   version(url: string): number;
   read(url: string): UrlRecord<T>;

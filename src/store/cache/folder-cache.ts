@@ -58,6 +58,10 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     this.#touching.unref();
   }
 
+  refresh(): void {
+    this.#databases.environment.resetReadTxn();
+  }
+
   version(url: string): number {
     const packed = this.#databases.urls.getBinaryFast(urlKey(url));
     return packed === undefined ? 0 : packedVersion(packed);
