@@ -238,6 +238,8 @@ export class Connections {
   }
 
   #admit(server: Server, socket: Socket): void {
+    // A connection of Node's TLS server ends our side with the client's, whatever is owed on it.
+    socket.allowHalfOpen = true;
     const connection = new Connection(socket, {
       answerAtOnce: (text, direct) =>
         this.#answerAtOnce.get(server)?.(socket, text, direct) === true,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { connectHttp2 } from '../http2/client.ts';
@@ -47,6 +48,25 @@ suite('over TLS', () => {
     websocket.send('{"a":"svc1.server.status","v":{}}');
     const [answer] = (await once(websocket, 'message')) as [Buffer];
     assert.equal(JSON.parse(answer.toString()).data.version, JSON.parse(body).data.version);
+  });
+
+  test('all that was asked for is answered when the client has closed its side', async (t) => {
+    const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
+    const get = 'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+      // The types do not know that it is a socket's option, too.
+      const halfOpen = { allowHalfOpen: true, maxVersion };
+      for (const count of [1, 20]) {
+        const socket = await site.shake(halfOpen);
+        for (let at = 0; at < count; at += 1) socket.write(get);
+        socket.end();
+        const answers = await text(socket);
+        assert.equal(answers.match(/\r\n\r\npage/g)?.length, count, maxVersion);
+      }
+      const silent = await site.shake(halfOpen);
+      silent.end();
+      assert.equal(await text(silent), '');
+    }
   });
 
   test('HTTP/1.1 is read as strictly as in the clear, whatever was answered before', async (t) => {
