@@ -94,6 +94,8 @@ export class Connections {
     server.on('connect', left);
     server.setTimeout(stalledMs, (socket) => {
       this.#open.get(socket)?.handOver();
+      // What has been answered in this turn does not wait for the client yet.
+      this.#corks.uncork();
       // Silence is the client's only while bytes wait for it, or nothing is asked.
       const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
       if (isOurs) {

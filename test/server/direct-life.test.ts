@@ -119,6 +119,23 @@ suite('a page that is fetched behind another answer', () => {
     await stopped;
   });
 
+  test('goes out when its connection times out in the turn in which it was answered', async (t) => {
+    const { sockets } = parsedRequests(t);
+    const { site, client } = await startFar(t);
+    const [socket = assert.fail()] = sockets;
+    socket.once('data', () => {
+      // As behind an answer that somebody else's timer has brought about, at the same moment.
+      setImmediate(() => {
+        assert.equal(socket.writableCorked, 1);
+        socket.emit('timeout');
+      });
+    });
+    const { statusLine } = await client.ask(get('/none'));
+    assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
+    assert.equal(await client.answers.rest(), '');
+    assert.doesNotMatch(site.logged(), /unread_answer/);
+  });
+
   for (const isHeld of [true, false]) {
     const when = isHeld ? 'while it is' : 'behind it';
     test(`leaves the connection free for a websocket that is asked for ${when}`, async (t) => {
