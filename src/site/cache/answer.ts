@@ -45,3 +45,12 @@ export interface HeldAnswer {
   /** The answer to most who ask within one second, made once. */
   whole: { readonly second: number; readonly reply: Reply } | undefined;
 }
+
+/** Whether a new answer stands for all that an older one of the same URL stood for. */
+export function isReplacedBy(answer: StoredAnswer, newer: StoredAnswer): boolean {
+  if (answer.rule !== newer.rule) return false;
+  if (answer.plan !== newer.plan) return true;
+  if (newer.range !== undefined && answer.range === undefined) return false;
+  const isSameVary = answer.varyNames.join() === newer.varyNames.join();
+  return isSameVary && answer.selecting.every((key) => newer.selecting.includes(key));
+}

@@ -5,7 +5,7 @@ import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../../
 import { single, type Metric } from '../../observe/metrics.ts';
 import type { AnswerCache } from '../../store/cache/cache.ts';
 import type { Row, UrlRecord } from '../../store/cache/record.ts';
-import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import { isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
 import { holdAnswer, withContent } from './held-reply.ts';
 import { listPage } from './listing.ts';
 
@@ -23,6 +23,8 @@ export interface Answers extends KeptAnswers {
   ready(held: HeldAnswer): boolean | Promise<boolean>;
   /** The number of purges so far: an answer is asked for in the epoch of its question. */
   epoch(): number;
+  /** Whether a purge since an epoch is, or may be, about a URL. */
+  isPurgedSince(since: number, url: string): boolean;
   /** Keeps an answer; what it makes useless of the same URL goes. */
   put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer;
   /** Keeps a changed answer in place of the one with the same id, if that is still there. */
@@ -125,6 +127,10 @@ class ShelvedAnswers implements Answers {
 
   epoch(): number {
     return this.#cache.epoch();
+  }
+
+  isPurgedSince(since: number, url: string): boolean {
+    return this.#cache.isPurgedSince(since, url);
   }
 
   put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer {
@@ -287,13 +293,4 @@ function heldBytes({ answer, page }: HeldAnswer): number {
 
 function isSame(answer: StoredAnswer, other: StoredAnswer): boolean {
   return answer === other || JSON.stringify(answer) === JSON.stringify(other);
-}
-
-/** Whether a new answer stands for all that an older one of the same URL stood for. */
-function isReplacedBy(answer: StoredAnswer, newer: StoredAnswer): boolean {
-  if (answer.rule !== newer.rule) return false;
-  if (answer.plan !== newer.plan) return true;
-  if (newer.range !== undefined && answer.range === undefined) return false;
-  const isSameVary = answer.varyNames.join() === newer.varyNames.join();
-  return isSameVary && answer.selecting.every((key) => newer.selecting.includes(key));
 }

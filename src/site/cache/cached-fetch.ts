@@ -53,7 +53,7 @@ export function cachedFetch(parts: CacheParts): Fetch {
 class Cache {
   readonly #parts: CacheParts;
   readonly #planOf = createPlans();
-  readonly #flights = new Flights<Arrival>();
+  readonly #flights: Flights<Arrival>;
   /** What turned out to be for one alone: nobody waits for another one's answer. */
   readonly #unshared = new LRUCache<string, true>({
     max: unsharedUrlsMax,
@@ -64,6 +64,7 @@ class Cache {
 
   constructor(parts: CacheParts) {
     this.#parts = parts;
+    this.#flights = new Flights(parts.answers);
   }
 
   async respond(rule: FetchRule, request: ContentRequest): Promise<Reply> {
@@ -179,7 +180,7 @@ class Cache {
     try {
       if (!asked.noCache && !this.#unshared.has(key)) {
         const reply = await this.#flights.join(
-          key,
+          { key, url: visit.url },
           request.signal,
           (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
           (arrival, { isFirst }) =>
@@ -207,7 +208,7 @@ class Cache {
     const key = flightKey(visit, held);
     this.#flights
       .join(
-        key,
+        { key, url: visit.url },
         new AbortController().signal,
         (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
         () => undefined,

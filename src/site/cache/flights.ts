@@ -1,5 +1,6 @@
 import type { Cancellation } from '../../model/cancellation.ts';
 import { Failure } from '../../model/failure.ts';
+import type { Answers } from './answers.ts';
 
 /** What comes of asking a source on behalf of everybody who waits for the same answer. */
 export interface Landing<T> {
@@ -13,26 +14,38 @@ export interface Landing<T> {
 /** What one of those who waited makes of the arrival. */
 export type Take<T, R> = (arrival: T, position: { readonly isFirst: boolean }) => R | undefined;
 
+/** What is waited for: the same key has the same URL. */
+export interface Wanted {
+  readonly key: string;
+  readonly url: string;
+}
+
 /**
  * Requests that wait for the same answer of a source: it is asked once (RFC 9111 §4, collapsed
- * requests), and as long as anybody waits. Nobody depends on the one who came first.
+ * requests), and as long as anybody waits. Nobody depends on the one who came first, and nobody
+ * who comes behind a purge is given what was asked for before it.
  */
 export class Flights<T> {
   readonly #flights = new Map<string, Flight<T>>();
+  readonly #purges: Pick<Answers, 'epoch' | 'isPurgedSince'>;
+
+  constructor(purges: Pick<Answers, 'epoch' | 'isPurgedSince'>) {
+    this.#purges = purges;
+  }
 
   /**
-   * Waits for the answer of a key, which `start` asks for if nobody has yet. Resolves to what is
-   * taken of it, undefined for nothing; rejects as `start` does, and when the signal aborts.
+   * Waits for the answer that is wanted, which `start` asks for if nobody has yet. Resolves to what
+   * is taken of it, undefined for nothing; rejects as `start` does, and when the signal aborts.
    */
   async join<R>(
-    key: string,
+    { key, url }: Wanted,
     signal: Cancellation,
     start: (signal: Cancellation) => Promise<Landing<T>>,
     take: Take<T, R>,
   ): Promise<R | undefined> {
     let flight = this.#flights.get(key);
-    if (flight === undefined) {
-      flight = new Flight(start);
+    if (flight === undefined || this.#purges.isPurgedSince(flight.since, url)) {
+      flight = new Flight(start, this.#purges.epoch());
       this.#flights.set(key, flight);
       this.#watch(key, flight);
     }
@@ -58,12 +71,15 @@ export class Flights<T> {
 /** One question to a source, and those who wait for its answer. */
 class Flight<T> {
   readonly landing: Promise<Landing<T>>;
+  /** The epoch in which it began. */
+  readonly since: number;
   readonly #controller = new AbortController();
   #waiting = 0;
   #isFirst = true;
   #isTaken = false;
 
-  constructor(start: (signal: Cancellation) => Promise<Landing<T>>) {
+  constructor(start: (signal: Cancellation) => Promise<Landing<T>>, since: number) {
+    this.since = since;
     this.landing = start(this.#controller.signal);
     // Everybody who waits hears of a failure; where nobody does any more, it is nobody's.
     this.landing.catch(() => undefined);

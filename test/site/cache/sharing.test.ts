@@ -64,6 +64,27 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 1);
   });
 
+  test('wait for no answer that was asked for before it was made invalid', async (t) => {
+    const source = held();
+    const rig = await startRig(t, source.handler, {
+      enginedata: { methods: ['GET', 'POST'] },
+    });
+    const before = rig.ask();
+    const former = await source.next();
+    const posting = rig.ask({ method: 'POST' });
+    (await source.next()).writeHead(200).end('posted');
+    await posting;
+    const after = rig.ask();
+    const joining = rig.ask();
+    const latter = await source.next();
+    former.writeHead(200, anHour).end('before');
+    latter.writeHead(200, anHour).end('after');
+    const answers = await Promise.all([before, after, joining, after.then(() => rig.ask())]);
+    const texts = answers.map((answer) => answer.text);
+    assert.deepEqual(texts, ['before', 'after', 'after', 'after']);
+    assert.equal(rig.requests.length, 3);
+  });
+
   test('do not depend on the one who came first', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
