@@ -41,12 +41,13 @@ export function operationName(path: string): string | undefined {
 /**
  * Runs an operation asked for over HTTP (contract §5): reading ones by GET or POST, writing ones by
  * POST only. Rejects with what the operation refuses, or with `method_not_allowed`, `invalid`,
- * `too_large` for the request itself.
+ * `too_large` for the request itself, and `unauthenticated` for a key revoked meanwhile.
  */
 export async function answerOperation(
-  { execute, publicAnswers }: Pick<Serving, 'execute' | 'publicAnswers'>,
+  serving: Pick<Serving, 'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked'>,
   request: OperationRequest,
 ): Promise<Reply> {
+  const { execute, publicAnswers } = serving;
   const { name, message, target, fields, caller, visitor } = request;
   const operation = execute.find(name);
   if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
@@ -56,7 +57,7 @@ export async function answerOperation(
   // Nothing is read of a caller who may not ask.
   authorise(operation, caller);
   const read = readEnvelope(operation, message, target.query);
-  const { v, vk, qk } = read instanceof Promise ? await read : read;
+  const { v, vk, qk } = read instanceof Promise ? await whole(read, serving, caller) : read;
   const outcome = await execute.run(name, v, {
     caller,
     vk,
@@ -76,6 +77,18 @@ export async function answerOperation(
   if (outcome.forAll === undefined) return envelopeReply(operation, outcome, fields, bytes);
   const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
   return publicAnswers.respond(bytes, vary, { method: message.method ?? '', fields });
+}
+
+/** What was posted, once all of it is there: only then it is asked, by whoever may ask by then. */
+async function whole(
+  read: Promise<Envelope>,
+  { refresh, requireUnrevoked }: Pick<Serving, 'refresh' | 'requireUnrevoked'>,
+  caller: Caller,
+): Promise<Envelope> {
+  const envelope = await read;
+  refresh();
+  requireUnrevoked(caller);
+  return envelope;
 }
 
 function websocketOnly(name: string): Failure {

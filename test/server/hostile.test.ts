@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { Readable } from 'node:stream';
@@ -238,5 +239,26 @@ suite('a hostile client', () => {
     await asked.promise;
     socket.end();
     await left.promise;
+  });
+});
+
+suite('an operation whose content comes late', () => {
+  test('is not run for a key that was revoked before', async (t) => {
+    const site = await startSite(t);
+    const { data: key } = await site.call('svc1.key.insert', { name: 'd', scopes: ['design'] });
+    const content = JSON.stringify({ v: { path: '/late', kind: 'content', content: 'x' } });
+    const socket = await openSocket(t, site.port);
+    socket.write(
+      `POST /svc1/userinterface/insert HTTP/1.1\r\nHost: localhost\r\napikey: ${key.key}\r\n` +
+        'Content-Type: application/json\r\nExpect: 100-continue\r\nConnection: close\r\n' +
+        `Content-Length: ${content.length}\r\n\r\n`,
+    );
+    const [goOn] = (await once(socket, 'data')) as [Buffer];
+    assert.match(goOn.toString(), /^HTTP\/1\.1 100 /);
+    await site.call('svc1.key.revoke', { id: key.id });
+    socket.write(content);
+    assert.match(await readToClose(socket), /^HTTP\/1\.1 401 /);
+    const { data } = await site.call('svc1.userinterface.list', { path: '/late' });
+    assert.deepEqual(data.rows, []);
   });
 });
