@@ -124,13 +124,16 @@ class Cache {
     const { fetch, now, answers } = this.#parts;
     const visit = this.#visit(rule, request);
     const { url, plan } = visit;
-    const requestMs = now();
+    const [requestMs, before] = [now(), answers.epoch()];
     const arrived = receive(await fetch.respond(plan.plainRule, request), requestMs, now());
     const { reply } = arrived;
     const invalid = urlsMadeInvalid(request, request.method, reply);
     if (invalid.length > 0) await answers.invalidate(invalid);
-    const arrival: Arrival = isForGet(url, request.method, arrived)
-      ? keep(this.#parts, { ...visit, since: answers.epoch() }, arrived)
+    // What another one has changed meanwhile, nobody knows whether before or after.
+    const since = before + invalid.length;
+    const isNewest = answers.epoch() === since && isForGet(url, request.method, arrived);
+    const arrival: Arrival = isNewest
+      ? keep(this.#parts, { ...visit, since }, arrived)
       : { kind: 'passing', reply, why: undefined };
     return answerWith({
       visit,

@@ -85,6 +85,28 @@ suite('many who ask for the same', () => {
     assert.equal(rig.requests.length, 3);
   });
 
+  test('get what a POST says it has made of it, unless another may be newer', async (t) => {
+    const source = held();
+    const rig = await startRig(
+      t,
+      (request, response) => {
+        if (request.method === 'POST') source.handler(request, response);
+        else response.writeHead(200, anHour).end('as it is');
+      },
+      { enginedata: { methods: ['GET', 'POST'] } },
+    );
+    const made = { ...anHour, 'Content-Location': '/' };
+    const former = rig.ask({ method: 'POST' });
+    const formerAnswer = await source.next();
+    const latter = rig.ask({ method: 'POST' });
+    (await source.next()).writeHead(200, made).end('latter');
+    await latter;
+    assert.equal((await rig.ask()).text, 'latter');
+    formerAnswer.writeHead(200, made).end('former');
+    await former;
+    assert.equal((await rig.ask()).text, 'as it is');
+  });
+
   test('do not depend on the one who came first', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);
