@@ -67,9 +67,28 @@ export class Connection {
     return this.last?.writableFinished === false ? this.last : undefined;
   }
 
-  /** Whether any answer is owed. */
+  /** Whether any answer is owed, or the client has not taken all of it. */
   get owes(): boolean {
-    return this.#direct !== undefined || this.owed !== undefined;
+    return this.#direct !== undefined || this.owed !== undefined || this.#isUntaken;
+  }
+
+  /** Whether nothing has been asked that is not answered. */
+  get isIdle(): boolean {
+    return this.reader === 'http' && this.#wire.isBetweenMessages && !this.owes;
+  }
+
+  /** Resolves when the client has taken all that it was answered, or is gone. */
+  taken(): Promise<void> {
+    if (!this.#isUntaken) return Promise.resolve();
+    const socket = this.#socket;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        resolve();
+      };
+      socket.once('close', done);
+      // Behind all else; a connection whose end has been said closes by itself.
+      if (!socket.writableEnded) socket.write('', done);
+    });
   }
 
   /** Lets Node finish what is being answered without it. */
@@ -89,6 +108,11 @@ export class Connection {
   close(): void {
     this.#direct?.close();
     for (const resolve of this.waiting) resolve(false);
+  }
+
+  get #isUntaken(): boolean {
+    const { destroyed, writableLength } = this.#socket;
+    return this.reader !== 'other' && !destroyed && writableLength > 0;
   }
 
   /** Node has to have seen a request of the connection, or it would be silent in its eyes. */

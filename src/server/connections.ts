@@ -204,14 +204,21 @@ export class Connections {
     return owed;
   }
 
+  /** Lets go of the connections on which nothing is owed, and hands the others over. */
+  windDown(): void {
+    this.handOver();
+    for (const [socket, { isIdle }] of this.#open) if (isIdle) socket.destroy();
+  }
+
   /** Resolves when no answer is owed any more. */
   async settled(): Promise<void> {
     // Only the end of an answer of Node's can be waited for.
     this.handOver();
-    for (const [socket] of this.#open) {
-      for (let last = this.lastAnswer(socket); last !== undefined; last = this.lastAnswer(socket)) {
+    for (const [socket, connection] of this.#open) {
+      for (let last = connection.owed; last !== undefined; last = connection.owed) {
         await ended(last, socket);
       }
+      await connection.taken();
     }
     if (this.owed > 0) await this.settled();
   }

@@ -83,6 +83,8 @@ function limited<L extends Listener>(
   server.maxHeadersCount = headerFieldsMax + 1;
   // Who has asked all it wants may close its side, and is answered all the same.
   Object.assign(server, { httpAllowHalfOpen: true });
+  // Node would take an answer that has been made for one that has been taken, and cut it.
+  server.closeIdleConnections = (): void => undefined;
   connections.watch(server, stalledMs);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // The client was told that no more would be read (RFC 9112 §9.6).

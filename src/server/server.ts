@@ -188,7 +188,7 @@ class Port implements Server {
   async stop(graceMs: number): Promise<{ readonly cut: number }> {
     this.#stopping = true;
     // What Node does not know of, it would take for silence.
-    this.#connections.handOver();
+    this.#connections.windDown();
     const closed = this.#servers
       .filter((server) => server.listening)
       .map((server) => new Promise((resolve) => server.close(resolve)));

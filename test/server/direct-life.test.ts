@@ -12,6 +12,8 @@ import { startTlsSite } from './tls/tls-rig.ts';
 import { asked, firstRequest, openUsed, parsedRequests } from './ways.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = json\n';
+/** More than the system keeps of what a client does not read. */
+const hugeCharacters = 12_000_000;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 /** A site that fetches `/far/*` from a source that answers when the test does. */
@@ -22,6 +24,7 @@ async function startFar(t: TestContext) {
   const rules = [
     { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
     { path: '/page', kind: 'content', content: 'page' },
+    { path: '/huge', kind: 'content', content: 'x'.repeat(hugeCharacters) },
     { path: '/long', kind: 'content', content: 'x'.repeat(40_000) },
   ];
   const site = await startSite(t, { ini, rules });
@@ -135,6 +138,27 @@ suite('a page that is fetched behind another answer', () => {
     assert.equal(await client.answers.rest(), '');
     assert.doesNotMatch(site.logged(), /unread_answer/);
   });
+
+  for (const isPrepared of [false, true]) {
+    const how = isPrepared ? 'that was prepared' : 'that is made anew';
+    test(`a large one ${how} comes whole, though the server stops meanwhile`, async (t) => {
+      const { sockets } = parsedRequests(t);
+      const { site, client } = await startFar(t);
+      const [socket = assert.fail()] = sockets;
+      if (isPrepared) await client.ask(get('/huge'));
+      client.socket.pause();
+      client.socket.write(get('/huge'));
+      await once(socket, 'data');
+      await t.waitFor(() => {
+        assert.ok(socket.writableLength > 0);
+      });
+      const stopped = site.waymark.stop(10_000);
+      client.socket.resume();
+      assert.equal((await client.answers.next()).content.length, hugeCharacters);
+      assert.equal(await client.answers.rest(), '');
+      assert.deepEqual(await stopped, { cut: 0 });
+    });
+  }
 
   for (const isHeld of [true, false]) {
     const when = isHeld ? 'while it is' : 'behind it';
