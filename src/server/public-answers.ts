@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
+import { ownBytes } from '../model/own-bytes.ts';
 import type { OwnFiles } from '../site/own-files.ts';
 import { publicFile, type PublicFile } from '../site/page.ts';
 
@@ -25,8 +26,11 @@ export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
     respond(bytes, vary, request) {
       const made = publicFile('application/json', bytes);
       const key = `${made.etag}${vary ?? ''}`;
-      const file = latest.get(key) ?? made;
-      if (file === made) latest.set(key, made);
+      let file = latest.get(key);
+      if (file === undefined) {
+        file = { ...made, bytes: ownBytes(made.bytes) };
+        latest.set(key, file);
+      }
       const fields = vary === undefined ? said : [...said, 'Vary', vary];
       return ownFiles.respond(file, { fields, source: 'svc1' }, request);
     },

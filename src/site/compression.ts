@@ -12,6 +12,7 @@ import {
   type ZstdOptions,
 } from 'node:zlib';
 import type { ByCoding, Coding } from '../http/coding.ts';
+import { ownBytes } from '../model/own-bytes.ts';
 import { codedBestBytesMax, codedStreamWindowLog } from '../model/limits.ts';
 
 /** A stream that compresses what is written to it, and can be told to hold nothing back. */
@@ -63,12 +64,12 @@ const compressions: ByCoding<Compression> = {
  */
 export async function compressWhole(bytes: Buffer, coding: Coding): Promise<Buffer> {
   const effort = bytes.length <= codedBestBytesMax ? 'best' : 'large';
-  return copied(await compressions[coding].whole(bytes, effort));
+  return ownBytes(await compressions[coding].whole(bytes, effort));
 }
 
 /** Compresses bytes that are about to be sent, quickly; as compressWhole in all else. */
 export async function compressPassing(bytes: Buffer, coding: Coding): Promise<Buffer> {
-  return copied(await compressions[coding].whole(bytes, 'passing'));
+  return ownBytes(await compressions[coding].whole(bytes, 'passing'));
 }
 
 /** A stream that compresses an answer on its way, with little memory. */
@@ -79,13 +80,6 @@ export function createCodingStream(coding: Coding): CodingStream {
 /** Lets a stream give out all that was written to it so far. */
 export function flushCodingStream(stream: CodingStream, coding: Coding, done: () => void): void {
   stream.flush(compressions[coding].flushKind, done);
-}
-
-/** zlib hands out slices of its output buffers, which would be kept alive as a whole. */
-function copied(slice: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(slice.length);
-  slice.copy(bytes);
-  return bytes;
 }
 
 function brotliOptions(effort: Effort, sizeHint: number): BrotliOptions {

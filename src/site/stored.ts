@@ -1,6 +1,7 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
+import { ownBytes } from '../model/own-bytes.ts';
 import type { Rule, RuleContent, StoredRule } from '../model/rule.ts';
 import type { Coder, OfferedPage } from './coder.ts';
 import type { Page } from './held-page.ts';
@@ -8,7 +9,7 @@ import type { Page } from './held-page.ts';
 /** Answers from the content that page rules hold. */
 export interface StoredPages {
   /** The answer of a rule of kind content, or of a generic page that its own content is. */
-  respond(found: FoundRule, request: ContentRequest): Reply;
+  respond(found: FoundRule, request: Pick<ContentRequest, 'method' | 'fields'>): Reply;
 }
 
 /**
@@ -38,7 +39,7 @@ export function pageStatus({ httpresponse }: Pick<Rule, 'httpresponse'>): number
 }
 
 function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page {
-  const bytes = contentBytes(rule.content);
+  const bytes = ownBytes(contentBytes(rule.content));
   const fields: FieldList = [
     ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
     ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Fields } from '../../src/http/request.ts';
+import type { FoundRule } from '../../src/model/found.ts';
+import { createCoder } from '../../src/site/coder.ts';
+import { createStoredPages } from '../../src/site/stored.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { askUntilCoded, decoded, texts } from './codings.ts';
 import { ask } from './disk-rig.ts';
@@ -29,6 +33,22 @@ suite('a stored page', () => {
     const second = await askUntilCoded(site.url, '/a', 'br');
     assert.equal(decoded(second.bytes, 'br').toString(), changed);
   });
+
+  for (const content of ['small', { base64: 'c21hbGw=' }]) {
+    test(`of ${JSON.stringify(content)} keeps nothing alive but itself`, () => {
+      const pages = createStoredPages(createCoder());
+      const rule = { id: 'a', origin: '*', path: '/a', kind: 'content', content } as const;
+      const found: FoundRule = {
+        stored: { rule, seq: 1, insertedSeq: 1 },
+        capture: undefined,
+        variesByLanguage: false,
+      };
+      const fields = Object.create(null) as Fields;
+      const { body } = pages.respond(found, { method: 'GET', fields });
+      if (body.kind !== 'bytes') assert.fail(body.kind);
+      assert.deepEqual([body.bytes.toString(), body.bytes.buffer.byteLength], ['small', 5]);
+    });
+  }
 
   test('names language and coding in one Vary', async (t) => {
     const rules = ['de', 'en'].map((lang) => ({ ...page, path: '/a', lang, content: text }));

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../../model/kept.ts';
 import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../../model/limits.ts';
+import { ownBytes } from '../../model/own-bytes.ts';
 import { single, type Metric } from '../../observe/metrics.ts';
 import type { AnswerCache } from '../../store/cache/cache.ts';
 import type { Row, UrlRecord } from '../../store/cache/record.ts';
@@ -134,7 +135,7 @@ class ShelvedAnswers implements Answers {
   }
 
   put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer {
-    const held = holdAnswer(answer, bytes);
+    const held = holdAnswer(answer, ownBytes(bytes));
     const { id, url } = answer;
     const change = (before: readonly StoredAnswer[]): readonly StoredAnswer[] =>
       [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);

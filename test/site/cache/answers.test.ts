@@ -67,6 +67,12 @@ suite('kept answers', () => {
     assert.equal(JSON.stringify(other?.answer), JSON.stringify(held.answer));
   });
 
+  test('keep nothing alive but themselves', async (t) => {
+    const { answers } = await start(t);
+    const { page } = answers.put(answer('a'), Buffer.from('text'), 0);
+    assert.equal(page?.bytes.buffer.byteLength, 4);
+  });
+
   for (const content of [Buffer.from('text'), large]) {
     test(`of ${content.length} bytes are loaded by who has not kept them`, async (t) => {
       const { data, answers } = await start(t);
