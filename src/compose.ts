@@ -18,7 +18,7 @@ import { createFetch, type Fetch } from './site/fetch.ts';
 import { createGenericPages } from './site/generic.ts';
 import type { OwnFiles } from './site/own-files.ts';
 import type { PublicFiles } from './site/public.ts';
-import type { SiteRules } from './site/rules.ts';
+import type { RememberedRules } from './site/rules.ts';
 import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './site/stored.ts';
 import { claimFolder } from './store/lock.ts';
@@ -48,7 +48,7 @@ export interface Foundation {
   readonly store: Store;
   readonly logs: Logs;
   readonly publicFiles: PublicFiles;
-  readonly rules: SiteRules;
+  readonly rules: RememberedRules;
   readonly ownFiles: OwnFiles;
   readonly storedPages: StoredPages;
   readonly codingPassage: CodingPassage;
@@ -109,9 +109,9 @@ export function compose(config: Config, foundation: Foundation): Composition {
       config,
       site,
       refresh: () => {
-        store.refresh();
+        foundation.rules.refresh();
       },
-      seq: () => store.seq(),
+      seq: () => foundation.rules.seq(),
       execute,
       authenticate,
       visitors,

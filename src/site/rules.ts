@@ -15,6 +15,16 @@ export interface RuleReads extends CandidateReads {
   rule(id: string): StoredRule | undefined;
   /** Seq of the newest change. */
   seq(): number;
+  /** Has all that is read from now on be no older than this moment. */
+  refresh(): void;
+}
+
+/** The page rules as they were last, some of them in memory. */
+export interface RememberedRules extends SiteRules {
+  /** Seq of the newest change that is seen. */
+  seq(): number;
+  /** As that of what is read: called when something is asked. */
+  refresh(): void;
 }
 
 /** What a rule costs besides its content. */
@@ -24,19 +34,26 @@ const ruleBytes = 2_048;
  * Reads rules by their candidates, and remembers the latest ones: the seq of a candidate tells
  * whether what is remembered is still the rule, in whichever process it was edited.
  */
-export function rememberRules(reads: RuleReads): SiteRules {
+export function rememberRules(reads: RuleReads): RememberedRules {
   const remembered = new LRUCache<string, StoredRule>({
     maxSize: rememberedRulesBytesMax,
     sizeCalculation: ({ rule }) =>
       ruleBytes + 2 * contentLength(rule.content) + enginedataBytes(rule.enginedata),
   });
-  const seq = onceARun(() => reads.seq());
+  const newest = onceARun(() => reads.seq());
+  const seq = (): number => newest.read();
   return {
+    seq,
+    refresh() {
+      reads.refresh();
+      newest.forget();
+    },
     exactRules: rememberPlaces(seq, (origin, path) => reads.exactRules(origin, path)),
     wildcardRules: rememberPlaces(seq, (origin, path) => [...reads.wildcardRules(origin, path)]),
-    ruleOf({ id, seq }) {
+    ruleOf(candidate) {
+      const { id } = candidate;
       const known = remembered.get(id);
-      if (known?.seq === seq) return known;
+      if (known?.seq === candidate.seq) return known;
       const stored = reads.rule(id);
       if (stored !== undefined) remembered.set(id, stored);
       return stored;
@@ -73,18 +90,22 @@ function rememberPlaces<T extends readonly unknown[]>(
 
 /**
  * Reads once in a run of code that nothing comes between: all sources look at the same moment, and
- * no request can have come since.
+ * no request can have come since but one that has it forgotten.
  */
-function onceARun<T>(read: () => T): () => T {
+function onceARun<T>(look: () => T): { readonly read: () => T; readonly forget: () => void } {
   let known: { readonly value: T } | undefined;
-  return () => {
-    if (known === undefined) {
-      known = { value: read() };
-      queueMicrotask(() => {
-        known = undefined;
-      });
-    }
-    return known.value;
+  const forget = (): void => {
+    known = undefined;
+  };
+  return {
+    read() {
+      if (known === undefined) {
+        known = { value: look() };
+        queueMicrotask(forget);
+      }
+      return known.value;
+    },
+    forget,
   };
 }
 

@@ -22,6 +22,7 @@ function readsAt(position: { seq: number; exact: string }, asked: string[]): Rul
   return {
     rule: () => undefined,
     seq: () => position.seq,
+    refresh: () => undefined,
     exactRules(origin, path) {
       asked.push(`exact ${origin}${path}`);
       return [candidate(position.exact, path)];
@@ -48,6 +49,17 @@ suite('the rules that the site remembers', () => {
       );
     }
     assert.deepEqual(asked, ['exact http://s/p', 'wildcard http://s/p']);
+  });
+
+  test('who asks behind a change finds it, though another one has just asked', () => {
+    const position = { seq: 1, exact: 'a' };
+    const rules = rememberRules(readsAt(position, []));
+    const found = () => [rules.seq(), ...rules.exactRules('http://s', '/p').map(({ id }) => id)];
+    assert.deepEqual(found(), [1, 'a']);
+    Object.assign(position, { seq: 2, exact: 'b' });
+    assert.deepEqual(found(), [1, 'a'], 'one state in a run of code');
+    rules.refresh();
+    assert.deepEqual(found(), [2, 'b']);
   });
 
   test('after a change, wherever it was made, every place is looked for again', async () => {
