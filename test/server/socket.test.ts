@@ -219,13 +219,16 @@ suite('who is at the other end', () => {
     }
   });
 
-  test('is nobody any more once the key is revoked', async (t) => {
+  test('is nobody any more once the key is revoked, until another is told', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] });
     const socket = await site.socket(data.key);
     assert.equal((await socket.call(status, {})).error, undefined);
     await site.call('svc1.key.revoke', { id: data.id });
     assert.equal((await socket.call(status, {})).error?.code, 'unauthenticated');
+    assert.equal((await authenticate(socket, data.key)).error?.code, 'unauthenticated');
+    assert.equal((await authenticate(socket, site.adminKey)).error, undefined);
+    assert.equal((await socket.call(status, {})).error, undefined);
   });
 
   test('may guess twenty keys a minute', async (t) => {
