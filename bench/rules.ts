@@ -38,7 +38,7 @@ async function measureSize(space: Workspace, rules: number): Promise<void> {
   const fillStarted = performance.now();
   await fillFolder(data, rules);
   const fillSeconds = (performance.now() - fillStarted) / 1000;
-  const match = await measureMatching(data, rules);
+  const match = await measureMatching(folder, data, rules);
   const isLargest = rules === largest;
   const txn = isLargest ? await addTransaction(data, Number(options.revert)) : undefined;
   const [port = 0] = await freePorts(1);

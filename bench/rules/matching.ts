@@ -1,8 +1,6 @@
-import { uuidv7 } from 'uuidv7';
-import { contendersFor, inOrder } from '../../src/site/matcher.ts';
-import { openStore } from '../../src/store/open.ts';
+import { fileURLToPath } from 'node:url';
 import { spreadOf } from '../figures.ts';
-import { visitOf } from './fill.ts';
+import { reportOf } from '../load.ts';
 
 /** Times in microseconds. */
 export interface Percentiles {
@@ -16,35 +14,16 @@ export interface MatchTimes {
   readonly then: Percentiles;
 }
 
-const matches = 100_000;
-const matchesPerTurn = 16;
+const program = fileURLToPath(new URL('./matching-process.ts', import.meta.url));
 
 /**
- * How long a match takes in a folder of so many rules, the log and all else closed: candidates and
- * winner, a few matches a turn as requests come.
+ * How long a match takes in a data folder of so many rules, the log and all else closed: candidates
+ * and winner. It is timed in a process of its own, with nothing in it of who filled the folder;
+ * what that says is kept in `folder`.
  */
-export async function measureMatching(folder: string, rules: number): Promise<MatchTimes> {
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
-  const times: number[] = [];
-  let at = 1;
-  for (let done = 0; done < 2 * matches; done += 1) {
-    // A walk over all rules that no cache foresees.
-    at = (at * 48_271) % 2_147_483_647;
-    const visit = visitOf(at % rules);
-    const started = performance.now();
-    const [winner] = inOrder(
-      contendersFor(store, visit, () => true),
-      {},
-    );
-    times.push((performance.now() - started) * 1000);
-    if (winner === undefined) throw new Error(`nothing matches ${visit.origin}${visit.path}`);
-    if (done % matchesPerTurn === 0) await new Promise(setImmediate);
-  }
-  await store.close();
-  return {
-    first: percentilesOf(times.slice(matches / 10, matches)),
-    then: percentilesOf(times.slice(matches)),
-  };
+export function measureMatching(folder: string, data: string, rules: number): Promise<MatchTimes> {
+  const parts = { core: undefined, folder };
+  return reportOf<MatchTimes>(parts, process.execPath, [program, data, String(rules)]);
 }
 
 /** Median and 99th percentile of some times. */

@@ -1,0 +1,35 @@
+// The process behind matching.ts: a few matches a turn of the event loop, as requests come. Its
+// arguments are the data folder and how many rules it has; it prints MatchTimes as JSON.
+import { uuidv7 } from 'uuidv7';
+import { contendersFor, inOrder } from '../../src/site/matcher.ts';
+import { openStore } from '../../src/store/open.ts';
+import { visitOf } from './fill.ts';
+import { percentilesOf, type MatchTimes } from './matching.ts';
+
+const [folder = '', rulesText = ''] = process.argv.slice(2);
+const rules = Number(rulesText);
+const matches = 100_000;
+const matchesPerTurn = 16;
+
+const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+const times: number[] = [];
+let at = 1;
+for (let done = 0; done < 2 * matches; done += 1) {
+  // A walk over all rules that no cache foresees.
+  at = (at * 48_271) % 2_147_483_647;
+  const visit = visitOf(at % rules);
+  const started = performance.now();
+  const [winner] = inOrder(
+    contendersFor(store, visit, () => true),
+    {},
+  );
+  times.push((performance.now() - started) * 1000);
+  if (winner === undefined) throw new Error(`nothing matches ${visit.origin}${visit.path}`);
+  if (done % matchesPerTurn === 0) await new Promise(setImmediate);
+}
+await store.close();
+const result: MatchTimes = {
+  first: percentilesOf(times.slice(matches / 10, matches)),
+  then: percentilesOf(times.slice(matches)),
+};
+console.log(JSON.stringify(result));
