@@ -16,14 +16,18 @@ export interface MatchTimes {
 
 const program = fileURLToPath(new URL('./matching-process.ts', import.meta.url));
 
+/** What bin/waymark.js gives `serve`. */
+const serveFlags = ['--max-semi-space-size=8', '--no-parallel-scavenge'];
+
 /**
  * How long a match takes in a data folder of so many rules, the log and all else closed: candidates
- * and winner. It is timed in a process of its own, with nothing in it of who filled the folder;
- * what that says is kept in `folder`.
+ * and winner. It is timed in a process of its own, with nothing in it of who filled the folder and
+ * V8 as `serve` has it; what that says is kept in `folder`.
  */
 export function measureMatching(folder: string, data: string, rules: number): Promise<MatchTimes> {
   const parts = { core: undefined, folder };
-  return reportOf<MatchTimes>(parts, process.execPath, [program, data, String(rules)]);
+  const args = [...serveFlags, program, data, String(rules)];
+  return reportOf<MatchTimes>(parts, process.execPath, args);
 }
 
 /** Median and 99th percentile of some times. */

@@ -3,15 +3,9 @@ import { Failure } from '../model/failure.ts';
 import type { Candidate, Rule, RuleKind, StoredRule } from '../model/rule.ts';
 import type { Databases } from './databases.ts';
 import { keyBytesMax, keyOf } from './key-bytes.ts';
+import { exactValues, greatestEntry, wildcardValues, type CandidatePlace } from './place-values.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
-
-/** Where a rule stands among the candidates: a database, a key in it, and the value there. */
-export interface CandidatePlace {
-  readonly database: 'exact' | 'wildcard';
-  readonly key: Buffer;
-  readonly value: string;
-}
 
 /** id, seq, insertedSeq, kind, lang, rve, designedAtMs: what its key does not say of it. */
 type Packed = readonly [
@@ -83,11 +77,11 @@ function designedMs({ designed_at: designedAt }: Pick<Rule, 'designed_at'>): num
 
 /** Rules of exactly an origin and path, from the one that was inserted first. */
 export function findExact(
-  { exact }: CandidateDatabases,
+  databases: CandidateDatabases,
   origin: string,
   path: string,
 ): readonly Candidate[] {
-  const values = [...exact.getValues(exactKey(origin, path))];
+  const values = exactValues(databases, exactKey(origin, path));
   return values.map((value) => unpack(value, origin, path));
 }
 
@@ -105,14 +99,13 @@ export function everExact(
  * before it is asked for.
  */
 export function findWildcards(
-  { wildcard }: CandidateDatabases,
+  databases: CandidateDatabases,
   origin: string,
   path: string,
 ): Iterable<readonly Candidate[]> {
-  return coveringPrefixes(wildcard, origin, path).map(({ key, prefix, only }) => {
-    const values = only === undefined ? [...wildcard.getValues(key)] : [only];
-    return values.map((value) => unpack(value, origin, `${prefix}*`));
-  });
+  return coveringPrefixes(databases.wildcard, origin, path).map(({ key, prefix, last }) =>
+    wildcardValues(databases, key, last).map((value) => unpack(value, origin, `${prefix}*`)),
+  );
 }
 
 /** Ids of all records that ever stood at a wildcard of an origin that covers a path. */
@@ -129,8 +122,8 @@ export function everWildcard(
 interface CoveringPrefix {
   readonly key: Buffer;
   readonly prefix: string;
-  /** Its value, where it has but one. */
-  readonly only: string | undefined;
+  /** The last value there. */
+  readonly last: string;
 }
 
 /**
@@ -149,27 +142,15 @@ function* coveringPrefixes(
   while (boundBytes > originBytes) {
     const greatest = greatestEntry(database, sought.subarray(0, boundBytes));
     if (greatest === undefined) break;
-    const { key, only } = greatest;
+    const { key, last } = greatest;
     const shared = sharedBytes(key, sought, boundBytes);
     const prefix = shared === key.length ? key.toString('utf8', originBytes) : undefined;
     // A path with lone surrogates shares bytes with texts that it does not start with.
     if (prefix !== undefined && shared > originBytes && path.startsWith(prefix)) {
-      yield { key, prefix, only };
+      yield { key, prefix, last };
     }
     boundBytes = shared === boundBytes || shared === key.length ? shared - 1 : shared;
   }
-}
-
-/** The greatest key up to a bound, with its value where it has but one: one seek for both. */
-function greatestEntry(
-  wildcard: Database<string, Uint8Array>,
-  upTo: Buffer,
-): Omit<CoveringPrefix, 'prefix'> | undefined {
-  const [last, before] = wildcard.getRange({ start: upTo, reverse: true, limit: 2 });
-  if (last === undefined) return undefined;
-  const key = Buffer.from(last.key.buffer, last.key.byteOffset, last.key.length);
-  const isOnly = before === undefined || Buffer.compare(before.key, key) !== 0;
-  return { key, only: isOnly ? last.value : undefined };
 }
 
 function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {

@@ -1,10 +1,13 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
 
 /** Version of the layout below; a data folder of a newer one is refused. */
-export const schemaVersion = 4;
+export const schemaVersion = 5;
 
-/** Versions whose layout is part of this one: opening a folder makes the databases it lacks. */
-export const extensibleVersions: readonly number[] = [3];
+/** Versions whose layout is part of this one: opening a folder adds what it lacks. */
+export const extensibleVersions: readonly number[] = [3, 4];
+
+/** The first version in which keys with several candidates are marked: see place-values.ts. */
+export const markedVersion = 5;
 
 /** What `meta` says under `application` in a data folder of ours. */
 export const applicationMark = 'waymark';
@@ -30,9 +33,9 @@ export interface Databases {
   readonly txn: Database<string, Uint8Array>;
   /** Id → StoredRule. */
   readonly rule: Database<string, Uint8Array>;
-  /** Origin NUL path → candidates, sorted values under one key. */
+  /** Origin NUL path → candidates, sorted values under one key: see place-values.ts. */
   readonly exact: Database<string, Uint8Array>;
-  /** Origin NUL path without its `*` → candidates, sorted values under one key. */
+  /** Origin NUL path without its `*` → candidates, as in `exact`. */
   readonly wildcard: Database<string, Uint8Array>;
   /** The keys of `exact` → ids of all records that ever stood there. */
   readonly everexact: Database<string, Uint8Array>;
@@ -67,11 +70,15 @@ export interface Databases {
 }
 
 /**
- * What lmdb's types do not say of its `putSync`: an entry that is to be appended, and whose key is
- * not behind all others, is not put, and the answer is false.
+ * What lmdb's types do not say of its `putSync`: false is the answer where an entry was not put,
+ * with `append` one whose key is not behind all others, with `noOverwrite` one whose key is there.
  */
-export interface Appending<K> {
-  putSync(key: K, value: string, options: { readonly append: true }): boolean;
+export interface Conditional<K> {
+  putSync(
+    key: K,
+    value: string,
+    options: { readonly append: true } | { readonly noOverwrite: true },
+  ): boolean;
 }
 
 /**

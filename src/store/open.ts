@@ -6,6 +6,7 @@ import { backUp } from './backup.ts';
 import {
   applicationMark,
   extensibleVersions,
+  markedVersion,
   openDatabases,
   openEnvironment,
   schemaVersion,
@@ -14,6 +15,7 @@ import {
 import { createDeliveryLog } from './delivery-log.ts';
 import { Feed } from './feed.ts';
 import { dataFile, folderFailure, inspectDataFile, prepareFolder, reasonOf } from './folder.ts';
+import { markSeveral } from './place-values.ts';
 import { CommitQueue } from './queue.ts';
 import { createReads } from './reads.ts';
 import type { Store } from './store.ts';
@@ -114,6 +116,8 @@ function makeDatabases(environment: RootDatabase): Databases {
     const databases = openDatabases(environment);
     const { meta } = databases;
     if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
+    const schema = Number(meta.get('schema') ?? schemaVersion);
+    if (schema < markedVersion) markSeveral(databases);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));
     }

@@ -5,6 +5,7 @@ import { candidatePlace } from './candidates.ts';
 import { unpackClaim } from './claims.ts';
 import type { Databases } from './databases.ts';
 import { historyPrefix, keyOf } from './key-bytes.ts';
+import { isSeveralMark, valueProblem } from './place-values.ts';
 import { foldVisibly, placeName, recordSeqs, rowOf } from './verify-record.ts';
 
 /** Whether an entry of a projection is there by right: what is wrong with it, where it is not. */
@@ -77,11 +78,14 @@ function candidateStray(
   key: Uint8Array,
   value: string,
 ): string | undefined {
+  const problem = valueProblem(databases, { database, key, value });
+  if (isSeveralMark(database, value)) return problem;
   const [id] = JSON.parse(value) as readonly [string];
   const stored = storedRule(databases, id);
   const place = stored && candidatePlace(stored);
-  const isOwn = place?.database === database && place.key.equals(key) && place.value === value;
-  return isOwn ? undefined : `leads to ${id}, which is not there`;
+  const isOwn =
+    place?.database === database && Buffer.compare(place.key, key) === 0 && place.value === value;
+  return isOwn ? problem : `leads to ${id}, which is not there`;
 }
 
 function everStray(

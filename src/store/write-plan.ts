@@ -1,6 +1,6 @@
 import type { Change } from '../model/change.ts';
 import type { StoredRule } from '../model/rule.ts';
-import type { CandidatePlace } from './candidates.ts';
+import type { CandidatePlace } from './place-values.ts';
 import type { SeqClaim } from './claims.ts';
 import type { ReadyInsert } from './store.ts';
 import type { PutRecord } from './write-records.ts';

@@ -1,8 +1,9 @@
 import type { Database } from 'lmdb';
-import { candidatePlace, candidateValue, type CandidatePlace } from './candidates.ts';
+import { candidatePlace, candidateValue } from './candidates.ts';
 import { claimKey, packClaim, type SeqClaim } from './claims.ts';
-import type { Appending, Databases } from './databases.ts';
+import type { Conditional, Databases } from './databases.ts';
 import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
+import { putCandidate, removeCandidate, type CandidatePlace } from './place-values.ts';
 import type { ReadyInsert } from './store.ts';
 import type { Stamp, Step, WritePlan } from './write-plan.ts';
 
@@ -58,8 +59,8 @@ function putLast<K extends number | Uint8Array>(
   key: K,
   value: string,
 ): void {
-  const appending = database as unknown as Appending<K>;
-  if (!appending.putSync(key, value, append)) database.putSync(key, value);
+  const conditional = database as unknown as Conditional<K>;
+  if (!conditional.putSync(key, value, append)) database.putSync(key, value);
 }
 
 const append = { append: true } as const;
@@ -89,12 +90,11 @@ function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
     if ('change' in step && step.rule?.before !== undefined) {
-      const { database, key, value } = candidatePlace(step.rule.before);
-      databases[database].removeSync(key, value);
+      removeCandidate(databases, candidatePlace(step.rule.before));
     }
     const place = 'ready' in step ? placeOf(step, seq) : step.rule?.place;
     if (place !== undefined) {
-      databases[place.database].putSync(place.key, place.value);
+      putCandidate(databases, place);
       databases[`ever${place.database}`].putSync(place.key, idOf(step));
     }
     seq += 1;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../src/model/json.ts';
+import type { LoggedDraft } from '../../src/store/store.ts';
 import { commit, edited, inserted, scratchStore } from './scratch.ts';
 
 const ids = (candidates: readonly { readonly id: string }[]) => candidates.map(({ id }) => id);
@@ -85,6 +86,46 @@ suite('wildcard rules', () => {
     assert.deepEqual([...store.wildcardRules('*', 'springtime')].flat(), []);
     assert.deepEqual(ids([...store.wildcardRules('*', '/gone')].flat()), ['visit']);
   });
+});
+
+suite('rules of the same place', () => {
+  for (const path of ['/p', '/p*']) {
+    test(`are all found at ${path}, however many come and go`, async (t) => {
+      const store = await scratchStore(t);
+      const found = () => {
+        const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', '/pq');
+        return ids([...rules].flat()).toSorted();
+      };
+      const steps: readonly (readonly [() => LoggedDraft, readonly string[]])[] = [
+        [() => inserted('a', { path }), ['a']],
+        [() => edited('a', { rve: 1 }), ['a']],
+        [() => inserted('b', { path }), ['a', 'b']],
+        [() => edited('b', { rve: 2 }), ['a', 'b']],
+        [() => inserted('c', { path }), ['a', 'b', 'c']],
+        [() => edited('b', { path: '/elsewhere' }), ['a', 'c']],
+        [() => edited('a', { path: '/elsewhere' }), ['c']],
+        [() => edited('c', { rve: 3 }), ['c']],
+        [() => edited('b', { path }), ['b', 'c']],
+        [() => edited('c', { path: '/elsewhere' }), ['b']],
+        [() => edited('b', { path: '/elsewhere' }), []],
+        [() => edited('a', { path }), ['a']],
+      ];
+      for (const [at, [draft, expected]] of steps.entries()) {
+        await commit(store, draft());
+        assert.deepEqual(found(), expected, `step ${at}`);
+      }
+      for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    });
+
+    test(`are all found at ${path} when they come and go in one transaction`, async (t) => {
+      const store = await scratchStore(t);
+      const all = ['a', 'b', 'c'].map((id) => inserted(id, { path }));
+      await commit(store, ...all, edited('b', { rve: 1 }), edited('a', { path: '/elsewhere' }));
+      const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', '/pq');
+      assert.deepEqual(ids([...rules].flat()).toSorted(), ['b', 'c']);
+      for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    });
+  }
 });
 
 suite('exact rules', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { environmentOptions, type Appending } from '../../src/store/databases.ts';
+import { environmentOptions, type Conditional } from '../../src/store/databases.ts';
 import { scratchFolder } from './scratch.ts';
 
 interface Opened {
@@ -61,7 +61,7 @@ suite('what the store relies on in lmdb', () => {
       keyEncoding: 'uint32',
     });
     environment.transactionSync(() => {
-      const appending = numbered as unknown as Appending<number>;
+      const appending = numbered as unknown as Conditional<number>;
       const put = (key: number, value: string) => appending.putSync(key, value, { append: true });
       assert.deepEqual(
         [put(1, 'a'), put(300, 'b'), put(256, 'c'), put(300, 'd'), put(65_536, 'e')],
@@ -70,6 +70,35 @@ suite('what the store relies on in lmdb', () => {
     });
     const entries = [...numbered.getRange()].map(({ key, value }) => `${key}${value}`);
     assert.deepEqual(entries, ['1a', '300b', '65536e']);
+  });
+
+  test('a put of a first value says whether it was one, and adds nothing where not', async (t) => {
+    const { environment } = await openPlain(t);
+    const sorted = environment.openDB<string, string>('sorted', {
+      encoding: 'string',
+      dupSort: true,
+    });
+    environment.transactionSync(() => {
+      const first = sorted as unknown as Conditional<string>;
+      const put = (key: string, value: string) => first.putSync(key, value, { noOverwrite: true });
+      assert.deepEqual([put('a', '1'), put('a', '2'), put('b', '2')], [true, false, true]);
+    });
+    const entries = [...sorted.getRange()].map(({ key, value }) => `${key}${value}`);
+    assert.deepEqual(entries, ['a1', 'b2']);
+  });
+
+  test('a get finds the first value of a key, and a range backwards the last', async (t) => {
+    const { environment } = await openPlain(t);
+    const sorted = environment.openDB<string, string>('sorted', {
+      encoding: 'string',
+      dupSort: true,
+    });
+    environment.transactionSync(() => {
+      for (const value of ['["b",1]', '~', '!', '["a",300000]']) sorted.putSync('k', value);
+    });
+    assert.equal(sorted.get('k'), '!');
+    const last = [...sorted.getRange({ start: 'z', reverse: true, limit: 1 })];
+    assert.deepEqual(last, [{ key: 'k', value: '~' }]);
   });
 
   test('more than twelve databases need maxDbs', async (t) => {

@@ -57,7 +57,9 @@ export async function dumpChecked(folder: string): Promise<readonly Change[]> {
     );
     for (const name of ['exact', 'wildcard']) {
       const found = texts(name, { dupSort: true });
-      assert.deepEqual(found.sort(), candidatesOf(folded, name === 'wildcard').sort());
+      const expected = candidatesOf(folded, name === 'wildcard');
+      const marks = severalKeys(expected).map((key) => `${key} ${name === 'exact' ? '!' : '~'}`);
+      assert.deepEqual(found.sort(), [...expected, ...marks].sort());
     }
     const history = [...database('history').getKeys()].map((key) => Buffer.from(key));
     assert.deepEqual(
@@ -116,6 +118,12 @@ function candidatesOf(folded: ReadonlyMap<string, Folded>, wildcards: boolean): 
     const key = Buffer.from(`${origin}\0${isWildcard ? path.slice(0, -1) : path}`);
     return [`${textOf(key)} ${value}`];
   });
+}
+
+/** The keys that several of the texts `key [value]` have. */
+function severalKeys(texts: readonly string[]): readonly string[] {
+  const byKey = Map.groupBy(texts, (text) => text.slice(0, text.indexOf(' [')));
+  return [...byKey].flatMap(([key, { length }]) => (length > 1 ? [key] : []));
 }
 
 function textOf(key: Uint8Array): string {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { open } from 'lmdb';
 import { uuidv7 } from 'uuidv7';
+import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
 import { openStore } from '../../src/store/open.ts';
 import { commit, edited, inserted, scratchFolder, scratchStore } from './scratch.ts';
 
@@ -140,7 +141,32 @@ suite('a data folder of ours', () => {
     assert.equal(second.seq(), 2);
   });
 
-  test('of the layout before this one is taken over as it is', async (t) => {
+  test('of the layout before rules of one place were marked still shows them all', async (t) => {
+    const folder = await scratchFolder(t);
+    const first = await openIn(folder);
+    const places = ['/one', '/two', '/two', '/w*', '/v*', '/v*', '/v*'];
+    const many = Array.from({ length: 1_100 }, (_, n) => `/many/${n >> 1}`);
+    const drafts = [...places, ...many].map((path, n) => inserted(`r${n}`, { path }));
+    await commit(first, ...drafts);
+    await first.close();
+    const former = openEnvironment(folder);
+    former.transactionSync(() => {
+      const { meta, exact, wildcard } = openDatabases(former);
+      for (const path of ['/two', ...many]) exact.removeSync(Buffer.from(`*\0${path}`), '!');
+      wildcard.removeSync(Buffer.from('*\0/v'), '~');
+      meta.putSync('schema', '4');
+    });
+    await former.close();
+
+    const second = await scratchStore(t, { folder });
+    const found = ['/one', '/two', '/many/0', '/many/549', '/well', '/very'].map(
+      (path) => [...second.exactRules('*', path), ...second.wildcardRules('*', path)].flat().length,
+    );
+    assert.deepEqual(found, [1, 2, 2, 2, 1, 3]);
+    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+  });
+
+  test('of a layout with fewer databases is taken over as it is', async (t) => {
     const folder = await scratchFolder(t);
     const first = await openIn(folder);
     await commit(first, inserted('a', { path: '/a' }));

@@ -50,6 +50,8 @@ async function writeSample(store: Store): Promise<void> {
   });
   await commit(store, { family: 'event', id: 'event', action: 'insert', data: { type: 'a.b' } });
   await deliverSample(store);
+  await commit(store, inserted('d', { path: '/d' }), inserted('e', { path: '/d' }));
+  await commit(store, inserted('f', { path: '/f/*' }), inserted('g', { path: '/f/*' }));
 }
 
 /** The event for the hook: once delivered, once given up, once to be tried again; and queued. */
@@ -112,6 +114,30 @@ const damages: readonly {
   readonly says: readonly RegExp[];
 }[] = [
   {
+    name: 'several rules of a place without their mark',
+    damage: ({ exact }) => exact.removeSync(at('/d'), '!'),
+    says: [/^exact: \* \/d has several rules, and is not marked so/],
+  },
+  {
+    name: 'several rules of a wildcard without their mark',
+    damage: ({ wildcard }) => wildcard.removeSync(at('/f/'), '~'),
+    says: [/^wildcard: \* \/f\/ has several rules, and is not marked so/],
+  },
+  {
+    name: 'a mark where there is but one rule',
+    damage: ({ wildcard }) => {
+      wildcard.putSync(at('/b/'), '~');
+    },
+    says: [/^wildcard: \* \/b\/ is marked as having several rules, and has not/],
+  },
+  {
+    name: 'a mark where there is no rule',
+    damage: ({ exact }) => {
+      exact.putSync(at('/nothing'), '!');
+    },
+    says: [/^exact: \* \/nothing is marked as having several rules, and has not/],
+  },
+  {
     name: 'a rule that says something else',
     damage: ({ rule }) => {
       const text = rule.get(keyOf('b')) ?? '';
@@ -124,7 +150,7 @@ const damages: readonly {
     damage: ({ meta }) => {
       meta.putSync('seq', '9');
     },
-    says: [/^meta: says that the log ends with 9, and it does with 22$/],
+    says: [/^meta: says that the log ends with 9, and it does with 26$/],
   },
   {
     name: 'a rule that is gone',
