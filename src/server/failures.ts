@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
@@ -6,6 +5,7 @@ import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { LimitLog } from '../observe/limit-log.ts';
 import type { Log } from '../observe/log.ts';
+import { STATUS_CODES } from './node-http.ts';
 
 /** A failure as an envelope carries it (contract §9). */
 export interface FailureMember {

@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import { replyField, type Reply } from '../http/reply.ts';
 import { keepAliveTimeoutMs } from '../model/limits.ts';
+import { STATUS_CODES } from './node-http.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** What a field value cannot hold (RFC 9110 §5.5). */

@@ -1,10 +1,5 @@
 import { rm } from 'node:fs/promises';
-import {
-  createServer,
-  type IncomingMessage,
-  type Server as HttpServer,
-  type ServerOptions,
-} from 'node:http';
+import type { IncomingMessage, Server as HttpServer, ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -17,6 +12,7 @@ import {
   tcpKeepAliveMs,
 } from '../model/limits.ts';
 import type { Connections } from './connections.ts';
+import { createServer } from './node-http.ts';
 import { patience, type Patience } from './patience.ts';
 import { parserFailure } from './refusal.ts';
 import type { Certificates } from './tls/certificates.ts';

@@ -1,8 +1,8 @@
-import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { lingerMs } from '../model/limits.ts';
+import { STATUS_CODES } from './node-http.ts';
 
 /**
  * What a client is told whose request Node's parser has given up on, by its error; `hasHead` is

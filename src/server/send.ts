@@ -1,8 +1,9 @@
-import { ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import { takeBuffers } from './file-buffers.ts';
 import { StreamAnswer } from './http2/stream-answer.ts';
+import { NodeResponse } from './node-http.ts';
 import { endInPieces, goesInPieces, writeAll } from './pieces.ts';
 import type { Prepared } from './prepared.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
@@ -87,7 +88,7 @@ async function sendStream(
 /** Has fields sent behind content whose length nobody has said. */
 function trail(response: unknown, stream: NodeJS.ReadableStream, trailers: () => FieldList): void {
   if (response instanceof StreamAnswer) response.trailWith(trailers);
-  if (!(response instanceof ServerResponse)) return;
+  if (!(response instanceof NodeResponse)) return;
   // Before the pipeline hears of the end, and ends the answer.
   stream.once('end', () => {
     const fields = trailers();

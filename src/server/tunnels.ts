@@ -1,10 +1,10 @@
-import { STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Failure } from '../model/failure.ts';
 import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../model/limits.ts';
 import { notePassedBytes } from '../outbound/passed-bytes.ts';
 import type { Opened } from '../site/fetch.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { linger } from './refusal.ts';
 
 /** A place for one more tunnel; given back by whoever does not open it. */
