@@ -6,8 +6,9 @@ import { chooseCores, findPrograms, surroundings, type Cores } from './machine.t
 import { measureScenario, type Contestant, type Row } from './measure.ts';
 import { freePorts } from './processes.ts';
 import { spreadText } from './report.ts';
-import { pageMadeAnew, scenarios } from './scenarios.ts';
-import type { BenchServer } from './servers/server.ts';
+import { pageMadeAnew, scenarios, type Scenario } from './scenarios.ts';
+import { nginx } from './servers/nginx.ts';
+import type { BenchServer, Place } from './servers/server.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
 
@@ -21,6 +22,8 @@ const effort = {
   rounds: Number(options.rounds),
   ...{ seconds: 3, warmUpSeconds: 2, connections: 64 },
 };
+/** Nothing is fetched. */
+const noSource = 'http://127.0.0.1:9';
 const asked = [...scenarios.filter(({ id }) => id === 'file-1k'), pageMadeAnew];
 
 /**
@@ -49,34 +52,44 @@ await measure('Workers on one core, the load on another', await chooseCores());
 async function measure(how: string, cores: Cores): Promise<void> {
   const parts = { core: cores.load, folder: workspace.folder };
   const load = programs.wrk === undefined ? ownGenerator(parts) : wrk(programs.wrk, parts);
-  const servers = [await prepare(2, cores), await prepare(1, cores)];
+  const servers: BenchServer[] = [];
+  for (const prepare of [prepareWaymark, ...(programs.nginx === undefined ? [] : [prepareNginx])]) {
+    for (const workers of [2, 1]) {
+      const folder = await workspace.folderFor(`${servers.length}-${cores.server ?? 'any'}`);
+      const [port = 0] = await freePorts(1);
+      const server = prepare({ folder, port, core: cores.server, source: noSource }, workers);
+      servers.push({ ...server, name: `${server.name}, ${workers}` });
+    }
+  }
   const contestants: Contestant[] = [];
   for (const server of servers) {
     contestants.push({ name: server.name, server: await server.start() });
   }
   console.log(`\n${how}`);
   for (const scenario of asked.filter(({ id }) => id.includes(options.only))) {
-    const rows = await measureScenario(scenario, contestants, { load, effort, core: cores.server });
-    console.log(
-      `\n${[scenario.title, ...rows.map(({ name }) => name), 'ratio'].map(cell).join('')}`,
-    );
-    for (const [what, figure] of Object.entries(figures)) {
-      const [two = [], one = []] = rows.map(figure);
-      const cells = [spreadText(spreadOf(two), 1), spreadText(spreadOf(one), 1)];
-      console.log([`  ${what}`, ...cells, spreadText(ratioOf(two, one), 2)].map(cell).join(''));
-    }
+    const able = scenario === pageMadeAnew ? contestants.slice(0, 2) : contestants;
+    const rows = await measureScenario(scenario, able, { load, effort, core: cores.server });
+    for (let at = 0; at < rows.length; at += 2) print(scenario, rows.slice(at, at + 2));
   }
   for (const server of servers) await server.stop();
 }
 
-async function prepare(workers: number, cores: Cores): Promise<BenchServer> {
-  const folder = await workspace.folderFor(`${workers}-${cores.server ?? 'any'}`);
-  const [port = 0] = await freePorts(1);
-  const server = waymark(
-    { folder, port, core: cores.server },
-    { root: workspace.diskRoot, rules: rulesFor('http://127.0.0.1:9'), workers },
-  );
-  return { ...server, name: workers === 1 ? '1 worker' : `${workers} workers` };
+/** What two workers did beside one of the same server. */
+function print(scenario: Scenario, rows: readonly Row[]): void {
+  console.log(`\n${[scenario.title, ...rows.map(({ name }) => name), 'ratio'].map(cell).join('')}`);
+  for (const [what, figure] of Object.entries(figures)) {
+    const [two = [], one = []] = rows.map(figure);
+    const cells = [spreadText(spreadOf(two), 1), spreadText(spreadOf(one), 1)];
+    console.log([`  ${what}`, ...cells, spreadText(ratioOf(two, one), 2)].map(cell).join(''));
+  }
+}
+
+function prepareWaymark(place: Place, workers: number): BenchServer {
+  return waymark(place, { root: workspace.diskRoot, rules: rulesFor(noSource), workers });
+}
+
+function prepareNginx(place: Place, workers: number): BenchServer {
+  return nginx(programs.nginx ?? '', place, { root: workspace.diskRoot, workers });
 }
 
 function cell(text: string, at: number): string {

@@ -6,17 +6,20 @@ import { untilAnswers } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
 /**
- * Nginx with one worker, set up as Debian's nginx.conf does it: sendfile on, open_file_cache off,
- * access log on.
+ * Nginx, set up as Debian's nginx.conf does it but for its workers: sendfile on, open_file_cache
+ * off, access log on.
  */
 export function nginx(
   program: string,
   place: Place,
   {
     root,
+    workers = 1,
     workerConnections,
   }: {
     readonly root: string;
+    /** Processes that answer; one more leads them. */
+    readonly workers?: number;
     /** Connections that it takes at a time; undefined for as many as Debian's. */
     readonly workerConnections?: number;
   },
@@ -26,6 +29,7 @@ export function nginx(
     name: 'nginx',
     accessLog,
     ready: '/file/1k.html',
+    workers,
     ...(workerConnections !== undefined && { workerConnections }),
     http: `
   access_log ${accessLog};
@@ -55,6 +59,7 @@ export function nginxSource(
     name: 'source (nginx)',
     accessLog: '/dev/null',
     ready: '/fetched/1k.html',
+    workers: 1,
     http: `
   access_log off;
   keepalive_requests 1000000000;
@@ -74,12 +79,14 @@ function nginxServer(
     name,
     accessLog,
     ready,
+    workers,
     workerConnections = 768,
     http,
   }: {
     readonly name: string;
     readonly accessLog: string;
     readonly ready: string;
+    readonly workers: number;
     readonly workerConnections?: number;
     readonly http: string;
   },
@@ -91,7 +98,7 @@ function nginxServer(
     async start() {
       const config = join(folder, 'nginx.conf');
       const errors = join(folder, 'error.log');
-      await writeFile(config, configText({ folder, errors, workerConnections, http }));
+      await writeFile(config, configText({ folder, errors, workers, workerConnections, http }));
       const args = ['-p', folder, '-e', errors, '-c', config];
       const stderr = join(folder, 'stderr.log');
       child = startProcess(program, args, { core, stdout: stderr, stderr });
@@ -107,11 +114,13 @@ function nginxServer(
 function configText({
   folder,
   errors,
+  workers,
   workerConnections,
   http,
 }: {
   readonly folder: string;
   readonly errors: string;
+  readonly workers: number;
   readonly workerConnections: number;
   readonly http: string;
 }): string {
@@ -123,7 +132,7 @@ function configText({
   const user = process.getuid?.() === 0 ? 'user root;' : '';
   return `${user}
 daemon off;
-worker_processes 1;
+worker_processes ${workers};
 pid ${join(folder, 'nginx.pid')};
 error_log ${errors};
 events { worker_connections ${workerConnections}; }
