@@ -124,7 +124,7 @@ export class CommitQueue {
         continue;
       }
       batch.bytes += putWrites(databases, plan);
-      seq += plan.changes.length;
+      seq += plan.steps.length;
     }
   }
 }

@@ -5,7 +5,7 @@ import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
 import { openStore } from '../../src/store/open.ts';
 import { readyRule } from '../../src/store/ready.ts';
 import type { Decision } from '../../src/store/store.ts';
-import { scratchFolder } from './scratch.ts';
+import { commit, inserted, scratchFolder, scratchStore } from './scratch.ts';
 
 const id = (at: number) => `00000000-0000-7000-8000-${String(at).padStart(12, '0')}`;
 const vk = (at: number) => ({ vk: `vk ${at} ä`, requestHash: 'a'.repeat(64) });
@@ -49,6 +49,25 @@ suite('a page rule that was made ready elsewhere', () => {
     assert.deepEqual(await entriesAfter(t, ready), expected);
     const mixed = cases.map((_, at) => (at % 2 === 0 ? plain[at] : ready[at])).filter(Boolean);
     assert.deepEqual(await entriesAfter(t, mixed as typeof plain), expected);
+  });
+
+  test('takes its seqs, also from what is committed together with it', async (t) => {
+    const store = await scratchStore(t);
+    const data = { origin: '*', path: '/a', kind: 'content', content: 'x' };
+    const ready = [1, 2].map((at) => ({ id: id(at), ready: readyRule(data), vk: vk(at) }));
+    const [, changes] = await Promise.all([
+      store.commit('import', () => ({ drafts: ready, answer: () => undefined })),
+      commit(store, inserted('plain', { path: '/b' })),
+    ]);
+    assert.deepEqual(
+      changes.map(({ seq }) => seq),
+      [3],
+    );
+    assert.deepEqual(
+      [1, 2, 3].map((seq) => store.change(seq)?.id),
+      [id(1), id(2), 'plain'],
+    );
+    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
   });
 
   test('is refused before it comes to a decision', () => {
