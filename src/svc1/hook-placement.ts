@@ -3,7 +3,7 @@ import type { Hook } from '../model/hook.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import { hookBytesMax } from '../model/limits.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
-import { difference, fieldsOf, flatten, requireRoom } from './named-fields.ts';
+import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from './named-fields.ts';
 
 /**
  * Puts the fields that a caller sent for a hook into their places: what is valid becomes a field,
@@ -18,7 +18,7 @@ export function placeHookFields(
 ): JsonObject {
   const before = fieldsOf(current);
   const given = flatten(sent, new Map([...Object.entries(shown), ...before.fields]));
-  const pending = new Map([...before.unknowns, ...given]);
+  const pending = new Map([...stillWaiting(before, sent), ...given]);
   // What the server itself has written stays.
   const fields = new Map([...before.fields].filter(([name]) => !hookFields.has(name)));
   const unknowns = new Map([...pending].filter(([name]) => !hookFields.has(name)));

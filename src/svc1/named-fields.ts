@@ -36,6 +36,22 @@ export function flatten(sent: JsonObject, shown: Named): Named {
   return new Map([...all].filter(([name, value]) => !sameJson(shown.get(name), value)));
 }
 
+/**
+ * What goes on waiting in a record's `_unknowns_`: nothing when null is sent for that, and no value
+ * of a field that is sent as it stands in its place, but by who sends back the waiting one as well.
+ */
+export function stillWaiting(
+  { fields, unknowns }: Fields,
+  { _unknowns_: nested, ...named }: JsonObject,
+): Named {
+  if (nested === null) return new Map();
+  const isSettled = (name: string): boolean =>
+    Object.hasOwn(named, name) &&
+    sameJson(fields.get(name), named[name]) &&
+    !(isJsonObject(nested) && Object.hasOwn(nested, name));
+  return new Map([...unknowns].filter(([name]) => !isSettled(name)));
+}
+
 function opened({ _unknowns_: nested, ...named }: JsonObject): Named {
   if (nested === undefined) return new Map(Object.entries(named));
   const inner = isJsonObject(nested) ? opened(nested) : [['_unknowns_', nested] as const];

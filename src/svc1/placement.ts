@@ -3,7 +3,14 @@ import type { Json, JsonObject } from '../model/json.ts';
 import { ruleBytesMax } from '../model/limits.ts';
 import { ruleKinds, type Rule } from '../model/rule.ts';
 import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';
-import { difference, fieldsOf, flatten, requireRoom, type Named } from './named-fields.ts';
+import {
+  difference,
+  fieldsOf,
+  flatten,
+  requireRoom,
+  stillWaiting,
+  type Named,
+} from './named-fields.ts';
 
 /** What a write of page-rule fields comes to. */
 export interface Placement {
@@ -33,7 +40,7 @@ export function placeFields({
 }): Placement {
   const before = fieldsOf(current);
   const given = flatten(sent, new Map([...Object.entries(shown), ...before.fields]));
-  const pending = new Map([...before.unknowns, ...given]);
+  const pending = new Map([...stillWaiting(before, sent), ...given]);
   const placing = placingOf(before.fields, pending, engines);
 
   const fields = new Map<string, Json>();

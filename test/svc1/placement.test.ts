@@ -126,6 +126,29 @@ suite('an edit', () => {
       { _unknowns_: { a: null, b: null } },
     ],
     [
+      'removes with null all that waits',
+      { ...page, origin: '*', _unknowns_: { a: 1, b: 2 } },
+      { _unknowns_: null, c: 3 },
+      { _unknowns_: { a: null, b: null, c: 3 } },
+    ],
+    [
+      'ends the waiting of a value when the one in its place is confirmed',
+      {
+        ...page,
+        origin: '*',
+        httpresponse: 201,
+        _unknowns_: { httpresponse: 'soon', kind: 'blog' },
+      },
+      { httpresponse: 201, kind: 'content' },
+      { _unknowns_: { httpresponse: null, kind: null } },
+    ],
+    [
+      'that sends both back as they were read changes nothing',
+      { ...page, origin: '*', httpresponse: 201, _unknowns_: { httpresponse: 'soon' } },
+      { httpresponse: 201, _unknowns_: { httpresponse: 'soon' } },
+      {},
+    ],
+    [
       'keeps the old value beside a new one that is not valid',
       { ...page, origin: '*', httpresponse: 201 },
       { httpresponse: 'soon' },

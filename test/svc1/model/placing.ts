@@ -30,7 +30,7 @@ export function place(
     [...opened(sent)].filter(([name, value]) => !sameJson(ownValue(shown, name), value)),
   );
   const old = before?.fields ?? new Map<string, Json>();
-  const said = new Map([...(before?.unknowns ?? []), ...given]);
+  const said = new Map([...waiting(before, sent), ...given]);
   const kind = kindOf(said, old);
   if (kind === undefined) return { unusable: 'kind' };
 
@@ -62,6 +62,23 @@ export function place(
     data: difference(before, { fields, unknowns }),
     told: [...opened(sent).keys()].filter((name) => unknowns.has(name)),
   };
+}
+
+/**
+ * What has waited since earlier: none of it when null takes it away, and not what is sent as it
+ * stands in its place.
+ */
+function waiting(
+  before: State | undefined,
+  sent: JsonObject,
+): readonly (readonly [string, Json])[] {
+  const { _unknowns_: nested = {}, ...named } = sent;
+  if (nested === null) return [];
+  return [...(before?.unknowns ?? [])].filter(([name]) => {
+    if (isJsonObject(nested) && Object.hasOwn(nested, name)) return true;
+    const said = ownValue(named, name);
+    return said === undefined || !sameJson(before?.fields.get(name), said);
+  });
 }
 
 /** What was sent, `_unknowns_` opened; what stands outside of it comes first. */
