@@ -37,11 +37,8 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
         ([one], [other]) => (other?.path.length ?? 0) - (one?.path.length ?? 0),
       );
     },
-    *rulesAfter(after) {
-      for (const id of recordIds(databases, after)) {
-        const stored = rule(id);
-        if (stored !== undefined) yield stored;
-      }
+    *recordsAfter(after) {
+      for (const id of recordIds(databases, after)) yield { id, stored: rule(id) };
     },
   };
 }

@@ -8,7 +8,7 @@ import { foldRows, foldRule } from './fold.ts';
 import { createHookReads } from './hook-reads.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import { createPastRules, type PastReads } from './past.ts';
-import type { Reads } from './store.ts';
+import type { Reads, WalkedRecord } from './store.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the
@@ -48,7 +48,7 @@ export function createReads(databases: Databases): Reads {
       return first === undefined || last === undefined ? undefined : { first, last };
     },
     seqAt: (timeMs) => seqAt(databases, timeMs),
-    rulesAfter: (after) => rulesAfter(databases, after),
+    recordsAfter: (after) => recordsAfter(databases, after),
     at: (seq) => createPastRules(databases, past, seq),
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
@@ -140,9 +140,10 @@ export function storedAt(row: string): string | undefined {
   return storedField.exec(row.slice(0, rowHeadCharacters))?.[1];
 }
 
-function* rulesAfter({ rule }: Databases, after: string): Iterable<StoredRule> {
+function* recordsAfter({ rule }: Databases, after: string): Iterable<WalkedRecord> {
   const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
   for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
-    yield JSON.parse(value) as StoredRule;
+    const stored = JSON.parse(value) as StoredRule;
+    yield { id: stored.rule.id, stored };
   }
 }

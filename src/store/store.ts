@@ -24,8 +24,18 @@ export interface SeqRange {
   readonly last: number;
 }
 
+/** A step of a walk through the page rules. */
+export interface WalkedRecord {
+  readonly id: string;
+  /**
+   * Undefined for what a walk through the past comes by as well, so that who walks can pause: a
+   * record that was no page rule, or was not there then.
+   */
+  readonly stored: StoredRule | undefined;
+}
+
 /** The page rules at one position of the log, found by every place that a record ever had. */
-export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'rulesAfter'>;
+export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter'>;
 
 /**
  * What can be read of the store; all reads of one event-loop turn see one state, the one that was
@@ -68,7 +78,7 @@ export interface Reads {
    */
   seqAt(timeMs: number): number;
   /** The current page rules in the order of their ids, those behind `after` only. */
-  rulesAfter(after: string): Iterable<StoredRule>;
+  recordsAfter(after: string): Iterable<WalkedRecord>;
   /** All page rules as they were right after the change `seq`. */
   at(seq: number): PastRules;
   vkClaim(vk: string): StoredVkClaim | undefined;

@@ -42,7 +42,7 @@ export function listRules({
   store,
   view,
 }: {
-  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'rulesAfter'>;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'recordsAfter'>;
   readonly view: ViewConfig;
 }): Handler<ListInput> {
   return {
@@ -94,7 +94,7 @@ interface Page {
 
 /** Looks at rules a slice at a time, and lets others have their turn in between. */
 async function readPage(
-  rules: Pick<PastRules, 'rulesAfter'>,
+  rules: Pick<PastRules, 'recordsAfter'>,
   {
     after,
     limit,
@@ -111,14 +111,14 @@ async function readPage(
   for (;;) {
     let inSlice = 0;
     let isEnd = true;
-    for (const stored of rules.rulesAfter(last)) {
-      last = stored.rule.id;
-      if (matches(stored)) {
+    for (const { id, stored } of rules.recordsAfter(last)) {
+      last = id;
+      if (stored !== undefined && matches(stored)) {
         rows.push(stored);
         characters += JSON.stringify({ ...stored.rule, content: undefined }).length;
         if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
       }
-      inSlice += 1 + Math.floor(contentCharacters(stored.rule.content) / ruleContentCharacters);
+      inSlice += 1 + Math.floor(contentCharacters(stored?.rule.content) / ruleContentCharacters);
       if (inSlice >= listSliceRules) {
         isEnd = false;
         break;

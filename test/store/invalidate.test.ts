@@ -85,13 +85,13 @@ function draftOf(store: Store, { what, id, path, origin, pick }: Step): Draft | 
   return picked.length === 0 ? undefined : invalidated(id, ...picked);
 }
 
-function stateOf(rules: Pick<Store, 'rule' | 'exactRules' | 'wildcardRules' | 'rulesAfter'>) {
+function stateOf(rules: Pick<Store, 'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter'>) {
   const sorted = (list: readonly { readonly id: string }[]) =>
     list.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   return {
     records: ['a', 'b', 'c'].map((id) => rules.rule(id)),
-    all: [...rules.rulesAfter('')],
-    afterA: [...rules.rulesAfter('a')],
+    all: storedIn(rules, ''),
+    afterA: storedIn(rules, 'a'),
     found: ['*', 'http://x'].flatMap((origin) =>
       ['/', '/a', '/ab', '/a/b', '/b'].map((path) => [
         sorted(rules.exactRules(origin, path)),
@@ -99,6 +99,10 @@ function stateOf(rules: Pick<Store, 'rule' | 'exactRules' | 'wildcardRules' | 'r
       ]),
     ),
   };
+}
+
+function storedIn(rules: Pick<Store, 'recordsAfter'>, after: string) {
+  return [...rules.recordsAfter(after)].flatMap(({ stored }) => stored ?? []);
 }
 
 test('random changes: every state there was can be seen again, and the data is the fold of the log', async (t) => {

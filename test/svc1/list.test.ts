@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { listSliceRules } from '../../src/model/limits.ts';
+import { listRules } from '../../src/svc1/list.ts';
+import type { Call } from '../../src/svc1/operation.ts';
 import { startSite } from '../harness.ts';
+import { commit, inserted, scratchStore } from '../store/scratch.ts';
 import { transports } from './transports.ts';
 
 const rule = 'svc1.userinterface';
@@ -112,3 +116,20 @@ for (const [transport, open] of Object.entries(transports)) {
     });
   });
 }
+
+test('a list of the past lets others have their turn, also among what came later', async (t) => {
+  const store = await scratchStore(t);
+  await commit(store, inserted('a', { path: '/a' }));
+  const later = Array.from({ length: listSliceRules }, (_, at) =>
+    inserted(`b${at}`, { path: '/' }),
+  );
+  await commit(store, ...later);
+  const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
+  const { run } = listRules({ store, view });
+  const caller = new AbortController();
+  const call = { signal: caller.signal } as Call;
+  const answer = run({ as_of: '1' }, call);
+  // It is heard of in the first pause that the list makes.
+  caller.abort();
+  await assert.rejects(async () => answer, { name: 'AbortError' });
+});
