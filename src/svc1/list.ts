@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import {
   listCharactersMax,
   listExaminedMax,
@@ -165,9 +165,21 @@ function filterOf({
 
 /** What a person could remember of a rule: all its fields as they are written. */
 function textOf(rule: StoredRule['rule']): string {
-  return Object.values(rule)
-    .map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
-    .join('\n');
+  return (Object.values(rule) as Json[]).map(writtenText).join('\n');
+}
+
+/** A value as JSON, and what that writes otherwise than a person does: quotes and line ends. */
+function writtenText(value: Json): string {
+  if (typeof value === 'string') return value;
+  const json = JSON.stringify(value);
+  return json.includes('\\') ? [json, ...textsIn(value)].join('\n') : json;
+}
+
+/** All texts in a value, the names of members too. */
+function textsIn(value: Json): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (!isJsonObject(value)) return Array.isArray(value) ? value.flatMap(textsIn) : [];
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
 }
 
 /** A page's content may be megabytes: a list says how long it is, and read gives it. */

@@ -27,7 +27,11 @@ for (const [transport, open] of Object.entries(transports)) {
           enginedata: { source: 'http://b.ex/*' },
         },
         { path: '/lamps/tern', kind: 'content', content: 'x', enginecomments: 'Ask Brassard' },
-        { path: 'summer', kind: 'resolve', enginedata: { target: '/lamps/' } },
+        {
+          path: 'summer',
+          kind: 'resolve',
+          enginedata: { target: '/lamps/', html: '<p class="sun">Long\ndays</p>' },
+        },
         { path: '/letters', kind: 'insert-record', table: 'letters', engine: 'html' },
         { path: '/caf%C3%A9', kind: 'content', content: 'é', odd: { Brass: 1 } },
       ];
@@ -47,6 +51,8 @@ for (const [transport, open] of Object.entries(transports)) {
         [{ table: 'letters' }, ['/letters']],
         [{ engine: 'html', origin }, ['/lamps/heron']],
         [{ text: 'brass' }, ['/lamps/heron', '/lamps/tern', '/café']],
+        [{ text: 'CLASS="sun">long\nday' }, ['summer']],
+        [{ text: '"target":"/lamps/"' }, ['summer']],
         [{ text: 'nothing like it' }, []],
       ] as const) {
         assert.deepEqual(await paths(v), expected, JSON.stringify(v));
