@@ -1,5 +1,5 @@
 import type { HistoryRow } from '../model/change.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import {
   parseObject,
   readText,
@@ -12,7 +12,7 @@ import {
 import { UsageError } from './command.ts';
 import { invalidateLines } from './invalidate-report.ts';
 import { requireNoMore } from './options.ts';
-import { callService } from './service.ts';
+import { callService, type Service } from './service.ts';
 
 /** The records of one family, as commands speak of them. */
 export interface RecordFamily {
@@ -75,10 +75,7 @@ export function recordActs(records: RecordFamily) {
       takes: {},
       async *run([id, ...more], { service }) {
         requireNoMore(more);
-        const v = { id: requireId(id, noun) };
-        const answer = await callService(service, `${family}.read`, { v, qk: 'history' });
-        const rows = isJsonObject(answer.data) ? answer.data.rows : [];
-        yield { answer, lines: (rows as unknown as readonly ShownRow[]).map(historyLine) };
+        yield* historyPages(service, family, requireId(id, noun));
       },
     },
     invalidate: {
@@ -114,6 +111,23 @@ export function record(answer: JsonObject): Done {
 interface ListPage {
   readonly rows: readonly JsonObject[];
   readonly next: string | null;
+}
+
+interface HistoryPage {
+  readonly rows: readonly ShownRow[];
+  readonly next?: number | null;
+}
+
+/** A history from its newest row to its first. */
+async function* historyPages(service: Service, family: string, id: string): AsyncIterable<Done> {
+  let before: number | null = null;
+  do {
+    const envelope = { v: { id, before }, qk: 'history' };
+    const answer: JsonObject = await callService(service, `${family}.read`, envelope);
+    const { rows, next = null } = answer.data as unknown as HistoryPage;
+    yield { answer, lines: rows.map(historyLine) };
+    before = next;
+  } while (before !== null);
 }
 
 /** A row of the history as the API shows it. */

@@ -213,6 +213,8 @@ export const jsonDepthMax = 64;
 
 export const historyRowsDefault = 100;
 export const historyRowsMax = 1_000;
+/** Characters of one page of a history; a page ends early rather than hold more rows. */
+export const historyCharactersMax = 8 * MIB;
 export const listRowsDefault = 100;
 export const listRowsMax = 1_000;
 /** Characters of one page of a list; a page ends early rather than hold more. */

@@ -52,11 +52,15 @@ export function createReads(databases: Databases): Reads {
     at: (seq) => createPastRules(databases, past, seq),
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
-    history(family, id, { before, limit }) {
+    history(family, id, { before, limit, characters = Infinity }) {
       const found: HistoryRow[] = [];
+      let read = 0;
       for (const seq of historySeqs(databases, id, { below: before, newestFirst: limit })) {
-        const row = change(seq);
+        const text = log.get(seq);
+        const row = parsed(text) as Change | undefined;
         if (row?.family === family) found.push(historyRow(row, change(Number(mark.get(seq)))));
+        read += text?.length ?? 0;
+        if (read > characters) break;
       }
       return found;
     },

@@ -56,11 +56,18 @@ export interface Reads {
    * to be gone through in one turn.
    */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
-  /** Rows of a record, newest first, those below `before` only; at most `limit`. */
+  /**
+   * Rows of a record, newest first, those below `before` only; at most `limit`, and no more behind
+   * the one that makes them more than `characters` long.
+   */
   history(
     family: Family,
     id: string,
-    page: { readonly before: number | undefined; readonly limit: number },
+    page: {
+      readonly before: number | undefined;
+      readonly limit: number;
+      readonly characters?: number;
+    },
   ): readonly HistoryRow[];
   /**
    * All rows of a record that can be taken back, oldest first; up to and with `upTo`, if that is

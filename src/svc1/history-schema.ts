@@ -30,8 +30,14 @@ const historyRow: JsonObject = {
 export const historyRows: JsonObject = {
   title: 'History',
   type: 'object',
-  required: ['rows'],
-  properties: { rows: { type: 'array', items: historyRow } },
+  required: ['rows', 'next'],
+  properties: {
+    rows: { type: 'array', items: historyRow },
+    next: {
+      type: ['integer', 'null'],
+      description: 'Goes into before for the next page; null at the end.',
+    },
+  },
 };
 
 /** The query kind of a read (seed 4.1). */

@@ -1,7 +1,7 @@
 import type { HistoryRow, RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
-import { historyRowsDefault, historyRowsMax } from '../model/limits.ts';
+import { historyCharactersMax, historyRowsDefault, historyRowsMax } from '../model/limits.ts';
 import type { Reads, StoredVkClaim } from '../store/store.ts';
 import { earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty } from './moment.ts';
@@ -56,17 +56,26 @@ export function asksForHistory(qk: string | undefined, { as_of: asOf }: ReadInpu
 }
 
 /**
- * The history of a record, newest first (contract §4.3); undefined where there never was one.
+ * A page of the history of a record, newest first (contract §4.3), with where the next one starts;
+ * undefined where there never was one. A page may be short of `limit` and still have a next one.
  */
 export function historyView(
   store: Pick<Reads, 'history'>,
   family: RevertibleFamily,
   { id, limit, before }: ReadInput,
-): { readonly rows: readonly object[] } | undefined {
-  const rows = store.history(family, id, { before, limit: limit ?? historyRowsDefault });
+): { readonly rows: readonly object[]; readonly next: number | null } | undefined {
+  const rows = store.history(family, id, {
+    before,
+    limit: limit ?? historyRowsDefault,
+    characters: historyCharactersMax,
+  });
   // A record may have rows, and none below `before`.
   const [first] = rows.length > 0 ? rows : store.history(family, id, newestRow);
-  return first && { rows: rows.map((row) => rowView(id, row)) };
+  if (first === undefined) return undefined;
+  const last = rows.at(-1);
+  // Every record begins with its insert.
+  const next = last === undefined || last.action === 'insert' ? null : last.seq;
+  return { rows: rows.map((row) => rowView(id, row)), next };
 }
 
 /**

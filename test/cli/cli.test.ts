@@ -105,6 +105,8 @@ suite('waymark rule', () => {
         .map((line) => line.split('\t')[2]),
       ['edit', 'insert'],
     );
+    for (let rve = 1; rve <= 100; rve += 1) await site.call('svc1.userinterface.edit', { id, rve });
+    assert.equal((await rule('history', id)).out.trim().split('\n').length, 102, 'to its end');
     const missing = await rule('read', 'none');
     assert.equal(missing.code, 1);
     assert.match(missing.err, /^waymark: There is no page rule/);

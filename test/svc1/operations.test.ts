@@ -94,8 +94,26 @@ for (const [transport, open] of Object.entries(transports)) {
       const call = await open(await startSite(t));
       const { id, seq } = (await call(`${rule}.insert`, page)).data;
       const rows = (v: object) => call(`${rule}.read`, { before: seq, ...v }, { qk: 'history' });
-      assert.deepEqual((await rows({ id })).data, { rows: [] });
+      assert.deepEqual((await rows({ id })).data, { rows: [], next: null });
       assert.equal((await rows({ id: 'x' })).error?.code, 'not_found');
+    });
+
+    test('a history of large pages comes in parts that can be sent', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call(`${rule}.insert`, page)).data;
+      const texts = ['a', 'b', 'c', 'd'].map((text) => text.repeat(5 << 20));
+      for (const content of texts) await call(`${rule}.edit`, { id, content });
+      const seen: string[] = [];
+      const counts: number[] = [];
+      let before: number | null = null;
+      do {
+        const { data }: Answer = await call(`${rule}.read`, { id, before }, { qk: 'history' });
+        counts.push(data.rows.length);
+        for (const row of data.rows) seen.push(row.data.content);
+        before = data.next;
+      } while (before !== null);
+      assert.deepEqual(counts, [2, 2, 1]);
+      assert.deepEqual(seen, [...texts.toReversed(), page.content]);
     });
 
     test('whatever waits of what was sent is named, however it was sent', async (t) => {

@@ -28,7 +28,13 @@ function history({ rows }: World, v: JsonObject): Answer {
     .filter(({ seq }) => v.before === undefined || seq < Number(v.before))
     .toReversed()
     .slice(0, Number(v.limit ?? 100));
-  return { data: { rows: page.map((row) => historyRow(rows, row)) } };
+  const last = page.at(-1);
+  return {
+    data: {
+      rows: page.map((row) => historyRow(rows, row)),
+      next: last === undefined || last === own[0] ? null : last.seq,
+    },
+  };
 }
 
 function historyRow(rows: readonly Row[], row: Row): JsonObject {
