@@ -1,10 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { mergeFields, type RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
-import type { Hook } from '../model/hook.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
-import type { Rule } from '../model/rule.ts';
 import { readyRule } from '../store/ready.ts';
 import { idOfExportVk } from './export.ts';
 import { placeHookFields } from './hook-placement.ts';
@@ -37,8 +35,6 @@ const lineFeed = 0x0a;
 /** What is packed of a line has more bytes than the line: its key and its hash stand beside it. */
 const packedFactor = 3;
 const byteOrderMark = Buffer.from('\ufeff');
-/** As long as an id of ours gets. */
-const anyId = '00000000-0000-0000-0000-000000000000';
 
 /** What lines are read with; `first` is the number of the first one. */
 export interface ReadingParts {
@@ -136,26 +132,27 @@ function parseObject(text: string): JsonObject {
   return row;
 }
 
-/** Puts the fields of a line in their places, those of a record that is there already included. */
-type Place = (sent: JsonObject, current?: JsonObject) => JsonObject;
+/** Puts the fields of a line in their places. */
+type Place = (sent: JsonObject) => JsonObject;
 
 function placeRule(engines: ReadonlySet<string>): Place {
-  return (sent, current) =>
-    placeFields({ current: current as Rule | undefined, sent, shown: {}, engines }).data;
+  return (sent) => placeFields({ current: undefined, sent, shown: {}, engines }).data;
 }
 
-const placeHook: Place = (sent, current) => placeHookFields(current as Hook | undefined, sent, {});
+const placeHook: Place = (sent) => placeHookFields(undefined, sent, {});
 
 /**
- * The fields of an exported record. A name may stand both among its fields and in `_unknowns_`,
- * where an edit has left a value that was not valid: an insert would drop that.
+ * The fields of an exported record, as it was. A name may stand both among its fields and in
+ * `_unknowns_`, where an edit has left a value that was not valid: an insert would drop that. And
+ * what waits there may be valid by now, and be waiting still, since an invalidate has put back the
+ * fields beside it: it moves up with the next edit, as it would have where it comes from.
  */
 function restored(sent: JsonObject, place: Place): JsonObject {
-  const data = place(sent);
-  const { _unknowns_: unknowns = null } = sent;
-  const waiting = isJsonObject(unknowns)
-    ? Object.entries(unknowns).filter(([name]) => Object.hasOwn(sent, name))
-    : [];
-  if (waiting.length === 0) return data;
-  return mergeFields(data, place(Object.fromEntries(waiting), { id: anyId, ...data }));
+  const { _unknowns_: unknowns, ...fields } = sent;
+  // Refuses, too, what is more than a record may hold.
+  const inserted = place(sent);
+  if (!isJsonObject(unknowns)) return inserted;
+  const data = place(fields);
+  const { _unknowns_: fallen = {} } = data;
+  return mergeFields(mergeFields(data, { _unknowns_: unknowns }), { _unknowns_: fallen });
 }

@@ -196,6 +196,21 @@ suite('an export', () => {
   });
 });
 
+test('an export brings what waits although it is valid, as it was', async (t) => {
+  const { store, id } = await sample(t);
+  await write(store, id, { engine: 'html' });
+  await write(store, id, { kind: 'resolve', lang: 'de' });
+  await write(store, id, { engine: 'template', table: 't' });
+  const change = { family: 'userinterface', id, action: 'invalidate' } as const;
+  await commit(store, { ...change, data: { rows: [3] } });
+  const { rule } = store.rule(id) ?? {};
+  assert.deepEqual([rule?.kind, rule?.engine], ['content', 'html']);
+  assert.deepEqual(rule?._unknowns_, { engine: 'template', table: 't' });
+  const copy = await scratchStore(t);
+  await imported(copy, exportedRecords(store));
+  assert.deepEqual(copy.rule(id)?.rule, rule);
+});
+
 suite('an export of the history', () => {
   test('has every change in order, and what became of it', async (t) => {
     const store = await scratchStore(t);
