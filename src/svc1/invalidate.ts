@@ -1,13 +1,18 @@
 import type { Change, RevertibleFamily } from '../model/change.ts';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
-import { invalidateInlineRowsMax, invalidateListedMax } from '../model/limits.ts';
+import {
+  historyCharactersMax,
+  invalidateInlineRowsMax,
+  invalidateListedMax,
+} from '../model/limits.ts';
 import { rowsNamed } from '../store/fold.ts';
 import type { Decision, Reads, SeqRange, Store, VkClaim } from '../store/store.ts';
 import { earlierClaim, requestHashOf } from './idempotency.ts';
 import { invalidateDescription } from './invalidate-description.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { authorOf, type Handler, type Outcome } from './operation.ts';
+import { newestRow } from './versions.ts';
 import { planRevert, revertReport, type Selection } from './revert.ts';
 
 interface InvalidateInput {
@@ -82,9 +87,7 @@ export function invalidateRecords(
         by: authorOf(call),
         claim: v.confirm === undefined ? undefined : claimOf(family, call.vk, v),
       };
-      const { first, last } = selection.seqs;
-      const isSmall = v.id !== undefined || last - first < invalidateInlineRowsMax;
-      const run = isSmall ? runRevert(store, request) : revertElsewhere(request);
+      const run = isSmall(store, selection) ? runRevert(store, request) : revertElsewhere(request);
       const { report, replayed } = await run;
       // Nothing is sent to a hook any more when its owner is told that it is gone.
       if (family === 'webhook' && report.done === true) {
@@ -148,7 +151,7 @@ function parseSelection(
       field: 'id',
     });
   }
-  if (id !== undefined && store.rows(family, id).length === 0) {
+  if (id !== undefined && store.history(family, id, newestRow).length === 0) {
     throw new Failure('not_found', `There is no ${nouns[family]} of this id, and never was.`, {
       field: 'id',
     });
@@ -163,6 +166,14 @@ function parseSelection(
     last: Math.min(whole.last, window.last),
   };
   return { family, id, txn, by, seqs };
+}
+
+/** Whether all that has to be looked through is soon looked through. */
+function isSmall(store: Store, { family, id, seqs: { first, last } }: Selection): boolean {
+  if (id === undefined) return last - first < invalidateInlineRowsMax;
+  const page = { limit: invalidateInlineRowsMax, characters: historyCharactersMax };
+  // A record begins with its insert.
+  return store.history(family, id, { ...page, before: undefined }).at(-1)?.action === 'insert';
 }
 
 /** Seqs of the rows stored from one moment until another, both included. */

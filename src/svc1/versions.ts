@@ -40,7 +40,8 @@ export const editInput = {
   additionalProperties: true,
 } as const;
 
-const newestRow = { before: undefined, limit: 1 } as const;
+/** The page of a history that has its newest row alone. */
+export const newestRow = { before: undefined, limit: 1 } as const;
 
 /**
  * Whether a read asks for the history. Throws `invalid` for another query kind, and for a history

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { historyCharactersMax, invalidateInlineRowsMax } from '../../src/model/limits.ts';
+import { invalidateRecords, runRevert } from '../../src/svc1/invalidate.ts';
+import type { Call as OperationCall } from '../../src/svc1/operation.ts';
 import { startSite } from '../harness.ts';
+import { commit, edited, inserted, scratchStore } from '../store/scratch.ts';
 import { transports, type Call } from './transports.ts';
 
 const rule = 'svc1.userinterface';
@@ -194,4 +198,34 @@ test('a large import is taken back, in a thread of its own, and put back', async
     [back.done.records, await status('/0'), await status('/2999')],
     [3_000, 200, 200],
   );
+});
+
+suite('a record with a long history', () => {
+  const much = 'x'.repeat(historyCharactersMax / 2);
+  for (const [title, contents, where] of [
+    ['few rows', ['a', 'b'], 'here'],
+    ['many rows', Array.from({ length: invalidateInlineRowsMax }, String), 'elsewhere'],
+    ['few and large rows', [`${much}1`, `${much}2`], 'elsewhere'],
+  ] as const) {
+    test(`is taken back where nobody waits for it: ${title}`, async (t) => {
+      const store = await scratchStore(t);
+      await commit(store, inserted('a', { path: '/a' }));
+      await commit(store, ...contents.map((content) => edited('a', { content })));
+      const asked: unknown[] = [];
+      const { run } = invalidateRecords('userinterface', {
+        store,
+        revertElsewhere(request) {
+          asked.push(request);
+          return runRevert(store, request);
+        },
+      });
+      const call = { caller: { keyId: 'k', scopes: [] } } as unknown as OperationCall;
+      const answer = await run({ id: 'a' }, call);
+      assert.equal(
+        answer.kind === 'data' && (answer.data as { rows: number }).rows,
+        contents.length + 1,
+      );
+      assert.equal(asked.length === 0 ? 'here' : 'elsewhere', where);
+    });
+  }
 });
