@@ -71,7 +71,7 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
     return report;
   } catch (error) {
     progress.clear();
-    say(err, `${report.imported} records are in; run it again to go on.`);
+    if (report.imported > 0) say(err, `${report.imported} records are in; run it again to go on.`);
     throw error;
   } finally {
     progress.clear();

@@ -131,7 +131,7 @@ suite('waymark export and import', () => {
     const { folder, waymark } = await site(t);
     const missing = await waymark(['import', join(folder, 'none.ndjson')]);
     assert.equal(missing.code, 1);
-    assert.match(missing.err, /none\.ndjson cannot be read \(ENOENT\)\n$/);
+    assert.match(missing.err, /^waymark: [^\n]*none\.ndjson cannot be read \(ENOENT\)\n$/);
   });
 });
 
