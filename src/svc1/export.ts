@@ -2,6 +2,7 @@ import type { Change, HistoryRow, RevertibleFamily } from '../model/change.ts';
 import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Rule } from '../model/rule.ts';
+import { foldRecord } from '../store/fold.ts';
 import type { Reads } from '../store/store.ts';
 
 /**
@@ -31,25 +32,49 @@ export function* exportedRecords(
 
 /**
  * The log, a row a line, as `read` with `qk=history` shows rows (contract §4.3), with the family
- * and id of their records; less the hashes of keys and the secrets of hooks.
+ * and id of their records; less the hashes of keys and the secrets of hooks. It is that of the
+ * moment when the first line is asked for: what was in force then is shown as in force.
  */
-export function* exportedHistory(
-  reads: Pick<Reads, 'seq' | 'change' | 'inForce' | 'history'>,
-): Iterable<string> {
+export function* exportedHistory(reads: HistoryReads): Iterable<string> {
   const upTo = reads.seq();
+  const invalidatedThen = standingAt(reads, upTo);
   for (let seq = 1; seq <= upTo; seq += 1) {
     const change = changeOf(reads, seq);
     const { txn, by, family, id, action, dtu_stored, dtu_txn } = change;
     const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
     const { hash: _hash, secret: _secret, ...open } = change.data;
     const data = family === 'key' || family === 'secret' ? open : change.data;
-    const invalidated = reads.inForce(seq) ? undefined : historyRow(reads, change)?.invalidated;
+    const invalidated = invalidatedThen(change);
     yield JSON.stringify(
       invalidated === undefined
         ? { ...row, data }
         : { ...row, invalidated, data_invalidated: data },
     );
   }
+}
+
+type HistoryReads = Pick<Reads, 'seq' | 'change' | 'inForce' | 'history' | 'rows'>;
+
+/** Makes what tells when a row was invalidated, by what the log held up to a seq. */
+function standingAt(reads: HistoryReads, upTo: number): (row: Change) => string | undefined {
+  let looked = upTo;
+  /** Records whose rows stand otherwise by now than they did. */
+  const others = new Set<string>();
+  const folded = new Map<string, ReadonlyMap<number, Change>>();
+  return (row) => {
+    for (const newest = reads.seq(); looked < newest;) {
+      looked += 1;
+      const { action, id } = changeOf(reads, looked);
+      if (action === 'invalidate') others.add(id);
+    }
+    const { family, id, seq } = row;
+    if (others.has(id) && (family === 'userinterface' || family === 'webhook')) {
+      const then = folded.get(id) ?? foldRecord(family, reads.rows(family, id, upTo)).invalidated;
+      folded.set(id, then);
+      return then.get(seq)?.dtu_stored;
+    }
+    return reads.inForce(seq) ? undefined : historyRow(reads, row)?.invalidated;
+  };
 }
 
 /**

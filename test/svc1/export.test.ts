@@ -235,6 +235,21 @@ suite('an export of the history', () => {
   });
 });
 
+test('an export of the history is of one moment, whatever is taken back meanwhile', async (t) => {
+  const store = await scratchStore(t);
+  const invalidate = (id: string, ...rows: number[]) =>
+    commit(store, { family: 'userinterface', id, action: 'invalidate', data: { rows } });
+  await commit(store, inserted('a', { path: '/a' }), inserted('b', { path: '/b' }));
+  await commit(store, edited('a', { lang: 'en' }), edited('b', { lang: 'en' }));
+  await invalidate('b', 4);
+  const expected = [...exportedHistory(store)];
+  const lines = exportedHistory(store)[Symbol.iterator]();
+  const first = lines.next().value ?? '';
+  await invalidate('a', 3);
+  await invalidate('b', 5);
+  assert.deepEqual([first, ...{ [Symbol.iterator]: () => lines }], expected);
+});
+
 function withoutData(change: Change | undefined, invalidated: string | undefined) {
   const { data, ...row } = change ?? assert.fail();
   return { ...row, invalidated, data_invalidated: data };
