@@ -14,11 +14,11 @@ import { createSecret } from './webhook/sign.ts';
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
   const file = config.server.import;
   if (file === undefined || store.seq() > 0) return;
-  const text = await readFile(file, 'utf8');
+  const bytes = await readFile(file);
   try {
     const newSecret = () => createSecret(randomBytes);
     const parts = { store, newId: uuidv7, newSecret, engines: engineNames(config) };
-    const count = await importRecords(parts, text);
+    const count = await importRecords(parts, bytes);
     logs.log.info({}, `Imported ${count} page rules and hooks into the empty data folder.`);
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'invalid') throw error;

@@ -49,9 +49,9 @@ const author = 'import';
  */
 export async function importRecords(
   { engines, newId, ...parts }: ImportParts,
-  text: string,
+  bytes: Uint8Array,
 ): Promise<number> {
-  const lines = readImportLines(Buffer.from(text), { first: 1, engines, newId });
+  const lines = readImportLines(bytes, { first: 1, engines, newId });
   if (lines.refused.length > 0) throw refusal(lines.refused);
   const { imported } = await commitLines(parts, [...unpackedLines(lines.ready)], ({ refused }) => {
     if (refused.length > 0) throw refusal(refused);

@@ -158,11 +158,15 @@ suite('an import', () => {
     const parts = { store, newId: uuidv7, newSecret, engines };
     const text = `${line({ path: '/a', vk: 'a' })}x\n\n${line({ path: '/b' })}{"path":"/c"}`;
     const message = /^line 2: not JSON\.\nline 5: kind is missing/;
-    await assert.rejects(importRecords(parts, text), { code: 'invalid', message });
+    const records = (lines: string, encoding?: BufferEncoding) =>
+      importRecords(parts, Buffer.from(lines, encoding));
+    await assert.rejects(records(text), { code: 'invalid', message });
     const twice = line({ path: '/a', vk: 'a' }) + line({ path: '/b', vk: 'a' });
-    await assert.rejects(importRecords(parts, twice), { message: /^line 2: The vk "a"/ });
+    await assert.rejects(records(twice), { message: /^line 2: The vk "a"/ });
+    const latin = line({ path: '/a', content: 'café' });
+    await assert.rejects(records(latin, 'latin1'), { message: 'line 1: not UTF-8.' });
     assert.equal(store.seq(), 0);
-    assert.equal(await importRecords(parts, line({ path: '/a' })), 1);
+    assert.equal(await records(line({ path: '/a' })), 1);
   });
 
   test('reads the same, however its bytes arrive', async (t) => {
