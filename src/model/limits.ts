@@ -86,9 +86,10 @@ export const diskHeldFileBytesMax = 256 * KIB;
 export const diskHeldBytesMax = 64 * MIB;
 /**
  * How long a file held in memory, a listing, or that there is no file, is believed before the disk
- * is looked at again, and how much of what is missing is remembered.
+ * is looked at again, and how much of what is missing is remembered. An answer that was prepared of
+ * it is believed as long once more: both together are less than the second that README promises.
  */
-export const diskTrustMs = 500;
+export const diskTrustMs = 400;
 export const diskMissingCharactersMax = MIB;
 /** Answers that are prepared to go out again: their content together, and to one URL. */
 export const preparedBytesMax = 32 * MIB;

@@ -243,7 +243,7 @@ suite('what stands beside a file may come, go and change', () => {
   test('and no answer mixes two states of it, nor two answers under one tag', async (t) => {
     const root = await temporaryFolder(t);
     const file = join(root, 'a.txt');
-    // Each look is believed for half a second, and every one of them is a second later.
+    // Each look is believed for less than a second, and every one of them is a second later.
     let nowMs = Date.now();
     const get = visitDisk(t, [mountOf(root, { precompressed: true })], () => (nowMs += 1_000));
     const known = new Map<string, Buffer>();
