@@ -4,6 +4,7 @@ import type { Reads } from '../store/store.ts';
 import { hookView } from './hooks.ts';
 import { listedHooks } from './hooks-description.ts';
 import type { Handler } from './operation.ts';
+import { textSearch } from './text-search.ts';
 
 interface ListInput {
   event?: string;
@@ -53,6 +54,6 @@ function passes(hook: Hook, { event, active, text }: Omit<ListInput, 'after' | '
   return (
     (event === undefined || hook.event.includes(event)) &&
     (active === undefined || hook.active === active) &&
-    (text === undefined || JSON.stringify(hook).toLowerCase().includes(text.toLowerCase()))
+    (text === undefined || textSearch(text)(hook))
   );
 }

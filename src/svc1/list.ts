@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import {
   listCharactersMax,
   listExaminedMax,
@@ -17,6 +17,7 @@ import { asOfProperty, rulesThen } from './moment.ts';
 import type { Handler } from './operation.ts';
 import { listedRule } from './record-schema.ts';
 import { recordView, type ViewConfig } from './record.ts';
+import { textSearch } from './text-search.ts';
 
 interface ListInput {
   origin?: string;
@@ -153,33 +154,14 @@ function filterOf({
   }
   // A path may be written as in a URL, as everywhere; what is none can be a breadcrumb's key.
   const path = place.path && (canonicalPath(encodeNonAscii(place.path)) ?? place.path);
-  const sought = text?.toLowerCase();
+  const holds = text === undefined ? undefined : textSearch(text);
   return ({ rule }) =>
     (origin === undefined || rule.origin === origin) &&
     (path === undefined || rule.path.startsWith(path)) &&
     (kind === undefined || rule.kind === kind) &&
     (table === undefined || rule.table === table) &&
     (engine === undefined || rule.engine === engine) &&
-    (sought === undefined || textOf(rule).toLowerCase().includes(sought));
-}
-
-/** What a person could remember of a rule: all its fields as they are written. */
-function textOf(rule: StoredRule['rule']): string {
-  return (Object.values(rule) as Json[]).map(writtenText).join('\n');
-}
-
-/** A value as JSON, and what that writes otherwise than a person does: quotes and line ends. */
-function writtenText(value: Json): string {
-  if (typeof value === 'string') return value;
-  const json = JSON.stringify(value);
-  return json.includes('\\') ? [json, ...textsIn(value)].join('\n') : json;
-}
-
-/** All texts in a value, the names of members too. */
-function textsIn(value: Json): readonly string[] {
-  if (typeof value === 'string') return [value];
-  if (!isJsonObject(value)) return Array.isArray(value) ? value.flatMap(textsIn) : [];
-  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
+    (holds === undefined || holds(rule));
 }
 
 /** A page's content may be megabytes: a list says how long it is, and read gives it. */

@@ -218,7 +218,7 @@ for (const [transport, open] of Object.entries(transports)) {
     test('hooks are listed by what they ask for', async (t) => {
       const call = await open(await startSite(t));
       const insert = async (v: object) => (await call(`${hook}.insert`, v)).data.id as string;
-      const sales = await insert({ ...shop, name: 'Sales desk' });
+      const sales = await insert({ ...shop, name: 'The "Sales" desk' });
       const all = await insert({ ...shop, event: '*', active: false });
       const found = async (v: object) => {
         const { rows, next } = (await call(`${hook}.list`, v)).data;
@@ -226,7 +226,8 @@ for (const [transport, open] of Object.entries(transports)) {
       };
       assert.deepEqual(await found({ event: 'sale.completed' }), [[sales], null]);
       assert.deepEqual(await found({ active: false }), [[all], null]);
-      assert.deepEqual(await found({ text: 'sales DESK' }), [[sales], null]);
+      assert.deepEqual(await found({ text: 'the "sales" DESK' }), [[sales], null]);
+      assert.deepEqual(await found({ text: 'retry_limit' }), [[], null], 'no name of a field');
       assert.deepEqual(await found({ limit: 1 }), [[sales], sales]);
       assert.deepEqual(await found({ after: sales }), [[all], null]);
     });
