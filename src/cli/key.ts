@@ -6,13 +6,14 @@ import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokeKey, type NewKey } from '../svc1/keys.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { openExistingData } from './data.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
 
 const author = 'waymark key';
 
 /**
  * `waymark key add | list | revoke`: works on the data folder itself, also while a server runs on
- * it.
+ * it. The first key may be made before there is any data.
  */
 export const key: Command = {
   usage: 'key add --name N --scope S[,S] [--rate R] | list | revoke ID   [--config FILE] [--json]',
@@ -28,7 +29,9 @@ export const key: Command = {
     const [action, ...rest] = positionals;
     const act = actionOf(action, rest, values);
     const config = await requireConfig(values.config, terminal);
-    const store = await openData(config.server.data);
+    const store = await (action === 'add'
+      ? openData(config.server.data)
+      : openExistingData(config));
     try {
       await act(store, { terminal, json: values.json });
       return 0;

@@ -209,9 +209,16 @@ suite('waymark check --data', () => {
   });
 });
 
-test('commands that only read make no data where there is none', async (t) => {
+test('commands that need data make none where there is none', async (t) => {
   const { folder, waymark } = await site(t);
-  for (const words of [['export'], ['backup', join(folder, 'copy')], ['check', '--data']]) {
+  const readOnly = [
+    ['export'],
+    ['backup', join(folder, 'copy')],
+    ['check', '--data'],
+    ['key', 'list'],
+    ['key', 'revoke', 'one'],
+  ];
+  for (const words of readOnly) {
     const { code, err } = await waymark(words);
     assert.equal(code, 1, words.join(' '));
     assert.match(err, /^waymark: there is no data in .*data yet\n$/);
