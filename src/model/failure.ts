@@ -37,6 +37,8 @@ export interface FailureDetail {
   readonly status?: number;
   /** The limit that a client has run into, where the log is to tell of it. */
   readonly limit?: LimitName;
+  /** Who has failed, as Server-Timing and the access log name who answers: `rule:<id>`. */
+  readonly source?: string;
   readonly cause?: unknown;
 }
 
@@ -52,6 +54,8 @@ export class Failure extends Error {
   readonly retryAfterSeconds: number | undefined;
   readonly status: number | undefined;
   readonly limit: LimitName | undefined;
+  readonly source: string | undefined;
+  readonly #detail: FailureDetail;
 
   constructor(code: FailureCode, message: string, detail: FailureDetail = {}) {
     super(message, { cause: detail.cause });
@@ -62,6 +66,13 @@ export class Failure extends Error {
     this.retryAfterSeconds = detail.retryAfterSeconds;
     this.status = detail.status;
     this.limit = detail.limit;
+    this.source = detail.source;
+    this.#detail = detail;
+  }
+
+  /** The same failure as that of a source. */
+  of(source: string): Failure {
+    return new Failure(this.code, this.message, { ...this.#detail, source });
   }
 }
 

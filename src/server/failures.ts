@@ -34,10 +34,10 @@ export function loggedFailure(
 ): { readonly failure: Failure; readonly id: string } {
   const failure = failureFrom(thrown);
   const id = newId();
-  const { code, cause, limit, message } = failure;
+  const { code, cause, limit, message, source } = failure;
   if (limit !== undefined) limits.passed(limit, address);
-  if (code === 'internal') log.error({ err: cause, id }, 'request failed');
-  else if (cause !== undefined) log.warn({ err: cause, id, code }, message);
+  if (code === 'internal') log.error({ err: cause, id, source }, 'request failed');
+  else if (cause !== undefined) log.warn({ err: cause, id, code, source }, message);
   return { failure, id };
 }
 
@@ -91,6 +91,6 @@ function answer(failure: Failure, contentType: string, text: string): Reply {
       ...further,
     ],
     body: { kind: 'bytes', bytes },
-    source: 'none',
+    source: failure.source ?? 'none',
   };
 }

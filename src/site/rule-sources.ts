@@ -1,6 +1,7 @@
 import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
+import { failureFrom, type Failure } from '../model/failure.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 import { lookAlong, withBranches } from './breadcrumb-look.ts';
 import { breadcrumbReply } from './breadcrumb-reply.ts';
@@ -9,7 +10,7 @@ import type { Fetch } from './fetch.ts';
 import { candidatesOf, findRule, winnerOf } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import { namedRules } from './named-rules.ts';
-import { resolveVisit } from './resolve.ts';
+import { resolveVisit, type Step } from './resolve.ts';
 import type { SiteRules } from './rules.ts';
 import {
   answerUnread,
@@ -48,15 +49,19 @@ export function storedSource(
       if (found === undefined) return undefined;
       const way = wayOf(found.stored, opened);
       if (way === 'none') return undefined;
-      if (!isRead(request.method)) return answerUnread(request.method);
-      switch (way) {
-        case 'breadcrumb':
-          return replyTo(resolveVisit(rules, found, request), request);
-        case 'generic':
-          return generic.respond(found, request, (page) => precedence.respond(page, opened + 1));
-        case 'page':
-          return stored.respond(found, request);
-      }
+      const steps: Step[] = [];
+      const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
+      return naming(last, () => {
+        if (!isRead(request.method)) return answerUnread(request.method);
+        switch (way) {
+          case 'breadcrumb':
+            return replyTo(resolveVisit(rules, found, request, steps), request);
+          case 'generic':
+            return generic.respond(found, request, (page) => precedence.respond(page, opened + 1));
+          case 'page':
+            return stored.respond(found, request);
+        }
+      });
     },
     look(asked, opened) {
       const ordered = candidatesOf('stored', rules, asked);
@@ -99,8 +104,13 @@ export function fetchedSource({
     respond(request) {
       const rule = findRule('content.fetch', rules, request)?.stored.rule;
       if (rule === undefined) return undefined;
-      if (!asksSource(rule, request.method)) return answerUnread(request.method);
-      return fetch.respond(rule, request);
+      return naming(
+        () => rule,
+        () => {
+          if (!asksSource(rule, request.method)) return answerUnread(request.method);
+          return fetch.respond(rule, request);
+        },
+      );
     },
     look(asked) {
       const ordered = candidatesOf('content.fetch', rules, asked);
@@ -113,6 +123,24 @@ export function fetchedSource({
       return { ...namedRules(ordered, asked.fields), answer: { id: rule.id, ...outcome } };
     },
   };
+}
+
+/** A failure as that of a rule, which it names as an answer of the rule would. */
+export function failureOf({ id }: Rule, thrown: unknown): Failure {
+  return failureFrom(thrown).of(`rule:${id}`);
+}
+
+/** What a rule answers; where it fails, the failure is the rule's. */
+function naming(rule: () => Rule, respond: () => Answer): Answer {
+  const fail = (thrown: unknown): never => {
+    throw failureOf(rule(), thrown);
+  };
+  try {
+    const answer = respond();
+    return answer instanceof Promise ? answer.catch(fail) : answer;
+  } catch (thrown) {
+    return fail(thrown);
+  }
 }
 
 function replyTo(

@@ -16,7 +16,7 @@ import { findRule } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import type { CandidateReads } from './matcher.ts';
 import { resolveKey, type Resolved, type Visit } from './resolve.ts';
-import { fetchedSource, storedSource } from './rule-sources.ts';
+import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import type { SiteRules } from './rules.ts';
 import { answerAbsence, type Asked, type Source } from './source.ts';
 import type { StoredPages } from './stored.ts';
@@ -91,7 +91,11 @@ export function createSite(parts: SiteParts): Site {
     async open(request) {
       const rule = findRule('content.fetch', rules, request)?.stored.rule;
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
-      return parts.fetch.open(rule, request);
+      try {
+        return await parts.fetch.open(rule, request);
+      } catch (thrown) {
+        throw failureOf(rule, thrown);
+      }
     },
     errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule: (asked) =>

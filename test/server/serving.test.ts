@@ -261,19 +261,31 @@ suite('methods and fields', () => {
   });
 
   test('Server-Timing names the source to those who may read rules, and to nobody else', async (t) => {
-    const site = await startSite(t, { rules: [{ path: '/a', kind: 'content', content: 'x' }] });
+    const site = await startSite(t, {
+      rules: [
+        { path: '/a', kind: 'content', content: 'x' },
+        { path: '/nowhere', kind: 'resolve', enginedata: {} },
+        { path: '/far', kind: 'content.fetch', enginedata: { source: 'http://127.0.0.1:1/' } },
+      ],
+      ini: '[fetch]\nallow_private = 127.0.0.0/8\n',
+    });
     const timing = async (apikey?: string) => {
       const headers: Record<string, string> = apikey === undefined ? {} : { apikey };
-      const [page, none] = await Promise.all(
-        ['/a', '/none'].map((path) => fetch(site.url + path, { headers })),
+      const replies = await Promise.all(
+        ['/a', '/nowhere', '/far', '/none'].map((path) => fetch(site.url + path, { headers })),
       );
-      assert.deepEqual([page?.status, none?.status], [200, 404]);
-      return [page, none].map((reply) => reply?.headers.get('server-timing') ?? '');
+      assert.deepEqual(
+        replies.map(({ status }) => status),
+        [200, 404, 502, 404],
+      );
+      return replies.map((reply) => reply.headers.get('server-timing') ?? '');
     };
-    assert.deepEqual(await timing(), ['', '']);
-    assert.deepEqual(await timing('wmk_wrong'), ['', '']);
-    const [page = '', none] = await timing(site.adminKey);
-    assert.match(page, /^waymark;desc="rule:/);
+    assert.deepEqual(await timing(), ['', '', '', '']);
+    assert.deepEqual(await timing('wmk_wrong'), ['', '', '', '']);
+    const [page = '', nowhere = '', far = '', none] = await timing(site.adminKey);
+    // A rule that fails is named as well.
+    for (const rule of [page, nowhere, far]) assert.match(rule, /^waymark;desc="rule:/);
+    assert.equal(new Set([page, nowhere, far]).size, 3);
     assert.equal(none, 'waymark;desc="none"');
   });
 });

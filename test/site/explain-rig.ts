@@ -157,7 +157,7 @@ export async function serve(
     return { status: reply.status, source: reply.source };
   } catch (thrown) {
     if (!(thrown instanceof Failure)) throw thrown;
-    return { status: statusOf[thrown.code], source: 'none' };
+    return { status: statusOf[thrown.code], source: thrown.source ?? 'none' };
   }
 }
 
@@ -182,7 +182,9 @@ export function reasons(tried: readonly Tried[]): readonly string[] {
   );
 }
 
-/** Holds an explanation against what was served; a failure and an OPTIONS name no source. */
+/**
+ * Holds an explanation against what was served; the failure of a disk and an OPTIONS name no source.
+ */
 export function assertTrue(
   { winner, status, tried }: Explanation,
   served: { readonly status: number; readonly source: string },
