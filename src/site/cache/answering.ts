@@ -39,7 +39,7 @@ export function answerWith({
       const reply =
         'page' in content
           ? heldReply(content, request, nowMs, told)
-          : withTold(arrivingReply(answer, content, request), told);
+          : withTold(arrivingReply(answer, content, request, nowMs), told);
       if (isCollapsed || arrival.leftOut.length === 0) return reply;
       return { ...reply, fields: [...reply.fields, ...arrival.leftOut] };
     }

@@ -5,19 +5,27 @@ import { asksForLess, select } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import type { StoredAnswer } from './answer.ts';
 import { toldForwarded, withTold } from './cache-status.ts';
+import { ageMs } from './freshness.ts';
 import { representationOf } from './held-reply.ts';
 import type { Intake } from './intake.ts';
 
-/** The answer whose content is still on its way, to one of those who wait for it. */
+/**
+ * The answer whose content is still on its way, to one of those who wait for it. It was in a cache
+ * of its source's where it has an age already (RFC 9111 §5.1).
+ */
 export function arrivingReply(
   answer: StoredAnswer,
   content: Intake,
   request: ContentRequest,
+  nowMs: number,
 ): Reply {
-  const { shownStatus: status, fields } = answer;
+  const { shownStatus: status, freshness } = answer;
+  const age = Math.floor(ageMs(freshness, nowMs) / 1000);
+  const aged = age === 0 ? [] : ['Age', String(age)];
+  const fields = [...answer.fields, ...aged];
   const source = `rule:${answer.rule}`;
   const known = knownAlready({ status, fields, source }, request);
-  if (known !== undefined) return known;
+  if (known !== undefined) return { ...known, fields: [...known.fields, ...aged] };
   if (isEmptyStatus(status)) {
     return { status, fields: withoutFields(fields, 'content-length'), body: noBody, source };
   }

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reply } from '../../../src/http/reply.ts';
+import { replyField, type Reply } from '../../../src/http/reply.ts';
 import { seen, startRig } from './rig.ts';
 
 const anHour = { 'Cache-Control': 'max-age=3600' };
@@ -62,6 +62,20 @@ suite('many who ask for the same', () => {
     const after = await rig.ask();
     assert.deepEqual([after.text, after.cache], ['abcdef', 'hit']);
     assert.equal(rig.requests.length, 1);
+  });
+
+  test('are told how old an answer is that is still on its way', async (t) => {
+    const source = held();
+    const rig = await startRig(t, source.handler);
+    const first = rig.reply();
+    const response = await source.next();
+    response.writeHead(200, { ...anHour, Age: '100', ETag: '"x"' }).write('abc');
+    const early = await first;
+    const known = await rig.ask({ fields: { 'if-none-match': '"x"' } });
+    assert.deepEqual([known.status, known.field('age')], [304, '100']);
+    response.end('def');
+    assert.equal(replyField(early, 'age'), '100');
+    assert.equal(await text(streamOf(early)), 'abcdef');
   });
 
   test('wait for no answer that was asked for before it was made invalid', async (t) => {
