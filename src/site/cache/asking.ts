@@ -1,6 +1,5 @@
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest } from '../../http/request.ts';
-import { selectingsPerAnswerMax } from '../../model/limits.ts';
 import type { Fetch } from '../fetch.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
 import type { Answers } from './answers.ts';
@@ -10,7 +9,7 @@ import { takeIn, type Intake } from './intake.ts';
 import type { CachePlan } from './plans.ts';
 import { mayStandIn } from './reuse.ts';
 import type { RequestDirectives } from './request.ts';
-import { selectingKey, type SentField } from './selection.ts';
+import type { SentField } from './selection.ts';
 import { isSourceError } from './status.ts';
 import { refusalToStore, splitFields } from './storing.ts';
 import { freshened, isConfirmedBy } from './update.ts';
@@ -122,20 +121,13 @@ async function confirm(
   if (held === undefined || !(await answers.ready(held))) {
     return { kind: 'passing', reply, why: 'unselected' };
   }
-  const answer = withSelecting(freshened(held.answer, received), sent);
+  const answer = freshened(held.answer, received, sent);
   const shown = { status: answer.status, fields: answer.fields };
   const refusal = refusalToStore({ ...received, ...shown }, askingOf(sent, plan));
   const updated = holdAnswer(answer, held.page?.bytes, held.row);
   if (refusal === undefined || refusal === 'expired') answers.update(updated, since);
   else await answers.drop(answer);
   return { kind: 'confirmed', held: updated };
-}
-
-/** An answer that the source has selected for this request as well (RFC 9111 §4.3.3). */
-function withSelecting(answer: StoredAnswer, sent: SentField): StoredAnswer {
-  const key = selectingKey(answer.varyNames, sent);
-  const others = answer.selecting.filter((one) => one !== key);
-  return { ...answer, selecting: [key, ...others].slice(0, selectingsPerAnswerMax) };
 }
 
 function askingOf(

@@ -161,7 +161,7 @@ class Cache {
     if (reply.status === 200) {
       for (const { answer, page, row } of known.filter((one) => fits(one.answer, sent))) {
         if (!isSameAs(answer, received.fields)) await answers.drop(answer);
-        else answers.update(holdAnswer(freshened(answer, received), page?.bytes, row), since);
+        else answers.update(holdAnswer(freshened(answer, received, sent), page?.bytes, row), since);
       }
     }
     const forwarded = forwardedFor(visit, held);

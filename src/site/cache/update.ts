@@ -1,6 +1,8 @@
 import { replyField, type FieldList } from '../../http/reply.ts';
+import { selectingsPerAnswerMax } from '../../model/limits.ts';
 import type { StoredAnswer } from './answer.ts';
 import { freshnessOf, type Received } from './freshness.ts';
+import { selectingKey, varyNames, type SentField } from './selection.ts';
 import { splitFields } from './storing.ts';
 
 /**
@@ -16,18 +18,25 @@ const notUpdated: ReadonlySet<string> = new Set([
 
 /**
  * A kept answer with the fields of a 304, or of the 200 to a HEAD, over its own (RFC 9111 §3.2):
- * each field that comes anew replaces all lines of the old one.
+ * each field that comes anew replaces all lines of the old one. It is one for what was asked now,
+ * and for what it has been selected by before, unless it varies by other fields from now on (§4.1).
  */
-export function freshened(stored: StoredAnswer, update: Received): StoredAnswer {
+export function freshened(stored: StoredAnswer, update: Received, sent: SentField): StoredAnswer {
   const fresh = update.fields;
   const replaced = new Set(fresh.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
   const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
   const kept = pairsWhere(stored.fields, (name) => !isOver(name));
   const added = pairsWhere(fresh, (name) => !notUpdated.has(name));
   const fields = [...kept, ...added];
+  const names = varyNames(fields);
+  const key = selectingKey(names, sent);
+  const isSameVary = names.join() === stored.varyNames.join();
+  const others = isSameVary ? stored.selecting.filter((one) => one !== key) : [];
   return {
     ...stored,
     fields: splitFields(fields).kept,
+    varyNames: names,
+    selecting: [key, ...others].slice(0, selectingsPerAnswerMax),
     freshness: freshnessOf({ ...update, status: stored.status, fields }),
   };
 }

@@ -235,6 +235,26 @@ suite('a stale answer', () => {
     assert.equal(rig.requests.length, 2);
   });
 
+  for (const method of ['GET', 'HEAD']) {
+    test(`varies by what a ${method} that confirms it says, from then on`, async (t) => {
+      const { ask, pass } = await startRig(t, (request, response, count) => {
+        const tag = `"${request.headers['accept-language'] ?? ''}"`;
+        const isKnown = request.headers['if-none-match'] === tag;
+        const fields = { 'Cache-Control': 'max-age=10', ETag: tag, 'Content-Length': 2 };
+        const vary = count === 1 ? {} : { Vary: 'Accept-Language' };
+        response.writeHead(isKnown ? 304 : 200, { ...fields, ...vary });
+        response.end(isKnown || request.method === 'HEAD' ? undefined : tag.slice(1, -1));
+      });
+      const german = { 'accept-language': 'de' };
+      await ask({ fields: german });
+      pass(11);
+      await ask({ method, fields: german });
+      const english = await ask({ fields: { 'accept-language': 'en' } });
+      assert.deepEqual([english.text, english.cache], ['en', 'vary-miss']);
+      assert.equal((await ask({ fields: german })).cache, 'hit');
+    });
+  }
+
   test('is sent at once within stale-while-revalidate, and replaced behind', async (t) => {
     const fields = { 'Cache-Control': 'max-age=10, stale-while-revalidate=10' };
     const replaced = Promise.withResolvers<undefined>();
