@@ -1,4 +1,4 @@
-import type { Reply } from '../../http/reply.ts';
+import type { FieldList, Reply } from '../../http/reply.ts';
 import type { HeldAnswer } from './answer.ts';
 import type { Arrival } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
@@ -40,13 +40,13 @@ export function answerWith({
         'page' in content
           ? heldReply(content, request, nowMs, told)
           : withTold(arrivingReply(answer, content, request, nowMs), told);
-      if (isCollapsed || arrival.leftOut.length === 0) return reply;
-      return { ...reply, fields: [...reply.fields, ...arrival.leftOut] };
+      return withLeftOut(reply, arrival.leftOut, isCollapsed);
     }
     case 'confirmed': {
-      const asked = { forwarded, status: 304, isStored: true, isCollapsed };
+      const { held: confirmed, isKept, leftOut } = arrival;
+      const asked = { forwarded, status: 304, isStored: isKept, isCollapsed };
       const told = toldForwarded({ ...asked, outcome: 'revalidated' });
-      return heldReply(arrival.held, request, nowMs, told);
+      return withLeftOut(heldReply(confirmed, request, nowMs, told), leftOut, isCollapsed);
     }
     case 'error': {
       const { reply } = arrival;
@@ -69,6 +69,12 @@ export function answerWith({
   }
 }
 
+/** An answer with the fields that are for the one alone who asked, if that is who gets it. */
+function withLeftOut(reply: Reply, leftOut: FieldList, isCollapsed: boolean): Reply {
+  if (isCollapsed || leftOut.length === 0) return reply;
+  return { ...reply, fields: [...reply.fields, ...leftOut] };
+}
+
 /** Whether an arrival answers somebody else who waited for it. */
 export function isShared({ sent }: Visit, arrival: Arrival, nowMs: number): boolean {
   if (!isFresh(arrival, nowMs)) return false;
@@ -80,6 +86,7 @@ export function isShared({ sent }: Visit, arrival: Arrival, nowMs: number): bool
 export function isFresh(arrival: Arrival, nowMs: number): boolean {
   if (arrival.kind === 'passing') return false;
   if (arrival.kind === 'error') return true;
+  if (arrival.kind === 'confirmed' && !arrival.isKept) return false;
   const { freshness } = arrival.kind === 'kept' ? arrival.answer : arrival.held.answer;
   return !freshness.isValidatedAlways && remainingMs(freshness, nowMs) > 0;
 }

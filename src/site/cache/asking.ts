@@ -25,7 +25,13 @@ export type Arrival =
       readonly leftOut: FieldList;
     }
   /** A kept one is what the target still has to show, freshened by it. */
-  | { readonly kind: 'confirmed'; readonly held: HeldAnswer }
+  | {
+      readonly kind: 'confirmed';
+      readonly held: HeldAnswer;
+      /** Whether it goes on to be kept, or is for the one alone who asked from now on. */
+      readonly isKept: boolean;
+      readonly leftOut: FieldList;
+    }
   /** It is an error that a kept one may stand in for. */
   | { readonly kind: 'error'; readonly reply: Reply }
   /** It is for the one who asked alone; why is a token. */
@@ -121,13 +127,29 @@ async function confirm(
   if (held === undefined || !(await answers.ready(held))) {
     return { kind: 'passing', reply, why: 'unselected' };
   }
-  const answer = freshened(held.answer, received, sent);
-  const shown = { status: answer.status, fields: answer.fields };
-  const refusal = refusalToStore({ ...received, ...shown }, askingOf(sent, plan));
+  const { answer, leftOut } = freshened(held.answer, received, sent);
   const updated = holdAnswer(answer, held.page?.bytes, held.row);
-  if (refusal === undefined || refusal === 'expired') answers.update(updated, since);
-  else await answers.drop(answer);
-  return { kind: 'confirmed', held: updated };
+  const isKept = await keepFreshened(answers, updated, { received, sent, plan, since });
+  return { kind: 'confirmed', held: updated, isKept, leftOut };
+}
+
+/** Keeps a freshened answer, or lets go of one that is not to be kept any more. */
+export async function keepFreshened(
+  answers: Answers,
+  updated: HeldAnswer,
+  {
+    received,
+    sent,
+    plan,
+    since,
+  }: Pick<Asked, 'sent' | 'plan' | 'since'> & Pick<Arrived, 'received'>,
+): Promise<boolean> {
+  const { status, fields } = updated.answer;
+  const refusal = refusalToStore({ ...received, status, fields }, askingOf(sent, plan));
+  const isKept = refusal === undefined || refusal === 'expired';
+  if (isKept) answers.update(updated, since);
+  else await answers.drop(updated.answer);
+  return isKept;
 }
 
 function askingOf(

@@ -12,7 +12,7 @@ import type { Asked, Outcome } from '../source.ts';
 import type { HeldAnswer } from './answer.ts';
 import { receive } from './arrival.ts';
 import { answerWith, isFresh, isShared } from './answering.ts';
-import { askSource, keep, type Arrival, type AskingParts } from './asking.ts';
+import { askSource, keep, keepFreshened, type Arrival, type AskingParts } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import {
   asAsked,
@@ -161,7 +161,10 @@ class Cache {
     if (reply.status === 200) {
       for (const { answer, page, row } of known.filter((one) => fits(one.answer, sent))) {
         if (!isSameAs(answer, received.fields)) await answers.drop(answer);
-        else answers.update(holdAnswer(freshened(answer, received, sent), page?.bytes, row), since);
+        else {
+          const fresh = holdAnswer(freshened(answer, received, sent).answer, page?.bytes, row);
+          await keepFreshened(answers, fresh, { received, sent, plan, since });
+        }
       }
     }
     const forwarded = forwardedFor(visit, held);

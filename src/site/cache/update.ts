@@ -16,12 +16,18 @@ const notUpdated: ReadonlySet<string> = new Set([
   'content-type',
 ]);
 
+/** A kept answer as it has become, and the fields for the one alone who asked. */
+export interface Freshened {
+  readonly answer: StoredAnswer;
+  readonly leftOut: FieldList;
+}
+
 /**
  * A kept answer with the fields of a 304, or of the 200 to a HEAD, over its own (RFC 9111 §3.2):
  * each field that comes anew replaces all lines of the old one. It is one for what was asked now,
  * and for what it has been selected by before, unless it varies by other fields from now on (§4.1).
  */
-export function freshened(stored: StoredAnswer, update: Received, sent: SentField): StoredAnswer {
+export function freshened(stored: StoredAnswer, update: Received, sent: SentField): Freshened {
   const fresh = update.fields;
   const replaced = new Set(fresh.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
   const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
@@ -32,13 +38,15 @@ export function freshened(stored: StoredAnswer, update: Received, sent: SentFiel
   const key = selectingKey(names, sent);
   const isSameVary = names.join() === stored.varyNames.join();
   const others = isSameVary ? stored.selecting.filter((one) => one !== key) : [];
-  return {
+  const { kept: shared, leftOut } = splitFields(fields);
+  const answer = {
     ...stored,
-    fields: splitFields(fields).kept,
+    fields: shared,
     varyNames: names,
     selecting: [key, ...others].slice(0, selectingsPerAnswerMax),
     freshness: freshnessOf({ ...update, status: stored.status, fields }),
   };
+  return { answer, leftOut };
 }
 
 /**

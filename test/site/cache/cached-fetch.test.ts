@@ -455,3 +455,45 @@ test('fields that are not for others go to the one who asked', async (t) => {
   const second = await ask();
   assert.deepEqual([second.cache, second.field('set-cookie')], ['hit', undefined]);
 });
+
+test('and so do those of the confirmation, whoever waits for it as well', async (t) => {
+  const cases = [
+    ['max-age=10, private="set-cookie"', true],
+    ['private, max-age=10', false],
+  ] as const;
+  for (const [cacheControl, isStored] of cases) {
+    const { ask, pass } = await startRig(t, (request, response, count) => {
+      const isKnown = request.headers['if-none-match'] !== undefined;
+      const personal = { 'Cache-Control': cacheControl, 'Set-Cookie': `visit=${count}` };
+      response.writeHead(isKnown ? 304 : 200, {
+        ETag: '"x"',
+        ...(isKnown ? personal : { 'Cache-Control': 'max-age=10' }),
+      });
+      response.end(isKnown ? undefined : 'page');
+    });
+    await ask();
+    pass(11);
+    const answers = await Promise.all([ask(), ask(), ask()]);
+    const cookies = answers.map((one) => one.field('set-cookie'));
+    assert.deepEqual(
+      answers.map((one) => one.text),
+      ['page', 'page', 'page'],
+    );
+    assert.equal(cookies[0], 'visit=2');
+    assert.equal(cookies.filter((one) => one === 'visit=2').length, 1, cacheControl);
+    assert.equal(answers[0]?.field('cache-status')?.includes('; stored'), isStored);
+    assert.equal((await ask()).cache, isStored ? 'hit' : 'uri-miss');
+  }
+});
+
+test('what a HEAD says is for nobody else is not kept', async (t) => {
+  const { ask } = await startRig(t, (request, response, count) => {
+    const cacheControl = request.method === 'HEAD' ? 'private' : 'max-age=10';
+    response.writeHead(200, { ETag: '"x"', 'Cache-Control': cacheControl, 'Content-Length': 1 });
+    response.end(request.method === 'HEAD' ? undefined : String(count));
+  });
+  await ask();
+  await ask({ method: 'HEAD', fields: { 'cache-control': 'no-cache' } });
+  const after = await ask();
+  assert.deepEqual([after.cache, after.text], ['uri-miss', '3']);
+});
