@@ -5,6 +5,7 @@ import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { arrivingReply, discardContent, passingReply } from './forwarded-reply.ts';
 import { remainingMs } from './freshness.ts';
 import { heldReply } from './held-reply.ts';
+import { mayStandIn } from './reuse.ts';
 import { fits, type Visit } from './visit.ts';
 
 /** An arrival, and one who gets it. */
@@ -75,8 +76,16 @@ function withLeftOut(reply: Reply, leftOut: FieldList, isCollapsed: boolean): Re
   return { ...reply, fields: [...reply.fields, ...leftOut] };
 }
 
-/** Whether an arrival answers somebody else who waited for it. */
-export function isShared({ sent }: Visit, arrival: Arrival, nowMs: number): boolean {
+/** Whether an arrival answers somebody else who waited for it, about the same kept answer. */
+export function isShared(
+  { sent, asked }: Visit,
+  held: HeldAnswer | undefined,
+  arrival: Arrival,
+  nowMs: number,
+): boolean {
+  if (arrival.kind === 'error') {
+    return held !== undefined && mayStandIn(held.answer.freshness, 'error', asked, nowMs);
+  }
   if (!isFresh(arrival, nowMs)) return false;
   if (arrival.kind === 'kept') return fits(arrival.answer, sent);
   return arrival.kind !== 'confirmed' || fits(arrival.held.answer, sent);

@@ -14,23 +14,17 @@ import { receive } from './arrival.ts';
 import { answerWith, isFresh, isShared } from './answering.ts';
 import { askSource, keep, keepFreshened, type Arrival, type AskingParts } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
-import {
-  asAsked,
-  isForSourceOnly,
-  isValidatable,
-  unconditional,
-  validating,
-} from './conditional.ts';
+import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
 import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts';
 import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
 import { foreseeKept } from './foresee.ts';
 import { isForGet, urlsMadeInvalid } from './invalidation.ts';
-import { createPlans, type CachePlan } from './plans.ts';
+import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
 import { freshened, isSameAs } from './update.ts';
-import { fits, flightKey, forwardedFor, selected, type Visit } from './visit.ts';
+import { fits, flightKey, forwardedFor, ofPlan, selected, type Visit } from './visit.ts';
 
 /** What the cache stands on; `via` is this server's name in Via fields. */
 export interface CacheParts extends AskingParts {
@@ -86,7 +80,7 @@ class Cache {
     }
     if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
     if (request.method === 'HEAD') return this.#head(visit, held);
-    if (request.fields.range !== undefined && held === undefined) return this.#range(visit);
+    if (request.fields.range !== undefined && !isWhole(held)) return this.#range(visit, held);
     return this.#ask(visit, held);
   }
 
@@ -172,11 +166,14 @@ class Cache {
     return withTold(passingReply(reply, plan.fetch.httpresponse, request), told);
   }
 
-  /** A part that is not there is asked for as the client does. */
-  async #range(visit: Visit): Promise<Reply> {
-    const question = { ...visit, validating: [], standIn: undefined };
-    const arrival = await askSource(this.#parts, question);
-    return this.#answer(visit, undefined, arrival);
+  /** A part that is not there, or not fresh, is asked for as the client does. */
+  async #range(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+    const question = { ...visit, validating: [], standIn: held };
+    try {
+      return this.#answer(visit, held, await askSource(this.#parts, question));
+    } catch (thrown) {
+      return this.#standIn(visit, held, thrown);
+    }
   }
 
   /** Asks the source about all of the target, together with all who want the same. */
@@ -190,7 +187,7 @@ class Cache {
           request.signal,
           (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
           (arrival, { isFirst }) =>
-            isFirst || isShared(visit, arrival, this.#parts.now())
+            isFirst || isShared(visit, held, arrival, this.#parts.now())
               ? this.#answer(visit, held, arrival, !isFirst)
               : undefined,
         );
@@ -199,19 +196,25 @@ class Cache {
       const arrival = await this.#arrive(visit, held, { key, signal: request.signal });
       return this.#answer(visit, held, arrival);
     } catch (thrown) {
-      const nowMs = this.#parts.now();
-      const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
-      if (!isUnreachable || held === undefined) throw thrown;
-      if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
-      const detail = thrown.code;
-      const told = toldForwarded({ forwarded: 'stale', detail, outcome: 'stale' });
-      return heldReply(held, request, nowMs, told);
+      return this.#standIn(visit, held, thrown);
     }
+  }
+
+  /** What is kept, in place of a source that could not be reached; throws where it must not be. */
+  #standIn({ request, asked }: Visit, held: HeldAnswer | undefined, thrown: unknown): Reply {
+    const nowMs = this.#parts.now();
+    const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
+    if (!isUnreachable || held === undefined) throw thrown;
+    if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
+    const detail = thrown.code;
+    const told = toldForwarded({ forwarded: 'stale', detail, outcome: 'stale' });
+    return heldReply(held, request, nowMs, told);
   }
 
   /** Asks the source about what is used meanwhile (RFC 5861 §3). */
   #revalidate(visit: Visit, held: HeldAnswer): void {
-    const key = flightKey(visit, held);
+    const part = isWhole(held) ? '' : `\n${visit.request.fields.range}`;
+    const key = flightKey(visit, held) + part;
     this.#flights
       .join(
         { key, url: visit.url },
@@ -231,13 +234,14 @@ class Cache {
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
     const isAlone = asking.length === 0 && this.#unshared.has(key);
+    const isPart = held !== undefined && !isWhole(held);
     const question = {
       ...visit,
-      request: sending(request, { asking, isAlone, signal }),
+      request: isPart ? asAsked(request, signal) : sending(request, { asking, isAlone, signal }),
       validating: asking,
     };
     let arrival = await askSource(this.#parts, { ...question, standIn: held });
-    if (!isAlone && arrival.kind === 'passing' && arrival.reply.status === 304) {
+    if (!isAlone && !isPart && arrival.kind === 'passing' && arrival.reply.status === 304) {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };
       arrival = await askSource(this.#parts, { ...whole, standIn: held });
     }
@@ -265,26 +269,9 @@ class Cache {
   }
 }
 
-function ofPlan(held: readonly HeldAnswer[], { fetch, hash }: CachePlan): readonly HeldAnswer[] {
-  if (held.length === 0) return held;
-  return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
-}
-
-/** What the source is sent: by one alone what the client sent, else what answers many. */
-function sending(
-  request: ContentRequest,
-  {
-    asking,
-    isAlone,
-    signal,
-  }: {
-    readonly asking: readonly HeldAnswer[];
-    readonly isAlone: boolean;
-    readonly signal: Cancellation;
-  },
-): ContentRequest {
-  if (asking.length > 0) return validating(request, asking, signal);
-  return isAlone ? asAsked(request, signal) : unconditional(request, signal);
+/** Whether all of a representation is kept, and not a part of it. */
+function isWhole(held: HeldAnswer | undefined): boolean {
+  return held !== undefined && held.answer.range === undefined;
 }
 
 function landingOf(arrival: Arrival): Landing<Arrival> {

@@ -32,6 +32,23 @@ export function asAsked(request: ContentRequest, signal: Cancellation): ContentR
   return signal === request.signal ? request : asGet(request, request.fields, signal);
 }
 
+/** What the source is sent: by one alone what the client sent, else what answers many. */
+export function sending(
+  request: ContentRequest,
+  {
+    asking,
+    isAlone,
+    signal,
+  }: {
+    readonly asking: readonly HeldAnswer[];
+    readonly isAlone: boolean;
+    readonly signal: Cancellation;
+  },
+): ContentRequest {
+  if (asking.length > 0) return validating(request, asking, signal);
+  return isAlone ? asAsked(request, signal) : unconditional(request, signal);
+}
+
 /**
  * A request that asks whether kept answers are still what the target has to show (RFC 9111 §4.3.1):
  * with all their entity tags; with the date of the one that would be sent.

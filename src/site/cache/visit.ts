@@ -17,6 +17,15 @@ export interface Visit {
   readonly known: readonly HeldAnswer[];
 }
 
+/** Those of some answers that were asked for by a rule as it is now. */
+export function ofPlan(
+  held: readonly HeldAnswer[],
+  { fetch, hash }: CachePlan,
+): readonly HeldAnswer[] {
+  if (held.length === 0) return held;
+  return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
+}
+
 /** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
 export function selected({
   known,

@@ -405,6 +405,34 @@ suite('a part', () => {
     assert.equal(requests.length, 1);
   });
 
+  test('that is stale is asked for again, and nothing else is', async (t) => {
+    for (const cacheControl of ['max-age=10', 'max-age=10, stale-while-revalidate=60']) {
+      const { ask, pass, requests, stopSource } = await startRig(t, (request, response, count) => {
+        const { range } = request.headers;
+        const fields = { 'Cache-Control': cacheControl, ETag: '"x"' };
+        if (range !== 'bytes=4-5') response.writeHead(200, fields).end('the whole film');
+        else {
+          response.writeHead(206, { ...fields, 'Content-Range': 'bytes 4-5/10' });
+          response.end(`p${count}`);
+        }
+      });
+      const fields = { range: 'bytes=4-5' };
+      await ask({ fields });
+      pass(11);
+      const isMeanwhile = cacheControl.includes('while');
+      const again = await ask({ fields });
+      assert.deepEqual([again.status, again.text], [206, isMeanwhile ? 'p1' : 'p2']);
+      while ((await ask({ fields })).text !== 'p2') await turn();
+      assert.deepEqual(
+        requests.map((one) => one.headers.range),
+        ['bytes=4-5', 'bytes=4-5'],
+      );
+      await stopSource();
+      pass(80);
+      assert.equal((await ask({ fields })).text, 'p2');
+    }
+  });
+
   test('of another length than it says is not kept', async (t) => {
     const { ask } = await startRig(t, (_, response, count) => {
       response.writeHead(206, { ...anHour, 'Content-Range': 'bytes 4-9/10' }).end(`0123${count}`);

@@ -234,6 +234,22 @@ suite('many who ask for the same', () => {
     assert.deepEqual([...new Set(texts)], ['one']);
     assert.equal(rig.requests.length, 2);
   });
+
+  test('get a stale answer in place of an error only where they want it', async (t) => {
+    const source = held();
+    const rig = await startRig(t, source.handler);
+    const first = rig.ask();
+    const fields = { 'Cache-Control': 'max-age=10, stale-if-error=60' };
+    (await source.next()).writeHead(200, fields).end('one');
+    await first;
+    rig.pass(11);
+    const any = rig.ask();
+    const young = rig.ask({ fields: { 'cache-control': 'max-age=5' } });
+    (await source.next()).writeHead(503).end('down');
+    assert.equal((await any).text, 'one');
+    (await source.next()).writeHead(503).end('still down');
+    assert.equal((await young).text, 'still down');
+  });
 });
 
 suite('an answer that is longer than what is kept', () => {
