@@ -133,9 +133,21 @@ async function ask(
     plan.sources.length === 1
       ? { way: only, answer: await askBy(only) }
       : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
+  requireUnframed(answer);
   const { source, target } = way;
   const fetched = { plan, source, target, origin, path };
   return { answer, fields: answerFields(answer.fields, fetched, via) };
+}
+
+/**
+ * Refuses content that is in another transfer coding than chunks, which nobody has asked for (RFC
+ * 9112 §6.1): without the field nobody could tell what it is.
+ */
+function requireUnframed(answer: Answer): void {
+  const coding = replyField(answer, 'transfer-encoding');
+  if (coding === undefined || /^chunked$/i.test(coding)) return;
+  answer.discard();
+  throw new Failure('bad_gateway', 'The source sends a transfer coding that is not asked for.');
 }
 
 function notAsked({ httpresponse }: FetchRule): string {

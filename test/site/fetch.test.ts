@@ -183,6 +183,15 @@ suite('a page that cannot be fetched', () => {
     });
   }
 
+  for (const coding of ['gzip', 'gzip, chunked']) {
+    test(`fails with bad_gateway: content in the transfer coding ${coding}`, async (t) => {
+      const head = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
+      const { origin } = await rawSource(t, `${head}5\r\nhello\r\n0\r\n\r\n`);
+      const rule = fetchRule({ source: `${origin}/*` });
+      await assert.rejects(testFetch(t).respond(rule, visit()), { code: 'bad_gateway' });
+    });
+  }
+
   test('fails with gateway_timeout when the source hangs', async (t) => {
     const { origin } = await rawSource(t, () => undefined);
     const fetch = testFetch(t, { timeoutMs: 50 });
