@@ -1,10 +1,11 @@
 import { wantedCodings, type Coding } from '../http/coding.ts';
 import { isCompressible } from '../http/compressible.ts';
 import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
+import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { codedBytesMin } from '../model/limits.ts';
 import type { CodingPassage } from './coding-passage.ts';
+import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
 
 /**
@@ -14,13 +15,16 @@ import type { Fetch } from './fetch.ts';
  * stands in front of all that keeps or fetches answers, which see what the source has sent.
  */
 export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
-  return {
-    ...fetch,
-    async respond(rule, request) {
-      const reply = await fetch.respond(rule, withSourceTags(request));
-      return isTransformable(reply, request) ? coded(reply, request, passage) : reply;
-    },
+  const respond = async (rule: FetchRule, request: ContentRequest): Promise<Reply> => {
+    const reply = await fetch.respond(rule, withSourceTags(request));
+    if (!isTransformable(reply, request)) return reply;
+    if (reply.status !== 206 || !isPartByDate(request.fields)) {
+      return coded(reply, request, passage);
+    }
+    if (reply.body.kind === 'stream') reply.body.stream.destroy();
+    return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
   };
+  return { ...fetch, respond };
 }
 
 /**
@@ -31,8 +35,20 @@ export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
 function withSourceTags(request: ContentRequest): ContentRequest {
   const ifMatch = request.fields['if-match'];
   if (ifMatch?.includes('W/"') !== true) return request;
+  return withFields(request, { 'if-match': ifMatch.replaceAll('W/"', '"') });
+}
+
+/**
+ * Whether a part is asked for by the date of what the client has: that may be compressed, and the
+ * part is not (RFC 9110 §8.8.2.2).
+ */
+function isPartByDate({ 'if-range': ifRange }: Fields): boolean {
+  return ifRange !== undefined && !ifRange.includes('"');
+}
+
+function withFields(request: ContentRequest, changed: Fields): ContentRequest {
   const fields = Object.create(null) as Record<string, string | undefined>;
-  Object.assign(fields, request.fields, { 'if-match': ifMatch.replaceAll('W/"', '"') });
+  Object.assign(fields, request.fields, changed);
   return { ...request, fields };
 }
 

@@ -204,6 +204,29 @@ suite('validators of fetched text', () => {
     assert.ok(bytes.equals(text.subarray(0, 2)));
   });
 
+  test('that are dates tell nobody that a part fits what was compressed', async (t) => {
+    const date = 'Fri, 02 Jan 2026 12:00:00 GMT';
+    const url = await start(t, ({ headers: { range }, url: path }, response) => {
+      const type = path === '/film' ? { 'content-type': 'video/mp4' } : plain;
+      const fields = { ...type, 'last-modified': date };
+      if (range === undefined) response.writeHead(200, fields).end(text);
+      else {
+        response.writeHead(206, { ...fields, 'content-range': 'bytes 0-1/20000' });
+        response.end(text.subarray(0, 2));
+      }
+    });
+    const part = { range: 'bytes=0-1', 'if-range': date };
+    const cases = [
+      ['/far/x', { ...part, 'accept-encoding': 'gzip' }, 200, 'gzip'],
+      ['/far/x', { ...part, 'accept-encoding': 'identity' }, 200, undefined],
+      ['/far/film', { ...part, 'accept-encoding': 'gzip' }, 206, undefined],
+    ] as const;
+    for (const [path, headers, seen, coding] of cases) {
+      const { status, fields } = await ask(url, path, { headers });
+      assert.deepEqual([status, fields['content-encoding']], [seen, coding], path);
+    }
+  });
+
   test('can be written with: what was read compressed is the same state', async (t) => {
     const url = await start(t, answer);
     const read = await ask(url, '/far/x', { headers: { 'accept-encoding': 'br' } });
