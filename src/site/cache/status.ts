@@ -17,6 +17,18 @@ export function isHeuristicallyCacheable(status: number): boolean {
   return heuristic.has(status);
 }
 
+/**
+ * Final statuses that say something of one request, or its sender, and are never an answer to
+ * others: RFC 6585 forbids to keep its own, and what does not fit a condition or a range fits who
+ * has sent none.
+ */
+const ofOneRequest: ReadonlySet<number> = new Set([412, 416, 428, 429, 431, 511]);
+
+/** Whether answers of a status may be kept where the source says how long. */
+export function isStorable(status: number): boolean {
+  return status >= 200 && status !== 304 && !ofOneRequest.has(status);
+}
+
 /** Whether it is known what a status means for a cache (RFC 9111 §5.2.2.3). */
 export function isUnderstood(status: number): boolean {
   return understood.has(status);

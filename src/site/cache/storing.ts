@@ -1,7 +1,7 @@
 import { fieldLines, replyField, withoutFields, type FieldList } from '../../http/reply.ts';
 import { fieldsOf, type Directives } from './directives.ts';
 import { freshnessOf, type Freshness, type Received } from './freshness.ts';
-import { isHeuristicallyCacheable, isUnderstood } from './status.ts';
+import { isHeuristicallyCacheable, isStorable, isUnderstood } from './status.ts';
 import { governingDirectives } from './targeted.ts';
 
 /** What is asked about an answer that could be kept. */
@@ -19,7 +19,7 @@ export interface Asking {
 export function refusalToStore(received: Received, asking: Asking): string | undefined {
   const { status, fields } = received;
   const { directives } = governingDirectives(fields);
-  if (status < 200 || status === 304) return 'status';
+  if (!isStorable(status)) return 'status';
   if (directives.has('must-understand')) {
     // What follows it says no-store to caches that do not know the directive (§5.2.2.3).
     if (!isUnderstood(status)) return 'must-understand';

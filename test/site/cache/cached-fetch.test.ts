@@ -433,6 +433,18 @@ suite('a part', () => {
     }
   });
 
+  test('that is not there is no answer to who wants another one, or all', async (t) => {
+    const { ask } = await startRig(t, ({ headers: { range } }, response) => {
+      const isBeyond = range === 'bytes=99-';
+      const beyond = { 'Content-Range': 'bytes */5' };
+      response.writeHead(isBeyond ? 416 : 200, { ...anHour, ...(isBeyond && beyond) });
+      response.end(isBeyond ? undefined : 'whole');
+    });
+    assert.equal((await ask({ fields: { range: 'bytes=99-' } })).status, 416);
+    const whole = await ask();
+    assert.deepEqual([whole.status, whole.text], [200, 'whole']);
+  });
+
   test('of another length than it says is not kept', async (t) => {
     const { ask } = await startRig(t, (_, response, count) => {
       response.writeHead(206, { ...anHour, 'Content-Range': 'bytes 4-9/10' }).end(`0123${count}`);

@@ -22,6 +22,11 @@ suite('an answer is stored (RFC 9111 §3)', () => {
     [cc('max-age=1'), undefined, { status: 500 }],
     [cc('max-age=1'), undefined, { status: 599 }],
     [cc('max-age=1'), 'status', { status: 304 }],
+    ...[412, 416, 428, 429, 431, 511].map((status): Row => [
+      cc('public, max-age=1'),
+      'status',
+      { status },
+    ]),
     [modified, undefined],
     [modified, 'status', { status: 500 }],
     [[...modified, ...cc('public')], undefined, { status: 500 }],
