@@ -18,7 +18,7 @@ export interface Fetched {
  * absolute, any other becomes a path. What lies elsewhere is left as it is.
  */
 export function visibleReference(reference: string, fetched: Fetched): string {
-  const url = URL.parse(reference, fetched.source.origin + fetched.target);
+  const url = URL.parse(escaped(reference), fetched.source.origin + fetched.target);
   if (url === null) return reference;
   const [source, path] = sourceOf(url, fetched) ?? [];
   if (source === undefined || path === undefined) return reference;
@@ -26,6 +26,13 @@ export function visibleReference(reference: string, fetched: Fetched): string {
   // A path that starts with two slashes would be read as a host (RFC 3986 §4.2).
   const absolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(reference) || path.startsWith('//');
   return absolute ? fetched.origin + visible : visible;
+}
+
+/** A reference of which each byte past ASCII, which clients read as UTF-8, is escaped as it is. */
+function escaped(reference: string): string {
+  return reference.replace(/[\x80-\xff]/g, (byte) =>
+    `%${byte.charCodeAt(0).toString(16)}`.toUpperCase(),
+  );
 }
 
 /**

@@ -32,6 +32,7 @@ suite('a Location of the source, as the client sees it', () => {
     ['another of the sources', siblings, 'http://b.example/x', 'https://shop.example/shop/x'],
     ['a query alone', wildcard, '?a=1', '/shop/a/b?a=1'],
     ['escapes', wildcard, '/base/a%20b%3Fc', '/shop/a%20b%3Fc'],
+    ['bytes of UTF-8', wildcard, '/base/caf\xc3\xa9?\xc3\xbc', '/shop/caf%C3%A9?%C3%BC'],
     ['beside the prefix', wildcard, '/login', '/login'],
     ['above the prefix', wildcard, '../../login', '../../login'],
     ['climbing out', wildcard, '/base/../login', '/base/../login'],
