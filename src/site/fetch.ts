@@ -133,22 +133,27 @@ async function ask(
     plan.sources.length === 1
       ? { way: only, answer: await askBy(only) }
       : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
-  requireUnframed(answer);
+  requireMeaning(answer);
   const { source, target } = way;
   const fetched = { plan, source, target, origin, path };
   return { answer, fields: answerFields(answer.fields, fetched, via) };
 }
 
 /**
- * Refuses content that is in another transfer coding than chunks, which nobody has asked for (RFC
- * 9112 §6.1): without the field nobody could tell what it is.
+ * Refuses an answer that nobody could make anything of: content in another transfer coding than
+ * chunks, which nobody has asked for (RFC 9112 §6.1) and without the field nobody could tell; a
+ * status that is none (RFC 9110 §15), and cannot be sent over HTTP/2.
  */
-function requireUnframed(answer: Answer): void {
+function requireMeaning(answer: Answer): void {
   const coding = replyField(answer, 'transfer-encoding');
-  if (coding === undefined || /^chunked$/i.test(coding)) return;
+  const isChunked = coding === undefined || /^chunked$/i.test(coding);
+  if (isChunked && answer.status <= lastStatus) return;
   answer.discard();
-  throw new Failure('bad_gateway', 'The source sends a transfer coding that is not asked for.');
+  const what = isChunked ? 'a status that is none' : 'a transfer coding that is not asked for';
+  throw new Failure('bad_gateway', `The source answers with ${what}.`);
 }
+
+const lastStatus = 599;
 
 function notAsked({ httpresponse }: FetchRule): string {
   const replaced = httpresponse === undefined ? '' : `; in place of its 200, ${httpresponse}`;

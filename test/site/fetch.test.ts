@@ -183,10 +183,16 @@ suite('a page that cannot be fetched', () => {
     });
   }
 
-  for (const coding of ['gzip', 'gzip, chunked']) {
-    test(`fails with bad_gateway: content in the transfer coding ${coding}`, async (t) => {
-      const head = `HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n`;
-      const { origin } = await rawSource(t, `${head}5\r\nhello\r\n0\r\n\r\n`);
+  const meaningless = [
+    '200 OK\r\nTransfer-Encoding: gzip',
+    '200 OK\r\nTransfer-Encoding: gzip, chunked',
+    '600 Odd\r\nTransfer-Encoding: chunked',
+    '999 Denied\r\nTransfer-Encoding: chunked',
+  ];
+  for (const head of meaningless) {
+    test(`fails with bad_gateway: ${head.replace('\r\n', ', ')}`, async (t) => {
+      const chunks = '5\r\nhello\r\n0\r\n\r\n';
+      const { origin } = await rawSource(t, `HTTP/1.1 ${head}\r\n\r\n${chunks}`);
       const rule = fetchRule({ source: `${origin}/*` });
       await assert.rejects(testFetch(t).respond(rule, visit()), { code: 'bad_gateway' });
     });
