@@ -147,8 +147,12 @@ function codedFields(fields: FieldList, coding: Coding): FieldList {
   return [...weakened(kept), 'Content-Encoding', coding];
 }
 
-/** A 304 names the tag that the client knows (RFC 9110 §15.4.5): the weak one, if it sent that. */
-function confirmed(fields: FieldList, ifNoneMatch: string | undefined): FieldList {
+/**
+ * A 304 names the tag that the client knows (RFC 9110 §15.4.5), the weak one, if it sent that; the
+ * length is that of what the client may never have seen (§8.6).
+ */
+function confirmed(said: FieldList, ifNoneMatch: string | undefined): FieldList {
+  const fields = withoutFields(said, 'content-length');
   const etag = replyField({ fields }, 'etag');
   const isKnownWeak = etag !== undefined && ifNoneMatch?.includes(`W/${etag}`) === true;
   return isKnownWeak ? weakened(fields) : fields;
