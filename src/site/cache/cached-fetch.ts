@@ -24,7 +24,7 @@ import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
 import { freshened, isSameAs } from './update.ts';
-import { fits, flightKey, forwardedFor, ofPlan, selected, type Visit } from './visit.ts';
+import { fits, flightKey, forwardedFor, ofPlan, selected, without, type Visit } from './visit.ts';
 
 /** What the cache stands on; `via` is this server's name in Via fields. */
 export interface CacheParts extends AskingParts {
@@ -66,11 +66,14 @@ class Cache {
     const asked = requestDirectives(request.fields);
     if (asked.noStore) return this.#past(rule, request, 'request');
     if (isForSourceOnly(request.fields)) return this.#past(rule, request, 'bypass');
-    const visit = this.#visit(rule, request);
-    const held = selected(visit);
-    if (held !== undefined) {
+    let visit = this.#visit(rule, request);
+    let held = selected(visit);
+    while (held !== undefined) {
       const ready = this.#parts.answers.ready(held);
-      if (ready !== true && !(await ready)) return this.respond(rule, request);
+      if (ready === true || (await ready)) break;
+      // It has been let go of, unless the disk cannot be written: it must not be found again.
+      visit = without(visit, held);
+      held = selected(visit);
     }
     const nowMs = this.#parts.now();
     if (held !== undefined) {

@@ -39,6 +39,11 @@ export function selected({
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
 }
 
+/** A visit that does not know of one of the kept answers. */
+export function without(visit: Visit, held: HeldAnswer): Visit {
+  return { ...visit, known: visit.known.filter((one) => one !== held) };
+}
+
 /** Whether an answer is one for what a request says in the fields that it varies by. */
 export function fits(
   { varyNames, selecting }: Pick<HeldAnswer['answer'], 'varyNames' | 'selecting'>,

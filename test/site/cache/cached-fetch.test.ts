@@ -537,3 +537,12 @@ test('what a HEAD says is for nobody else is not kept', async (t) => {
   const after = await ask();
   assert.deepEqual([after.cache, after.text], ['uri-miss', '3']);
 });
+
+test('what can neither be read nor let go of is asked for', async (t) => {
+  const unreadable = { ready: () => Promise.resolve(false) };
+  const { ask } = await startRig(t, counting(anHour), {
+    answersOf: (answers) => Object.assign(answers, unreadable),
+  });
+  assert.equal((await ask()).text, 'answer 1');
+  assert.equal((await ask()).text, 'answer 2');
+});

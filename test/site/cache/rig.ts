@@ -57,7 +57,13 @@ export async function startRig(
   {
     enginedata = {},
     bytesMax = 100_000_000,
-  }: { readonly enginedata?: JsonObject; readonly bytesMax?: number } = {},
+    answersOf = (answers) => answers,
+  }: {
+    readonly enginedata?: JsonObject;
+    readonly bytesMax?: number;
+    /** What the cache stands on, in place of what it would. */
+    readonly answersOf?: (answers: Answers) => Answers;
+  } = {},
 ): Promise<Rig> {
   const requests: IncomingMessage[] = [];
   let nowMs = Date.now();
@@ -72,7 +78,7 @@ export async function startRig(
   let lastId = 0;
   const fetch = cachedFetch({
     fetch: testFetch(t),
-    answers,
+    answers: answersOf(answers),
     now: () => nowMs,
     newId: () => `answer-${(lastId += 1)}`,
     via: 'waymark',
