@@ -140,6 +140,11 @@ function parseSource(value: unknown): FetchSource | undefined {
   }
 }
 
+/** The methods that a rule takes, OPTIONS among them, which is answered for it if need be. */
+export function allowedMethods({ enginedata }: Pick<FetchRule, 'enginedata'>): readonly string[] {
+  return [...new Set([...parseMethods(enginedata?.methods), 'OPTIONS'])];
+}
+
 /** GET brings HEAD along (RFC 9110 §9.1). */
 function parseMethods(value: unknown): readonly string[] {
   const listed = Array.isArray(value) ? textsOf(value) : ['GET'];

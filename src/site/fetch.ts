@@ -10,6 +10,7 @@ import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import type { FetchHealth } from './fetch-health.ts';
 import { loopReply, replyWith } from './fetch-reply.ts';
 import {
+  allowedMethods,
   fetchPlan,
   fetchWays,
   type FetchPlan,
@@ -75,7 +76,7 @@ export function createFetch(parts: FetchParts): Fetch {
   };
   return {
     async respond(rule, request) {
-      const plan = taking(planOf(rule), request.method);
+      const plan = taking(planOf(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
       const { answer, fields } = await ask(parts, plan, request);
       return replyWith(answer, { request, plan, fields });
@@ -94,7 +95,7 @@ export function createFetch(parts: FetchParts): Fetch {
       return { fields, connection, source: `rule:${plan.id}` };
     },
     foresee(rule, asked) {
-      const plan = taking(planOf(rule), asked.method);
+      const plan = taking(planOf(rule), rule, asked.method);
       requireWays(plan, asked);
       return { status: null, notes: [notAsked(rule), ...setAside(plan, health)] };
     },
@@ -168,10 +169,10 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
 }
 
 /** A plan for a method that it takes. */
-function taking(plan: FetchPlan, method: string): FetchPlan {
+function taking(plan: FetchPlan, rule: FetchRule, method: string): FetchPlan {
   if (plan.methods.includes(method)) return plan;
   throw new Failure('method_not_allowed', 'This page does not take that method.', {
-    allow: plan.methods,
+    allow: allowedMethods(rule),
   });
 }
 

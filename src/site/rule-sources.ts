@@ -7,6 +7,7 @@ import { lookAlong, withBranches } from './breadcrumb-look.ts';
 import { breadcrumbReply } from './breadcrumb-reply.ts';
 import type { Answer } from './disk/files.ts';
 import type { Fetch } from './fetch.ts';
+import { allowedMethods } from './fetch-source.ts';
 import { candidatesOf, findRule, winnerOf } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import { namedRules } from './named-rules.ts';
@@ -15,6 +16,7 @@ import type { SiteRules } from './rules.ts';
 import {
   answerUnread,
   lookUnread,
+  optionsReply,
   outcomeOf,
   type Asked,
   type LookedAnswer,
@@ -107,7 +109,7 @@ export function fetchedSource({
       return naming(
         () => rule,
         () => {
-          if (!asksSource(rule, request.method)) return answerUnread(request.method);
+          if (!asksSource(rule, request.method)) return optionsReply(allowedMethods(rule));
           return fetch.respond(rule, request);
         },
       );
@@ -117,7 +119,7 @@ export function fetchedSource({
       const rule = winnerOf(ordered, rules, asked)?.stored.rule;
       if (rule === undefined) return { candidates: [], answer: undefined };
       const outcome = outcomeOf((): Outcome => {
-        if (!asksSource(rule, asked.method)) return lookUnread(asked.method);
+        if (!asksSource(rule, asked.method)) return { status: 204 };
         return fetch.foresee(rule, asked);
       });
       return { ...namedRules(ordered, asked.fields), answer: { id: rule.id, ...outcome } };

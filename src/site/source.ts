@@ -52,19 +52,19 @@ export interface Outcome {
 
 const readMethods = ['GET', 'HEAD', 'OPTIONS'] as const;
 
-const optionsReply: Reply = {
-  status: 204,
-  fields: ['Allow', readMethods.join(', ')],
-  body: noBody,
-  source: 'none',
-};
+/** What OPTIONS is told of a page that takes some methods (RFC 9110 §9.3.7). */
+export function optionsReply(allowed: readonly string[]): Reply {
+  return { status: 204, fields: ['Allow', allowed.join(', ')], body: noBody, source: 'none' };
+}
+
+const readOptionsReply = optionsReply(readMethods);
 
 /**
  * The answer of a page that can only be read to other methods than GET and HEAD: OPTIONS is told
  * so, all others throw `method_not_allowed`.
  */
 export function answerUnread(method: string): Reply {
-  if (method === 'OPTIONS') return optionsReply;
+  if (method === 'OPTIONS') return readOptionsReply;
   throw new Failure('method_not_allowed', 'This page can only be read.', { allow: readMethods });
 }
 
@@ -76,7 +76,7 @@ export function lookUnread(method: string): Outcome {
 
 /** The answer where no source has the page: throws `not_found` but to OPTIONS. */
 export function answerAbsence(method: string): Reply {
-  if (method === 'OPTIONS') return optionsReply;
+  if (method === 'OPTIONS') return readOptionsReply;
   throw absence;
 }
 

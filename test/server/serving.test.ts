@@ -236,6 +236,11 @@ suite('methods and fields', () => {
     assert.equal(await (await post('/form/x')).text(), 'source says POST /x');
     const deleted = await fetch(`${site.url}/form/x`, { method: 'DELETE' });
     assert.equal(deleted.status, 405);
+    const form = await fetch(`${site.url}/form/x`, { method: 'OPTIONS' });
+    assert.equal(form.status, 204);
+    for (const { headers } of [deleted, form]) {
+      assert.equal(headers.get('allow'), 'GET, HEAD, POST, OPTIONS');
+    }
     const options = await fetch(`${site.url}/page.txt`, { method: 'OPTIONS' });
     assert.equal(options.status, 204);
     assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS');

@@ -232,13 +232,13 @@ suite('methods', () => {
     const read = fetchRule({ source: 'http://127.0.0.1:1/*' });
     await assert.rejects(fetch.respond(read, visit({ method: 'POST' })), {
       code: 'method_not_allowed',
-      allow: ['GET', 'HEAD'],
+      allow: ['GET', 'HEAD', 'OPTIONS'],
     });
     const write = fetchRule({ source: 'http://127.0.0.1:1/*', methods: ['POST', 'TRACE'] });
     for (const method of ['GET', 'TRACE', 'post']) {
       await assert.rejects(fetch.respond(write, visit({ method })), {
         code: 'method_not_allowed',
-        allow: ['POST'],
+        allow: ['POST', 'OPTIONS'],
       });
     }
   });
