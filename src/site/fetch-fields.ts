@@ -2,7 +2,13 @@ import { ipv4Number, parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { FetchPlan } from './fetch-source.ts';
-import { visibleCookie, visibleReference, type Fetched } from './fetch-visible.ts';
+import {
+  visibleCookie,
+  visibleLinks,
+  visibleReference,
+  visibleRefresh,
+  type Fetched,
+} from './fetch-visible.ts';
 
 /** Meant for the next hop only, whether Connection names them or not (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
@@ -153,6 +159,10 @@ function visibleValue(name: string, value: string, fetched: Fetched): string {
     case 'location':
     case 'content-location':
       return visibleReference(value, fetched);
+    case 'link':
+      return visibleLinks(value, fetched);
+    case 'refresh':
+      return visibleRefresh(value, fetched);
     case 'set-cookie':
       return visibleCookie(value, fetched);
     default:

@@ -24,9 +24,34 @@ export function visibleReference(reference: string, fetched: Fetched): string {
   if (source === undefined || path === undefined) return reference;
   const visible = path + withoutOwnQuery(url.search, source.query) + url.hash;
   // A path that starts with two slashes would be read as a host (RFC 3986 §4.2).
-  const absolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(reference) || path.startsWith('//');
+  const absolute = isAbsolute.test(reference) || path.startsWith('//');
   return absolute ? fetched.origin + visible : visible;
 }
+
+/**
+ * A Link of the source (RFC 8288 §3) with its absolute URLs as the client has to see them. Paths
+ * stay: they are those that the content names, which is passed on as it is.
+ */
+export function visibleLinks(value: string, fetched: Fetched): string {
+  return value.replace(quotedOrReference, (text, reference: string | undefined) =>
+    reference !== undefined && isAbsolute.test(reference)
+      ? `<${visibleReference(reference, fetched)}>`
+      : text,
+  );
+}
+
+const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
+const quotedOrReference = /"(?:[^"\\]|\\.)*"|<([^<>]*)>/g;
+
+/** A Refresh of the source (HTML §15.6.3) with the URL that it leads to as the client sees it. */
+export function visibleRefresh(value: string, fetched: Fetched): string {
+  const [, before, quote = '', reference, after] = refresh.exec(value) ?? [];
+  if (before === undefined || reference === undefined) return value;
+  return before + quote + visibleReference(reference, fetched) + (after ?? '');
+}
+
+const refresh =
+  /^([ \t]*[\d.]+[ \t]*[;,][ \t]*(?:url[ \t]*=[ \t]*)?)(["']?)((?!url=)[^\s"']+)(["']?[ \t]*)$/i;
 
 /** A reference of which each byte past ASCII, which clients read as UTF-8, is escaped as it is. */
 function escaped(reference: string): string {

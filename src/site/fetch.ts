@@ -17,6 +17,7 @@ import {
   type FetchRule,
   type FetchWay,
 } from './fetch-source.ts';
+import { visibleLinks } from './fetch-visible.ts';
 import type { Asked, Outcome } from './source.ts';
 
 /** The source of content that other servers have (contract §8). */
@@ -124,7 +125,8 @@ async function ask(
       early:
         hint &&
         ((early) => {
-          hint(fieldLines(early, 'link'));
+          const fetched = { plan, source, target, origin, path };
+          hint(fieldLines(early, 'link').map((link) => visibleLinks(link, fetched)));
         }),
       ...(begun !== undefined && { begun }),
       ...(upgrade !== undefined && { upgrade }),

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Json } from '../../src/model/json.ts';
 import { fetchPlan, fetchWays } from '../../src/site/fetch-source.ts';
-import { visibleCookie, visibleReference, type Fetched } from '../../src/site/fetch-visible.ts';
+import {
+  visibleCookie,
+  visibleLinks,
+  visibleReference,
+  visibleRefresh,
+  type Fetched,
+} from '../../src/site/fetch-visible.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 function fetched(source: Json, path: string, asked: string): Fetched {
@@ -95,6 +101,41 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
   for (const [what, place, sent, seen] of cases) {
     test(`${what}: ${sent} → ${seen}`, () => {
       assert.equal(visibleCookie(sent, place), seen);
+    });
+  }
+});
+
+suite('what else of the source leads somewhere, as the client sees it', () => {
+  const links: readonly (readonly [string, string])[] = [
+    [
+      '<http://src.example:8080/base/?p=2>; rel="next", </base/a.css>; rel=preload',
+      '<https://shop.example/shop/?p=2>; rel="next", </base/a.css>; rel=preload',
+    ],
+    ['<https://cdn.example/x>; rel=preconnect', '<https://cdn.example/x>; rel=preconnect'],
+    [
+      '<//src.example:8080/base/a>; title="<//src.example:8080/base/b>"',
+      '<https://shop.example/shop/a>; title="<//src.example:8080/base/b>"',
+    ],
+    ['no link', 'no link'],
+    ['<', '<'],
+  ];
+  for (const [sent, seen] of links) {
+    test(`Link: ${sent}`, () => {
+      assert.equal(visibleLinks(sent, wildcard), seen);
+    });
+  }
+
+  const refreshes: readonly (readonly [string, string])[] = [
+    ['0; url=http://src.example:8080/base/x', '0; url=https://shop.example/shop/x'],
+    ["5;URL='/base/x'", "5;URL='/shop/x'"],
+    ['3, /base/x', '3, /shop/x'],
+    ['5', '5'],
+    ['0; url=', '0; url='],
+    ['0; url=https://pay.example/', '0; url=https://pay.example/'],
+  ];
+  for (const [sent, seen] of refreshes) {
+    test(`Refresh: ${sent}`, () => {
+      assert.equal(visibleRefresh(sent, wildcard), seen);
     });
   }
 });
