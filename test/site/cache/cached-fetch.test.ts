@@ -407,7 +407,7 @@ suite('a part', () => {
 
   test('that is stale is asked for again, and nothing else is', async (t) => {
     for (const cacheControl of ['max-age=10', 'max-age=10, stale-while-revalidate=60']) {
-      const { ask, pass, requests, stopSource } = await startRig(t, (request, response, count) => {
+      const rig = await startRig(t, (request, response, count) => {
         const { range } = request.headers;
         const fields = { 'Cache-Control': cacheControl, ETag: '"x"' };
         if (range !== 'bytes=4-5') response.writeHead(200, fields).end('the whole film');
@@ -416,6 +416,7 @@ suite('a part', () => {
           response.end(`p${count}`);
         }
       });
+      const { ask, pass, requests } = rig;
       const fields = { range: 'bytes=4-5' };
       await ask({ fields });
       pass(11);
@@ -427,7 +428,7 @@ suite('a part', () => {
         requests.map((one) => one.headers.range),
         ['bytes=4-5', 'bytes=4-5'],
       );
-      await stopSource();
+      await rig.stopSource();
       pass(80);
       assert.equal((await ask({ fields })).text, 'p2');
     }
@@ -514,6 +515,7 @@ test('and so do those of the confirmation, whoever waits for it as well', async 
     await ask();
     pass(11);
     const answers = await Promise.all([ask(), ask(), ask()]);
+    const [first] = answers;
     const cookies = answers.map((one) => one.field('set-cookie'));
     assert.deepEqual(
       answers.map((one) => one.text),
@@ -521,7 +523,7 @@ test('and so do those of the confirmation, whoever waits for it as well', async 
     );
     assert.equal(cookies[0], 'visit=2');
     assert.equal(cookies.filter((one) => one === 'visit=2').length, 1, cacheControl);
-    assert.equal(answers[0]?.field('cache-status')?.includes('; stored'), isStored);
+    assert.equal(first.field('cache-status')?.includes('; stored'), isStored);
     assert.equal((await ask()).cache, isStored ? 'hit' : 'uri-miss');
   }
 });
