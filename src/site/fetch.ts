@@ -143,18 +143,20 @@ async function ask(
 }
 
 /**
- * Refuses an answer that nobody could make anything of: content in another transfer coding than
- * chunks, which nobody has asked for (RFC 9112 §6.1) and without the field nobody could tell; a
+ * Refuses an answer that nobody could make anything of: content that is compressed in its framing,
+ * which nobody has asked for (RFC 9112 §6.1, §7.2) and without the field nobody could tell; a
  * status that is none (RFC 9110 §15), and cannot be sent over HTTP/2.
  */
 function requireMeaning(answer: Answer): void {
-  const coding = replyField(answer, 'transfer-encoding');
-  const isChunked = coding === undefined || /^chunked$/i.test(coding);
-  if (isChunked && answer.status <= lastStatus) return;
+  const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
+  if (!isCompressed && answer.status <= lastStatus) return;
   answer.discard();
-  const what = isChunked ? 'a status that is none' : 'a transfer coding that is not asked for';
+  const what = isCompressed ? 'a transfer coding that is not asked for' : 'a status that is none';
   throw new Failure('bad_gateway', `The source answers with ${what}.`);
 }
+
+/** The transfer codings that are registered (RFC 9112 §12.2) besides chunks. */
+const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)/i;
 
 const lastStatus = 599;
 
