@@ -76,6 +76,10 @@ async function sendStream(
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
   });
+  // Before the pipeline hears of it, and closes the connection.
+  stream.once('error', () => {
+    resetIfUnframed(response);
+  });
   try {
     await pipeline(stream, response);
     return { bytes, cut: false };
@@ -83,6 +87,18 @@ async function sendStream(
     response.destroy();
     return { bytes, cut: true };
   }
+}
+
+/**
+ * Breaks the connection of HTTP/1.0 off: the end of the content is that of the connection, and an
+ * orderly one would make what is cut look whole (RFC 9112 §8).
+ */
+function resetIfUnframed(response: ServerResponse): void {
+  if (!(response instanceof NodeResponse) || response.req.httpVersion !== '1.0') return;
+  const { socket } = response;
+  // Where there is TLS, the end of it is missing; a unix socket has no reset.
+  const isTcp = socket?.remoteAddress !== undefined && !('encrypted' in socket);
+  if (isTcp) socket.resetAndDestroy();
 }
 
 /** Has fields sent behind content whose length nobody has said. */

@@ -296,3 +296,20 @@ suite('what a source says behind its content', () => {
     });
   }
 });
+
+test('an answer that breaks off does not look whole, to HTTP/1.0 either', async (t) => {
+  const { origin } = await rawSource(t, (socket) => {
+    const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+    socket.write(`${head}5\r\nhello\r\n`);
+    setImmediate(() => socket.destroy());
+  });
+  const enginedata = { source: `${origin}/*` };
+  const site = await startSite(t, {
+    ini,
+    rules: [{ path: '/far/*', kind: 'content.fetch', enginedata }],
+  });
+  const socket = connect(site.port, '127.0.0.1');
+  socket.resume().write(`GET /far/a HTTP/1.0\r\nHost: localhost:${site.port}\r\n\r\n`);
+  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
+  assert.equal(error.code, 'ECONNRESET');
+});
