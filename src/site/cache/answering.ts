@@ -99,3 +99,13 @@ export function isFresh(arrival: Arrival, nowMs: number): boolean {
   const { freshness } = arrival.kind === 'kept' ? arrival.answer : arrival.held.answer;
   return !freshness.isValidatedAlways && remainingMs(freshness, nowMs) > 0;
 }
+
+/**
+ * Whether an arrival that is not kept says that the kept answer, which the source was asked about,
+ * is none any more (RFC 9111 §4.3.3): the page has gone, or is another one for each who asks.
+ */
+export function isInItsPlace(arrival: Arrival): boolean {
+  if (arrival.kind !== 'passing') return false;
+  const { status } = arrival.reply;
+  return (status < 400 && status !== 304) || status === 404 || status === 410;
+}

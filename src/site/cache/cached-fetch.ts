@@ -11,7 +11,7 @@ import type { Fetch } from '../fetch.ts';
 import type { Asked, Outcome } from '../source.ts';
 import type { HeldAnswer } from './answer.ts';
 import { receive } from './arrival.ts';
-import { answerWith, isFresh, isShared } from './answering.ts';
+import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
 import { askSource, keep, keepFreshened, type Arrival, type AskingParts } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
@@ -247,6 +247,9 @@ class Cache {
     if (!isAlone && !isPart && arrival.kind === 'passing' && arrival.reply.status === 304) {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };
       arrival = await askSource(this.#parts, { ...whole, standIn: held });
+    }
+    if (held !== undefined && !isPart && isInItsPlace(arrival)) {
+      void this.#parts.answers.drop(held.answer);
     }
     this.#remember(key, arrival);
     return arrival;

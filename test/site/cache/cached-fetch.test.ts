@@ -302,6 +302,35 @@ suite('a stale answer', () => {
     });
   }
 
+  const gone: readonly (readonly [number, string])[] = [
+    [404, ''],
+    [410, 'no-store'],
+    [200, 'private'],
+    [302, 'no-store'],
+  ];
+  for (const [status, cacheControl] of gone) {
+    test(`is sent no more once the source says ${status} ${cacheControl} in its place`, async (t) => {
+      const rig = await startRig(t, (_, response, count) => {
+        const first = { 'Cache-Control': 'max-age=10, stale-while-revalidate=600' };
+        const later = cacheControl === '' ? {} : { 'Cache-Control': cacheControl };
+        response.writeHead(count === 1 ? 200 : status, count === 1 ? first : later);
+        response.end(`answer ${count}`);
+      });
+      const { ask, pass } = rig;
+      await ask();
+      pass(20);
+      assert.equal((await ask()).text, 'answer 1');
+      let seen = await ask();
+      while (seen.text === 'answer 1') {
+        await turn();
+        seen = await ask();
+      }
+      assert.equal(seen.status, status);
+      await rig.stopSource();
+      await assert.rejects(ask(), { code: 'bad_gateway' });
+    });
+  }
+
   test('stands in for a source that is down, unless it must not', async (t) => {
     const rig = await startRig(t, (request, response) => {
       const more = request.url === '/strict' ? ', must-revalidate' : '';
