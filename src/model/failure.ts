@@ -33,6 +33,8 @@ export interface FailureDetail {
   /** The methods that would have been allowed (RFC 9110 §15.5.6). */
   readonly allow?: readonly string[];
   readonly retryAfterSeconds?: number;
+  /** Versions of the websocket protocol that are understood (RFC 6455 §4.4). */
+  readonly websocketVersion?: string;
   /** The HTTP status, where there is a more exact one than that of the code. */
   readonly status?: number;
   /** The limit that a client has run into, where the log is to tell of it. */
@@ -52,6 +54,7 @@ export class Failure extends Error {
   readonly field: string | undefined;
   readonly allow: readonly string[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly websocketVersion: string | undefined;
   readonly status: number | undefined;
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
@@ -64,6 +67,7 @@ export class Failure extends Error {
     this.field = detail.field;
     this.allow = detail.allow;
     this.retryAfterSeconds = detail.retryAfterSeconds;
+    this.websocketVersion = detail.websocketVersion;
     this.status = detail.status;
     this.limit = detail.limit;
     this.source = detail.source;

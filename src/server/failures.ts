@@ -75,6 +75,9 @@ function answer(failure: Failure, contentType: string, text: string): Reply {
     ...(failure.retryAfterSeconds === undefined
       ? []
       : ['Retry-After', String(failure.retryAfterSeconds)]),
+    ...(failure.websocketVersion === undefined
+      ? []
+      : ['Sec-WebSocket-Version', failure.websocketVersion]),
     ...(failure.code === 'unauthenticated' ? ['WWW-Authenticate', 'apikey'] : []),
   ];
   return {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
+import { Failure } from '../model/failure.ts';
 import {
   socketCloseMs,
   socketFragmentsMax,
@@ -12,7 +13,11 @@ import { Session, type SessionParts, type SocketOpening } from './session.ts';
 
 /** The websockets of `{base}/svc1/ws` (contract §5). */
 export interface Sockets {
-  /** Completes the upgrade of a request that the door and the key check have let through. */
+  /**
+   * Completes the upgrade of a request that the door and the key check have let through. Throws
+   * `invalid` for a handshake that is none (RFC 6455 §4.2.1), or one of a client that has ended its
+   * side.
+   */
   open(message: IncomingMessage, socket: Duplex, head: Buffer, opening: SocketOpening): void;
   readonly size: number;
   /**
@@ -38,6 +43,12 @@ const frameLimits = {
  */
 export function createSockets(parts: SessionParts): Sockets {
   const server = new WebSocketServer({ noServer: true, ...frameLimits });
+  // It is the caller who refuses, and who tells the access log of what was answered.
+  server.on('wsClientError', ({ message }) => {
+    throw new Failure('invalid', `This is no handshake of a websocket: ${message}.`, {
+      websocketVersion: '13, 8',
+    });
+  });
   const sessions = new Set<Session>();
   const pings = setInterval(() => {
     for (const session of sessions) session.ping();
@@ -48,6 +59,9 @@ export function createSockets(parts: SessionParts): Sockets {
 
   return {
     open(message, socket, head, opening) {
+      if (!socket.readable) {
+        throw new Failure('invalid', 'A websocket needs a client that has not ended its side.');
+      }
       server.handleUpgrade(message, socket, head, (websocket) => {
         const session = new Session(websocket, opening, { ...parts, subscribed });
         sessions.add(session);

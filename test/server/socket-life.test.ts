@@ -243,6 +243,9 @@ test('an upgrade that is not right is refused, and the server goes on', async (t
     assert.match(answer, wanted, title);
     assert.match(answer, /\r\nConnection: close\r\n/i, title);
     assert.ok(!answer.includes(site.folder), title);
+    const told = [...site.logged().matchAll(/ (\d{3}) [A-Z]+ .* (\d+) B /g)].at(-1);
+    assert.match(answer, new RegExp(`^HTTP/1.1 ${told?.[1]} `), title);
+    assert.equal(/\r\n\r\n([^]*)$/.exec(answer)?.[1]?.length, Number(told?.[2]), title);
   }
   assert.equal((await fetch(`${site.url}/app/svc1/health`)).status, 200);
 });
