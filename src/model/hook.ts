@@ -104,7 +104,7 @@ export function hookTakes(hook: Hook, event: WaymarkEvent, node: Node): boolean 
 function isExecutedHere({ where }: Hook, { counter }: WaymarkEvent, { role, name }: Node): boolean {
   if (role === 'all') return true;
   const place = where ?? counter ?? 'central';
-  if (role === 'central') return place === 'central';
+  if (role === 'central') return place === 'central' || where === name;
   return place === name || (place === 'counters' && (counter ?? name) === name);
 }
 

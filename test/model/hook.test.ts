@@ -79,6 +79,9 @@ suite('a hook is executed', () => {
     ['counters', 'till-3', 'all till-3'],
     ['counters', 'till-4', 'all'],
     ['counters', undefined, 'all till-3'],
+    ['head-office', undefined, 'all central'],
+    ['head-office', 'till-3', 'all central'],
+    [undefined, 'head-office', 'all'],
   ];
   for (const [where, of, expected] of cases) {
     test(`where ${where ?? 'its event says'}, for ${of ?? 'no counter'}: ${expected}`, () => {
