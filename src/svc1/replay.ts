@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { batchId } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
 import { replayCountedAtOnce } from '../model/limits.ts';
 import type { QueueKey, ReplayRange } from '../store/deliveries.ts';
@@ -92,14 +93,14 @@ function rangeOf(store: Store, queue: QueueKey, v: ReplayInput): ReplayRange {
     });
   }
   if (delivery !== undefined) {
-    const place = placeOfDelivery(store, queue, delivery);
-    const n = place === undefined ? undefined : deliveries.messageWith(queue, place);
-    if (n === undefined) {
+    const places = placesOfDelivery(store, queue, v.id, delivery);
+    const from = places && deliveries.messageWith(queue, places.first);
+    if (places === undefined || from === undefined) {
       throw new Failure('not_found', 'The hook has no message of this id that was ever sent.', {
         field: 'delivery',
       });
     }
-    return { from: n, to: n, failed: false };
+    return { from, to: Math.max(from, places.last), failed: false };
   }
   if (!isPart) {
     throw new Failure('invalid', 'Say what to send again: delivery, since, until or failed.', {
@@ -117,18 +118,49 @@ function rangeOf(store: Store, queue: QueueKey, v: ReplayInput): ReplayRange {
   };
 }
 
-/** The place of a message in the hook's count, by what its receiver knows it by. */
-function placeOfDelivery(store: Store, queue: QueueKey, delivery: string): number | undefined {
+/** Places in a hook's count, both included. */
+interface Places {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** The places of a message in the hook's count, by what its receiver knows it by. */
+function placesOfDelivery(
+  store: Store,
+  queue: QueueKey,
+  hook: string,
+  delivery: string,
+): Places | undefined {
   const { deliveries } = store;
-  if (/^\d{1,15}$/.test(delivery)) return Number(delivery);
-  const first = /^[0-9a-f-]{36}-(\d{1,15})-\d{1,15}$/.exec(delivery)?.[1];
-  if (first !== undefined) return Number(first);
+  if (/^\d{1,15}$/.test(delivery)) return { first: Number(delivery), last: Number(delivery) };
+  const [, first, last] = /^[0-9a-f-]{36}-(\d{1,15})-(\d{1,15})$/.exec(delivery) ?? [];
+  if (first !== undefined && last !== undefined) {
+    const places = { first: Number(first), last: Number(last) };
+    const isOwn = delivery === batchId(hook, places.first, places.last);
+    return isOwn && wasSent(store, queue, places) ? places : undefined;
+  }
   const logSeq = logSeqOf(store, delivery);
   if (logSeq === undefined) return undefined;
   const place = deliveries.placeOf(queue, logSeq);
   const n = deliveries.messageWith(queue, place);
-  if (n === undefined) return undefined;
-  return deliveries.latest(queue, n)?.logSeqs[place - n] === logSeq ? place : undefined;
+  if (n === undefined || deliveries.latest(queue, n)?.logSeqs[place - n] !== logSeq) {
+    return undefined;
+  }
+  return deliveries.event(logSeq).id === delivery ? { first: place, last: place } : undefined;
+}
+
+/** Whether a batch of these places was ever sent; it may have been split since. */
+function wasSent(
+  { deliveries }: Pick<Store, 'deliveries'>,
+  queue: QueueKey,
+  { first, last }: Places,
+): boolean {
+  for (const { n, batch, outcome, logSeqs } of deliveries.attempts(queue, first + 1)) {
+    if (n !== first) return false;
+    const isIt = batch === true && outcome !== 'frozen' && n + logSeqs.length - 1 === last;
+    if (isIt) return true;
+  }
+  return false;
 }
 
 /** The seq of an event: it is one of its own, or the id says which change causes it. */

@@ -94,6 +94,40 @@ suite('a replay', { concurrency: 4 }, () => {
     }
   });
 
+  test('of a batch that was split sends the parts that it came in', async (t) => {
+    const frequency = { mode: 'batch', every: '1d', max_events: 4 };
+    const rig = await startRig(t, { frequency });
+    rig.receiver.answer = ({ body }) => (body.batch.length > 2 ? 413 : 200);
+    for (let n = 0; n < 8; n += 1) await rig.tell();
+    await rig.attempts(6);
+    assert.equal((await replay(rig, { delivery: `${rig.id}-1-4` })).data.deliveries, 2);
+    const again = (await rig.receiver.until(8)).slice(6).map(({ body }) => body.first_seq);
+    assert.deepEqual(again.toSorted(), [1, 3]);
+  });
+
+  test('is of nothing by an id that the hook never sent', async (t) => {
+    const frequency = { mode: 'batch', every: '1d', max_events: 2 };
+    const rig = await startRig(t, { frequency });
+    for (let n = 0; n < 2; n += 1) await rig.tell();
+    const [batch] = await rig.attempts(1);
+    const caused = await startRig(t, { event: ['record.changed'] });
+    await caused.site.call('svc1.userinterface.insert', { path: '/a', content: 'x' });
+    const [change] = await caused.receiver.until(1);
+    await caused.attempts(1);
+    const seq = /-\d+$/.exec(change?.body.id)?.[0] ?? '';
+    for (const [from, delivery] of [
+      [rig, `${caused.id}-1-2`],
+      [rig, `${rig.id}-1-1`],
+      [rig, `${rig.id}-1-3`],
+      [rig, `${rig.id}-2-2`],
+      [caused, `${caused.id}-1-1`],
+      [caused, `${caused.id}${seq}`],
+    ] as const) {
+      assert.equal((await replay(from, { delivery })).error?.code, 'not_found', delivery);
+    }
+    assert.equal((await replay(rig, { delivery: batch?.id })).data.deliveries, 1);
+  });
+
   test('is one of what waits to be tried again: that is due now', async (t) => {
     const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n';
     const rig = await startRig(t, {}, ini);
