@@ -4,7 +4,7 @@ import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './get
 import { getResolveDescription, linkDescription } from './gets-description.ts';
 import { asOfProperty, timeThen } from './moment.ts';
 import type { Call, Handler, Outcome } from './operation.ts';
-import { parseOrigin, requireBreadcrumbKey } from './place.ts';
+import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import {
   isPreview,
   previewOf,
@@ -81,7 +81,7 @@ function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
   return {
     key: k,
     origin: origin === undefined ? call.origin : parseOrigin(origin),
-    query: query ?? '',
+    query: parseQueryText(query ?? ''),
     fields: call.fields,
     visitor: call.visitor,
   };

@@ -8,7 +8,14 @@ import { explainDescription } from './explain-description.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { asOfProperty, timeThen } from './moment.ts';
 import type { Handler } from './operation.ts';
-import { parseOrigin, parsePlace, parseUrl, requireBreadcrumbKey, type Place } from './place.ts';
+import {
+  parseOrigin,
+  parsePlace,
+  parseQueryText,
+  parseUrl,
+  requireBreadcrumbKey,
+  type Place,
+} from './place.ts';
 import { previewOf, previewProperties, previewVisitor, type Preview } from './preview.ts';
 
 interface Question extends Preview {
@@ -92,7 +99,7 @@ function explain(site: SiteAccess, question: Question, asking: Asking): Explaine
   if (k !== undefined) {
     requireOnly(question, 'k', ['url', 'path']);
     const origin = parseOrigin(question.origin ?? asking.origin);
-    return explainKey(site, { key: k, origin, query, ...visit }, about);
+    return explainKey(site, { key: k, origin, query: parseQueryText(query), ...visit }, about);
   }
   const place = readPlace(question, asking.origin);
   const own = servicePath(place.path, asking.base);

@@ -66,6 +66,14 @@ export function parseUrl(
   };
 }
 
+/**
+ * A query as a caller writes it, such as a browser's `location.search`, without the `?` that it may
+ * begin with. Throws `invalid` for what the door refuses.
+ */
+export function parseQueryText(query: string): string {
+  return query === '' ? '' : joinQueries('', encodeNonAscii(query));
+}
+
 /** Throws `invalid` for a text that cannot be a breadcrumb's key. */
 export function requireBreadcrumbKey(k: string): void {
   if (isBreadcrumbKey(k)) return;

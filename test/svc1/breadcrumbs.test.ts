@@ -294,6 +294,26 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
+test('a query may be written as a browser tells it, and is one of a URL', async (t) => {
+  const site = await startSite(t, { rules });
+  const socket = await site.socket();
+  for (const [query, target] of [
+    ['?ref=mail', '/post/?ref=mail'],
+    ['ref=mail&n=a b', '/post/?ref=mail&n=a%20b'],
+    ['?ref=mail&n=é', '/post/?ref=mail&n=%C3%A9'],
+    ['?', '/shop/'],
+  ] as const) {
+    for (const op of ['get_resolve', 'link.htm']) {
+      const { data } = await socket.call(`${rule}.${op}`, { k: 'shop', query });
+      assert.equal(data?.target, target, `${op} ${query}`);
+    }
+    const { data } = await site.call(`${rule}.explain`, { k: 'shop', query });
+    assert.equal(data.notes[0], `It leads to ${target}.`, query);
+  }
+  const { error } = await socket.call(`${rule}.get_resolve`, { k: 'shop', query: 'a#b' });
+  assert.deepEqual([error?.code, error?.field], ['invalid', 'query']);
+});
+
 test('over a websocket, a breadcrumb is what get_resolve answers', async (t) => {
   const site = await startSite(t, { rules });
   const socket = await site.socket();
