@@ -1,7 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import { Failure } from '../model/failure.ts';
 import { version } from '../version.ts';
-import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { say, UsageError, type Command, type Output, type Terminal } from './command.ts';
 
 /** Each command, loaded when it is asked for: most need a small part of what there is. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
@@ -53,6 +53,12 @@ export async function run(
 
 function ownTerminal(): Terminal {
   const { env, stdout: out, stderr: err } = process;
+  out.on('error', (error: NodeJS.ErrnoException) => {
+    // Whoever listens besides sees to it.
+    if (out.listenerCount('error') === 1) outputLost(error, err);
+  });
+  // Of that, nobody could be told.
+  err.on('error', () => undefined);
   return {
     out,
     err,
@@ -63,6 +69,16 @@ function ownTerminal(): Terminal {
       return readConfig({ file, env, cores: availableParallelism(), hostName: hostname() });
     },
   };
+}
+
+/**
+ * Whoever reads may have enough, as `head` has: what was asked for is done all the same. Any other
+ * failure to write an answer ends the process.
+ */
+function outputLost({ code = '' }: NodeJS.ErrnoException, err: Output): void {
+  if (code === 'EPIPE') return;
+  say(err, `waymark: standard output cannot be written (${code})`);
+  process.exit(1);
 }
 
 async function usage(command: Command | undefined): Promise<string> {

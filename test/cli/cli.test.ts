@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
-import { runWaymark, serverFolder } from '../process.ts';
+import { runWaymark, serverFolder, spawnWaymark } from '../process.ts';
+import { project } from '../tidy/sources.ts';
 import { runHere, startClient } from './here.ts';
 
 suite('the command line', () => {
@@ -20,6 +25,25 @@ suite('the command line', () => {
       assert.match(err, /^waymark: .+\n\n/, words.join(' '));
       assert.equal(out, '');
     }
+  });
+
+  test('whoever has read enough of an answer is no failure', async () => {
+    const child = spawnWaymark(['--help']);
+    let err = '';
+    child.stderr?.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout?.destroy();
+    assert.deepEqual(await once(child, 'close'), [0, null]);
+    assert.equal(err, '');
+  });
+
+  const skip = !existsSync('/dev/full');
+  test('an answer that cannot be written is said in one line', { skip }, async () => {
+    const command = `"${process.execPath}" "${join(project, 'bin/waymark.js')}" --help > /dev/full`;
+    const child = spawn('sh', ['-c', command]);
+    let err = '';
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    assert.deepEqual(await once(child, 'close'), [1, null]);
+    assert.equal(err, 'waymark: standard output cannot be written (ENOSPC)\n');
   });
 
   test('help and version are on standard output', async () => {
