@@ -76,11 +76,18 @@ export function breadcrumbCandidates(
   key: string,
   { origin, fields }: Pick<Visit, 'origin' | 'fields'>,
 ): readonly Candidate[] {
-  const candidates = reads.exactRules(origin, key).concat(reads.exactRules('*', key));
+  const candidates = rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
   return inOrder(
     candidates.filter(({ kind }) => kind === 'resolve'),
     fields,
   );
+}
+
+/** The path of a rule is its key, also where it ends in a `*`: that stands for nothing then. */
+function rulesOfKey(reads: CandidateReads, origin: string, key: string): readonly Candidate[] {
+  if (!key.startsWith('/') || !key.endsWith('*')) return reads.exactRules(origin, key);
+  const groups = [...reads.wildcardRules(origin, key.slice(0, -1))];
+  return groups.flat().filter(({ path }) => path === key);
 }
 
 interface Place extends Start {

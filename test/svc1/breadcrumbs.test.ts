@@ -107,6 +107,26 @@ for (const where of ['/svc1/userinterface.link.htm?k=shop', '/visit']) {
   });
 }
 
+test('a key that ends in a * is followed as any other, and stands for nothing there', async (t) => {
+  const crumb = (path: string, enginedata: object) => ({ path, kind: 'resolve', enginedata });
+  const site = await startSite(t, {
+    rules: [
+      crumb('/go/*', { target: 'https://shop.example/all/*' }),
+      crumb('/*', { target: '/elsewhere' }),
+      crumb('all', { target: 'key:/go/*' }),
+    ],
+  });
+  for (const k of ['/go/*', 'all']) {
+    const link = await follow(site, {}, `/svc1/userinterface.link.htm?k=${k}`);
+    assert.equal(link.headers.get('location'), 'https://shop.example/all/', k);
+    const { data } = await site.call(`${rule}.explain`, { k });
+    assert.equal(data.status, 302, k);
+  }
+  const visit = await follow(site, {}, '/go/lamps');
+  assert.equal(visit.headers.get('location'), 'https://shop.example/all/lamps');
+  assert.equal((await follow(site, {}, '/svc1/userinterface.link.htm?k=/g*')).status, 404);
+});
+
 suite('a breadcrumb that nothing comes of', () => {
   test('is a page to a browser, and an envelope to a program', async (t) => {
     const site = await startSite(t);
