@@ -160,7 +160,7 @@ function replyTo(
 function wayOf({ rule }: StoredRule, opened: number): 'breadcrumb' | 'page' | 'generic' | 'none' {
   if (rule.kind === 'resolve') return 'breadcrumb';
   if (rule.content !== undefined) return 'page';
-  if (rule.engine === undefined && rule.kind === 'content') return 'page';
+  if (rule.kind === 'content' && !asksForEngine(rule)) return 'page';
   return opened > 0 ? 'none' : 'generic';
 }
 
@@ -169,4 +169,9 @@ function asksSource({ enginedata }: Rule, method: string): boolean {
   if (method !== 'OPTIONS') return true;
   const methods = enginedata?.methods;
   return Array.isArray(methods) && methods.includes('OPTIONS');
+}
+
+/** Also for one that nobody knows: its generic page says so, and is never blank (contract §6). */
+function asksForEngine({ engine, _unknowns_ }: Rule): boolean {
+  return engine !== undefined || typeof _unknowns_?.engine === 'string';
 }

@@ -107,6 +107,7 @@ suite('a page whose engine cannot do it', () => {
     { what: 'has a script that renders nothing', rule: { engine: 'hollow' }, says: cannot },
     { what: 'fails', rule: { engine: 'broken' }, says: /engine “broken”/ },
     { what: 'is html without anything to show', rule: { engine: 'html' }, says: /engine “html”/ },
+    { what: 'is unknown to the server', rule: { engine: 'nosuch' }, says: /It needs an engine/ },
     { what: 'is not named', rule: { kind: 'edit-record' }, says: /It needs an engine/ },
   ];
   for (const { what, rule, says } of cases) {
@@ -122,7 +123,7 @@ suite('a page whose engine cannot do it', () => {
 
   test('shows the HTML of its rule rather than a message; the console says why', async (t) => {
     const enginedata = { html: '<h1>Better than nothing</h1>', css: 'h1 { margin: 1px }' };
-    const rules = ['ghost', 'broken', 'lost'].map((engine) => ({
+    const rules = ['ghost', 'broken', 'lost', 'nosuch'].map((engine) => ({
       path: `/${engine}`,
       kind: 'content',
       engine,
@@ -131,7 +132,7 @@ suite('a page whose engine cannot do it', () => {
     const site = await startSite(t, { ini, files, rules });
     const tab = await openTab(t);
     const { page } = tab;
-    for (const engine of ['ghost', 'broken', 'lost']) {
+    for (const engine of ['ghost', 'broken', 'lost', 'nosuch']) {
       const before = tab.troubles.length;
       assert.equal(await visitGeneric(tab, `${site.url}/${engine}`), 'failed');
       assert.equal(await page.locator('#waymark').innerText(), 'Better than nothing');
