@@ -165,6 +165,15 @@ function changedFields(now: State, then: State): JsonObject {
   return Object.fromEntries(
     [...names]
       .filter((name) => !sameJson(before[name], after[name]))
-      .map((name) => [name, { now: before[name] ?? null, then: after[name] ?? null }]),
+      .map((name) => [name, { now: told(before[name]), then: told(after[name]) }]),
   );
+}
+
+/** A value as a report tells it: a long one by its first 200 characters and its length. */
+function told(value: Json = null): Json {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (text.length <= 200) return value;
+  const isObject = typeof value === 'object' && !Array.isArray(value);
+  const length = `${text.length} characters${isObject ? ' of JSON' : ''}`;
+  return `${text.slice(0, 200).toWellFormed()}… (${length})`;
 }
