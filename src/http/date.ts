@@ -22,13 +22,23 @@ export function formatHttpDate(ms: number): string {
   return new Date(Math.min(Math.max(ms, 0), lastMs)).toUTCString();
 }
 
+/** The IMF-fixdate that was read last: whatever is answered within a second has the same Date. */
+let newest: { readonly text: string; readonly ms: number | undefined } = {
+  text: '',
+  ms: undefined,
+};
+
 /**
  * Milliseconds since 1970 of an HTTP-date in any of the three forms of RFC 9110 §5.6.7; undefined
  * when it is none. A two-digit year is the newest that lies at most 50 years after the reference,
  * milliseconds since 1970 as well.
  */
 export function parseHttpDate(text: string, referenceMs: number): number | undefined {
-  if (fixdate.test(text)) return fixdateMs(text);
+  if (text === newest.text) return newest.ms;
+  if (fixdate.test(text)) {
+    newest = { text, ms: fixdateMs(text) };
+    return newest.ms;
+  }
   for (const form of obsoleteForms) {
     const parts = form.exec(text)?.groups;
     if (parts !== undefined) return momentOf(parts, referenceMs);

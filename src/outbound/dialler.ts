@@ -82,7 +82,8 @@ export function createDialler({
     const { origin, target: path, method, body = null } = request;
     const headers = request.fields as string[];
     const upgrade = 'upgrade' in request ? request.upgrade : undefined;
-    const options = { origin, path, method, headers, body };
+    // Nothing is sent behind another request on its connection: undici need not mark one as busy.
+    const options = { origin, path, method, headers, body, blocking: false };
     agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
 

@@ -65,7 +65,7 @@ function isTransformable(
   const { type, length, isFixed } = readSaid(fields);
   if (isFixed || forbidsTransform(asked['cache-control'])) return false;
   if (status === 200) {
-    const bytesLength = body.kind === 'bytes' ? body.bytes.length : (length ?? Infinity);
+    const bytesLength = body.kind === 'bytes' ? body.bytes.length : Number(length ?? Infinity);
     return bytesLength >= codedBytesMin && isCompressible(type);
   }
   // A confirmation need not name the type, and several parts name that of each.
@@ -75,8 +75,8 @@ function isTransformable(
 /** What the source says of the content that it sends. */
 interface Said {
   readonly type: string | undefined;
-  /** In bytes. */
-  readonly length: number | undefined;
+  /** In bytes, as it is written. */
+  readonly length: string | undefined;
   /** Whether it has to stay as it is. */
   readonly isFixed: boolean;
 }
@@ -86,12 +86,12 @@ const digest = /^(?:content-digest|repr-digest|digest|content-md5)$/i;
 
 function readSaid(fields: FieldList): Said {
   let type: string | undefined;
-  let length: number | undefined;
+  let length: string | undefined;
   let isFixed = false;
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [name = '', value = ''] = [fields[at]?.toLowerCase(), fields[at + 1]];
     if (name === 'content-type') type ??= value;
-    else if (name === 'content-length') length = Number(value);
+    else if (name === 'content-length') length = value;
     else if (name === 'content-encoding') isFixed ||= value.toLowerCase() !== 'identity';
     else if (name === 'cache-control') isFixed ||= forbidsTransform(value);
     else if (name === 'trailer') isFixed ||= value.split(/[\s,]+/).some((one) => digest.test(one));

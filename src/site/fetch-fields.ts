@@ -174,7 +174,8 @@ function sendTrail(
   send: (name: string, value: string) => void,
   { address, origin }: Pick<ContentRequest, 'address' | 'origin'>,
 ): void {
-  const [scheme = '', host = ''] = origin.split('://');
+  const schemeEnd = origin.indexOf('://');
+  const [scheme, host] = [origin.slice(0, schemeEnd), origin.slice(schemeEnd + '://'.length)];
   const client = canonicalAddress(address);
   const node = client?.includes(':') === true ? `"[${client}]"` : (client ?? 'unknown');
   send('forwarded', `for=${node};host="${host}";proto=${scheme}`);

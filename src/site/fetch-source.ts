@@ -167,6 +167,7 @@ function textsOf(value: unknown): readonly string[] {
 
 /** A query as it came, but for what cannot stand in a request line. */
 function encodeQuery(query: string): string {
+  if (query === '') return query;
   return query.replace(/[^\x21\x22\x24-\x7e]/gu, (character) =>
     encodeURIComponent(character.toWellFormed()),
   );

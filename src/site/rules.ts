@@ -74,16 +74,25 @@ function rememberPlaces<T extends readonly unknown[]>(
     sizeCalculation: (found, key) => 2 * key.length + placeBytes * (1 + found.flat().length),
   });
   let upTo = 0;
+  // One source after the other looks for a request at the same places, its origin and every one.
+  const newest = new Map<boolean, { origin: string; path: string; found: T }>();
   return (origin, path) => {
     const now = seq();
-    if (now !== upTo) remembered.clear();
+    if (now !== upTo) {
+      remembered.clear();
+      newest.clear();
+    }
     upTo = now;
+    const latest = newest.get(origin === '*');
+    if (latest?.path === path && latest.origin === origin) return latest.found;
     // An origin has no line end.
     const key = `${origin}\n${path}`;
-    const known = remembered.get(key);
-    if (known !== undefined) return known;
-    const found = find(origin, path);
-    remembered.set(key, found);
+    let found = remembered.get(key);
+    if (found === undefined) {
+      found = find(origin, path);
+      remembered.set(key, found);
+    }
+    newest.set(origin === '*', { origin, path, found });
     return found;
   };
 }
