@@ -5,7 +5,7 @@ import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import type { Caller } from '../model/key.ts';
 import type { Told } from '../visitor/visitor.ts';
 import type { Serving } from './serving.ts';
-import type { RequestMessage } from './direct-request.ts';
+import type { RequestMessage } from './request-message.ts';
 
 /** A request that the door has let in, with what a trusted proxy says of whoever sent it. */
 export interface Entrance extends Opened {

@@ -9,7 +9,8 @@ import { canReadOver, hasBody, requireWhole } from './body.ts';
 import { answerSignal, ClientGone } from './client-gone.ts';
 import { peerAddress } from './connections.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
-import type { DirectRequest, RequestMessage } from './direct-request.ts';
+import { DirectRequest } from './direct-request.ts';
+import type { RequestMessage } from './request-message.ts';
 import { DirectResponse, type Answering } from './direct-response.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { linger } from './refusal.ts';
@@ -59,7 +60,8 @@ export class Exchange {
     let entrance: Entrance | undefined;
     try {
       requireWhole(message);
-      entrance = enter(serving, message);
+      entrance =
+        message instanceof DirectRequest ? message.enter(serving) : enter(serving, message);
       this.address = entrance.address;
       const detour = this.#parts.detour(serving, entrance, message);
       const elsewhere = detour instanceof Promise ? await detour : detour;

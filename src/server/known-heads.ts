@@ -1,19 +1,38 @@
+import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
+import { readPlainHead } from '../http/plain-head.ts';
 import { knownHeadBytesMax, knownHeadsMax } from '../model/limits.ts';
+import { DirectRequest } from './direct-request.ts';
 import { headEnd } from './head-text.ts';
 import { goesInPieces } from './pieces.ts';
-import type { PlainRequest, Prepared } from './prepared.ts';
+import { plainRequest, type PlainRequest, type Prepared } from './prepared.ts';
 
 /**
- * Heads of requests whose answers are prepared, by their bytes. The same bytes are the same
- * request: one that was parsed and let in before need not be again.
+ * Heads of requests by their bytes. The same bytes are the same request: one that was parsed and
+ * let in before need not be again. Those whose answers are prepared are known to all connections,
+ * any other to the one that it came on, as the newest there.
  */
 export class KnownHeads {
   readonly #requests = new Map<string, PlainRequest>();
+  readonly #newest = new WeakMap<
+    Socket,
+    { readonly text: string; readonly asked: DirectRequest }
+  >();
 
-  /** What a text of latin1 asks for, where it is known. */
+  /** What a text of latin1 asks for, where an answer was prepared for it. */
   find(text: string): PlainRequest | undefined {
     return this.#requests.get(text);
+  }
+
+  /** What any text asks for, if it is the head of a plain request and nothing else. */
+  read(text: string, socket: Socket): DirectRequest | undefined {
+    const newest = this.#newest.get(socket);
+    if (newest?.text === text) return newest.asked;
+    const head = readPlainHead(text);
+    if (head === undefined) return undefined;
+    const asked = new DirectRequest(head, socket, plainRequest({ ...head, httpVersionMinor: 1 }));
+    if (text.length <= knownHeadBytesMax) this.#newest.set(socket, { text, asked });
+    return asked;
   }
 
   /** Remembers what a head, to its last byte, asks for. */

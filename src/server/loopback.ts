@@ -1,7 +1,7 @@
 import { plainAddress } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { cidrsContain, parseCidr } from '../model/cidr.ts';
-import type { RequestMessage } from './direct-request.ts';
+import type { RequestMessage } from './request-message.ts';
 
 const loopback = ['127.0.0.0/8', '::1'].flatMap((text) => parseCidr(text) ?? []);
 /** What a proxy adds: it stands on this machine perhaps, whoever asks it does not. */

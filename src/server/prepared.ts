@@ -8,7 +8,7 @@ import {
   preparedTextBytesMax,
   preparedVariantsMax,
 } from '../model/limits.ts';
-import type { RequestMessage } from './direct-request.ts';
+import type { RequestMessage } from './request-message.ts';
 import { headText } from './head-text.ts';
 import type { Serving } from './serving.ts';
 

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
-import { readPlainHead } from '../http/plain-head.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import type { Failure } from '../model/failure.ts';
@@ -15,7 +14,8 @@ import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
 import { crowdLimits } from './crowd.ts';
-import { DirectRequest, type RequestMessage } from './direct-request.ts';
+import { DirectRequest } from './direct-request.ts';
+import type { RequestMessage } from './request-message.ts';
 import type { DirectResponse } from './direct-response.ts';
 import type { Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
@@ -237,19 +237,20 @@ class Port implements Server {
   ): boolean {
     if (this.#stopping) return false;
     const seen = heads?.find(text);
-    const head = seen ?? readPlainHead(text);
-    if (head === undefined) return false;
-    const plain = seen ?? plainRequest({ ...head, httpVersionMinor: 1 });
+    const message = seen === undefined ? heads?.read(text, socket) : undefined;
+    const plain = seen ?? message?.plain;
     const arrival = this.#arrival();
     const known = plain && prepared.find(plain, arrival.moment);
     if (plain === undefined || known === undefined) {
-      this.#answer(new DirectRequest(head, socket), direct(), arrival, { plain, prepared });
+      const asked = seen === undefined ? message : new DirectRequest(seen, socket, seen);
+      if (asked === undefined) return false;
+      this.#answer(asked, direct(), arrival, { plain, prepared });
       return true;
     }
     if (!writePrepared(socket, known, arrival.moment.nowMs)) return false;
     if (seen === undefined) heads?.keep(text, plain);
-    const { bytes } = known;
-    this.#answers.note(plain, arrival, known, { address: peerAddress(socket), bytes });
+    const address = peerAddress(socket);
+    this.#answers.note(plain, arrival, known, { address, bytes: known.bytes });
     return true;
   }
 

@@ -133,7 +133,7 @@ test('a list of the past lets others have their turn, also among what came later
   const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
   const { run } = listRules({ store, view });
   const caller = new AbortController();
-  const call = { signal: caller.signal } as Call;
+  const call = { signal: () => caller.signal } as Call;
   const answer = run({ as_of: '1' }, call);
   // It is heard of in the first pause that the list makes.
   caller.abort();
