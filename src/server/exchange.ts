@@ -153,10 +153,8 @@ export class Exchange {
       message: this.#message,
       entrance,
       fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
-      get signal() {
-        signal ??= answerSignal(response);
-        return signal;
-      },
+      // No accessor: V8 gives each object that has one a shape of its own.
+      signal: () => (signal ??= answerSignal(response)),
     });
     this.caller = caller;
     return reply;

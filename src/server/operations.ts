@@ -22,7 +22,7 @@ export interface OperationRequest {
   readonly fields: Fields;
   readonly caller: Caller;
   readonly visitor: Visitor;
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
 }
 
 /** The operation that a breadcrumb's own address is. */
@@ -66,10 +66,7 @@ export async function answerOperation(
     fields,
     visitor,
     transport: 'http',
-    // Made only for who asks for it.
-    get signal() {
-      return request.signal;
-    },
+    signal: request.signal,
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;

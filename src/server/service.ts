@@ -23,7 +23,7 @@ export interface ServiceRequest {
   readonly entrance: Entrance;
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
-  readonly signal: AbortSignal;
+  readonly signal: () => AbortSignal;
 }
 
 /**
@@ -57,9 +57,7 @@ export async function answerService(
     const visitor = serving.visitors.visitorOf(entrance);
     const reply = await answerOperation(serving, {
       ...{ name, message, target, fields, caller, visitor },
-      get signal() {
-        return request.signal;
-      },
+      signal: request.signal,
     });
     const whole = withFields(reply, cors);
     return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };

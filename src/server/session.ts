@@ -213,7 +213,7 @@ export class Session {
       fields: this.#opening.fields,
       visitor: visitors.visitorOf({ ...this.#opening, address: caller.address }),
       transport: 'websocket' as const,
-      signal: this.#abort.signal,
+      signal: () => this.#abort.signal,
     };
     const outcome = await execute.run(a, v, call);
     if (outcome.kind === 'reply') return { data: await this.#collect(outcome.reply) };

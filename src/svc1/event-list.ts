@@ -68,7 +68,7 @@ export function listEvents({
         }
         if (inSlice < eventSliceRows) continue;
         inSlice = 0;
-        await nextTurn(undefined, { signal: call.signal });
+        await nextTurn(undefined, { signal: call.signal() });
       }
       return { kind: 'data', data: { rows, next: null } };
     },

@@ -160,7 +160,7 @@ export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?
         address: call.caller.address,
         visitor: visitorWith(asked, timeThen(parts.store, v.as_of), call),
         body: undefined,
-        signal: call.signal,
+        signal: call.signal(),
       });
       return { kind: 'reply', reply: where.origin === call.origin ? reply : sandboxed(reply) };
     },

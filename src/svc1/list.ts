@@ -76,7 +76,11 @@ export function listRules({
     },
     run: async ({ after = '', limit = listRowsDefault, as_of: asOf, ...filters }, call) => {
       const rules = rulesThen(store, asOf) ?? store;
-      const page = await readPage(rules, { after, limit, matches: filterOf(filters) }, call.signal);
+      const page = await readPage(
+        rules,
+        { after, limit, matches: filterOf(filters) },
+        call.signal(),
+      );
       return {
         kind: 'data',
         data: {

@@ -21,7 +21,8 @@ export interface Call {
   /** Who asks, as far as an answer may depend on it. */
   readonly visitor: Visitor;
   readonly transport: 'http' | 'websocket';
-  readonly signal: AbortSignal;
+  /** Made when it is asked for: aborts when nobody waits for the answer any more. */
+  readonly signal: () => AbortSignal;
 }
 
 /** What an operation goes on with after its answer: the changes behind a seq, as they come. */

@@ -55,7 +55,7 @@ export function replayDeliveries({
       const write = idempotency('webhook.replay', { ...v }, call);
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
-      const deliveries = await countOf(store, queue, range, call.signal);
+      const deliveries = await countOf(store, queue, range, call.signal());
       return store.commit(authorOf(call), (reads): Decision<Outcome> => {
         const claim = vk === undefined ? undefined : write.earlier(reads, vk);
         const first = claim && reads.change(claim.seq);

@@ -123,7 +123,7 @@ async function callOperations({ serving }: Composition, store: Store): Promise<S
         fields: languages === undefined ? {} : { 'accept-language': languages },
         visitor: someVisitor({ lang: languages }),
         transport: 'http',
-        signal: new AbortController().signal,
+        signal: () => new AbortController().signal,
       });
       if (outcome.kind !== 'data') throw new Error(`${name} answers no data`);
       return answerOf(JSON.parse(JSON.stringify(outcome)) as Partial<Told>);
