@@ -416,6 +416,12 @@ export const answersPerUrlMax = 32;
 export const cacheUrlKeyCharactersMax = 1_800;
 /** Purges that are remembered for what was asked for before them and comes after them. */
 export const cacheJournalMax = 4_096;
+/**
+ * What is at hand of all content on its way that may be kept, the longest that is kept aside: what
+ * comes on top of it is passed on, and not kept. And how far one reader may be behind another then.
+ */
+export const arrivingBytesMax = 64 * MIB;
+export const arrivingLagBytesMax = 4 * MIB;
 /** Content up to this size is kept in the cache's database, larger content in a file of its own. */
 export const cacheInlineBytesMax = 32 * KIB;
 /** Kept answers that a process has in memory. */

@@ -1,4 +1,5 @@
 import { finished, Readable } from 'node:stream';
+import { arrivingBytesMax, arrivingLagBytesMax } from '../../model/limits.ts';
 
 /**
  * The content of an answer on its way from its source: kept as it comes, so that any number of
@@ -7,14 +8,20 @@ import { finished, Readable } from 'node:stream';
 export interface Intake {
   /** The content from its beginning; it fails as the source fails. */
   read(): Readable;
-  /** All of it when it is there; undefined where it broke off, or was more than is kept. */
+  /**
+   * All of it when it is there; undefined where it broke off, or was more than is kept or than
+   * there is room for.
+   */
   readonly whole: Promise<Buffer | undefined>;
 }
+
+/** What is at hand in this process of all content on its way, for whichever cache. */
+let arrivingBytes = 0;
 
 /**
  * Takes content in as fast as its source sends it, up to so many bytes. What is longer is not kept:
  * from there on the fastest reader sets the pace, and one that falls further behind than that is
- * cut off.
+ * cut off. Nor is what comes while too much is at hand of other content that is on its way.
  */
 export function takeIn(source: Readable, bytesMax: number): Intake {
   return new SharedContent(source, bytesMax);
@@ -65,12 +72,13 @@ class SharedContent implements Intake {
   leave(reader: Reader): void {
     this.#readers.delete(reader);
     if (this.#isTooLong && this.#readers.size === 0) this.#source.destroy();
+    this.#release();
   }
 
   #take(chunk: Buffer): void {
     this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
-    if (!this.#isTooLong && this.#bytes > this.#bytesMax) {
+    this.#count(chunk.length);
+    if (!this.#isTooLong && (this.#bytes > this.#bytesMax || this.#isCrowded())) {
       this.#isTooLong = true;
       this.#settle.resolve(undefined);
     }
@@ -86,18 +94,42 @@ class SharedContent implements Intake {
     }
     this.#source.pause();
     let slowest = Math.min(...[...this.#readers].map(({ next }) => next));
-    while (slowest > this.#firstChunk || this.#bytes > this.#bytesMax) {
+    const lagBytesMax = this.#lagBytesMax();
+    while (slowest > this.#firstChunk || this.#bytes > lagBytesMax) {
       const [chunk] = this.#chunks;
       // The chunk that has come just now is for everybody.
       if (chunk === undefined || this.#chunks.length === 1) break;
       this.#chunks.shift();
       this.#firstChunk += 1;
-      this.#bytes -= chunk.length;
+      this.#count(-chunk.length);
       for (const reader of this.#readers) {
         if (reader.next < this.#firstChunk) reader.destroy(new Error('It was read too slowly.'));
       }
       slowest = Math.max(slowest, this.#firstChunk);
     }
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    arrivingBytes += bytes;
+  }
+
+  /** Whether there is more at hand than the longest content, or than is allowed in any case. */
+  #isCrowded(): boolean {
+    return arrivingBytes > Math.max(arrivingBytesMax, this.#bytesMax);
+  }
+
+  /** How far a reader may be behind the one that sets the pace. */
+  #lagBytesMax(): number {
+    const fastest = Math.max(...[...this.#readers].map(({ next }) => next));
+    const isAtEnd = fastest >= this.#firstChunk + this.#chunks.length - 1;
+    // What nobody has read yet was taken in ahead of all of them: nobody is slow for that.
+    return isAtEnd && this.#isCrowded() ? arrivingLagBytesMax : this.#bytesMax;
+  }
+
+  /** Counts it no more, once nobody who reads it keeps it at hand. */
+  #release(): void {
+    if (this.#end !== undefined && this.#readers.size === 0) this.#count(-this.#bytes);
   }
 
   #finish(error: Error | undefined): void {
@@ -108,6 +140,7 @@ class SharedContent implements Intake {
       if (error === undefined) reader.wake();
       else reader.destroy(error);
     }
+    this.#release();
   }
 }
 
