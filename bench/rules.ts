@@ -1,10 +1,12 @@
 // What a million page rules cost, beside SQLite on the same disk; see README.md beside this file.
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { reportOf } from './load.ts';
 import { surroundings, findPrograms } from './machine.ts';
 import { freePorts } from './processes.ts';
 import { ownBytes, residentBytes } from './proc.ts';
-import { fillFolder } from './rules/fill.ts';
+import type { FillTimes } from './rules/fill.ts';
 import { measureMatching, percentilesOf, type Percentiles } from './rules/matching.ts';
 import { addTransaction, measureRevert } from './rules/revert.ts';
 import { measureEdits, measureInserts, openService } from './rules/service.ts';
@@ -22,6 +24,7 @@ const largest = Number(options.rules);
 const sizes = [10_000, 100_000, 1_000_000].filter((size) => size < largest).concat(largest);
 const mebibyte = 1024 * 1024;
 
+const fillProgram = fileURLToPath(new URL('./rules/fill-process.ts', import.meta.url));
 const workspace = await createWorkspace();
 for (const [name, value] of Object.entries(await surroundings(findPrograms()))) {
   console.log(`${name.padEnd(7)} ${value}`);
@@ -35,9 +38,9 @@ await measurePeer(workspace);
 async function measureSize(space: Workspace, rules: number): Promise<void> {
   const folder = await space.folderFor(`rules-${rules}`);
   const data = join(folder, 'data');
-  const fillStarted = performance.now();
-  await fillFolder(data, rules);
-  const fillSeconds = (performance.now() - fillStarted) / 1000;
+  const fill = [fillProgram, data, String(rules)];
+  const parts = { core: undefined, folder };
+  const { seconds: fillSeconds } = await reportOf<FillTimes>(parts, process.execPath, fill);
   const match = await measureMatching(folder, data, rules);
   const isLargest = rules === largest;
   const txn = isLargest ? await addTransaction(data, Number(options.revert)) : undefined;

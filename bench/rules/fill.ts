@@ -23,6 +23,11 @@ export function visitOf(at: number): { readonly origin: string; readonly path: s
   return { origin, path: path.endsWith('*') ? `${path.slice(0, -1)}below/it` : path };
 }
 
+/** What the process that fills a folder says of it. */
+export interface FillTimes {
+  readonly seconds: number;
+}
+
 /** Fills a folder with so many small pages over 200 origins, 2 % of them wildcards. */
 export async function fillFolder(folder: string, rules: number): Promise<void> {
   await mkdir(folder, { recursive: true });
