@@ -41,7 +41,11 @@ export function visibleLinks(value: string, fetched: Fetched): string {
 }
 
 const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
-const quotedOrReference = /"(?:[^"\\]|\\.)*"|<([^<>]*)>/g;
+/**
+ * A quoted text that nothing ends goes to the end of the value: behind each quote, one would be
+ * looked for anew, in a time that grows with the square of the length.
+ */
+const quotedOrReference = /"(?:[^"\\]|\\.)*\\?(?:"|$)|<([^<>]*)>/g;
 
 /** A Refresh of the source (HTML §15.6.3) with the URL that it leads to as the client sees it. */
 export function visibleRefresh(value: string, fetched: Fetched): string {

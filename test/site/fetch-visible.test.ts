@@ -118,6 +118,9 @@ suite('what else of the source leads somewhere, as the client sees it', () => {
     ],
     ['no link', 'no link'],
     ['<', '<'],
+    // What nothing ends is a title to the end of the value.
+    ['</a>; title="<//src.example:8080/b>', '</a>; title="<//src.example:8080/b>'],
+    ['</a>; title="\\"<//src.example:8080/b>\\', '</a>; title="\\"<//src.example:8080/b>\\'],
   ];
   for (const [sent, seen] of links) {
     test(`Link: ${sent}`, () => {

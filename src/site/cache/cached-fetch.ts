@@ -249,7 +249,8 @@ class Cache {
       arrival = await askSource(this.#parts, { ...whole, standIn: held });
     }
     if (held !== undefined && !isPart && isInItsPlace(arrival)) {
-      void this.#parts.answers.drop(held.answer);
+      // Where the storage fails, that is told of by who writes to it.
+      this.#parts.answers.drop(held.answer).catch(() => undefined);
     }
     this.#remember(key, arrival);
     return arrival;
