@@ -78,6 +78,12 @@ export interface Reply {
 /** An answer without content. */
 export const noBody: Body = { kind: 'none' };
 
+/** Frees what an answer holds when it is not going to be sent. */
+export async function discard({ body }: Pick<Reply, 'body'>): Promise<void> {
+  if (body.kind === 'stream') body.stream.destroy();
+  if (body.kind === 'file') await body.file.close();
+}
+
 /** The value of a field of a reply, by lower-case name; undefined where it is absent. */
 export function replyField({ fields }: Pick<Reply, 'fields'>, name: string): string | undefined {
   for (let at = 0; at < fields.length; at += 2) {

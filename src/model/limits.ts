@@ -417,13 +417,22 @@ export const cacheUrlKeyCharactersMax = 1_800;
 /** Purges that are remembered for what was asked for before them and comes after them. */
 export const cacheJournalMax = 4_096;
 /**
- * What is at hand of all content on its way that may be kept, the longest that is kept aside: what
- * comes on top of it is passed on, and not kept. And how far one reader may be behind another then.
+ * Of content on its way that may be kept, at hand before it goes to its file, and as much again for
+ * as long as it has not got there; where all of it comes to so much, only a little of each.
  */
+export const arrivingHeldBytesMax = MIB;
 export const arrivingBytesMax = 64 * MIB;
+export const arrivingScarceBytesMax = 64 * KIB;
+/** In files of content that is still on its way, as often the longest content that is kept. */
+export const arrivingFilesMax = 2;
+/** How far one reader of content that is not kept may be behind another where there is no room. */
 export const arrivingLagBytesMax = 4 * MIB;
+/** Of a file that content is still written to, what a reader takes at a time. */
+export const arrivingReadBytes = 128 * KIB;
 /** Content up to this size is kept in the cache's database, larger content in a file of its own. */
 export const cacheInlineBytesMax = 32 * KIB;
+/** Content up to this size is sent from memory, larger content from its file. */
+export const cacheHeldFileBytesMax = MIB;
 /** Kept answers that a process has in memory. */
 export const cacheHeldBytesMax = 64 * MIB;
 /** How often the log is told at most that the cache cannot be written. */

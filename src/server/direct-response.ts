@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { replyField, type Reply } from '../http/reply.ts';
+import { discard, replyField, type Reply } from '../http/reply.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
 import type { Corks } from './corks.ts';
 import { headText, headEnd } from './head-text.ts';
-import { discard, send, type Sent } from './send.ts';
+import { send, type Sent } from './send.ts';
 
 /** What is used of the answer to a request, whoever writes it. */
 export interface Answering extends Pick<

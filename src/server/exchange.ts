@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asksTooMuch } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
-import { noBody, withoutFields, type Reply } from '../http/reply.ts';
+import { discard, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
@@ -14,7 +14,7 @@ import type { RequestMessage } from './request-message.ts';
 import { DirectResponse, type Answering } from './direct-response.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { linger } from './refusal.ts';
-import { discard, send, type Sent } from './send.ts';
+import { send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
 

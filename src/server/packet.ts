@@ -1,7 +1,6 @@
-import { replyField, type Reply } from '../http/reply.ts';
+import { discard, replyField, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { contentBytesMax } from '../model/limits.ts';
-import { discard } from './send.ts';
 
 /** An HTTP answer as a websocket carries it (contract §5, get_content). */
 export interface ContentPacket {

@@ -55,12 +55,6 @@ export function sendPrepared(
   } else response.end(content);
 }
 
-/** Frees what an answer holds when it is not going to be sent. */
-export async function discard({ body }: Reply): Promise<void> {
-  if (body.kind === 'file') await body.file.close();
-  if (body.kind === 'stream') body.stream.destroy();
-}
-
 async function sendInPieces(response: ServerResponse, content: Buffer): Promise<Sent> {
   const bytes = await endInPieces(response, content);
   return { bytes, cut: bytes < content.length };

@@ -1,5 +1,5 @@
 import type { RawData, WebSocket } from 'ws';
-import type { Reply } from '../http/reply.ts';
+import { discard, type Reply } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper } from '../model/json.ts';
@@ -15,7 +15,6 @@ import { envelopeFrom, parseJson } from './envelope.ts';
 import { failureMember, loggedFailure, type FailureLogs } from './failures.ts';
 import { outcomeMembers } from './operations.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
-import { discard } from './send.ts';
 import type { Serving } from './serving.ts';
 import { Subscriptions } from './subscriptions.ts';
 

@@ -1,10 +1,19 @@
+import type { Readable } from 'node:stream';
 import { wantedCodings, type Coding } from '../http/coding.ts';
 import { isCompressible } from '../http/compressible.ts';
-import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import {
+  discard,
+  replyField,
+  withoutFields,
+  type Body,
+  type FieldList,
+  type Reply,
+} from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { codedBytesMin } from '../model/limits.ts';
 import type { CodingPassage } from './coding-passage.ts';
+import { fileStream } from './file-source.ts';
 import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
 
@@ -21,7 +30,7 @@ export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
     if (reply.status !== 206 || !isPartByDate(request.fields)) {
       return coded(reply, request, passage);
     }
-    if (reply.body.kind === 'stream') reply.body.stream.destroy();
+    await discard(reply);
     return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
   };
   return { ...fetch, respond };
@@ -117,8 +126,9 @@ async function coded(
   switch (body.kind) {
     case 'none':
       return { ...plain, fields: codedFields(plain.fields, coding) };
-    case 'stream': {
-      const stream = passage.stream(body.stream, coding);
+    case 'stream':
+    case 'file': {
+      const stream = passage.stream(streamOf(body), coding);
       if (stream === undefined) return plain;
       return {
         ...plain,
@@ -132,9 +142,12 @@ async function coded(
       const fields = [...codedFields(plain.fields, coding), 'Content-Length', String(bytes.length)];
       return { ...plain, fields, body: { kind: 'bytes', bytes } };
     }
-    case 'file':
-      return plain;
   }
+}
+
+/** Content as it is read; that of a file is closed by whoever begins to read it. */
+function streamOf(body: Body & { readonly kind: 'stream' | 'file' }): Readable {
+  return body.kind === 'stream' ? body.stream : fileStream(body.file, body.bytesLength);
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Json, JsonObject } from '../../src/model/json.ts';
 import { visitorLots } from '../../src/model/limits.ts';
 import type { Rule, RuleKind, StoredRule } from '../../src/model/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
-import { discard } from '../../src/server/send.ts';
+import { discard } from '../../src/http/reply.ts';
 import { createCoder } from '../../src/site/coder.ts';
 import { createDisk } from '../../src/site/disk.ts';
 import { createGenericPages } from '../../src/site/generic.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import type { Reply } from '../../src/http/reply.ts';
+import type { Body, Reply } from '../../src/http/reply.ts';
 import type { ContentRequest, Fields } from '../../src/http/request.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
@@ -66,7 +66,27 @@ export async function replyText({ body }: Reply): Promise<string> {
     case 'stream':
       return text(body.stream);
     case 'file':
-      throw new TypeError('a fetched answer is no file');
+      return fileText(body);
+  }
+}
+
+async function fileText({ file, parts }: Body & { readonly kind: 'file' }): Promise<string> {
+  let sent = '';
+  try {
+    for (const part of parts) {
+      if (Buffer.isBuffer(part)) sent += part.toString('latin1');
+      else
+        for (let at = part.first; at <= part.last;) {
+          const buffer = Buffer.alloc(Math.min(65_536, part.last + 1 - at));
+          const bytesRead = await file.read(buffer, at);
+          if (bytesRead === 0) throw new Error('the file is shorter');
+          sent += buffer.toString('latin1', 0, bytesRead);
+          at += bytesRead;
+        }
+    }
+    return sent;
+  } finally {
+    await file.close();
   }
 }
 

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
 import { fetchRestMs } from '../../src/model/limits.ts';
-import { discard } from '../../src/server/send.ts';
+import { discard } from '../../src/http/reply.ts';
 import type { Fetch } from '../../src/site/fetch.ts';
 import type { FetchRule } from '../../src/site/fetch-source.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';

@@ -1,6 +1,7 @@
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { Row } from '../../store/cache/record.ts';
 import type { HeldPage } from '../held-page.ts';
+import type { ContentFile } from './content-file.ts';
 import type { Freshness } from './freshness.ts';
 
 /** A part of a representation that is there: first and last byte, and the length of all of it. */
@@ -40,10 +41,17 @@ export interface HeldAnswer {
   row: Row<StoredAnswer> | undefined;
   /** Its content, under the fields that never change; undefined where it is not at hand. */
   page: HeldPage | undefined;
+  /** Where its content is if it is too long to be at hand. */
+  readonly file: ContentFile | undefined;
   /** Seconds since 1970 when it was last noted that it was used. */
   usedSecond: number;
   /** The answer to most who ask within one second, made once. */
   whole: { readonly second: number; readonly reply: Reply } | undefined;
+}
+
+/** The content of a kept answer, as far as it can be sent at this moment. */
+export function contentOf({ page, file }: HeldAnswer): Buffer | ContentFile | undefined {
+  return page?.bytes ?? file;
 }
 
 /** Whether a new answer stands for all that an older one of the same URL stood for. */

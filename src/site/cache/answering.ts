@@ -1,8 +1,8 @@
-import type { FieldList, Reply } from '../../http/reply.ts';
+import { discard, type FieldList, type Reply } from '../../http/reply.ts';
 import type { HeldAnswer } from './answer.ts';
 import type { Arrival } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
-import { arrivingReply, discardContent, passingReply } from './forwarded-reply.ts';
+import { arrivingReply, passingReply } from './forwarded-reply.ts';
 import { remainingMs } from './freshness.ts';
 import { heldReply } from './held-reply.ts';
 import { mayStandIn } from './reuse.ts';
@@ -59,7 +59,7 @@ export function answerWith({
           toldForwarded({ ...asked, outcome }),
         );
       }
-      discardContent(reply);
+      void discard(reply);
       return heldReply(held, request, nowMs, toldForwarded({ ...asked, outcome: 'stale' }));
     }
     case 'passing': {

@@ -1,12 +1,12 @@
-import { crc32 } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../../model/kept.ts';
 import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../../model/limits.ts';
-import { ownBytes } from '../../model/own-bytes.ts';
 import { single, type Metric } from '../../observe/metrics.ts';
-import type { AnswerCache } from '../../store/cache/cache.ts';
-import type { Row, UrlRecord } from '../../store/cache/record.ts';
-import { isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
+import type { AnswerCache, NewContent } from '../../store/cache/cache.ts';
+import type { UrlRecord } from '../../store/cache/record.ts';
+import { contentOf, isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
+import type { FilePlace } from './arriving-file.ts';
+import { Contents } from './contents.ts';
 import { holdAnswer, withContent } from './held-reply.ts';
 import { listPage } from './listing.ts';
 
@@ -26,8 +26,13 @@ export interface Answers extends KeptAnswers {
   epoch(): number;
   /** Whether a purge since an epoch is, or may be, about a URL. */
   isPurgedSince(since: number, url: string): boolean;
-  /** Keeps an answer; what it makes useless of the same URL goes. */
-  put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer;
+  /**
+   * Keeps an answer with its content, or with what was written to its file; what it makes useless
+   * of the same URL goes.
+   */
+  put(answer: StoredAnswer, content: Buffer | NewContent, since: number): HeldAnswer;
+  /** Where the content of an answer that is still on its way may be written. */
+  placeOf(id: string): FilePlace;
   /** Keeps a changed answer in place of the one with the same id, if that is still there. */
   update(answer: HeldAnswer, since: number): void;
   /** Lets go of one answer. */
@@ -78,6 +83,7 @@ class ShelvedAnswers implements Answers {
   readonly #cache: AnswerCache<StoredAnswer>;
   readonly #now: () => number;
   readonly #report: (error: unknown) => void;
+  readonly #contents: Contents;
   /** The newest change of each URL that is on its way to the storage: they keep their order. */
   readonly #changes = new Map<string, Promise<void>>();
   readonly #shelf = new LRUCache<string, Shelved>({
@@ -94,6 +100,10 @@ class ShelvedAnswers implements Answers {
     this.#cache = cache;
     this.#now = now;
     this.#report = report;
+    const broken = (answer: StoredAnswer): void => {
+      this.drop(answer).catch(report);
+    };
+    this.#contents = new Contents({ cache, broken, report });
   }
 
   find(url: string): readonly HeldAnswer[] {
@@ -119,11 +129,12 @@ class ShelvedAnswers implements Answers {
       this.#cache.touch(held.answer);
     }
     if (held.page !== undefined) return true;
-    const { row } = held;
+    const { row, file } = held;
+    if (file !== undefined) return file.isThere() || this.#dropBroken(held);
     if (row === undefined) return false;
-    if (row.isFile) return this.#loadFile(held, row);
-    const bytes = this.#cache.content(row);
-    return bytes === undefined ? this.#dropBroken(held) : this.#load(held, bytes);
+    const bytes = this.#contents.read(row);
+    if (bytes instanceof Promise) return bytes.then((read) => this.#loadOrDrop(held, read));
+    return this.#loadOrDrop(held, bytes);
   }
 
   epoch(): number {
@@ -134,17 +145,19 @@ class ShelvedAnswers implements Answers {
     return this.#cache.isPurgedSince(since, url);
   }
 
-  put(answer: StoredAnswer, bytes: Buffer, since: number): HeldAnswer {
-    const held = holdAnswer(answer, ownBytes(bytes));
+  put(answer: StoredAnswer, given: Buffer | NewContent, since: number): HeldAnswer {
+    const content: NewContent = Buffer.isBuffer(given) ? { kind: 'bytes', bytes: given } : given;
     const { id, url } = answer;
+    const held = holdAnswer(answer, this.#contents.taken(answer, content));
     const change = (before: readonly StoredAnswer[]): readonly StoredAnswer[] =>
       [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);
     const others = this.find(url).filter((one) => !isReplacedBy(one.answer, answer));
-    this.#change(url, answer.rule, since, [held, ...others], change, {
-      id,
-      content: { kind: 'bytes', bytes },
-    });
+    this.#change(url, answer.rule, since, [held, ...others], change, { id, content });
     return held;
+  }
+
+  placeOf(id: string): FilePlace {
+    return this.#contents.placeOf(id);
   }
 
   update(held: HeldAnswer, since: number): void {
@@ -218,10 +231,7 @@ class ShelvedAnswers implements Answers {
     since: number,
     held: readonly HeldAnswer[],
     decide: (before: readonly StoredAnswer[]) => readonly StoredAnswer[],
-    added?: {
-      readonly id: string;
-      readonly content: { readonly kind: 'bytes'; readonly bytes: Buffer };
-    },
+    added?: { readonly id: string; readonly content: NewContent },
   ): void {
     const shelved: Shelved = { held, version: undefined, since };
     this.#shelf.set(url, shelved);
@@ -253,29 +263,22 @@ class ShelvedAnswers implements Answers {
   ): readonly HeldAnswer[] {
     const held = rows.map((row) => {
       const same = known.find((one) => one.answer.id === row.entry.id);
-      if (same === undefined) return holdAnswer(row.entry, undefined, row);
+      if (same === undefined) return holdAnswer(row.entry, this.#contents.filed(row), row);
       if (isSame(same.answer, row.entry)) return Object.assign(same, { row });
-      return holdAnswer(row.entry, same.page?.bytes, row);
+      return holdAnswer(row.entry, contentOf(same), row);
     });
     this.#shelf.set(url, { held, version, since: 0 });
     return held;
   }
 
-  #load(held: HeldAnswer, bytes: Buffer): true {
+  #loadOrDrop(held: HeldAnswer, bytes: Buffer | undefined): true | Promise<false> {
+    if (bytes === undefined) return this.#dropBroken(held);
     withContent(held, bytes);
     const { url } = held.answer;
     const shelved = this.#shelf.peek(url);
     // Anew, for its size has changed.
     if (shelved?.held.includes(held) === true) this.#shelf.set(url, { ...shelved });
     return true;
-  }
-
-  async #loadFile(held: HeldAnswer, row: Row<StoredAnswer>): Promise<boolean> {
-    const handle = await this.#cache.openFile(row);
-    const bytes = await handle?.readFile().catch(() => undefined);
-    await handle?.close();
-    const isWhole = bytes?.length === row.entry.bytesLength && crc32(bytes) === row.crc;
-    return isWhole ? this.#load(held, bytes) : this.#dropBroken(held);
   }
 
   async #dropBroken({ answer }: HeldAnswer): Promise<false> {

@@ -1,7 +1,7 @@
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import type { Fetch } from '../fetch.ts';
-import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import { contentOf, type HeldAnswer, type StoredAnswer } from './answer.ts';
 import type { Answers } from './answers.ts';
 import { receive, toStore, type Arrived } from './arrival.ts';
 import { holdAnswer } from './held-reply.ts';
@@ -98,11 +98,14 @@ export function keep(
   const { body } = reply;
   const { leftOut } = splitFields(arrived.received.fields);
   if (body.kind === 'stream') {
-    const intake = takeIn(body.stream, contentBytesMax);
-    void intake.whole.then((bytes) => {
-      if (bytes !== undefined && isAllOf(answer, bytes)) {
-        answers.put({ ...answer, bytesLength: bytes.length }, bytes, since);
-      }
+    const place = answers.placeOf(answer.id);
+    const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength };
+    const intake = takeIn(body.stream, limits, place);
+    void intake.whole.then((whole) => {
+      if (whole === undefined) return;
+      const { content, bytesLength } = whole;
+      if (isAllOf(answer, bytesLength)) answers.put({ ...answer, bytesLength }, content, since);
+      else if (content.kind === 'file') place.remove().catch(place.report);
     });
     return { kind: 'kept', answer, content: intake, leftOut };
   }
@@ -111,8 +114,8 @@ export function keep(
 }
 
 /** Whether content that came without a length is as long as what it is a part of needs. */
-function isAllOf({ range, bytesLength }: StoredAnswer, bytes: Buffer): boolean {
-  return range === undefined || bytes.length === bytesLength;
+function isAllOf({ range, bytesLength }: StoredAnswer, arrived: number): boolean {
+  return range === undefined || arrived === bytesLength;
 }
 
 /** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
@@ -128,7 +131,7 @@ async function confirm(
     return { kind: 'passing', reply, why: 'unselected' };
   }
   const { answer, leftOut } = freshened(held.answer, received, sent);
-  const updated = holdAnswer(answer, held.page?.bytes, held.row);
+  const updated = holdAnswer(answer, contentOf(held), held.row);
   const isKept = await keepFreshened(answers, updated, { received, sent, plan, since });
   return { kind: 'confirmed', held: updated, isKept, leftOut };
 }

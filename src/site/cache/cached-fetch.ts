@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Reply } from '../../http/reply.ts';
+import { discard, type Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
 import type { Cancellation } from '../../model/cancellation.ts';
 import { Failure } from '../../model/failure.ts';
@@ -9,14 +9,14 @@ import { sentField, type Sending } from '../fetch-fields.ts';
 import type { FetchRule } from '../fetch-source.ts';
 import type { Fetch } from '../fetch.ts';
 import type { Asked, Outcome } from '../source.ts';
-import type { HeldAnswer } from './answer.ts';
+import { contentOf, type HeldAnswer } from './answer.ts';
 import { receive } from './arrival.ts';
 import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
 import { askSource, keep, keepFreshened, type Arrival, type AskingParts } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
-import { discardContent, notKeptReply, passingReply } from './forwarded-reply.ts';
+import { notKeptReply, passingReply } from './forwarded-reply.ts';
 import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
 import { foreseeKept } from './foresee.ts';
 import { isForGet, urlsMadeInvalid } from './invalidation.ts';
@@ -156,10 +156,12 @@ class Cache {
     const answered = await fetch.respond(plan.plainRule, request);
     const { reply, received } = receive(answered, requestMs, now());
     if (reply.status === 200) {
-      for (const { answer, page, row } of known.filter((one) => fits(one.answer, sent))) {
+      for (const kept of known.filter((one) => fits(one.answer, sent))) {
+        const { answer, row } = kept;
         if (!isSameAs(answer, received.fields)) await answers.drop(answer);
         else {
-          const fresh = holdAnswer(freshened(answer, received, sent).answer, page?.bytes, row);
+          const update = freshened(answer, received, sent);
+          const fresh = holdAnswer(update.answer, contentOf(kept), row);
           await keepFreshened(answers, fresh, { received, sent, plan, since });
         }
       }
@@ -287,7 +289,7 @@ function landingOf(arrival: Arrival): Landing<Arrival> {
     arrival,
     landed: isOnItsWay ? arrival.content.whole : undefined,
     discard: () => {
-      if ('reply' in arrival) discardContent(arrival.reply);
+      if ('reply' in arrival) void discard(arrival.reply);
     },
   };
 }

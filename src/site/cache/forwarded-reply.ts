@@ -1,6 +1,13 @@
 import { parseHttpDate } from '../../http/date.ts';
 import { plainPage } from '../../http/html.ts';
-import { isEmptyStatus, noBody, replyField, withoutFields, type Reply } from '../../http/reply.ts';
+import {
+  discard,
+  isEmptyStatus,
+  noBody,
+  replyField,
+  withoutFields,
+  type Reply,
+} from '../../http/reply.ts';
 import { asksForLess, select } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import type { StoredAnswer } from './answer.ts';
@@ -47,11 +54,11 @@ export function passingReply(
   const status = reply.status === 200 ? (httpresponse ?? 200) : reply.status;
   const known = knownAlready({ ...reply, status }, request);
   if (known !== undefined) {
-    discardContent(reply);
+    void discard(reply);
     return known;
   }
   if (!isEmptyStatus(status) || reply.body.kind === 'none') return { ...reply, status };
-  discardContent(reply);
+  void discard(reply);
   return { ...reply, status, fields: withoutFields(reply.fields, 'content-length'), body: noBody };
 }
 
@@ -66,11 +73,6 @@ function knownAlready(
   const selection = select(representationOf(fields, said), request);
   if (selection.status !== 304) return undefined;
   return { status: 304, fields: [...selection.fields, 'Date', date], body: noBody, source };
-}
-
-/** Lets the content of an answer go that nobody is sent. */
-export function discardContent({ body }: Reply): void {
-  if (body.kind === 'stream') body.stream.destroy();
 }
 
 /** The answer to who wants nothing but what is kept (RFC 9111 §5.2.1.7), where nothing is. */

@@ -1,37 +1,42 @@
 import { contentRange, parseRanges, rangeBytes } from '../../http/ranges.ts';
 import {
   fieldLines,
+  noBody,
   replyField,
   withoutFields,
+  type Body,
   type ByteRange,
   type FieldList,
+  type Part,
   type Reply,
 } from '../../http/reply.ts';
-import { asksForLess, type Representation } from '../../http/represent.ts';
+import { asksForLess, select, type Representation } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
 import type { Row } from '../../store/cache/record.ts';
-import { holdPage, sendHeld, type HeldPage } from '../held-page.ts';
+import { holdPage, sendHeld } from '../held-page.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
 import { toldHit, withTold, type Told } from './cache-status.ts';
+import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs } from './freshness.ts';
 
 /** Has a kept answer in memory, with its content where that is at hand. */
 export function holdAnswer(
   answer: StoredAnswer,
-  bytes: Buffer | undefined,
+  content: Buffer | ContentFile | undefined,
   row?: Row<StoredAnswer>,
 ): HeldAnswer {
-  const held = { answer, row, page: undefined, usedSecond: 0, whole: undefined };
-  return bytes === undefined ? held : withContent(held, bytes);
+  const isAtHand = Buffer.isBuffer(content);
+  const file = isAtHand ? undefined : content;
+  const held = { answer, row, page: undefined, file, usedSecond: 0, whole: undefined };
+  return isAtHand ? withContent(held, content) : held;
 }
 
 /** Makes a kept answer ready to be sent. */
 export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
   const { answer } = held;
-  const { fields, shownStatus: status, bytesLength, freshness } = answer;
-  const said = { status, bytesLength, receivedMs: freshness.bornMs };
-  const representation = representationOf(fields, said);
-  return Object.assign(held, { page: holdPage({ representation, bytes }, `rule:${answer.rule}`) });
+  const page = { representation: representationOfAnswer(answer), bytes };
+  return Object.assign(held, { page: holdPage(page, sourceOf(answer)) });
 }
 
 /** The answer to a request that a kept answer fits, as it was kept: a hit (RFC 9111 §4). */
@@ -42,7 +47,9 @@ export function hitReply(
 ): Reply {
   const { freshness } = held.answer;
   const isPlain = request.method === 'GET' && !asksForLess(request.fields);
-  if (!isPlain) return heldReply(held, request, nowMs, toldHit(freshness, nowMs));
+  // What is read from a file is read anew for each.
+  if (!isPlain || held.page === undefined)
+    return heldReply(held, request, nowMs, toldHit(freshness, nowMs));
   const second = Math.floor(nowMs / 1000);
   if (held.whole?.second !== second) {
     const reply = heldReply(held, request, nowMs, toldHit(freshness, nowMs));
@@ -53,7 +60,7 @@ export function hitReply(
 
 /**
  * What a request's preconditions and ranges ask for of a kept answer, with its age and what the
- * cache did for it.
+ * cache did for it. Throws `bad_gateway` where its file has gone this very moment.
  */
 export function heldReply(
   held: HeldAnswer,
@@ -62,9 +69,7 @@ export function heldReply(
   told: Told,
 ): Reply {
   const { answer } = held;
-  const page = requirePage(held);
-  const reply =
-    answer.range === undefined ? sendHeld(page, request) : partOf(answer, page, request);
+  const reply = answer.range === undefined ? wholeOf(held, request) : partOf(held, request);
   const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
   // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
   const isNew = age === 0 && (told.outcome === 'miss' || told.outcome === 'revalidated');
@@ -100,31 +105,58 @@ function rangeWithin(
   return asked.first >= first && asked.last <= last ? asked : undefined;
 }
 
+/** What a request asks for of a whole representation. */
+function wholeOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+  if (held.page !== undefined) return sendHeld(held.page, request);
+  const { answer } = held;
+  const { status, fields, parts, bytesLength } = select(representationOfAnswer(answer), request);
+  const body = parts.length === 0 ? noBody : fileBody(held, parts, bytesLength);
+  return { status, fields, body, source: sourceOf(answer) };
+}
+
 /** A range of a part that is kept. */
-function partOf(
-  { range }: StoredAnswer,
-  page: HeldPage,
-  request: Pick<ContentRequest, 'method' | 'fields'>,
-): Reply {
+function partOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+  const { answer, page } = held;
+  const { range } = answer;
   const asked = range && rangeWithin(range, request);
-  if (range === undefined || asked === undefined) return page.whole;
-  const bytes = page.bytes.subarray(asked.first - range.first, asked.last - range.first + 1);
+  if (range === undefined || asked === undefined) return wholeOf(held, everything);
+  const { status, fields } = select(representationOfAnswer(answer), everything);
+  const [first, last] = [asked.first - range.first, asked.last - range.first];
+  const bytesLength = rangeBytes(asked);
   return {
-    ...page.whole,
+    status,
     fields: [
-      ...withoutFields(page.whole.fields, 'content-length', 'content-range'),
+      ...withoutFields(fields, 'content-length', 'content-range'),
       'Content-Length',
-      String(rangeBytes(asked)),
+      String(bytesLength),
       'Content-Range',
       contentRange(asked, range.completeLength),
     ],
-    body: { kind: 'bytes', bytes },
+    body:
+      page === undefined
+        ? fileBody(held, [{ first, last }], bytesLength)
+        : { kind: 'bytes', bytes: page.bytes.subarray(first, last + 1) },
+    source: sourceOf(answer),
   };
 }
 
-function requirePage({ page, answer }: HeldAnswer): HeldPage {
-  if (page === undefined) throw new TypeError(`the content of ${answer.id} is not at hand`);
-  return page;
+/** A request for all there is. */
+const everything = { method: 'GET', fields: {} } as const;
+
+function fileBody({ answer, file }: HeldAnswer, parts: readonly Part[], bytesLength: number): Body {
+  if (file === undefined) throw new TypeError(`the content of ${answer.id} is not at hand`);
+  const opened = file.open();
+  if (opened === undefined) throw new Failure('bad_gateway', 'This page has just been let go of.');
+  return { kind: 'file', file: opened, parts, bytesLength };
+}
+
+function sourceOf({ rule }: StoredAnswer): string {
+  return `rule:${rule}`;
+}
+
+function representationOfAnswer(answer: StoredAnswer): Representation {
+  const { fields, shownStatus: status, bytesLength, freshness } = answer;
+  return representationOf(fields, { status, bytesLength, receivedMs: freshness.bornMs });
 }
 
 /** What a representation says itself. */

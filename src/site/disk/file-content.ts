@@ -6,7 +6,7 @@ import type { FieldList } from '../../http/reply.ts';
 import type { Representation } from '../../http/represent.ts';
 import { withVary } from '../../http/vary.ts';
 import { diskAttemptsMax, diskHeldFileBytesMax } from '../../model/limits.ts';
-import { createFileSource } from './file-source.ts';
+import { createFileSource, readBytes } from '../file-source.ts';
 import { mediaType } from './media-type.ts';
 import { identityOf, locateFile, openLocated, type OpenFile } from './regular-file.ts';
 import type { Loaded } from './replies.ts';
@@ -113,14 +113,8 @@ export function representFile(
 async function readWhole({ descriptor, stats }: OpenFile): Promise<Buffer | undefined> {
   const source = createFileSource(descriptor);
   try {
-    // Not from Node's pool, of which a small slice would keep a large piece alive.
-    const bytes = Buffer.allocUnsafeSlow(Number(stats.size));
-    let filled = 0;
-    while (filled < bytes.length) {
-      const bytesRead = await source.read(bytes.subarray(filled), filled);
-      if (bytesRead === 0) return undefined;
-      filled += bytesRead;
-    }
+    const bytes = await readBytes(source, Number(stats.size));
+    if (bytes === undefined) return undefined;
     const after = fstatSync(descriptor, { bigint: true });
     return identityOf(after) === identityOf(stats) ? bytes : undefined;
   } finally {

@@ -6,7 +6,7 @@ import type { ContentRequest } from '../../http/request.ts';
 import { withVary } from '../../http/vary.ts';
 import { encodePath } from '../../model/path.ts';
 import { sendBytes, type Page } from '../held-page.ts';
-import { createFileSource } from './file-source.ts';
+import { createFileSource } from '../file-source.ts';
 import type { OpenFile } from './regular-file.ts';
 
 /** A representation with all its bytes in memory. */

@@ -45,8 +45,11 @@ export interface AnswerCache<T extends CacheEntry> {
   read(url: string): UrlRecord<T>;
   /** Content that is not in a file; undefined where it has gone, or is not what it was. */
   content(row: Row<T>): Buffer | undefined;
-  /** Opens the file of content; undefined where it has gone. Whoever gets it closes it. */
-  openFile(row: Row<T>): Promise<FileHandle | undefined>;
+  /**
+   * Opens the file of an answer's content: a descriptor, undefined where it has gone. Whoever gets
+   * it closes it.
+   */
+  openFile(id: string): number | undefined;
   /** Makes the file of an answer that is still to be kept. */
   createFile(id: string): Promise<FileHandle>;
   /** Removes the file of an answer that will not be kept. */

@@ -1,3 +1,4 @@
+import { openSync } from 'node:fs';
 import { mkdir, open, readdir, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -9,8 +10,8 @@ export interface ContentFiles {
   write(id: string, content: Buffer): Promise<void>;
   /** Makes a file that content is written to as it comes; it is kept once its answer is. */
   create(id: string): Promise<FileHandle>;
-  /** Opens a file to read; undefined where it is not there. */
-  open(id: string): Promise<FileHandle | undefined>;
+  /** Opens a file to read: a descriptor, undefined where it is not there. */
+  open(id: string): number | undefined;
   /** Removes files, as far as they are there. */
   remove(ids: readonly string[]): Promise<void>;
   /** All ids that there is a file of. */
@@ -42,7 +43,13 @@ export function createContentFiles(folder: string): ContentFiles {
         await handle.close();
       }
     },
-    open: (id) => open(pathOf(id), 'r').catch(() => undefined),
+    open(id) {
+      try {
+        return openSync(pathOf(id), 'r');
+      } catch {
+        return undefined;
+      }
+    },
     async remove(ids) {
       await Promise.all(ids.map((id) => rm(pathOf(id), { force: true })));
     },

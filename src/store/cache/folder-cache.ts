@@ -77,8 +77,8 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     return bytes;
   }
 
-  openFile({ entry }: Row<T>): Promise<FileHandle | undefined> {
-    return this.#files.open(entry.id);
+  openFile(id: string): number | undefined {
+    return this.#files.open(id);
   }
 
   createFile(id: string): Promise<FileHandle> {
