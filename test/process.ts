@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { temporaryFolder, writeFiles } from './harness.ts';
@@ -46,8 +46,10 @@ export interface Served {
   readonly err: () => string;
   /** Resolves when the process has ended. */
   readonly closed: Promise<{ readonly code: number | null; readonly signal: string | null }>;
-  /** The most memory it has had resident so far, in bytes. */
+  /** The most memory it has had resident so far, or since that was forgotten, in bytes. */
   peakBytes(): number;
+  /** Forgets what it has had before; returns what it has now, in bytes. */
+  forgetPeak(): number;
 }
 
 /** A folder with an ini file for a server of its own; `text` comes after `[server]`. */
@@ -99,11 +101,17 @@ export async function startServed(
     out,
     err,
     closed,
-    peakBytes: () => {
-      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-      return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+    peakBytes: () => peakOf(pid),
+    forgetPeak: () => {
+      writeFileSync(`/proc/${pid}/clear_refs`, '5');
+      return peakOf(pid);
     },
   };
+}
+
+function peakOf(pid: number | undefined): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
 /** Starts `waymark` with some words, its three streams in the hands of the test. */

@@ -132,6 +132,8 @@ export const codedFlushMs = 20;
 
 /** Content of an answer that is handed to TLS at a time. */
 export const tlsWriteBytes = 256 * KIB;
+/** Several parts of a page go out as one piece up to this size. */
+export const partsCopiedBytesMax = 64 * KIB;
 /** One of the two buffers through which a file is sent … */
 export const fileChunkBytes = 256 * KIB;
 /** … what it is for a file of many such, as long as the buffers in use come to less than this … */

@@ -28,6 +28,14 @@ export function createFileSource(descriptor: number): FileSource {
   };
 }
 
+/** Bytes in memory as a source of content. */
+export function bytesSource(bytes: Buffer): FileSource {
+  return {
+    read: (buffer, position) => Promise.resolve(bytes.copy(buffer, 0, position)),
+    close: () => Promise.resolve(),
+  };
+}
+
 /** Reads so many bytes from the beginning of a file; undefined where it has fewer. */
 export async function readBytes(
   source: FileSource,

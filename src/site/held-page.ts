@@ -1,6 +1,8 @@
-import { noBody, type Reply } from '../http/reply.ts';
+import { noBody, type Body, type Part, type Reply } from '../http/reply.ts';
 import { asksForLess, select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { partsCopiedBytesMax } from '../model/limits.ts';
+import { bytesSource } from './file-source.ts';
 
 /** A representation with all its bytes in memory. */
 export interface Page {
@@ -41,19 +43,19 @@ export function sendBytes(
   request: Pick<ContentRequest, 'method' | 'fields'>,
   source: string,
 ): Reply {
-  const { status, fields, parts } = select(representation, request);
-  const [part] = parts;
-  if (part === undefined) return { status, fields, body: noBody, source };
+  const { status, fields, parts, bytesLength } = select(representation, request);
+  return { status, fields, body: bodyOf(bytes, parts, bytesLength), source };
+}
+
+function bodyOf(bytes: Buffer, parts: readonly Part[], bytesLength: number): Body {
+  // Each client that asks for several parts would hold a copy of its own.
+  if (parts.length > 1 && bytesLength > partsCopiedBytesMax) {
+    return { kind: 'file', file: bytesSource(bytes), parts, bytesLength };
+  }
   const pieces = parts.map((one) =>
     Buffer.isBuffer(one) ? one : bytes.subarray(one.first, one.last + 1),
   );
-  return {
-    status,
-    fields,
-    body: {
-      kind: 'bytes',
-      bytes: pieces.length === 1 ? (pieces[0] ?? bytes) : Buffer.concat(pieces),
-    },
-    source,
-  };
+  const [first, ...others] = pieces;
+  if (first === undefined) return noBody;
+  return { kind: 'bytes', bytes: others.length === 0 ? first : Buffer.concat(pieces) };
 }

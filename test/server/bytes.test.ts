@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { open } from 'node:fs/promises';
+import { once } from 'node:events';
 import { createServer, get, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
@@ -132,9 +134,9 @@ function rangesOf(size: number): readonly (readonly [string, number, number])[] 
 }
 
 /** A source that makes a body of a size as fast as it is taken, and no faster. */
-async function startSource(t: TestContext, size: number): Promise<string> {
+async function startSource(t: TestContext, size: number, fields = {}): Promise<string> {
   const server = createServer((_, response) => {
-    response.writeHead(200, { 'content-length': size });
+    response.writeHead(200, { 'content-length': size, ...fields });
     let left = size;
     const body = new Readable({
       highWaterMark: mib,
@@ -173,6 +175,46 @@ test('two slow readers of a fetched gibibyte keep the process under 200 MiB', as
   }
   assert.ok(served.peakBytes() < memoryBytesMax, `${served.peakBytes() / mib} MiB at the most`);
 });
+
+test('clients that do not read hold no copies of what they ask for', async (t) => {
+  const source = await startSource(t, 32 * mib, { 'Cache-Control': 'max-age=600' });
+  const rules = [
+    { path: '/far', kind: 'content.fetch', enginedata: { source: `${source}/` } },
+    { path: '/page', kind: 'content', contenttype: 'text/plain', content: 'x'.repeat(12 * mib) },
+  ];
+  const { iniFile } = await serverFolder(
+    t,
+    'import = rules.ndjson\n[fetch]\nallow_private = 127.0.0.0/8\n',
+    { 'rules.ndjson': rules.map((rule) => JSON.stringify(rule)).join('\n') },
+  );
+  const served = await startServed(t, iniFile);
+  assert.equal((await (await fetch(`${served.url}/far`)).arrayBuffer()).byteLength, 32 * mib);
+  let kept = false;
+  while (!kept) {
+    const answer = await fetch(`${served.url}/far`, { method: 'HEAD' });
+    kept = answer.headers.get('cache-status')?.startsWith('waymark; hit') === true;
+  }
+  assert.equal((await fetch(`${served.url}/page`)).status, 200);
+  const before = served.forgetPeak();
+  const parts = 'Range: bytes=0-5999999,6000001-11999999\r\n';
+  for (let count = 0; count < 16; count += 1) {
+    await openIdle(t, `${served.url}/far`, '');
+    await openIdle(t, `${served.url}/page`, parts);
+  }
+  const more = served.peakBytes() - before;
+  assert.ok(more < 100 * mib, `${more / mib} MiB more for 32 clients`);
+});
+
+/** A client that has taken the beginning of an answer, and takes no more. */
+async function openIdle(t: TestContext, url: string, fields: string): Promise<void> {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  t.after(() => socket.destroy());
+  socket.write(`GET ${pathname} HTTP/1.1\r\nHost: a.example\r\n${fields}\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  socket.pause();
+  assert.match(head.toString('latin1'), /^HTTP\/1\.1 20[06] /);
+}
 
 /** A client that takes bytes only when it is told to. */
 async function openReader(url: string) {
