@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Cancellation } from '../model/cancellation.ts';
 import type { Visitor } from '../model/visitor.ts';
+import type { FieldList } from './reply.ts';
 
 /**
  * Header fields of a request by lower-case name (RFC 9110 §5); repeated ones joined with `, ` (`; `
@@ -33,8 +34,11 @@ export interface ContentRequest extends RequestTarget {
   readonly body: Readable | undefined;
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: Cancellation;
-  /** Tells the client ahead of the answer what that may link to (RFC 8297): Link values. */
-  readonly hint?: ((links: readonly string[]) => void) | undefined;
+  /**
+   * Sends an answer ahead of the one that counts (RFC 9110 §15.2), by its status and fields: not
+   * 100, nor 101.
+   */
+  readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
 }
 
 /** Whether a method does nothing but ask for a representation (RFC 9110 §9.3.1, §9.3.2). */

@@ -34,8 +34,8 @@ export interface ExchangeParts {
   readonly signal: Cancellation;
   /** Told right before the first byte is sent, each time. */
   readonly begun?: () => void;
-  /** Told the fields of each 103 (RFC 8297) that comes before the answer. */
-  readonly early?: ((fields: readonly string[]) => void) | undefined;
+  /** Told status and fields of each answer that comes ahead of the one that counts, but a 100. */
+  readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
 }
 
 /**
@@ -54,7 +54,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   readonly #signal: Cancellation;
   #waiting: NodeJS.Timeout | undefined;
   readonly #begun: (() => void) | undefined;
-  readonly #early: ExchangeParts['early'];
+  readonly #interim: ExchangeParts['interim'];
   #controller: Dispatcher.DispatchController | undefined;
   #failure: Failure | undefined;
   #ended = false;
@@ -64,12 +64,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  constructor({ signal, begun, early }: ExchangeParts) {
+  constructor({ signal, begun, interim }: ExchangeParts) {
     this.#settle = Promise.withResolvers<Answer>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
     this.#begun = begun;
-    this.#early = early;
+    this.#interim = interim;
     signal.addEventListener('abort', this.#abort, { once: true });
     if (signal.aborted) this.#abort();
   }
@@ -100,7 +100,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
       this.#informational += 1;
       if (this.#informational > informationalMax) {
         this.#giveUp(new Failure('bad_gateway', 'The source never comes to its answer.'));
-      } else if (status === 103) this.#early?.(fieldsOf(controller));
+      } else if (status > 101) this.#interim?.(status, fieldsOf(controller));
       return;
     }
     this.#settle.resolve({

@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { discard, replyField, type Reply } from '../http/reply.ts';
+import { discard, replyField, type FieldList, type Reply } from '../http/reply.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
 import type { Corks } from './corks.ts';
 import { headText, headEnd } from './head-text.ts';
+import { sendInterim } from './interim.ts';
 import { send, type Sent } from './send.ts';
 
 /** What is used of the answer to a request, whoever writes it. */
@@ -14,7 +15,6 @@ export interface Answering extends Pick<
   shouldKeepAlive: boolean;
   once(event: 'close', listener: () => void): unknown;
   destroy(): unknown;
-  writeEarlyHints(hints: { readonly link: string[] }): unknown;
 }
 
 /** What a direct answer is told by, and tells, on its connection. */
@@ -31,8 +31,8 @@ interface DirectParts {
 
 /**
  * An answer that goes out in one piece, without Node's HTTP server: it has not seen the request.
- * Whatever else becomes of it, be it a stream, a hint, a client that ends its side or asks for more
- * meanwhile, or the end of the connection, is handed over to Node.
+ * Whatever else becomes of it, be it a stream, what comes ahead of it, a client that ends its side
+ * or asks for more meanwhile, or the end of the connection, is handed over to Node.
  */
 export class DirectResponse implements Answering {
   shouldKeepAlive = true;
@@ -68,8 +68,11 @@ export class DirectResponse implements Answering {
     else if (!this.#isSent) this.#parts.socket.destroy();
   }
 
-  writeEarlyHints(hints: { readonly link: string[] }): void {
-    this.handOver()?.writeEarlyHints(hints);
+  /** Sends an answer ahead of the one that counts, as Node does. */
+  writeInformation(status: number, fields: FieldList): void {
+    if (this.headersSent || this.destroyed) return;
+    const response = this.handOver();
+    if (response !== undefined) sendInterim(response, status, fields);
   }
 
   /** Goes on as an answer of Node's, which it returns; undefined where nobody waits any more. */

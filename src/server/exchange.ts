@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asksTooMuch } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
-import { discard, noBody, withoutFields, type Reply } from '../http/reply.ts';
+import { discard, noBody, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
@@ -11,8 +11,9 @@ import { peerAddress } from './connections.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
 import { DirectRequest } from './direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
-import { DirectResponse, type Answering } from './direct-response.ts';
+import { DirectResponse } from './direct-response.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
+import { sendInterim } from './interim.ts';
 import { linger } from './refusal.ts';
 import { send, type Sent } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -80,8 +81,9 @@ export class Exchange {
         visitor: serving.visitors.visitorOf(entrance),
         body: hasBody(message) ? message : undefined,
         signal: new ClientGone(this.#response, message.socket),
-        hint: (links) => {
-          hint(message, this.#response, links);
+        interim: (status, fields) => {
+          // Who speaks HTTP/1.0 does not know what it is.
+          if (message.httpVersion !== '1.0') this.#interim(status, fields);
         },
       });
       return this.#withServerTiming(reply, entrance);
@@ -164,6 +166,12 @@ export class Exchange {
    * Says which source answered, to callers who may read rules or when the ini file wants it
    * (contract §3).
    */
+  #interim(status: number, fields: FieldList): void {
+    const response = this.#response;
+    if (response instanceof DirectResponse) response.writeInformation(status, fields);
+    else sendInterim(response, status, fields);
+  }
+
   #withServerTiming(reply: Reply, entrance: Entrance): Reply {
     if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);
     const wanted = this.#serving.config.log.explain;
@@ -187,15 +195,4 @@ export class Exchange {
 
 function sendOn(response: ServerResponse | DirectResponse, reply: Reply): Sent | Promise<Sent> {
   return response instanceof DirectResponse ? response.send(reply) : send(response, reply);
-}
-
-/** Sends a 103 (RFC 8297 §2) to a client that can know what it is, ahead of its answer. */
-function hint(message: RequestMessage, response: Answering, links: readonly string[]): void {
-  if (links.length === 0 || response.headersSent || response.destroyed) return;
-  if (message.httpVersion !== '1.1') return;
-  try {
-    response.writeEarlyHints({ link: [...links] });
-  } catch {
-    // Not a Link (RFC 8288 §3) that Node would send; it is only a hint.
-  }
 }

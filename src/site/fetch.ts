@@ -1,5 +1,5 @@
 import type { Duplex, Readable } from 'node:stream';
-import { fieldLines, replyField, type FieldList, type Reply } from '../http/reply.ts';
+import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
@@ -17,7 +17,6 @@ import {
   type FetchRule,
   type FetchWay,
 } from './fetch-source.ts';
-import { visibleLinks } from './fetch-visible.ts';
 import type { Asked, Outcome } from './source.ts';
 
 /** The source of content that other servers have (contract §8). */
@@ -110,7 +109,7 @@ async function ask(
   request: ContentRequest,
   upgrade?: 'websocket',
 ): Promise<{ readonly answer: Answer; readonly fields: string[] }> {
-  const { origin, path, method, signal, hint } = request;
+  const { origin, path, method, signal, interim } = request;
   const body = bodyOf(request, bodyBytesMax);
   const ways = requireWays(plan, request);
   const fields = requestFields(plan, request, body !== undefined, via);
@@ -122,11 +121,12 @@ async function ask(
       fields,
       body: body && meteredBody(body, bodyBytesMax),
       signal,
-      early:
-        hint &&
-        ((early) => {
-          const fetched = { plan, source, target, origin, path };
-          hint(fieldLines(early, 'link').map((link) => visibleLinks(link, fetched)));
+      interim:
+        interim &&
+        ((status, said) => {
+          const seen = answerFields(said, { plan, source, target, origin, path }, via);
+          // It has no content (RFC 9110 §8.6), whatever its source says.
+          interim(status, withoutFields(seen, 'content-length'));
         }),
       ...(begun !== undefined && { begun }),
       ...(upgrade !== undefined && { upgrade }),

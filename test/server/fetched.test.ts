@@ -131,8 +131,9 @@ test('a source that is down is told of by one event for its rule', async (t) => 
 suite('what a source says ahead of its answer', () => {
   const early =
     'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nX-Own: o\r\n' +
-    'Link: </b.js>; rel=preload; as=script\r\n\r\n';
-  const odd = 'HTTP/1.1 103 Early Hints\r\nLink: no link\r\n\r\n';
+    'Link: </b.js>; rel=preload; as=script\r\nKeep-Alive: timeout=9\r\nContent-Length: 9\r\n\r\n';
+  const progress =
+    'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 104 Going On\r\nUpload-Offset: 7\r\n\r\n';
   const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
   /** A source that says what is ahead, and answers when it is told to. */
@@ -150,7 +151,7 @@ suite('what a source says ahead of its answer', () => {
   }
 
   for (const cache of ['0', '1MiB']) {
-    test(`reaches its client before that: links, and nothing else; cache = ${cache}`, async (t) => {
+    test(`reaches its client before that, as what it answers does; cache = ${cache}`, async (t) => {
       const source = await hinting(t, early);
       const site = await startSite(t, {
         ...source,
@@ -159,12 +160,30 @@ suite('what a source says ahead of its answer', () => {
       const request = get(`${site.url}/far/a`);
       const [hints] = (await once(request, 'information')) as [InformationEvent];
       const link = '</a.css>; rel=preload, </b.js>; rel=preload; as=script';
-      assert.deepEqual([hints.statusCode, hints.headers], [103, { link }]);
+      const fields = { link, 'x-own': 'o', via: '1.1 waymark' };
+      assert.deepEqual([hints.statusCode, hints.headers], [103, fields]);
       await source.goOn();
       const [response] = (await once(request, 'response')) as [IncomingMessage];
       assert.deepEqual([response.statusCode, await text(response)], [200, 'ok']);
     });
   }
+
+  test('goes on whatever it says, as often as it is said', async (t) => {
+    const source = await hinting(t, progress);
+    const site = await startSite(t, { ...source, ini });
+    const request = get(`${site.url}/far/a`);
+    const said: unknown[] = [];
+    request.on('information', ({ statusCode, headers }: InformationEvent) => {
+      said.push([statusCode, headers['upload-offset']]);
+    });
+    await source.goOn();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    assert.equal(await text(response), 'ok');
+    assert.deepEqual(said, [
+      [102, undefined],
+      [104, '7'],
+    ]);
+  });
 
   test('reaches a client of HTTP/2', async (t) => {
     const source = await hinting(t, early);
@@ -174,22 +193,17 @@ suite('what a source says ahead of its answer', () => {
     const [hints] = (await once(stream, 'headers')) as [Record<string, unknown>];
     assert.equal(hints[':status'], 103);
     assert.match(String(hints.link), /a\.css.*b\.js/);
+    assert.deepEqual([hints['x-own'], hints['content-length']], ['o', undefined]);
     await source.goOn();
     assert.equal((await readReply(stream)).body.toString(), 'ok');
   });
 
-  test('is kept from clients of HTTP/1.0, and where it makes no sense', async (t) => {
-    for (const [ahead, version] of [
-      [early, '1.0'],
-      [odd, '1.1'],
-    ] as const) {
-      const source = await hinting(t, ahead);
-      const site = await startSite(t, { ...source, ini });
-      const fields = 'Host: localhost\r\nConnection: close';
-      const answered = site.raw(`GET /far/a HTTP/${version}\r\n${fields}\r\n\r\n`);
-      await source.goOn();
-      assert.match(await answered, /^HTTP\/1\.1 200 OK\r\n/);
-    }
+  test('is kept from clients of HTTP/1.0', async (t) => {
+    const source = await hinting(t, early);
+    const site = await startSite(t, { ...source, ini });
+    const answered = site.raw('GET /far/a HTTP/1.0\r\nHost: localhost\r\n\r\n');
+    await source.goOn();
+    assert.match(await answered, /^HTTP\/1\.1 200 OK\r\n/);
   });
 });
 

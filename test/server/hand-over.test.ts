@@ -101,7 +101,7 @@ const meanwhile: Readonly<Record<string, Meanwhile>> = {
     return Promise.resolve();
   },
   'something is said ahead of it': ({ response }) => {
-    response.writeEarlyHints({ link: ['</a.css>; rel=preload'] });
+    response.writeInformation(103, ['Link', '</a.css>; rel=preload']);
     return Promise.resolve();
   },
 };

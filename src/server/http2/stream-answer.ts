@@ -57,11 +57,13 @@ export class StreamAnswer extends Writable {
     this.#trailers = trailers;
   }
 
-  /** Tells the client ahead of the answer what that may link to (RFC 8297). */
-  writeEarlyHints({ link }: { readonly link: readonly string[] }): void {
+  /** Sends an answer ahead of the one that counts (RFC 9113 §8.1). */
+  writeInformation(status: number, fields: FieldList): void {
     const stream = this.#stream;
     if (stream.headersSent || stream.destroyed || stream.closed) return;
-    stream.additionalHeaders({ ':status': 103, link: [...link] });
+    const head = fieldsOf(fields);
+    head[':status'] = status;
+    stream.additionalHeaders(head);
   }
 
   /** Ends the answer; content that comes with the end goes out with the head. */
