@@ -1,7 +1,9 @@
 import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
+import { withVary } from '../http/vary.ts';
 import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
+import type { FoundRule } from '../model/found.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 import { lookAlong, withBranches } from './breadcrumb-look.ts';
 import { breadcrumbReply } from './breadcrumb-reply.ts';
@@ -57,9 +59,11 @@ export function storedSource(
         if (!isRead(request.method)) return answerUnread(request.method);
         switch (way) {
           case 'breadcrumb':
-            return replyTo(resolveVisit(rules, found, request, steps), request);
-          case 'generic':
-            return generic.respond(found, request, (page) => precedence.respond(page, opened + 1));
+            return chosen(found, replyTo(resolveVisit(rules, found, request, steps), request));
+          case 'generic': {
+            const open = (page: ContentRequest) => precedence.respond(page, opened + 1);
+            return chosen(found, generic.respond(found, request, open));
+          }
           case 'page':
             return stored.respond(found, request);
         }
@@ -104,13 +108,14 @@ export function fetchedSource({
   return {
     name: 'content.fetch',
     respond(request) {
-      const rule = findRule('content.fetch', rules, request)?.stored.rule;
-      if (rule === undefined) return undefined;
+      const found = findRule('content.fetch', rules, request);
+      if (found === undefined) return undefined;
+      const { rule } = found.stored;
       return naming(
         () => rule,
         () => {
           if (!asksSource(rule, request.method)) return optionsReply(allowedMethods(rule));
-          return fetch.respond(rule, request);
+          return chosen(found, fetch.respond(rule, request));
         },
       );
     },
@@ -143,6 +148,16 @@ function naming(rule: () => Rule, respond: () => Answer): Answer {
   } catch (thrown) {
     return fail(thrown);
   }
+}
+
+/** An answer that says so where the caller's languages have chosen its rule (RFC 9110 §12.5.5). */
+function chosen({ variesByLanguage }: FoundRule, answer: Reply | Promise<Reply>): Answer {
+  if (!variesByLanguage) return answer;
+  return answer instanceof Promise ? answer.then(byLanguage) : byLanguage(answer);
+}
+
+function byLanguage(reply: Reply): Reply {
+  return { ...reply, fields: withVary(reply.fields, 'Accept-Language') };
 }
 
 function replyTo(

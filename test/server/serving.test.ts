@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
 
 /** A server that answers every request with its method and target, for content.fetch to reach. */
 async function startSource(t: TestContext): Promise<string> {
@@ -173,6 +174,45 @@ suite('stored pages', () => {
       path: '/lamps/tern',
     });
     assert.equal(data.enginedata.html, '<p>/lamps/tern</p>');
+  });
+
+  test('whatever languages choose between is nobody else’s answer, and says so', async (t) => {
+    const { origin } = await httpSource(t, ({ url = '' }, response) => {
+      response.writeHead(200, { 'Cache-Control': 'max-age=60', Vary: 'Origin' }).end(url);
+    });
+    const byLanguage = (path: string, rule: (lang: string) => object) =>
+      ['de', 'fr'].map((lang) => ({ path, lang, ...rule(lang) }));
+    const site = await startSite(t, {
+      ini,
+      files: { 'site/de.html': '/de.html', 'site/fr.html': '/fr.html' },
+      rules: [
+        ...byLanguage('/shown', (lang) => ({
+          kind: 'content',
+          engine: 'html',
+          enginedata: { html: 'x', page: `/${lang}.html` },
+        })),
+        ...byLanguage('/fetched', (lang) => ({
+          kind: 'content.fetch',
+          enginedata: { source: `${origin}/${lang}.html` },
+        })),
+        ...byLanguage('/go', (lang) => ({
+          kind: 'resolve',
+          enginedata: { html: `/${lang}.html` },
+        })),
+      ],
+    });
+    const cases = [
+      ['/shown', 'Accept-Language'],
+      ['/fetched', 'Origin, Accept-Language'],
+      ['/go', 'Accept, Accept-Language'],
+    ] as const;
+    for (const [path, vary] of cases) {
+      for (const lang of ['de', 'fr', 'de']) {
+        const page = await fetch(site.url + path, { headers: { 'accept-language': lang } });
+        assert.equal(await page.text(), `/${lang}.html`, path);
+        assert.equal(page.headers.get('vary'), vary, path);
+      }
+    }
   });
 
   test('breadcrumbs redirect, by key and by their own path, and never where a request says', async (t) => {
