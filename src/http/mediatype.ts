@@ -31,6 +31,34 @@ export function parseMediaType(text: string): MediaType | undefined {
   return parameters && { type: type.toLowerCase(), parameters };
 }
 
+const notAscii = /[\u0080-\uffff]/;
+
+/**
+ * The media type of a text that is sent as UTF-8: of that charset, whichever other one it names
+ * (RFC 9110 §8.3.2), and also where it names none and a reader of `text/…` would guess.
+ */
+export function utf8Type(contentType: string, text: string): string {
+  const { type, parameters } = parseMediaType(contentType) ?? {
+    type: '',
+    parameters: noParameters,
+  };
+  const charset = parameters.get('charset');
+  if (charset === undefined) {
+    return type.startsWith('text/') && notAscii.test(text)
+      ? `${contentType}; charset=utf-8`
+      : contentType;
+  }
+  if (/^utf-?8$/i.test(charset)) return contentType;
+  const others = [...parameters].filter(([name]) => name !== 'charset');
+  const kept = others.map(([name, value]) => `; ${name}=${quoted(value)}`).join('');
+  return `${type}${kept}; charset=utf-8`;
+}
+
+/** As a quoted-string (RFC 9110 §5.6.4), which any value of a parameter may be. */
+function quoted(value: string): string {
+  return `"${value.replace(/["\\]/g, '\\$&')}"`;
+}
+
 /**
  * Parses `;name=value` repeated from a position of a text to its end (RFC 9110 §5.6.6); undefined
  * when malformed.

@@ -1,4 +1,5 @@
 import { escapeHtml } from '../http/html.ts';
+import { utf8Type } from '../http/mediatype.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
@@ -97,7 +98,8 @@ function pageReply(resolved: Resolved): Reply {
 function makePage(resolved: Resolved): Reply {
   const { status, target, content, contenttype } = resolved;
   const html = content ?? (target === undefined ? nothingMore : moved(target));
-  const type = (content === undefined ? undefined : contenttype) ?? 'text/html; charset=utf-8';
+  const own = (content === undefined ? undefined : contenttype) ?? 'text/html; charset=utf-8';
+  const type = utf8Type(own, html);
   return replyOf(resolved, {
     status,
     fields: [

@@ -1,3 +1,4 @@
+import { utf8Type } from '../http/mediatype.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
@@ -50,13 +51,18 @@ function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page
     bytes,
     representation: {
       status: pageStatus(rule),
-      contentType: rule.contenttype ?? 'text/html; charset=utf-8',
+      contentType: contentType(rule),
       etag: `"${rule.id}.${seq.toString(36)}"`,
       lastModifiedMs: undefined,
       fields,
       bytesLength: bytes.length,
     },
   };
+}
+
+/** What is stored as text is sent as UTF-8, and what is stored as bytes as it is. */
+function contentType({ contenttype = 'text/html; charset=utf-8', content }: Rule): string {
+  return typeof content === 'string' ? utf8Type(contenttype, content) : contenttype;
 }
 
 function contentBytes(content: RuleContent | undefined): Buffer {

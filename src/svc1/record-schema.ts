@@ -47,7 +47,12 @@ const writable: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObjec
       },
     ],
   },
-  contenttype: { ...text, description: 'Its media type; text/html; charset=utf-8 by default.' },
+  contenttype: {
+    ...text,
+    description:
+      'Its media type; text/html; charset=utf-8 by default. ' +
+      'A text is sent as UTF-8, whatever charset it names.',
+  },
   httpresponse: { type: 'integer', minimum: 200, maximum: 599, description: 'HTTP status.' },
   engine: { ...text, description: 'The engine that renders the page in the browser.' },
   enginedata: {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { parseMediaType } from '../../src/http/mediatype.ts';
+import { parseMediaType, utf8Type } from '../../src/http/mediatype.ts';
 
 const types: readonly (readonly [
   text: string,
@@ -55,4 +55,26 @@ suite('a media type', () => {
       }),
     );
   });
+});
+
+const sentTypes: readonly (readonly [contentType: string, text: string, sent: string])[] = [
+  ['text/html; charset=utf-8', 'é', 'text/html; charset=utf-8'],
+  ['Text/HTML;Charset="UTF8"', 'é', 'Text/HTML;Charset="UTF8"'],
+  ['text/plain', 'plain', 'text/plain'],
+  ['text/plain', 'é', 'text/plain; charset=utf-8'],
+  ['text/plain;', '€', 'text/plain;; charset=utf-8'],
+  ['text/plain; charset=iso-8859-1', 'é', 'text/plain; charset=utf-8'],
+  ['text/html; charset=utf-16le', 'plain', 'text/html; charset=utf-8'],
+  ['text/a; CHARSET="x"; b="c; \\"charset=d"', 'é', 'text/a; b="c; \\"charset=d"; charset=utf-8'],
+  ['application/json', 'é', 'application/json'],
+  ['application/xml; charset=latin1', 'é', 'application/xml; charset=utf-8'],
+  ['image/svg+xml', 'é', 'image/svg+xml'],
+];
+
+suite('a text that is sent as UTF-8', () => {
+  for (const [contentType, text, sent] of sentTypes) {
+    test(`${text} as ${contentType} goes out as ${sent}`, () => {
+      assert.equal(utf8Type(contentType, text), sent);
+    });
+  }
 });

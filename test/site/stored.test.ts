@@ -50,6 +50,28 @@ suite('a stored page', () => {
     });
   }
 
+  test('of text says how that is encoded, one of bytes what it was told', async (t) => {
+    const latin1 = { base64: Buffer.from('é', 'latin1').toString('base64') };
+    const site = await startSite(t, {
+      rules: [
+        { path: '/plain', kind: 'content', contenttype: 'text/plain', content: 'é' },
+        { path: '/old', kind: 'content', contenttype: 'text/plain; charset=latin1', content: 'é' },
+        { path: '/bytes', contenttype: 'text/plain; charset=latin1', content: latin1 },
+        {
+          path: '/crumb',
+          kind: 'resolve',
+          contenttype: 'text/plain; charset=latin1',
+          enginedata: { html: 'é' },
+        },
+      ],
+    });
+    for (const path of ['/plain', '/old', '/bytes', '/crumb']) {
+      const { bytes, fields } = await ask(site.url, path);
+      const [, charset = ''] = /charset=(.*)$/.exec(fields['content-type'] ?? '') ?? [];
+      assert.equal(new TextDecoder(charset).decode(bytes), 'é', path);
+    }
+  });
+
   test('names language and coding in one Vary', async (t) => {
     const rules = ['de', 'en'].map((lang) => ({ ...page, path: '/a', lang, content: text }));
     const site = await startSite(t, { rules });
