@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { utf8Type } from '../http/mediatype.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
@@ -39,7 +40,7 @@ export function pageStatus({ httpresponse }: Pick<Rule, 'httpresponse'>): number
   return httpresponse ?? 200;
 }
 
-function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page {
+function preparePage({ rule }: StoredRule, variesByLanguage: boolean): Page {
   const bytes = ownBytes(contentBytes(rule.content));
   const fields: FieldList = [
     ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
@@ -47,17 +48,25 @@ function preparePage({ rule, seq }: StoredRule, variesByLanguage: boolean): Page
     'X-Content-Type-Options',
     'nosniff',
   ];
+  const said = { status: pageStatus(rule), contentType: contentType(rule), fields };
   return {
     bytes,
     representation: {
-      status: pageStatus(rule),
-      contentType: contentType(rule),
-      etag: `"${rule.id}.${seq.toString(36)}"`,
+      ...said,
+      etag: entityTag(said, bytes),
       lastModifiedMs: undefined,
-      fields,
       bytesLength: bytes.length,
     },
   };
+}
+
+/**
+ * A strong entity tag (RFC 9110 §8.8.3), of all that is sent: the seq of a rule may come a second
+ * time, after a backup was put back, and stand for another page.
+ */
+function entityTag(said: object, bytes: Buffer): string {
+  const hash = createHash('sha256').update(JSON.stringify(said)).update(bytes);
+  return `"${hash.digest('base64url').slice(0, 22)}"`;
 }
 
 /** What is stored as text is sent as UTF-8, and what is stored as bytes as it is. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Fields } from '../../src/http/request.ts';
+import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { FoundRule } from '../../src/model/found.ts';
+import type { Rule } from '../../src/model/rule.ts';
 import { createCoder } from '../../src/site/coder.ts';
 import { createStoredPages } from '../../src/site/stored.ts';
 import { startSite, type TestSite } from '../harness.ts';
@@ -49,6 +51,22 @@ suite('a stored page', () => {
       assert.deepEqual([body.bytes.toString(), body.bytes.buffer.byteLength], ['small', 5]);
     });
   }
+
+  test('is sent to who has another one of its seq, from before a backup was put back', () => {
+    const said = { id: 'a', origin: '*', path: '/a', kind: 'content', content: 'new' } as const;
+    const sent = (rule: Rule, known: Readonly<Record<string, string>>): Reply => {
+      const stored = { rule, seq: 7, insertedSeq: 1 };
+      const found = { stored, capture: undefined, variesByLanguage: false };
+      const pages = createStoredPages(createCoder());
+      const fields = Object.assign(Object.create(null) as Record<string, string>, known);
+      return pages.respond(found, { method: 'GET', fields });
+    };
+    const etag = replyField(sent(said, {}), 'etag') ?? '';
+    assert.equal(sent(said, { 'if-none-match': etag }).status, 304);
+    for (const other of [{ content: 'lost' }, { contenttype: 'text/plain' }, { lang: 'de' }]) {
+      assert.equal(sent({ ...said, ...other }, { 'if-none-match': etag }).status, 200);
+    }
+  });
 
   test('of text says how that is encoded, one of bytes what it was told', async (t) => {
     const latin1 = { base64: Buffer.from('é', 'latin1').toString('base64') };
