@@ -6,6 +6,7 @@ import { Failure } from '../model/failure.ts';
 import type { FoundRule, Resolution } from '../model/found.ts';
 import { hasScope } from '../model/key.ts';
 import { headerFieldsMax } from '../model/limits.ts';
+import { servicePath } from '../model/path.ts';
 import { needsUser, type Visitor } from '../model/visitor.ts';
 import type { PastRules, Reads } from '../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
@@ -83,7 +84,7 @@ export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
     ...getDescription,
     input: place,
     run: (v, call) => {
-      const found = winner(siteThen(parts, v, call), parsePlace(v), call);
+      const found = winner(siteThen(parts, v, call), contentPlace(v, view), call);
       const data = { ...renderView(found), ...serverFields(found.stored.rule, view, call.origin) };
       return renderAnswer(data, found, { isForAll: call.caller.keyId === undefined });
     },
@@ -98,7 +99,7 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
     run: async (v, call) => {
       await call.visitor.prepare(needsUser);
       const user = call.visitor.user();
-      const where = parsePlace(v);
+      const where = contentPlace(v, view);
       const found = winner(siteThen(parts, v, call), where, call);
       const { stored, capture } = found;
       const { rule, seq } = stored;
@@ -139,7 +140,10 @@ function renderAnswer(
 /**
  * userinterface.get_content: the page's own HTTP answer; over a websocket its packet (contract §5).
  */
-export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?: object }> {
+export function getContent({
+  view,
+  ...parts
+}: GetOperations): Handler<PlaceThen & { headers?: object }> {
   return {
     ...getContentDescription,
     input: {
@@ -147,11 +151,17 @@ export function getContent(parts: GetOperations): Handler<PlaceThen & { headers?
       required: ['origin', 'path'],
       properties: {
         ...place.properties,
+        as_of: {
+          ...asOfProperty,
+          description:
+            `${asOfProperty.description} Files are those of now; a page of another server was ` +
+            'not kept, and is `unprocessable`.',
+        },
         headers: { type: 'object', nullable: true, maxProperties: headerFieldsMax },
       },
     },
     run: async (v, call) => {
-      const where = parsePlace(v);
+      const where = contentPlace(v, view);
       const asked = requestFields(v.headers ?? {});
       const reply = await siteThen(parts, v, call).respond({
         method: 'GET',
@@ -192,6 +202,19 @@ export function siteThen(
     'To see the site as it was needs an API key with the scope read.',
     { field: 'as_of' },
   );
+}
+
+/**
+ * The place that is asked for, which is one that visitors find content at: below `{base}/svc1` they
+ * find Waymark's own, whatever page rules and files there are (contract §3). Throws `invalid`, and
+ * `not_found` there.
+ */
+function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
+  const where = parsePlace(v);
+  if (servicePath(where.path, base) === undefined) return where;
+  throw new Failure('not_found', `${where.path} is Waymark's own: no page is shown there.`, {
+    field: 'path',
+  });
 }
 
 function winner(site: SiteAccess, where: Required<Place>, call: Call): FoundRule {

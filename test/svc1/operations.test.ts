@@ -387,3 +387,20 @@ function deepValue(levels: number): object {
   for (let level = 0; level < levels; level += 1) value = { value };
   return value;
 }
+
+test('no page is shown at addresses of Waymark itself', async (t) => {
+  const site = await startSite(t, {
+    ini: '[disk.site]\nroot = site\n',
+    files: { 'site/svc1/health': 'a file' },
+    rules: [{ path: '/*', kind: 'content', content: 'a page' }],
+  });
+  const socket = await site.socket(site.adminKey);
+  for (const name of ['get', 'get_render', 'get_content']) {
+    for (const path of ['/svc1', '/svc1/health', '/%73vc1/none?a=1']) {
+      const { error } = await socket.call(`${rule}.${name}`, { origin: site.url, path });
+      assert.deepEqual([error?.code, error?.field], ['not_found', 'path'], `${name} ${path}`);
+    }
+    const { data } = await socket.call(`${rule}.${name}`, { origin: site.url, path: '/svc10' });
+    assert.ok(JSON.stringify(data).includes(name === 'get_render' ? '"id"' : 'a page'));
+  }
+});
