@@ -2,6 +2,7 @@ import { parseMediaType } from '../http/mediatype.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
 import { jsonDepthMax, memberNameCharactersMax } from '../model/limits.ts';
+import type { Operation } from '../svc1/operation.ts';
 
 /**
  * A request of either transport before it is run (seed 4.1): operation, input, idempotency key,
@@ -15,21 +16,22 @@ export interface Envelope {
 }
 
 /**
- * Reads the query string of an operation: `_v.<field>=…` with dots going deeper, `_qk`. Members
- * without `_v.` are left to the caller, as a breadcrumb's `k` is. Throws `invalid` for names that
- * contradict each other.
+ * Reads the query string of an operation that reads: `_v.<field>=…`, dots going deeper, and `_qk`.
+ * Members without `_v.` are left to the caller, as a breadcrumb's `k` is; empty ones are none.
+ * Throws `invalid` for names that contradict each other.
  */
 export function envelopeFromQuery(a: string, query: string): Envelope {
-  return envelopeFromPairs(a, new URLSearchParams(query));
+  return envelopeFromPairs(a, filledIn(new URLSearchParams(query)));
 }
 
 /**
  * Reads the body of an operation: `{"v", "vk", "qk"}` as JSON, or a form with `_v.` names. What
  * curl sends with plain `-d` calls itself a form, so a body that starts like JSON is read as JSON
- * whatever it is called. Throws `invalid`.
+ * whatever it is called. An empty field of a form is one to write, and none to ask by. Throws
+ * `invalid`.
  */
 export function envelopeFromBody(
-  a: string,
+  { name: a, effect }: Pick<Operation, 'name' | 'effect'>,
   body: Buffer,
   contentType: string | undefined,
 ): Envelope {
@@ -37,7 +39,8 @@ export function envelopeFromBody(
   const isJson = text.trimStart().startsWith('{');
   const type = contentType === undefined ? undefined : parseMediaType(contentType)?.type;
   if (!isJson && type === 'application/x-www-form-urlencoded') {
-    return envelopeFromPairs(a, new URLSearchParams(text));
+    const pairs = new URLSearchParams(text);
+    return envelopeFromPairs(a, effect === 'reads' ? filledIn(pairs) : pairs);
   }
   return text.trim() === '' ? envelopeFromPairs(a, []) : envelopeFrom(parseJson(text), a);
 }
@@ -86,6 +89,11 @@ function utf8(body: Buffer): string {
   } catch {
     throw new Failure('invalid', 'The body is not UTF-8.');
   }
+}
+
+/** What a person has filled in of a form: a browser sends its other fields along, empty. */
+function filledIn(pairs: URLSearchParams): [string, string][] {
+  return [...pairs].filter(([, value]) => value !== '');
 }
 
 function envelopeFromPairs(a: string, pairs: Iterable<[string, string]>): Envelope {

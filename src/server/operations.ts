@@ -71,9 +71,10 @@ export async function answerOperation(
   if (outcome.kind === 'stream') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
   const bytes = Buffer.from(JSON.stringify({ r: name, ...outcomeMembers(outcome) }));
-  if (outcome.forAll === undefined) return envelopeReply(operation, outcome, fields, bytes);
+  const asked = { method: message.method ?? '', fields };
+  if (outcome.forAll === undefined) return envelopeReply(operation, outcome, asked, bytes);
   const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
-  return publicAnswers.respond(bytes, vary, { method: message.method ?? '', fields });
+  return publicAnswers.respond(bytes, vary, asked);
 }
 
 /** What was posted, once all of it is there: only then it is asked, by whoever may ask by then. */
@@ -133,7 +134,7 @@ async function readPosted(
   const bytesMax = effect === 'reads' ? questionBodyBytesMax : operationBodyBytesMax;
   requirePlain(message);
   const body = await readBody(message, bytesMax);
-  const envelope = envelopeFromBody(name, body, message.headers['content-type']);
+  const envelope = envelopeFromBody({ name, effect }, body, message.headers['content-type']);
   return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
 }
 
@@ -161,15 +162,16 @@ function linkEnvelope(query: string): Envelope {
 function envelopeReply(
   { effect }: Operation,
   outcome: Extract<Outcome, { kind: 'data' }>,
-  fields: Fields,
+  { method, fields }: { readonly method: string; readonly fields: Fields },
   bytes: Buffer,
 ): Reply {
   const { etag } = outcome;
   const validators: FieldList = etag === undefined ? [] : ['ETag', etag];
   const usual: FieldList = ['Cache-Control', effect === 'reads' ? 'private, no-cache' : 'no-store'];
   const { caching = usual } = outcome;
-  const known = fields['if-none-match'];
-  if (effect === 'reads' && known !== undefined && etagListed(known, etag, 'weak')) {
+  // Whoever posts a question has no stored answer to it (RFC 9110 §15.4.5).
+  const known = method === 'POST' ? undefined : fields['if-none-match'];
+  if (known !== undefined && etagListed(known, etag, 'weak')) {
     return { status: 304, fields: [...validators, ...caching], body: noBody, source: 'svc1' };
   }
   return {

@@ -73,6 +73,16 @@ export function publicData(enginedata: JsonObject): JsonObject {
   return open;
 }
 
+/**
+ * The strong validator of a rule as recordView shows it: its seq and, where the configuration adds
+ * to it, what that comes to. requireSeq looks at the seq alone.
+ */
+export function recordEtag(stored: StoredRule, config: ViewConfig, origin: string): string {
+  const added = serverFields(stored.rule, config, origin);
+  const isPlain = Object.keys(added).length === 0;
+  return isPlain ? `"${stored.seq}"` : `"${stored.seq}-${etagOf(added).slice(1)}`;
+}
+
 /** The strong validator of a JSON answer. */
 export function etagOf(data: unknown): string {
   return `"${createHash('sha256').update(JSON.stringify(data)).digest('base64url').slice(0, 27)}"`;

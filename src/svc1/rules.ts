@@ -8,7 +8,7 @@ import { authorOf, type Call, type Handler, type Outcome } from './operation.ts'
 import { unreadEnginedata } from './enginedata.ts';
 import { sentNames } from './named-fields.ts';
 import { placeFields } from './placement.ts';
-import { recordView, serverFields, type ViewConfig } from './record.ts';
+import { recordEtag, recordView, serverFields, type ViewConfig } from './record.ts';
 import { editDescription, insertDescription, readDescription } from './rules-description.ts';
 import {
   asksForHistory,
@@ -140,7 +140,7 @@ export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
       return {
         kind: 'data',
         data: recordView(stored, view, call.origin),
-        etag: `"${stored.seq}"`,
+        etag: recordEtag(stored, view, call.origin),
       };
     },
   };
@@ -200,7 +200,7 @@ function written(
   return {
     kind: 'data',
     data: { ...recordView(stored, view, call.origin), unknowns },
-    etag: `"${stored.seq}"`,
+    etag: recordEtag(stored, view, call.origin),
     ...(vk !== undefined && { vk }),
     ...(replayed && { replayed }),
   };

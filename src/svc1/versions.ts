@@ -114,7 +114,8 @@ export function requireSeq(
 ): void {
   // RFC 9110 §13.1.1 for If-Match; if_seq says the same inside the envelope.
   const tags = ifMatch?.split(',').map((tag) => tag.trim());
-  const matches = tags === undefined || tags.includes('*') || tags.includes(`"${seq}"`);
+  const isOfSeq = (tag: string): boolean => tag === `"${seq}"` || tag.startsWith(`"${seq}-`);
+  const matches = tags === undefined || tags.includes('*') || tags.some(isOfSeq);
   if (matches && (ifSeq === undefined || ifSeq === seq)) return;
   throw new Failure(
     'precondition_failed',

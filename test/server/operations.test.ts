@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { readTestConfig, startSite, type Answer, type TestSite } from '../harness.ts';
+
+const rule = 'svc1.userinterface';
+
+/** An answer by HTTP, to whoever has the admin key. */
+async function ask(
+  { url, adminKey }: TestSite,
+  target: string,
+  {
+    headers = {},
+    ...init
+  }: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> } = {},
+) {
+  const reply = await fetch(`${url}/svc1/${target}`, {
+    ...init,
+    headers: { apikey: adminKey, ...headers },
+  });
+  const text = await reply.text();
+  const answer = (text === '' ? {} : JSON.parse(text)) as Answer;
+  return { ...answer, status: reply.status, etag: reply.headers.get('etag') ?? '' };
+}
+
+suite('validators of operations', () => {
+  test('a record that a reload has shown otherwise is answered anew', async (t) => {
+    const engine = '[engine.globe]\nreference = /docs/one\n';
+    const site = await startSite(t, { ini: engine });
+    const page = { path: '/a', kind: 'content', engine: 'globe' };
+    const { data } = await site.call(`${rule}.insert`, page);
+    const read = (etag: string) =>
+      ask(site, `userinterface/read?_v.id=${data.id}`, { headers: { 'If-None-Match': etag } });
+    const before = await read('"none"');
+    assert.equal((await read(before.etag)).status, 304);
+
+    const ini = await readFile(site.iniFile, 'utf8');
+    await writeFile(site.iniFile, ini.replace('/docs/one', '/docs/two'));
+    site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+    const after = await read(before.etag);
+    assert.equal(after.status, 200);
+    assert.match(after.data.enginereference, /\/docs\/two$/);
+
+    // The record itself is where it was: an edit that counts on that goes through, once.
+    const edit = (content: string) =>
+      site.call(
+        `${rule}.edit`,
+        { id: data.id, enginecomments: content },
+        { headers: { 'If-Match': before.etag } },
+      );
+    assert.equal((await edit('one')).status, 200);
+    assert.equal((await edit('two')).error?.code, 'precondition_failed');
+  });
+
+  test('what is posted is answered, also where If-None-Match names the answer', async (t) => {
+    const site = await startSite(t);
+    const { data } = await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
+    const { etag } = await ask(site, `userinterface/read?_v.id=${data.id}`);
+    const posted = await ask(site, 'userinterface/read', {
+      method: 'POST',
+      headers: { 'If-None-Match': etag },
+      body: JSON.stringify({ v: { id: data.id } }),
+    });
+    assert.deepEqual([posted.status, posted.data?.id], [200, data.id]);
+  });
+});
+
+suite('fields of a form that were not filled in', () => {
+  test('are not asked by', async (t) => {
+    const site = await startSite(t);
+    const { data } = await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
+    for (const [name, query] of [
+      ['read', `_v.id=${data.id}&_v.as_of=&_qk=`],
+      ['list', '_v.kind=&_v.origin=&_v.table=&_v.engine=&_v.path=&_v.after=&_v.limit=&_v.as_of='],
+      ['explain', '_v.path=/a&_v.url=&_v.k=&_v.country=&_v.device=&_v.ip=&_v.at=&_v.as_of='],
+    ] as const) {
+      const form = new URLSearchParams(query);
+      const got = await ask(site, `userinterface/${name}?${query}`);
+      const posted = await ask(site, `userinterface/${name}`, { method: 'POST', body: form });
+      for (const { error, data: answered } of [got, posted]) {
+        assert.equal(error, undefined, name);
+        assert.ok(JSON.stringify(answered).includes(data.id), name);
+      }
+    }
+  });
+
+  test('are written as they are', async (t) => {
+    const site = await startSite(t);
+    const body = new URLSearchParams({ '_v.path': '/a', '_v.kind': 'content', '_v.content': '' });
+    const { data } = await ask(site, 'userinterface/insert', { method: 'POST', body });
+    assert.equal(data.content, '');
+  });
+});
