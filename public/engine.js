@@ -24,7 +24,11 @@
   const engines = Object.create(null);
   const builtIn = ['html', 'template', 'form'];
   const answerMsMax = 30_000;
+  /** Language tags written from right to left: by their language, or by their script. */
+  const rightToLeft =
+    /^(ar|arc|ckb|dv|fa|he|nqo|ps|sd|syr|ug|ur|yi)(?!-[a-z]{4}\b)\b|-(adlm|arab|hebr|syrc|thaa)\b/i;
   const trusted = trustedTypes();
+  const ownDirection = document.documentElement.dir;
   /** The answer that is shown, as text, and the last of the renderings that were asked for. */
   let shown;
   let untitled = false;
@@ -51,19 +55,11 @@
       throw problem({ status: 0 });
     }
     const text = await reply.text().catch(() => '');
-    const envelope = parseJson(text);
+    const envelope = await new Response(text).json().catch(() => undefined);
     if (reply.ok && typeof envelope?.data === 'object' && envelope.data) {
       return { answer: envelope.data, text };
     }
     throw problem({ status: reply.ok ? 502 : reply.status, ...envelope?.error });
-  }
-
-  function parseJson(text) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      return undefined;
-    }
   }
 
   async function first(asked) {
@@ -151,7 +147,7 @@
   /** Lets the named engine render; where it cannot, the answer's HTML is better than a message. */
   async function render(answer, page) {
     const enginedata = answer.enginedata ?? {};
-    if (typeof answer.lang === 'string') document.documentElement.lang = answer.lang;
+    if (typeof answer.lang === 'string') setLanguage(answer.lang);
     // The title of a template is a template.
     if (answer.engine !== 'template') setTitle(enginedata.title);
     try {
@@ -185,6 +181,13 @@
     const style = tag('style', { nonce, textContent: css });
     style.dataset.waymarkCss = '';
     document.head.append(style);
+  }
+
+  /** The language of the page, and its direction where the page itself says none. */
+  function setLanguage(lang) {
+    const root = document.documentElement;
+    root.lang = lang;
+    if (ownDirection === '') root.dir = rightToLeft.test(lang) ? 'rtl' : '';
   }
 
   function setTitle(title) {

@@ -119,6 +119,30 @@ suite('what a page rule puts into the page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
+  test('is written in the direction of its language, or in the one that the page says', async (t) => {
+    const files = {
+      'site/frame.html':
+        '<!doctype html><html lang="en" dir="ltr"><title>Frame</title><main id="waymark"></main>' +
+        '<script defer src="/svc1/engine.js"></script>',
+    };
+    const html = '<h1>x</h1>';
+    const directions = { ar: 'rtl', 'az-Arab': 'rtl', 'he-IL': 'rtl', 'sd-Deva': '', de: '' };
+    const site = await startSite(t, {
+      ini: '[disk.site]\nroot = site\n',
+      files,
+      rules: [
+        ...Object.keys(directions).map((lang) => generic(`/${lang}`, { html }, { lang })),
+        generic('/framed', { html, page: '/frame.html' }, { lang: 'ar' }),
+      ],
+    });
+    const tab = await openTab(t);
+    for (const [path, direction] of Object.entries({ ...directions, framed: 'ltr' })) {
+      assert.equal(await visitGeneric(tab, `${site.url}/${path}`), 'rendered');
+      const said = (await tab.page.locator('html').getAttribute('dir')) ?? '';
+      assert.equal(said, direction, path);
+    }
+  });
+
   const hit = 'window.hit = true';
   const hostile = [
     { what: 'a script element', html: `<h1>x</h1><script>${hit}</script>` },
