@@ -9,7 +9,7 @@ import { createField, fieldAt, fieldsIn, valuesOf } from './form/fields.js';
 import { connectHost, newKey } from './form/host.js';
 import { button, complain, complainOf, finish, message, sayOf, tell } from './form/messages.js';
 import { describeRecord } from './form/record.js';
-import { labelOf, propertiesOf, resolved, sameValue } from './form/schema.js';
+import { labelOf, propertiesOf, resolved, sameValue, valueOfText } from './form/schema.js';
 import { wordsOf } from './form/words.js';
 
 /** What was filled in and not sent, for when the page is shown anew as its rule changes. */
@@ -31,7 +31,7 @@ export async function render(answer, page) {
   page.setTitle(enginedata.title);
   page.setCss(enginedata.css);
   addStyle(page);
-  const heading = enginedata.heading ?? enginedata.title ?? headingOf(answer, say);
+  const heading = enginedata.heading ?? enginedata.title ?? headingOf(answer, action, say);
   const body = tag('div', { className: 'waymark-form-body' });
   const intro = tag('p', { className: 'waymark-intro', hidden: !enginedata.intro });
   intro.textContent = enginedata.intro ?? '';
@@ -39,18 +39,18 @@ export async function render(answer, page) {
     tag('section', { className: 'waymark-form' }, tag('h1', {}, heading), intro, body),
   );
   if (action === 'insert') {
-    const { query } = answer;
+    const asked = valuesOfQuery(answer, form.members);
     showForm(
       { ...form, body },
-      { ...defaultsOf(form.members), ...enginedata.values, ...query, ...typed },
+      { ...defaultsOf(form.members), ...enginedata.values, ...asked, ...typed },
     );
   } else {
     await showRecord({ ...form, body }, typed);
   }
 }
 
-function headingOf({ meta, table }, say) {
-  return `${say('insert')}: ${labelOf(table, meta)}`;
+function headingOf({ meta, table }, action, say) {
+  return `${say(action)}: ${labelOf(table, meta)}`;
 }
 
 /** The fields in the order that enginedata wants them; those that the host writes are not asked. */
@@ -66,6 +66,16 @@ function membersOf({ meta, enginedata }, say) {
 
 function defaultsOf(members) {
   return Object.fromEntries(members.map(({ name, schema }) => [name, schema.default]));
+}
+
+/** What the address says of fields, by their names. */
+function valuesOfQuery({ query, meta }, members) {
+  const given = new Map(Object.entries(query));
+  return Object.fromEntries(
+    members
+      .filter(({ name }) => given.has(name))
+      .map(({ name, schema }) => [name, valueOfText(given.get(name), schema, meta)]),
+  );
 }
 
 /** Reads the record that the address names, then shows it to be changed, or to be deleted. */

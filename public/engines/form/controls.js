@@ -52,7 +52,7 @@ export function createControl(asked) {
     case 'number':
       return number(asked);
     case 'string':
-      return isLong(schema) ? area(asked, text) : input(asked);
+      return isLong(schema) ? area(asked, plainText) : input(asked);
     default:
       return area(asked, json(asked.say));
   }
@@ -68,19 +68,22 @@ function input(asked) {
     ...(Number.isInteger(schema.maxLength) && { maxLength: schema.maxLength }),
     ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
   });
-  const isMoment = type === 'datetime-local';
-  if (type === 'time' || isMoment) control.step = 'any';
+  if (type === 'time' || type === 'datetime-local') control.step = 'any';
+  const kind = type === 'time' ? clockTime() : type === 'datetime-local' ? moment : plainText;
   return labelled(asked, control, {
-    get: () =>
-      control.value === '' ? undefined : isMoment ? momentOf(control.value) : control.value,
+    get: () => (control.value === '' ? undefined : kind.read(control.value)),
     set: (value) => {
-      control.value = value === undefined ? '' : isMoment ? localOf(value) : String(value);
+      control.value = value === undefined ? '' : kind.write(value);
     },
     check: (value) => checkText(value, schema, say),
   });
 }
 
+const plainText = { read: (value) => value, write: String, check: () => undefined };
+
 /** What a date-time is between browser and host: local there, an instant here (RFC 3339). */
+const moment = { read: momentOf, write: localOf };
+
 function momentOf(local) {
   const moment = new Date(local);
   return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
@@ -93,15 +96,32 @@ function localOf(value) {
   return local.toISOString().replace(/(:00)?\.000Z$|Z$/, '');
 }
 
+/**
+ * A time of day: a browser knows none with an offset, which RFC 3339 asks for. What a record has is
+ * kept for it.
+ */
+function clockTime() {
+  let offset = '';
+  return {
+    read: (value) => (offset === '' ? value : value.replace(/^\d+:\d+$/, '$&:00') + offset),
+    write(value) {
+      const parts = /^(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)\d*(Z|[+-]\d\d:\d\d)$/i.exec(value);
+      offset = parts?.[2] ?? '';
+      return parts?.[1] ?? String(value);
+    },
+  };
+}
+
 function number(asked) {
   const { schema, isRequired, say } = asked;
   const isWhole = typeOf(schema) === 'integer';
+  const step = typeof schema.multipleOf === 'number' ? schema.multipleOf : isWhole ? 1 : 'any';
   const control = tag('input', {
     type: 'number',
     required: isRequired,
     inputMode: isWhole ? 'numeric' : 'decimal',
-    step: typeof schema.multipleOf === 'number' ? schema.multipleOf : isWhole ? 1 : 'any',
-    min: schema.minimum,
+    step,
+    min: leastOf(schema.minimum, step),
     max: schema.maximum,
   });
   return labelled(asked, control, {
@@ -117,6 +137,14 @@ function number(asked) {
       return '';
     },
   });
+}
+
+/** The least number allowed: a browser counts steps from there, a schema from nought. */
+function leastOf(minimum, step) {
+  if (typeof minimum !== 'number' || step === 'any') return minimum;
+  // As exact as a person writes numbers: 3 times 0.1 is 0.3.
+  const steps = Math.ceil(Number((minimum / step).toPrecision(14)));
+  return Number((steps * step).toPrecision(14));
 }
 
 /** Long text, or what only JSON can say; `kind` reads and writes it. */
@@ -136,8 +164,6 @@ function area(asked, kind) {
     check: (value) => kind.check(control.value) ?? checkText(value, schema, say),
   });
 }
-
-const text = { read: (value) => value, write: String, check: () => undefined };
 
 function json(say) {
   const read = (value) => {

@@ -56,6 +56,18 @@ export function choicesOf(schema) {
   return values.filter((value) => value !== null).map((value) => ({ value, label: textOf(value) }));
 }
 
+/** What a text stands for, or several of them where there may be, as a schema has it. */
+export function valueOfText(texts, schema, root) {
+  if (typeOf(schema) === 'array') {
+    const items = resolved(schema.items, root);
+    return [texts].flat().map((text) => valueOfText(text, items, root));
+  }
+  const [text] = [texts].flat();
+  const choice = choicesOf(schema)?.find(({ value }) => textOf(value) === text);
+  if (choice !== undefined) return choice.value;
+  return typeOf(schema) === 'boolean' ? ['true', 'on', '1'].includes(text) : text;
+}
+
 /** The fields of an object in their order: name, schema, and whether it must be there. */
 export function propertiesOf(schema, root) {
   const { properties, required = [] } = schema;

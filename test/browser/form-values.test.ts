@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { startSite } from '../harness.ts';
+import { oneBrowser, visitGeneric } from './browser.ts';
+
+const openTab = oneBrowser();
+
+const table = {
+  title: 'Order',
+  type: 'object',
+  properties: {
+    dozens: { type: 'integer', minimum: 1, multipleOf: 5 },
+    weight: { type: 'number', minimum: 0.3, multipleOf: 0.1 },
+    size: { enum: [5, 10] },
+    gift: { type: 'boolean' },
+    rooms: { type: 'array', items: { enum: ['desk', 'wall'] } },
+    words: { type: 'array', items: { type: 'string', title: 'Word' } },
+    ring_at: { type: 'string', format: 'time' },
+  },
+};
+
+/** A page of the table, and what its form has sent. */
+async function openForm(
+  t: TestContext,
+  kind: 'insert' | 'edit' | 'delete',
+  { query = '', record = {} }: { readonly query?: string; readonly record?: object } = {},
+) {
+  const submit = { url: '/host', a: `orders.${kind}` };
+  const site = await startSite(t, {
+    ini: '[table.orders]\nschema = orders.json\n',
+    files: { 'orders.json': JSON.stringify(table) },
+    rules: [
+      {
+        path: '/orders',
+        kind: `${kind}-record`,
+        table: 'orders',
+        engine: 'form',
+        enginedata: { submit },
+      },
+    ],
+  });
+  const tab = await openTab(t);
+  const { page } = tab;
+  const sent: unknown[] = [];
+  await page.route('**/host', async (route) => {
+    const { a, v } = route.request().postDataJSON() as { a: string; v: object };
+    if (a !== 'orders.read') sent.push(v);
+    await route.fulfill({ json: { r: a, data: { id: '7', ...record } } });
+  });
+  assert.equal(await visitGeneric(tab, `${site.url}/orders?${query}`), 'rendered');
+  return { page, sent };
+}
+
+suite('the values of a form', () => {
+  test('that the address says are those of the schema, one of several too', async (t) => {
+    const query = 'dozens=10&weight=0.3&size=10&gift=true&rooms=wall&words=a&ring_at=14:30';
+    const { page, sent } = await openForm(t, 'insert', { query });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.deepEqual(sent, [
+      {
+        dozens: 10,
+        weight: 0.3,
+        size: 10,
+        gift: true,
+        rooms: ['wall'],
+        words: ['a'],
+        ring_at: '14:30',
+      },
+    ]);
+  });
+
+  test('are refused where they are no multiple, counted from nought', async (t) => {
+    const { page, sent } = await openForm(t, 'insert', { query: 'dozens=6' });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Dozens').fill('5');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.deepEqual(sent, [{ dozens: 5, gift: false }]);
+  });
+
+  test('show a time with its offset, and keep that when it is changed', async (t) => {
+    const record = { ring_at: '14:30:00+01:00' };
+    const { page, sent } = await openForm(t, 'edit', { query: 'id=7', record });
+    const time = page.getByLabel('Ring at');
+    assert.match(await time.inputValue(), /^14:30(:00)?$/);
+    await time.fill('15:45');
+    await page.getByRole('button', { name: 'Save changes' }).click();
+    await page.getByText('Your changes are saved.').waitFor();
+    assert.deepEqual(sent, [{ id: '7', ring_at: '15:45:00+01:00' }]);
+  });
+});
+
+test('a form without a title says what it does', async (t) => {
+  for (const [kind, heading] of [
+    ['insert', 'Save: Order'],
+    ['edit', 'Save changes: Order'],
+    ['delete', 'Delete: Order'],
+  ] as const) {
+    const { page } = await openForm(t, kind, { query: 'id=7' });
+    assert.equal(await page.getByRole('heading', { level: 1 }).innerText(), heading);
+  }
+});
