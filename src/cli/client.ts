@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
 import { parseWords } from './options.ts';
-import { serviceOptions, type Service } from './service.ts';
+import { serviceOf, serviceOptions, serviceUsage, type Service } from './service.ts';
 
 /** What an act has done, or one page of it. */
 export interface Done {
@@ -51,7 +51,7 @@ export function clientCommand({
 }): Command {
   const [noun = ''] = usage.split(' ');
   return {
-    usage: `${usage}   [--url URL] [--apikey KEY] [--json]`,
+    usage: `${usage}   ${serviceUsage}`,
     summary: `${summary} through the HTTP API (WAYMARK_URL, WAYMARK_APIKEY)`,
     async run(words, terminal) {
       const { values, positionals } = parseWords(words, {
@@ -63,10 +63,10 @@ export function clientCommand({
       const [name = '', ...rest] = positionals;
       const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
       if (act === undefined) throw new UsageError(`${oneOf(Object.keys(acts))}?`);
-      const { url, apikey, vk, json, ...given } = values;
+      const { url, apikey, config, vk, json, ...given } = values;
       if (vk !== undefined && act.writes !== true) throw stray(`${noun} ${name}`, 'vk');
-      const service: Service = { url, apikey, env: terminal.env };
       const input = inputOf(given, act, `${noun} ${name}`);
+      const service = await serviceOf({ url, apikey, config }, terminal);
       let code = 0;
       for await (const done of act.run(rest, { service, vk, input, stdin: terminal.input })) {
         tell(done, json, terminal);

@@ -2,7 +2,7 @@ import type { Tried, TriedBranch, TriedCandidate } from '../model/explanation.ts
 import { isJsonObject } from '../model/json.ts';
 import { say, UsageError, type Command } from './command.ts';
 import { parseWords, requireNoMore } from './options.ts';
-import { callService, serviceOptions } from './service.ts';
+import { callService, serviceOf, serviceOptions, serviceUsage } from './service.ts';
 
 const questionOptions = {
   method: { type: 'string' },
@@ -21,7 +21,7 @@ const questionOptions = {
 export const explain: Command = {
   usage:
     'explain URL|PATH [--as-of T] [--lang L] [--country C] [--device D] [--user U] [--role R] ' +
-    '[--ip A] [--at T] [--draw N] [--method M]   [--url URL] [--apikey KEY] [--json]',
+    `[--ip A] [--at T] [--draw N] [--method M]   ${serviceUsage}`,
   summary: 'say which source answers a URL and with which status, and what the others lost by',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
@@ -32,8 +32,8 @@ export const explain: Command = {
     const [explained, ...more] = positionals;
     if (explained === undefined) throw new UsageError('Which URL, or path?');
     requireNoMore(more);
-    const { url, apikey, json, 'as-of': asOf, ...question } = values;
-    const service = { url, apikey, env: terminal.env };
+    const { url, apikey, config, json, 'as-of': asOf, ...question } = values;
+    const service = await serviceOf({ url, apikey, config }, terminal);
     const v = { ...question, url: explained, as_of: asOf };
     const answer = await callService(service, 'svc1.userinterface.explain', { v });
     if (json) say(terminal.out, JSON.stringify(answer));

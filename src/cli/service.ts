@@ -1,11 +1,14 @@
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { UsageError } from './command.ts';
+import type { Config } from '../config/config.ts';
+import { UsageError, type Terminal } from './command.ts';
+import { requireConfig } from './options.ts';
 
 /** The options of every command that is a client of the HTTP API. */
 export const serviceOptions = {
   url: { type: 'string' },
   apikey: { type: 'string' },
+  config: { type: 'string' },
 } as const;
 
 /**
@@ -19,6 +22,35 @@ export interface Service {
 
 const requestTimeoutMs = 60_000;
 
+/** The words of the options, for a usage. */
+export const serviceUsage = '[--url URL | --config FILE] [--apikey KEY] [--json]';
+
+/**
+ * The service that options name: by its URL, or by the ini file of the server (contract §1). Throws
+ * UsageError where that tells no address, and a Failure with the file's mistakes.
+ */
+export async function serviceOf(
+  { url, apikey, config }: Readonly<Record<keyof typeof serviceOptions, string | undefined>>,
+  terminal: Terminal,
+): Promise<Service> {
+  const { env } = terminal;
+  if (url !== undefined || config === undefined) return { url, apikey, env };
+  return { url: addressOf(await requireConfig(config, terminal)), apikey, env };
+}
+
+/** Where a server of a configuration is reached from its own machine, unless it names an origin. */
+function addressOf({ server: { listen, publicUrl, base } }: Config): string {
+  if (publicUrl !== undefined) return publicUrl + base;
+  const where = listen.find((one) => one.kind === 'tcp' && one.port !== 0);
+  if (where?.kind !== 'tcp') {
+    throw new UsageError('The ini file tells no address: --url, or WAYMARK_URL.');
+  }
+  const { scheme, host, port } = where;
+  const isHere = ['', '::', '0.0.0.0', '127.0.0.1'].includes(host);
+  const name = isHere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `${scheme}://${name}:${port}${base}`;
+}
+
 /**
  * Calls an operation and resolves to the envelope of its answer. Throws the operation's own
  * failure, `unavailable` when nothing answers there, UsageError when there is no URL to ask.
@@ -29,7 +61,8 @@ export async function callService(
   envelope: object,
 ): Promise<JsonObject> {
   const base = url ?? env.WAYMARK_URL;
-  if (base === undefined) throw new UsageError('Where is the server? --url, or WAYMARK_URL.');
+  if (base === undefined)
+    throw new UsageError('Where is the server? --url, WAYMARK_URL, or --config.');
   const key = apikey ?? env.WAYMARK_APIKEY;
   const path = name.replace(/^svc1\./, '').replace('.', '/');
   const answer = await post(`${base.replace(/\/$/, '')}/svc1/${path}`, key, envelope);

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { runHere, startClient } from './here.ts';
+
+test('commands of the API find the server by its ini file', async (t) => {
+  const { site, env } = await startClient(t, {
+    server: 'base = /own',
+    rules: [{ path: '/a', kind: 'content', content: 'x' }],
+  });
+  const file = join(site.folder, 'other.ini');
+  const nowhere = 'http://127.0.0.1:1';
+  const list = async (server: string, ...more: string[]) => {
+    await writeFile(file, `[server]\ndata = data\nbase = /own\n${server}\n`);
+    const words = ['rule', 'list', '--config', file, ...more];
+    return runHere(words, { env: { ...env, WAYMARK_URL: nowhere } });
+  };
+  for (const listen of [`127.0.0.1:${site.port}`, `:${site.port}`]) {
+    const { out, err } = await list(`listen[] = unix:/x\nlisten[] = ${listen}`);
+    assert.match(out, /\t\/a\n$/, err);
+  }
+  const byOrigin = await list(`listen = 127.0.0.1:1\npublic_url = ${site.url}`);
+  assert.match(byOrigin.out, /\t\/a\n$/, byOrigin.err);
+  const explained = await runHere(['explain', '/a', '--config', file], { env });
+  assert.match(explained.out, /is answered by the page rule/, explained.err);
+
+  const given = await list(`listen = 127.0.0.1:${site.port}`, '--url', nowhere);
+  assert.match(given.err, /Nothing answers/, 'a URL has the last word');
+  const unreachable = await list('listen = unix:/x');
+  assert.deepEqual([unreachable.code, unreachable.out], [2, '']);
+  assert.match(unreachable.err, /tells no address/);
+  const broken = await list('lisen = x');
+  assert.equal(broken.code, 1);
+  assert.match(broken.err, /other\.ini:4: /);
+});
