@@ -9,10 +9,9 @@
  *     waymark.engines.mine = async (answer, { element, setHtml, … }) => { … };
  *
  * or the export `render` of a module: that of the engine's `script` in the ini file, or one that
- * Waymark brings along. The page's element is #waymark, else [data-waymark], else its body. When
- * all is done `waymark:rendered` is dispatched on document with the answer as its detail;
- * `waymark:failed` when something went wrong. `waymark.refresh()` asks again, and renders again if
- * the answer is another one; a page opened with `?_live` does so when its rule changes.
+ * Waymark brings along. The page's element is #waymark, else [data-waymark], else its body. At the
+ * end document gets `waymark:rendered` with the answer as its detail, or `waymark:failed`.
+ * `waymark.refresh()` renders again if there is another answer; `?_live` does so by itself.
  */
 (() => {
   // A page that includes it twice is rendered once. An element #waymark is window.waymark too.
@@ -22,8 +21,8 @@
   const base = loader.src.slice(0, loader.src.lastIndexOf('/svc1/engine.js'));
   const nonce = loader.nonce;
   const engines = Object.create(null);
-  const builtIn = ['html', 'template', 'form'];
   const answerMsMax = 30_000;
+  const addressCharactersMax = 6_000; // with all around it, many servers take 8 KiB
   /** Language tags written from right to left: by their language, or by their script. */
   const rightToLeft =
     /^(ar|arc|ckb|dv|fa|he|nqo|ps|sd|syr|ug|ur|yi)(?!-[a-z]{4}\b)\b|-(adlm|arab|hebr|syrc|thaa)\b/i;
@@ -44,9 +43,12 @@
       '_v.path': location.pathname,
       '_v.query': location.search.slice(1),
     });
+    const address = `${base}/svc1/userinterface/get_render`;
+    const isLong = address.length + String(place).length > addressCharactersMax;
     let reply;
     try {
-      reply = await fetch(`${base}/svc1/userinterface/get_render?${place}`, {
+      reply = await fetch(isLong ? address : `${address}?${place}`, {
+        ...(isLong && { method: 'POST', body: place }),
         headers: { Accept: 'application/json' },
         cache: 'no-cache', // asks each time, and is content with a 304
         signal: AbortSignal.timeout(answerMsMax),
@@ -68,7 +70,8 @@
     const title = document.querySelector('title[data-placeholder]');
     untitled = title !== null && title.textContent === title.dataset.placeholder;
     await show(asked, pageOf());
-    followFragment();
+    // The place in the page that the address points at came too late for the browser.
+    if (location.hash !== '') location.replace(location.href);
   }
 
   /** With `?_live` the page is shown anew when its rule changes. */
@@ -165,7 +168,9 @@
 
   async function findEngine({ engine, script }) {
     if (engines[engine] === undefined) {
-      const own = builtIn.includes(engine) ? `${base}/svc1/engines/${engine}.js` : undefined;
+      const own = /^(html|template|form)$/.test(engine)
+        ? `${base}/svc1/engines/${engine}.js`
+        : undefined;
       const url = script ? new URL(script, loader.src).href : own;
       const module = url && (await import(url));
       engines[engine] ??= module?.render ?? module?.default;
@@ -215,11 +220,6 @@
       };
       document.head.append(source);
     });
-  }
-
-  /** What came too late for the browser: the place in the page that the address points at. */
-  function followFragment() {
-    if (location.hash !== '') location.replace(location.href);
   }
 
   /** A page whose title only filled the time takes its first heading, or at least its address. */

@@ -119,6 +119,16 @@ suite('what a page rule puts into the page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
+  test('is there under an address as long as any, in whatever letters', async (t) => {
+    const template = '<h1>{{ query.q | size }}</h1><p>{{ capture | size }}</p>';
+    const page = { kind: 'content', engine: 'template', enginedata: { template } };
+    const site = await startSite(t, { rules: [{ ...page, path: '/page/*' }] });
+    const tab = await openTab(t);
+    const url = `${site.url}/page/${'\u00e9'.repeat(200)}?q=${'\u00e9'.repeat(1_000)}`;
+    assert.equal(await visitGeneric(tab, url), 'rendered');
+    assert.deepEqual(await tab.page.locator('h1, p').allInnerTexts(), ['1000', '200']);
+  });
+
   test('is written in the direction of its language, or in the one that the page says', async (t) => {
     const files = {
       'site/frame.html':
