@@ -16,6 +16,10 @@ const table = {
     rooms: { type: 'array', items: { enum: ['desk', 'wall'] } },
     words: { type: 'array', items: { type: 'string', title: 'Word' } },
     ring_at: { type: 'string', format: 'time' },
+    mood: { type: 'string', minLength: 2, maxLength: 3 },
+    due: { type: 'string', format: 'date' },
+    call: { type: 'string', format: 'date-time' },
+    parcel: { type: 'object', properties: { depth: { type: 'integer' } } },
   },
 };
 
@@ -89,6 +93,47 @@ suite('the values of a form', () => {
     await page.getByRole('button', { name: 'Save changes' }).click();
     await page.getByText('Your changes are saved.').waitFor();
     assert.deepEqual(sent, [{ id: '7', ring_at: '15:45:00+01:00' }]);
+  });
+});
+
+suite('what a form does not drop', () => {
+  const label = (emoji: number) => '\u{1f600}'.repeat(emoji);
+
+  test('is text that is too long, which it counts as the schema does', async (t) => {
+    const { page, sent } = await openForm(t, 'insert');
+    const mood = page.getByLabel('Mood');
+    for (const [emoji, complaint] of [
+      [1, 'At least 2 characters'],
+      [4, 'At most 3 characters'],
+    ] as const) {
+      await mood.fill('');
+      await mood.focus();
+      await page.keyboard.insertText(label(emoji));
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('alert').getByText(complaint).waitFor();
+    }
+    await mood.fill(label(3));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.deepEqual(sent, [{ gift: false, mood: label(3) }]);
+  });
+
+  test('is a year with a digit too many, nor half a number in a group', async (t) => {
+    const { page, sent } = await openForm(t, 'insert');
+    const wrong = page.locator('[aria-invalid]');
+    await page.getByLabel('Due').fill('20266-01-01');
+    await page.getByLabel('Call').fill('20266-01-01T10:00');
+    await page.getByLabel('Depth').focus();
+    await page.keyboard.type('1e');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').waitFor();
+    assert.equal(await wrong.count(), 3);
+    await page.getByLabel('Due').fill('9999-12-31');
+    await page.getByLabel('Call').fill('');
+    await page.getByLabel('Depth').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved. Thank you.').waitFor();
+    assert.deepEqual(sent, [{ gift: false, due: '9999-12-31' }]);
   });
 });
 

@@ -23,6 +23,12 @@ const inputTypes = new Map([
   ['tel', 'tel'],
 ]);
 
+/** The end of the years that a date has in JSON (RFC 3339); browsers know later ones. */
+const latest = new Map([
+  ['date', '9999-12-31'],
+  ['datetime-local', '9999-12-31T23:59'],
+]);
+
 /** What browsers may fill in by themselves, by the names that fields have (WCAG 2.2, 1.3.5). */
 const autocompletes = new Map([
   ['name', 'name'],
@@ -65,7 +71,7 @@ function input(asked) {
     type,
     required: isRequired,
     autocomplete: autocompletes.get(name.toLowerCase()),
-    ...(Number.isInteger(schema.maxLength) && { maxLength: schema.maxLength }),
+    max: latest.get(type),
     ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
   });
   if (type === 'time' || type === 'datetime-local') control.step = 'any';
@@ -153,7 +159,6 @@ function area(asked, kind) {
   const control = tag('textarea', {
     required: isRequired,
     rows: 5,
-    ...(Number.isInteger(schema.maxLength) && { maxLength: schema.maxLength }),
     ...(Number.isInteger(schema.minLength) && { minLength: schema.minLength }),
   });
   return labelled(asked, control, {
@@ -208,9 +213,16 @@ function checkbox(asked) {
   };
 }
 
-/** `pattern` of JSON Schema may match anywhere, that of HTML is for the whole. */
-function checkText(value, { pattern }, say) {
-  if (typeof value !== 'string' || typeof pattern !== 'string') return '';
+/**
+ * `pattern` of JSON Schema may match anywhere, that of HTML is for the whole. Lengths are those in
+ * code points, where HTML counts an emoji twice and cuts off what is pasted.
+ */
+function checkText(value, { pattern, minLength, maxLength }, say) {
+  if (typeof value !== 'string') return '';
+  const { length } = Array.from(value);
+  if (length < minLength) return say('short', { count: minLength });
+  if (length > maxLength) return say('long', { count: maxLength });
+  if (typeof pattern !== 'string') return '';
   try {
     return new RegExp(pattern, 'u').test(value) ? '' : say('pattern');
   } catch {

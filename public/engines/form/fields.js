@@ -26,8 +26,13 @@ export function createField(asked) {
 /** Every field in a field, itself first; not what is in a group that may be and is left out. */
 export function* fieldsIn(field) {
   yield field;
-  if (field.get() === undefined) return;
+  if (field.get() === undefined && !isBegun(field)) return;
   for (const part of field.parts?.() ?? []) yield* fieldsIn(part.field);
+}
+
+/** Whether something has been entered that has no value, such as half a date. */
+function isBegun({ element }) {
+  return [...element.querySelectorAll('input')].some(({ validity }) => validity.badInput);
 }
 
 /** The field at a path such as `address.city` or `lines.0.count`; the nearest one above if none. */
