@@ -41,7 +41,7 @@
     const place = new URLSearchParams({
       '_v.origin': location.origin,
       '_v.path': location.pathname,
-      '_v.query': location.search.slice(1),
+      '_v.query': location.search,
     });
     const address = `${base}/svc1/userinterface/get_render`;
     const isLong = address.length + String(place).length > addressCharactersMax;

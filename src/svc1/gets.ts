@@ -226,7 +226,8 @@ function winner(site: SiteAccess, where: Required<Place>, call: Call): FoundRule
 }
 
 function parseQuery(query: string): Record<string, string | string[]> {
-  const parameters = new URLSearchParams(query);
+  // It would take a question mark away.
+  const parameters = new URLSearchParams(`?${query}`);
   return Object.fromEntries(
     [...new Set(parameters.keys())].map((name) => {
       const [first = '', ...others] = parameters.getAll(name);

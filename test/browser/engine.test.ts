@@ -127,6 +127,9 @@ suite('what a page rule puts into the page', () => {
     const url = `${site.url}/page/${'\u00e9'.repeat(200)}?q=${'\u00e9'.repeat(1_000)}`;
     assert.equal(await visitGeneric(tab, url), 'rendered');
     assert.deepEqual(await tab.page.locator('h1, p').allInnerTexts(), ['1000', '200']);
+    // The name of this parameter is ?q.
+    assert.equal(await visitGeneric(tab, `${site.url}/page/x??q=1`), 'rendered');
+    assert.equal(await tab.page.locator('h1').innerText(), '0');
   });
 
   test('is written in the direction of its language, or in the one that the page says', async (t) => {
