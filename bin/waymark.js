@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Starts the command line: from the sources in a clone, from the built files in the published package.
 import { existsSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+// As a whole: an older Node could not read a file that names what its module does not have.
+import module from 'node:module';
 
 const engineMajor = 24;
 if (Number(process.versions.node.split('.')[0]) < engineMajor) {
@@ -15,7 +16,7 @@ if (Number(process.versions.node.split('.')[0]) < engineMajor) {
 const words = process.argv.slice(2);
 if (words[0] === 'serve') startAgainWithFlags();
 
-enableCompileCache();
+module.enableCompileCache();
 const sources = new URL('../src/cli/cli.ts', import.meta.url);
 const { run } = await import(
   existsSync(sources) ? sources.href : new URL('../dist/cli/cli.js', import.meta.url).href

@@ -46,6 +46,24 @@ suite('the command line', () => {
     assert.equal(err, 'waymark: standard output cannot be written (ENOSPC)\n');
   });
 
+  test('an older Node is told which one is needed', async () => {
+    // What it does not have either: names that came into `node:module` later.
+    const older = `
+      import { registerHooks } from 'node:module';
+      Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } });
+      const url = 'data:text/javascript,export default {}';
+      registerHooks({
+        resolve: (name, context, next) =>
+          name === 'node:module' ? { url, shortCircuit: true } : next(name, context),
+      });`;
+    const words = ['--import', `data:text/javascript,${encodeURIComponent(older)}`];
+    const child = spawn(process.execPath, [...words, join(project, 'bin/waymark.js'), 'serve']);
+    let err = '';
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    assert.deepEqual(await once(child, 'close'), [1, null]);
+    assert.match(err, /^waymark needs Node \d+ or newer, and this is 20\.20\.2\.\n/);
+  });
+
   test('help and version are on standard output', async () => {
     const help = await runHere(['--help']);
     assert.equal(help.code, 0);
