@@ -4,6 +4,7 @@ import { uuidv7 } from 'uuidv7';
 import { engineNames } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { Failure } from './model/failure.ts';
+import { refusalsKeptMax } from './model/limits.ts';
 import type { Logs } from './observe/log.ts';
 import type { Store } from './store/store.ts';
 import { importRecords } from './svc1/import.ts';
@@ -18,8 +19,12 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
   try {
     const newSecret = () => createSecret(randomBytes);
     const parts = { store, newId: uuidv7, newSecret, engines: engineNames(config) };
-    const count = await importRecords(parts, bytes);
-    logs.log.info({}, `Imported ${count} page rules and hooks into the empty data folder.`);
+    const { imported, kept } = await importRecords(parts, bytes);
+    logs.log.info({}, `Imported ${imported} page rules and hooks into the empty data folder.`);
+    for (const { line, names } of kept.slice(0, refusalsKeptMax)) {
+      const list = names.join(', ');
+      logs.log.warn({ file, line }, `Not valid in what was imported, kept in _unknowns_: ${list}.`);
+    }
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'invalid') throw error;
     throw new Failure('invalid', `Cannot import ${file}, nothing was imported: ${error.message}`);

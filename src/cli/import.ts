@@ -5,7 +5,7 @@ import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
 import { refusalsKeptMax } from '../model/limits.ts';
 import { readBlocks } from '../svc1/import-blocks.ts';
-import type { Refusal } from '../svc1/import-line.ts';
+import type { Kept, Refusal } from '../svc1/import-line.ts';
 import { createLineReader } from '../svc1/import-worker.ts';
 import { importBlocks, type ImportStep } from '../svc1/import.ts';
 import { createSecret } from '../webhook/sign.ts';
@@ -46,28 +46,46 @@ export const importCommand: Command = {
   },
 };
 
-/** What became of all lines; of those refused, only the first are told one by one. */
+/** What became of all lines; only the first of those that are worth a word are told one by one. */
 interface Report {
   imported: number;
   unchanged: number;
   refused: number;
   readonly refusals: Refusal[];
+  /** Lines that came in with something that is not valid. */
+  kept: number;
+  readonly unknowns: Kept[];
 }
 
 /** Shows how an import goes on; what a failure comes after is said before it. */
 async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Promise<Report> {
   const progress = createProgress(err, Date.now);
-  const report: Report = { imported: 0, unchanged: 0, refused: 0, refusals: [] };
+  const report: Report = {
+    imported: 0,
+    unchanged: 0,
+    refused: 0,
+    refusals: [],
+    kept: 0,
+    unknowns: [],
+  };
   try {
-    for await (const { read, imported, unchanged, refused } of steps) {
+    for await (const { read, imported, unchanged, refused, kept } of steps) {
       report.imported += imported;
       report.unchanged += unchanged;
       report.refused += refused.length;
       report.refusals.push(...refused.slice(0, refusalsKeptMax - report.refusals.length));
-      if (refused.length > 0) progress.clear();
+      if (refused.length + kept.length > 0) progress.clear();
       for (const { line, why } of refused) say(err, `line ${line}: ${why}`);
+      const told = kept.slice(0, refusalsKeptMax - report.unknowns.length);
+      for (const { line, names } of told) {
+        say(err, `line ${line}: not valid, kept in _unknowns_: ${names.join(', ')}.`);
+      }
+      report.kept += kept.length;
+      report.unknowns.push(...told);
       progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
     }
+    const untold = report.kept - report.unknowns.length;
+    if (untold > 0) say(err, `… and ${untold} more lines with something that is not valid.`);
     return report;
   } catch (error) {
     progress.clear();

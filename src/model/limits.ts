@@ -297,7 +297,7 @@ export const importLineBytesMax = 6 * contentBytesMax + 2 * ruleBytesMax;
 export const importBlockBytes = MIB;
 /** … and how much of it while something before it is being written. */
 export const importAheadBytesMax = 32 * MIB;
-/** Refused lines that the report of an import tells of one by one. */
+/** Lines of a kind, refused ones and others, that the report of an import tells of one by one. */
 export const refusalsKeptMax = 1_000;
 /** Entries of the data that are verified without a pause. */
 export const verifySliceEntries = 500;

@@ -89,5 +89,5 @@ async function readBlock(
 function tooLong(line: number): Promise<ReadBlock> {
   const why = `longer than ${importLineBytesMax} bytes.`;
   const ready = new LinePacker(0).packed();
-  return Promise.resolve({ count: 1, ready, refused: [{ line, why }], bytes: 0 });
+  return Promise.resolve({ count: 1, ready, refused: [{ line, why }], kept: [], bytes: 0 });
 }

@@ -4,6 +4,7 @@ import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import { readyRule } from '../store/ready.ts';
+import { unreadEnginedata } from './enginedata.ts';
 import { idOfExportVk } from './export.ts';
 import { placeHookFields } from './hook-placement.ts';
 import { requestHashOf } from './idempotency.ts';
@@ -16,12 +17,21 @@ export interface Refusal {
   readonly why: string;
 }
 
+/** A line of which something is not valid: it is kept, and waits in `_unknowns_`. */
+export interface Kept {
+  readonly line: number;
+  /** What `unknowns` of an insert would name. */
+  readonly names: readonly string[];
+}
+
 /** What became of some lines, each kind in the order of its lines. */
 export interface ReadLines {
   /** How many lines these were, empty ones included. */
   readonly count: number;
   readonly ready: PackedLines;
   readonly refused: readonly Refusal[];
+  /** Those of the ready lines of which something waits. */
+  readonly kept: readonly Kept[];
 }
 
 /** The operations whose envelopes are lines, and what their requests are known by. */
@@ -54,20 +64,25 @@ export function readImportLines(
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const ready = new LinePacker(packedFactor * bytes.length);
   const refused: Refusal[] = [];
+  const kept: Kept[] = [];
   let line = first;
   for (let start = 0; start < buffer.length; line += 1) {
     const found = buffer.indexOf(lineFeed, start);
     const end = found < 0 ? buffer.length : found;
     try {
       const text = textOf(buffer.subarray(start, end), line);
-      if (text !== '') ready.add({ line, newId: newId(), ...readLine(text, engines) });
+      if (text !== '') {
+        const { names, ...read } = readLine(text, engines);
+        ready.add({ line, newId: newId(), ...read });
+        if (names.length > 0) kept.push({ line, names });
+      }
     } catch (thrown) {
       if (!(thrown instanceof Failure)) throw thrown;
       refused.push({ line, why: thrown.message });
     }
     start = end + 1;
   }
-  return { count: line - first, ready: ready.packed(), refused };
+  return { count: line - first, ready: ready.packed(), refused, kept };
 }
 
 function textOf(bytes: Buffer, line: number): string {
@@ -76,7 +91,10 @@ function textOf(bytes: Buffer, line: number): string {
   return bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim();
 }
 
-function readLine(text: string, engines: ReadonlySet<string>): Omit<ImportLine, 'line' | 'newId'> {
+function readLine(
+  text: string,
+  engines: ReadonlySet<string>,
+): Omit<ImportLine, 'line' | 'newId'> & Pick<Kept, 'names'> {
   const { family, name, v, vk } = parseLine(text);
   const requestHash = requestHashOf([name, v]);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
@@ -90,7 +108,16 @@ function readLine(text: string, engines: ReadonlySet<string>): Omit<ImportLine, 
     vk: vk ?? `fields:${requestHash}`,
     requestHash,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
+    // What an export has written waited where it comes from.
+    names: isExported ? [] : waitingIn(data, family),
   };
+}
+
+function waitingIn(data: JsonObject, family: RevertibleFamily): readonly string[] {
+  const { _unknowns_: unknowns, enginedata, kind } = data;
+  const names = isJsonObject(unknowns) ? Object.keys(unknowns) : [];
+  if (family === 'webhook' || kind !== 'resolve' || !isJsonObject(enginedata)) return names;
+  return [...names, ...unreadEnginedata(enginedata, kind)];
 }
 
 interface ParsedLine {

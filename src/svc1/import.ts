@@ -6,7 +6,7 @@ import type { Decision, LoggedDraft, Reads, ReadyInsert, Store } from '../store/
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
 import { secretDraft } from './hooks.ts';
 import { requestHashOf } from './idempotency.ts';
-import { readImportLines, type ReadLines, type Refusal } from './import-line.ts';
+import { readImportLines, type Kept, type ReadLines, type Refusal } from './import-line.ts';
 import { unpackedLines, type ImportLine } from './import-packed.ts';
 
 /** What an import stands on. */
@@ -27,6 +27,8 @@ export interface Imported {
   /** Lines whose record is here already. */
   readonly unchanged: number;
   readonly refused: readonly Refusal[];
+  /** Lines that came in, and of which something waits. */
+  readonly kept: readonly Kept[];
 }
 
 /** A step of a long import. */
@@ -44,19 +46,19 @@ export interface ReadBlock extends ReadLines {
 const author = 'import';
 
 /**
- * Imports page rules and hooks from NDJSON in one transaction: all lines or none. Resolves to how
- * many came in. Rejects with `invalid`, naming every line that cannot be imported.
+ * Imports page rules and hooks from NDJSON in one transaction: all lines or none. Resolves to what
+ * became of them. Rejects with `invalid`, naming every line that cannot be imported.
  */
 export async function importRecords(
   { engines, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-): Promise<number> {
+): Promise<Imported> {
   const lines = readImportLines(bytes, { first: 1, engines, newId });
   if (lines.refused.length > 0) throw refusal(lines.refused);
-  const { imported } = await commitLines(parts, [...unpackedLines(lines.ready)], ({ refused }) => {
+  const batch = { ready: [...unpackedLines(lines.ready)], kept: lines.kept };
+  return commitLines(parts, batch, ({ refused }) => {
     if (refused.length > 0) throw refusal(refused);
   });
-  return imported;
 }
 
 /**
@@ -72,9 +74,10 @@ export async function* importBlocks(
   let read = 0;
   let batch = emptyBatch();
   let writing = Promise.resolve(nothing);
-  for await (const { count, ready, refused, bytes } of blocks) {
+  for await (const { count, ready, refused, kept, bytes } of blocks) {
     read += count;
     batch.refused.push(...refused);
+    batch.kept.push(...kept);
     batch.bytes += bytes;
     for (const line of unpackedLines(ready)) {
       batch.ready.push(line);
@@ -83,7 +86,8 @@ export async function* importBlocks(
       writing = commitBatch(parts, batch);
       // Awaited before the next one is written; until then, nobody would hear of a failure.
       writing.catch(() => undefined);
-      batch = emptyBatch();
+      const later = batch.kept.filter((one) => one.line > line.line);
+      batch = { ...emptyBatch(), kept: later };
     }
     yield { read, ...nothing };
   }
@@ -94,20 +98,21 @@ export async function* importBlocks(
 interface Batch {
   readonly ready: ImportLine[];
   readonly refused: Refusal[];
+  readonly kept: Kept[];
   bytes: number;
 }
 
 function emptyBatch(): Batch {
-  return { ready: [], refused: [], bytes: 0 };
+  return { ready: [], refused: [], kept: [], bytes: 0 };
 }
 
-const nothing: Imported = { imported: 0, unchanged: 0, refused: [] };
+const nothing: Imported = { imported: 0, unchanged: 0, refused: [], kept: [] };
 
 async function commitBatch(
   parts: WritingParts,
-  { ready, refused: unreadable }: Batch,
+  { ready, kept, refused: unreadable }: Batch,
 ): Promise<Imported> {
-  const { refused, ...counts } = await commitLines(parts, ready);
+  const { refused, ...counts } = await commitLines(parts, { ready, kept });
   const all = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
   return { ...counts, refused: all };
 }
@@ -115,7 +120,7 @@ async function commitBatch(
 /** Writes lines in one transaction; nothing is written when `review` throws at what it comes to. */
 function commitLines(
   { store, newSecret }: WritingParts,
-  lines: readonly ImportLine[],
+  { ready: lines, kept }: { readonly ready: readonly ImportLine[]; readonly kept: readonly Kept[] },
   review: (result: Imported) => void = () => undefined,
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
@@ -137,10 +142,21 @@ function commitLines(
       else drafts.push(...hookDrafts(line, id, newSecret()));
     }
     const imported = taken.size;
-    const result = { imported, unchanged: lines.length - imported - refused.length, refused };
+    const result = {
+      imported,
+      unchanged: lines.length - imported - refused.length,
+      refused,
+      kept: keptOf(kept, taken),
+    };
     review(result);
     return { drafts, answer: () => result };
   });
+}
+
+function keptOf(kept: readonly Kept[], taken: ReadonlyMap<string, ImportLine>): readonly Kept[] {
+  if (kept.length === 0) return kept;
+  const lines = new Set(Array.from(taken.values(), ({ line }) => line));
+  return kept.filter(({ line }) => lines.has(line));
 }
 
 function hookDrafts(line: ImportLine, id: string, secret: string): readonly LoggedDraft[] {

@@ -77,11 +77,33 @@ suite('waymark export and import', () => {
     const { code, out } = await waymark(['import', '--json'], text);
     assert.equal(code, 1);
     const { refusals, ...counts } = JSON.parse(out) as { refusals: { line: number }[] };
-    assert.deepEqual(counts, { imported: 0, unchanged: 2, refused: 2 });
+    assert.deepEqual(counts, { imported: 0, unchanged: 2, refused: 2, kept: 0, unknowns: [] });
     assert.deepEqual(
       refusals.map(({ line }) => line),
       [2, 3],
     );
+  });
+
+  test('what is not valid in a line that comes in is named, once', async (t) => {
+    const { waymark } = await site(t);
+    const link = (path: string, fields: object) =>
+      `${JSON.stringify({ path, kind: 'resolve', ...fields })}\n`;
+    const text = [
+      link('/a', { enginedata: { target: '/' } }),
+      link('/b', { enginedata: { target: 'javascript:1' }, visits: 7 }),
+      link('/c', { enginedata: { target: '/', when: [{ if: { lang: 3 }, target: '/' }] } }),
+    ].join('');
+    const first = await waymark(['import'], text);
+    assert.deepEqual([first.code, first.out], [0, 'imported 3, unchanged 0, refused 0\n']);
+    assert.deepEqual(first.err.split('\n'), [
+      'line 2: not valid, kept in _unknowns_: enginedata, visits.',
+      'line 3: not valid, kept in _unknowns_: enginedata.when[0].if.lang.',
+      '',
+    ]);
+    assert.equal((await waymark(['import'], text)).err, '');
+    // What an export has written waited there already.
+    const other = await site(t);
+    assert.equal((await other.waymark(['import'], (await waymark(['export'])).out)).err, '');
   });
 
   test('an import that was killed goes on when it is run again', async (t) => {

@@ -19,7 +19,7 @@ const engines = new Set(['html', 'template']);
 const newSecret = () => 'whsec_c2VjcmV0';
 
 /** Imports lines; resolves to what became of them. */
-async function imported(store: Store, lines: Iterable<string>): Promise<Imported> {
+async function imported(store: Store, lines: Iterable<string>): Promise<Omit<Imported, 'kept'>> {
   const bytes = Buffer.from([...lines].join('\n'));
   async function* blocks() {
     await Promise.resolve();

@@ -25,7 +25,7 @@ async function imported(
   store: Store,
   chunks: AsyncIterable<Uint8Array>,
   read = readHere,
-): Promise<Imported & { readonly read: number }> {
+): Promise<Omit<Imported, 'kept'> & { readonly read: number }> {
   const sum = { imported: 0, unchanged: 0, read: 0 };
   const refused: Refusal[] = [];
   for await (const step of importBlocks({ store, newSecret }, readBlocks(chunks, read))) {
@@ -166,7 +166,8 @@ suite('an import', () => {
     const latin = line({ path: '/a', content: 'café' });
     await assert.rejects(records(latin, 'latin1'), { message: 'line 1: not UTF-8.' });
     assert.equal(store.seq(), 0);
-    assert.equal(await records(line({ path: '/a' })), 1);
+    const { imported: count, kept } = await records(line({ path: '/a', lang: 3 }));
+    assert.deepEqual([count, kept], [1, [{ line: 1, names: ['lang'] }]]);
   });
 
   test('reads the same, however its bytes arrive', async (t) => {
