@@ -1,8 +1,7 @@
 import { configJson, describeConfig } from '../config/describe.ts';
-import { problemText } from '../config/problem.ts';
 import { checkData } from './check-data.ts';
 import { say, type Command } from './command.ts';
-import { configOption, parseWords, requireNoMore } from './options.ts';
+import { configOption, parseWords, problemsText, requireNoMore } from './options.ts';
 
 /**
  * `waymark check`: validates the ini file and prints the configuration that it comes to; with
@@ -31,7 +30,7 @@ export const check: Command = {
       terminal.out.write(describeConfig(result.config));
       say(terminal.err, `${values.config} is fine.`);
     } else {
-      for (const problem of result.problems) say(terminal.err, problemText(problem));
+      say(terminal.err, problemsText(values.config, result.problems));
     }
     return result.ok ? 0 : 1;
   },

@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import type { Config } from '../config/config.ts';
+import type { Config, ConfigProblem } from '../config/config.ts';
 import { problemText } from '../config/problem.ts';
 import { Failure } from '../model/failure.ts';
 import { UsageError, type Terminal } from './command.ts';
@@ -23,8 +25,18 @@ export function parseWords<const Options extends NonNullable<ParseArgsConfig['op
 export async function requireConfig(file: string, terminal: Terminal): Promise<Config> {
   const result = await terminal.readConfig(file);
   if (result.ok) return result.config;
-  throw new Failure('invalid', result.problems.map(problemText).join('\n'));
+  throw new Failure('invalid', problemsText(file, result.problems));
 }
+
+/** What is wrong with an ini file, a line each; where there is none, how to come by one. */
+export function problemsText(file: string, problems: readonly ConfigProblem[]): string {
+  const text = problems.map(problemText).join('\n');
+  if (existsSync(file)) return text;
+  return `${text}; --config names another, and ${sample} is a commented one to start from`;
+}
+
+/** The ini file of the demo, in a clone as in the published package. */
+const sample = fileURLToPath(new URL('../../conf/server.ini', import.meta.url));
 
 /** Refuses words that nothing was made of. */
 export function requireNoMore(words: readonly string[]): void {

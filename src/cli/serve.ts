@@ -186,7 +186,7 @@ function greet(
     `Waymark ${version} serves ${addresses.join(' and ')}${processes}`,
   );
   if (firstKey === undefined) return;
-  const url = addresses.find((address) => address.startsWith('http')) ?? 'http://localhost';
+  const url = addressForKey(addresses, config) ?? 'http://localhost';
   // In one piece, so that nobody sees half of it.
   terminal.err.write(`
   This is the first start: here is your admin key. It is shown only this once.
@@ -197,4 +197,11 @@ function greet(
     curl -H 'apikey: ${firstKey}' ${url}${base}/svc1/server/status
 
 `);
+}
+
+/** Where to try a key: not in the clear, where that is sent on to https. */
+function addressForKey(addresses: readonly string[], { tls }: Config): string | undefined {
+  const overTls = addresses.find((address) => address.startsWith('https:'));
+  if (overTls !== undefined && tls.httpRedirect) return overTls;
+  return addresses.find((address) => address.startsWith('http'));
 }

@@ -61,8 +61,11 @@ export async function callService(
   envelope: object,
 ): Promise<JsonObject> {
   const base = url ?? env.WAYMARK_URL;
-  if (base === undefined)
-    throw new UsageError('Where is the server? --url, WAYMARK_URL, or --config.');
+  if (base === undefined) {
+    throw new UsageError(
+      'Where is the server? --url, or WAYMARK_URL: http://localhost:8080 or such; or --config.',
+    );
+  }
   const key = apikey ?? env.WAYMARK_APIKEY;
   const path = name.replace(/^svc1\./, '').replace('.', '/');
   const answer = await post(`${base.replace(/\/$/, '')}/svc1/${path}`, key, envelope);
@@ -71,11 +74,15 @@ export async function callService(
   }
   if (answer.error === undefined) return answer;
   const { code, message } = answer.error as JsonObject;
+  const why = typeof message === 'string' ? message : 'The server refused without saying why.';
   throw new Failure(
     isFailureCode(code) && code !== 'internal' ? code : 'unavailable',
-    typeof message === 'string' ? message : 'The server refused without saying why.',
+    code === 'unauthenticated' ? `${why} ${whereKeysAre}` : why,
   );
 }
+
+const whereKeysAre =
+  'It is that of --apikey or WAYMARK_APIKEY; `waymark key add` makes one, beside the server.';
 
 async function post(url: string, key: string | undefined, envelope: object): Promise<unknown> {
   if (!URL.canParse(url)) throw new UsageError(`${url} is not a URL.`);
@@ -85,11 +92,36 @@ async function post(url: string, key: string | undefined, envelope: object): Pro
       method: 'POST',
       headers: { 'content-type': 'application/json', ...(key !== undefined && { apikey: key }) },
       body: JSON.stringify(envelope),
-      redirect: 'error',
+      // Nobody else gets the key.
+      redirect: 'manual',
       signal: AbortSignal.timeout(requestTimeoutMs),
     });
   } catch (error) {
-    throw new Failure('unavailable', `Nothing answers at ${url}.`, { cause: error });
+    throw new Failure('unavailable', whyNoAnswer(url, error), { cause: error });
+  }
+  const location = reply.headers.get('location');
+  if (location !== null && URL.canParse(location, url)) {
+    const { origin } = new URL(location, url);
+    const asked = new URL(url).origin;
+    throw new Failure(
+      'unavailable',
+      `${asked} sends on to ${origin}: that is what --url or WAYMARK_URL has to be.`,
+    );
   }
   return reply.json().catch(() => undefined);
+}
+
+/** As OpenSSL and Node name what is wrong with a certificate or a handshake. */
+const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+function whyNoAnswer(url: string, error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError') {
+    return `${url} did not answer within ${requestTimeoutMs / 1000} s.`;
+  }
+  const { code } = (error instanceof Error ? (error.cause ?? error) : {}) as { code?: unknown };
+  if (typeof code !== 'string' || !tlsCode.test(code)) return `Nothing answers at ${url}.`;
+  return (
+    `The certificate of ${new URL(url).origin} is not trusted (${code}). ` +
+    'NODE_EXTRA_CA_CERTS names a PEM file with those who vouch for it.'
+  );
 }

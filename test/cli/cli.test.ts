@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { createAuthority } from '../certificates.ts';
 import { startSite } from '../harness.ts';
 import { runWaymark, serverFolder, spawnWaymark } from '../process.ts';
 import { project } from '../tidy/sources.ts';
@@ -157,6 +158,33 @@ suite('waymark rule', () => {
     const nobody = await runWaymark(['rule', 'read', id, '--url', 'http://127.0.0.1:1']);
     assert.equal(nobody.code, 1);
     assert.match(nobody.err, /Nothing answers/);
+  });
+
+  test('say why a server cannot be asked, and what to do', async (t) => {
+    const { cert, key } = await (await createAuthority()).issue(['localhost', '127.0.0.1']);
+    const site = await startSite(t, {
+      files: { 'c.pem': cert, 'k.pem': key },
+      server: 'listen[] = https://127.0.0.1:0\n',
+      ini: '[tls]\ncert = c.pem\nkey = k.pem\n',
+    });
+    const overTls = site.waymark.addresses.find((address) => address.startsWith('https:')) ?? '';
+    const { port } = new URL(overTls);
+    for (const [words, why] of [
+      [[], /^waymark: Where is the server\? .*http:/],
+      [['--url', site.url], new RegExp(`sends on to https://localhost:${port}: that is`)],
+      [
+        ['--url', overTls],
+        /^waymark: The certificate of https:.* is not trusted \(.*EXTRA_CA_CERTS/,
+      ],
+    ] as const) {
+      assert.match((await runHere(['rule', 'list', ...words])).err, why);
+    }
+    const { url } = (await startClient(t)).site;
+    const unknown = await runHere(['rule', 'list', '--url', url, '--apikey', 'wmk_x']);
+    assert.match(
+      unknown.err,
+      /unknown or has been revoked\. .*--apikey or WAYMARK_APIKEY; .*key add/,
+    );
   });
 
   test('lists, invalidates in two steps, and takes that back', async (t) => {

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
+import { createAuthority } from '../certificates.ts';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
 import { runHere } from './here.ts';
 
@@ -76,7 +77,12 @@ suite('waymark serve refuses with one line', () => {
 
   test('an ini file that is not there', async (t) => {
     const { folder } = await serverFolder(t, '');
-    assert.match(await refusal(join(folder, 'none.ini'), runHere), /none\.ini/);
+    const none = join(folder, 'none.ini');
+    assert.match(
+      await refusal(none, runHere),
+      /none\.ini.*--config .*conf\/server\.ini is a commented/,
+    );
+    assert.match((await runHere(['check', '--config', none])).err, /; --config names another/);
   });
 
   test('rules to import with mistakes, each with its line, and imports none', async (t) => {
@@ -94,6 +100,15 @@ suite('waymark serve refuses with one line', () => {
 });
 
 suite('waymark serve', () => {
+  test('shows where to try the first key, which is not sent in the clear', async (t) => {
+    const { cert, key } = await (await createAuthority()).issue(['localhost']);
+    const ini = 'listen[] = https://127.0.0.1:0\n[tls]\ncert = c.pem\nkey = k.pem\n';
+    const { folder, iniFile } = await serverFolder(t, '', { 'c.pem': cert, 'k.pem': key });
+    await writeFile(iniFile, `[server]\nlisten[] = http://127.0.0.1:0\ndata = data\n${ini}`);
+    const served = await startServed(t, iniFile);
+    assert.match(served.err(), /curl .* https:\/\/localhost:\d+\/svc1\/server\/status/, folder);
+  });
+
   test('makes an admin key at the first start, shows it once, and logs where it serves', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nformat = json\n');
     const first = await startServed(t, iniFile);
