@@ -8,7 +8,8 @@ export interface OutboundProblem {
 }
 
 const sentences = {
-  address: 'The address is not one that may be connected to.',
+  address:
+    'The address is not one that may be connected to; a private one has to stand in allow_private.',
   name: 'The name could not be looked up',
   connect: 'The connection could not be made',
   connect_timeout: 'No connection was made in time.',

@@ -134,5 +134,9 @@ function inputFailure(error: ErrorObject | undefined): Failure {
     const field = path === '' ? missing : `${path}.${missing}`;
     return new Failure('invalid', `${field} is missing.`, { field });
   }
-  return new Failure('invalid', `${path} ${error.message ?? 'is not valid'}.`, { field: path });
+  const allowed: unknown = error.params.allowedValues;
+  const why = Array.isArray(allowed)
+    ? `has to be one of ${allowed.filter((value) => value !== null).join(', ')}`
+    : (error.message ?? 'is not valid');
+  return new Failure('invalid', `${path} ${why}.`, { field: path });
 }

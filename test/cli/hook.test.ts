@@ -160,7 +160,7 @@ suite('waymark hook', () => {
       [['pause', 'x'], 1, /There is no hook/],
       [['test', 'x'], 1, /There is no hook/],
       [['deliveries', 'x'], 1, /There is no hook/],
-      [['deliveries', 'x', '--outcome', 'lost'], 1, /outcome/],
+      [['deliveries', 'x', '--outcome', 'lost'], 1, /outcome has to be one of .*exhausted/],
       [['replay'], 2, /Which hook\?/],
       [['replay', 'x', '--failed'], 1, /There is no hook/],
     ];
