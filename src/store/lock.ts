@@ -44,7 +44,7 @@ export async function claimFolder(
       if (await createWhole(path, text)) return { release: () => removeOwn(path, text) };
       const held = await readIfThere(path);
       if (held === undefined) continue;
-      if (await isAlive(held)) throw inUse(folder, held);
+      if (await isAlive(held)) throw inUse(folder, held, purpose);
       await removeStale(path, held, pid);
     }
   } catch (error) {
@@ -133,10 +133,11 @@ async function processState(pid: number): Promise<ProcessState | undefined> {
   return { ended: state === 'Z' || state === 'X', startToken };
 }
 
-function inUse(folder: string, claim: string): Failure {
+function inUse(folder: string, claim: string, purpose: Purpose): Failure {
   const [pid = ''] = claim.split(' ');
   return new Failure(
     'conflict',
-    `the data folder ${folder} is in use by another waymark (pid ${pid})`,
+    `the data folder ${folder} is in use by another waymark (pid ${pid}); ` +
+      `if it is a copy of the one in use, remove ${purpose}.pid in it`,
   );
 }

@@ -15,7 +15,9 @@ suite('the claim of a data folder', () => {
     const claim = await claimFolder(folder, { pid });
     await assert.rejects(claimFolder(folder, { pid }), {
       code: 'conflict',
-      message: `the data folder ${folder} is in use by another waymark (pid ${pid})`,
+      message:
+        `the data folder ${folder} is in use by another waymark (pid ${pid}); ` +
+        'if it is a copy of the one in use, remove serve.pid in it',
     });
     await claim.release();
     assert.deepEqual(await readdir(folder), []);
