@@ -73,10 +73,17 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
         }),
       });
       const then = `Page rules and time are those of ${v.as_of ?? ''}; all else is as it is now.`;
-      const notes = question.as_of === undefined ? [] : [then];
+      const notes = question.as_of === undefined ? waiting(parts, explained.winner) : [then];
       return { kind: 'data', data: { ...explained, notes: [...explained.notes, ...notes] } };
     },
   };
+}
+
+/** What the rule that answers does not heed, for it is not valid. */
+function waiting({ store }: Pick<GetOperations, 'store'>, winner: Winner | null): string[] {
+  const rule = winner?.id === undefined ? undefined : store.rule(winner.id)?.rule;
+  const names = Object.keys(rule?._unknowns_ ?? {});
+  return names.length === 0 ? [] : [`Not valid, and kept in _unknowns_: ${names.join(', ')}.`];
 }
 
 /** A field that is null is one that was not sent. */

@@ -57,7 +57,7 @@ export interface SiteAccess {
 /** What the operations of the scope render stand on. */
 export interface GetOperations {
   readonly site: SiteAccess;
-  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change'>;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
   readonly view: ViewConfig;
   /** Where an address is; undefined where nobody knows. */
   readonly countryOf: (address: string) => Promise<string | undefined>;

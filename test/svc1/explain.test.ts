@@ -36,6 +36,18 @@ const files = {
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`explain, over ${transport}`, () => {
+    test('names what the rule that answers does not heed', async (t) => {
+      const site = await startSite(t, { ini: '' });
+      const call = await open(site);
+      const fields = { path: '/x', kind: 'resolve', enginedata: { target: 'shop.example' } };
+      await site.call(`${rule}.insert`, fields);
+      const { data } = await call(`${rule}.explain`, { origin, path: '/x' });
+      assert.deepEqual((data as { notes?: unknown }).notes, [
+        'This breadcrumb has no target yet.',
+        'Not valid, and kept in _unknowns_: enginedata.',
+      ]);
+    });
+
     test('says of any request what the server answers to it', async (t) => {
       const source = await httpSource(t, (request, response) => {
         request.resume();
