@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
+import { findIneffective } from './config/ineffective.ts';
 import { restartNeeded, tlsInForce } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
@@ -226,6 +227,7 @@ class Process implements Running {
       },
       config.server.listen,
     );
+    this.#warnOfIneffective(config);
     this.#deliverer.start();
     tls.start();
   }
@@ -263,9 +265,15 @@ class Process implements Running {
     this.#tls?.reload(next.tls.acme);
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
+    this.#warnOfIneffective(next);
     before.close().catch((error: unknown) => {
       logs.log.error({ err: error }, 'closing the former configuration failed');
     });
+  }
+
+  #warnOfIneffective(config: Config): void {
+    if (!this.#isSpokesman) return;
+    for (const said of findIneffective(config)) this.#foundation.logs.log.warn({}, said);
   }
 
   async stop(graceMs: number): Promise<number> {

@@ -1,4 +1,5 @@
 import { configJson, describeConfig } from '../config/describe.ts';
+import { findIneffective } from '../config/ineffective.ts';
 import { checkData } from './check-data.ts';
 import { say, type Command } from './command.ts';
 import { configOption, parseWords, problemsText, requireNoMore } from './options.ts';
@@ -23,11 +24,16 @@ export const check: Command = {
     if (values.data && result.ok) return checkData(result.config, terminal, values);
     if (values.json) {
       const answer = result.ok
-        ? { ok: true, config: configJson(result.config) }
+        ? {
+            ok: true,
+            config: configJson(result.config),
+            warnings: findIneffective(result.config),
+          }
         : { ok: false, problems: result.problems };
       say(terminal.out, JSON.stringify(answer, undefined, 2));
     } else if (result.ok) {
       terminal.out.write(describeConfig(result.config));
+      for (const said of findIneffective(result.config)) say(terminal.err, said);
       say(terminal.err, `${values.config} is fine.`);
     } else {
       say(terminal.err, problemsText(values.config, result.problems));

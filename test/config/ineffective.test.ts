@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { suite, test } from 'node:test';
+import { runHere } from '../cli/here.ts';
+import { readTestConfig, startSite } from '../harness.ts';
+import { serverFolder } from '../process.ts';
+
+const unix = 'listen[] = 127.0.0.1:0\nlisten[] = unix:waymark.sock';
+
+suite('what the ini file sets in vain is said, what takes effect is not', () => {
+  const table: readonly (readonly [server: string, sections: string, ...said: string[]])[] = [
+    ['', ''],
+    ['', '[auth]\nuser_header = X-User', '[auth] user_header'],
+    [
+      '',
+      '[auth]\nuser_header = X-User\nroles_header = X-Roles\n[geo]\ncountry_header = X-Country',
+      '[auth] user_header',
+      '[auth] roles_header',
+      '[geo] country_header',
+    ],
+    ['trust_proxy = 10.0.0.0/8', '[auth]\nuser_header = X-User\n[geo]\ncountry_header = X-C'],
+    [unix, '[auth]\nuser_header = X-User'],
+    ['', '[tls]\nhsts = 1d', '[tls] hsts'],
+  ];
+  for (const [server, sections, ...said] of table) {
+    test(`${server} ${sections}`.replaceAll('\n', ' '), async (t) => {
+      const { iniFile } = await serverFolder(t, '');
+      await writeFile(iniFile, `[server]\n${server}\ndata = data\n${sections}\n`);
+      const { code, err } = await runHere(['check', '--config', iniFile]);
+      assert.equal(code, 0);
+      const warned = [...err.matchAll(/^(.*) has no effect: /gm)].map(([, name]) => name);
+      assert.deepEqual(warned, said);
+      const json = await runHere(['check', '--json', '--config', iniFile]);
+      const { ok, warnings } = JSON.parse(json.out) as { ok: boolean; warnings: string[] };
+      assert.deepEqual([ok, warnings.length], [true, said.length]);
+    });
+  }
+});
+
+test('the log of a server says it at its start, and again when it has been read anew', async (t) => {
+  const site = await startSite(t, { ini: '[auth]\nuser_header = X-User\n' });
+  const said = () => site.logged().match(/\w+_header has no effect.*trust_proxy/g);
+  assert.deepEqual(said()?.length, 1, site.logged());
+  const ini = await readFile(site.iniFile, 'utf8');
+  await writeFile(site.iniFile, `${ini}[geo]\ncountry_header = X-Country\n`);
+  site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+  assert.deepEqual(said()?.length, 3, site.logged());
+});
