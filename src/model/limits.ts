@@ -28,6 +28,8 @@ export const tlsHandshakeTimeoutMs = 10_000;
 /** Requests that a client of HTTP/2 may have open on a connection, and all clients together. */
 export const http2ConcurrentStreamsMax = 100;
 export const http2StreamsMax = 10_000;
+/** Fields that the cookies of a request of HTTP/2 may come in, beside its others. */
+export const http2CookieFieldsMax = 200;
 /** Content of a request of HTTP/2 that may be on its way before somebody has read it. */
 export const http2StreamWindowBytes = 64 * KIB;
 /** Content of an answer that is handed to a stream at a time. */

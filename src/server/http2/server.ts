@@ -5,6 +5,7 @@ import {
   headerBlockBytesMax,
   headerFieldsMax,
   http2ConcurrentStreamsMax,
+  http2CookieFieldsMax,
   http2InvalidFramesMax,
   http2RejectedStreamsMax,
   http2SettingsMax,
@@ -47,7 +48,7 @@ function createHttp2Server(): Http2Server {
       initialWindowSize: http2StreamWindowBytes,
     },
     // Pseudo-header fields, and one too many, so that the door sees it.
-    maxHeaderListPairs: headerFieldsMax + pseudoFields + 1,
+    maxHeaderListPairs: headerFieldsMax + http2CookieFieldsMax + pseudoFields + 1,
     maxSettings: http2SettingsMax,
     maxSessionInvalidFrames: http2InvalidFramesMax,
     maxSessionRejectedStreams: http2RejectedStreamsMax,

@@ -85,7 +85,7 @@ export class StreamMessage extends Readable {
    */
   readOver(): void {
     const stream = this.#stream;
-    if (this.complete || stream.closed) return;
+    if (this.complete || stream.closed || this.#isUnwanted) return;
     this.#isUnwanted = true;
     if (!this.#isBeingRead) this.#readOn();
     stream.resume();
@@ -138,14 +138,18 @@ function translate(
   const authority = pseudo[':authority'];
   const fields = authority === undefined ? [] : ['host', authority];
   let hasLength = false;
+  const cookies: string[] = [];
   for (; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
     const value = rawHeaders[at + 1] ?? '';
     // The same again does no harm; another one is two hosts, which the door does not let in.
     if (name === 'host' && value === authority) continue;
     if (name === 'content-length') hasLength = true;
-    fields.push(name, value);
+    // Browsers send each cookie in a field of its own (RFC 9113 §8.2.3).
+    if (name === 'cookie') cookies.push(value);
+    else fields.push(name, value);
   }
+  if (cookies.length > 0) fields.push('cookie', cookies.join('; '));
   if (hasContent && !hasLength) fields.push('transfer-encoding', 'chunked');
   // RFC 9113 §8.5: it has neither scheme nor path.
   if (method === 'CONNECT') return { method, url: authority ?? '', fields };

@@ -31,6 +31,9 @@ const many = (count: number, make: (stream: number) => Buffer) =>
   Buffer.concat(Array.from({ length: count }, (_, at) => make(2 * at + 1)));
 const fields = (count: number): Fields =>
   Array.from({ length: count }, (_, at) => [`x-${at}`, '1'] as const);
+/** As browsers send them (RFC 9113 §8.2.3). */
+const cookies = (count: number): Fields =>
+  Array.from({ length: count }, (_, at) => ['cookie', `c${at}=v`] as const);
 
 /** What clients do that no server has to bear, and the limit that they run into by it. */
 const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName])[] = [
@@ -146,7 +149,10 @@ test('a header is refused that has too many fields, or is too large', async (t) 
   const table: readonly (readonly [name: string, frames: Buffer, outcome: string])[] = [
     ['100 fields', ask(1, fields(99)), 'answer 404'],
     ['101 fields', ask(1, fields(100)), 'answer 431'],
-    ['200 fields', ask(1, fields(200)), 'RST_STREAM ENHANCE_YOUR_CALM'],
+    ['99 fields and 180 cookies', ask(1, [...fields(98), ...cookies(180)]), 'answer 404'],
+    ['101 fields, with the cookies', ask(1, [...fields(99), ...cookies(180)]), 'answer 431'],
+    ['400 fields', ask(1, fields(400)), 'RST_STREAM ENHANCE_YOUR_CALM'],
+    ['400 cookies', ask(1, cookies(400)), 'RST_STREAM ENHANCE_YOUR_CALM'],
     [
       '48 KiB',
       Buffer.concat([block, continuation(0), continuation(0), continuation(0), continuation(4)]),
