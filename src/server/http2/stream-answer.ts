@@ -107,6 +107,8 @@ export class StreamAnswer extends Writable {
 
   override _final(done: Done): void {
     const stream = this.#stream;
+    // What is not being read when an answer without content ends, Node has the client take back.
+    if (!stream.headersSent) this.#message.readOver();
     this.#respond(true);
     const end = (): void => {
       this.waitsSinceMs = undefined;

@@ -278,11 +278,13 @@ suite('content that nobody wants any more', () => {
   const post = [[':method', 'POST'], ...Object.entries(pathOf)] as [string, string][];
   const { END_STREAM, END_HEADERS } = flags;
 
+  const refused = [405, 'no'] as const;
+
   /** A client that has its answer, and has not ended its request. */
-  async function answered(t: TestContext) {
+  async function answered(t: TestContext, [status, content]: readonly [number, string?] = refused) {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const rig = await startSessions(t, (_message, answer) => {
-      answer.writeHead(405, []).end('no');
+      answer.writeHead(status, []).end(content);
     });
     const opening = [
       Buffer.from(preface),
@@ -292,8 +294,8 @@ suite('content that nobody wants any more', () => {
     const socket = connectSocket(rig.port, '127.0.0.1');
     const client = clientOf(t, socket, Buffer.concat(opening));
     const hasSeen = (what: string) => client.frames.some((one) => told(one) === what);
-    await client.until(() => hasSeen('DATA'));
-    assert.equal(client.frames.filter(({ type }) => type === 'HEADERS').map(told)[0], 'answer 405');
+    await client.until(() => hasSeen(`answer ${status}`));
+    if (content !== undefined) await client.until(() => hasSeen('DATA'));
     return {
       client,
       hasSeen,
@@ -308,15 +310,21 @@ suite('content that nobody wants any more', () => {
     };
   }
 
-  test('is read over when there is little of it', async (t) => {
-    const { client, hasSeen, ping, settled } = await answered(t);
-    client.send(frame('DATA', 0, 1, 'x'.repeat(16_000)));
-    await ping();
-    client.send(frame('DATA', END_STREAM, 1, 'x'));
-    await settled();
-    await ping();
-    assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
-  });
+  for (const [name, answer] of [
+    ['is read over when there is little of it', refused],
+    ['is read over behind an answer without content as well', [204]],
+  ] as const)
+    test(name, async (t) => {
+      const { client, hasSeen, ping, settled } = await answered(t, answer);
+      await ping();
+      assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+      client.send(frame('DATA', 0, 1, 'x'.repeat(16_000)));
+      await ping();
+      client.send(frame('DATA', END_STREAM, 1, 'x'));
+      await settled();
+      await ping();
+      assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+    });
 
   test('is not waited for', async (t) => {
     const { client, hasSeen, ping } = await answered(t);
