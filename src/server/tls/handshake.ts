@@ -11,7 +11,8 @@ interface Sources {
   readonly acme: AcmeFolder | undefined;
 }
 
-const protocols = ['h2', 'http/1.1'];
+/** HTTP/1.0 is what clients of it offer, some of which speak nothing else. */
+const protocols = ['h2', 'http/1.1', 'http/1.0'];
 
 /**
  * How a handshake comes to its protocol (ALPN, RFC 7301) and certificate (SNI, RFC 6066 §3). Where

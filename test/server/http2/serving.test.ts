@@ -27,6 +27,7 @@ suite('over HTTP/2', () => {
     };
     assert.equal(await offers('http/1.1', 'h2'), 'h2');
     assert.equal(await offers('http/1.1'), 'http/1.1');
+    assert.equal(await offers('http/1.0'), 'http/1.0');
     assert.equal(await offers(), false);
     await assert.rejects(offers('spdy/3'), /no application protocol/i);
   });
