@@ -3,7 +3,7 @@ import { uuidv7 } from 'uuidv7';
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { findIneffective } from './config/ineffective.ts';
-import { restartNeeded, tlsInForce } from './config/restart.ts';
+import { configInForce, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
@@ -251,14 +251,7 @@ class Process implements Running {
     this.#restartNeeded = restartNeeded(config, result.config);
     this.#problems = [];
     this.#since = new Date().toISOString();
-    // What needs a restart stays as it is, so that each later reload is held against what is in
-    // force.
-    const { listen, data, workers, import: imported } = config.server;
-    const next = {
-      ...result.config,
-      server: { ...result.config.server, listen, data, workers, import: imported },
-      tls: tlsInForce(config.tls, result.config.tls),
-    };
+    const next = configInForce(config, result.config);
     this.#composition = compose(next, this.#foundation);
     logs.configure(next.log);
     this.#answers.limit(next.fetch.cacheBytesMax);

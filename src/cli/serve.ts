@@ -1,5 +1,7 @@
 import cluster from 'node:cluster';
-import type { Config } from '../config/config.ts';
+import type { Config, ConfigResult } from '../config/config.ts';
+import { unpackConfig } from '../config/packed.ts';
+import { configInForce } from '../config/restart.ts';
 import { configResults } from '../config/watch.ts';
 import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
@@ -20,7 +22,9 @@ export const serve: Command = {
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, configOption);
     requireNoMore(positionals);
-    const config = await requireConfig(values.config, terminal);
+    const config = cluster.isWorker
+      ? await configOfLeader()
+      : await requireConfig(values.config, terminal);
     const { out, err } = terminal;
     const logs = createLogs({
       settings: config.log,
@@ -64,7 +68,8 @@ async function serveAlone(given: Given): Promise<number> {
 /** The process that leads several: it keeps the data folder, and answers nothing itself. */
 async function leadWorkers(given: Given): Promise<number> {
   const { config, logs, file } = given;
-  const workers = new Workers(['serve', '--config', file], logs.log);
+  let inForce = config;
+  const workers = new Workers(['serve', '--config', file], logs.log, () => inForce);
   const signals = listenToSignals(logs, () => {
     workers.kill();
   });
@@ -73,7 +78,16 @@ async function leadWorkers(given: Given): Promise<number> {
     const addresses = await workers.start(config.server.workers);
     if (addresses === undefined) return 1;
     greet({ addresses, firstKey: await makeFirstKey(prepared.store) }, given);
+    const ended = new AbortController();
+    const reload = (result: ConfigResult): void => {
+      if (!result.ok) return;
+      inForce = configInForce(inForce, result.config);
+      logs.configure(inForce.log);
+    };
+    const following = follow(given, { serving: { reload }, signal: ended.signal });
     await signals.first;
+    ended.abort();
+    await following;
     logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
     sayStopped(logs, await workers.stop());
     signals.ignore();
@@ -81,6 +95,23 @@ async function leadWorkers(given: Given): Promise<number> {
   } finally {
     await prepared.release();
   }
+}
+
+/**
+ * What is in force, as the process knows that leads this one: the ini file may have become another
+ * one meanwhile, or a broken one.
+ */
+async function configOfLeader(): Promise<Config> {
+  const told = new Promise<Config>((resolve) => {
+    const take = (message: LeaderMessage): void => {
+      if (message.kind !== 'config') return;
+      process.off('message', take);
+      resolve(unpackConfig(message.packed));
+    };
+    process.on('message', take);
+  });
+  tell({ kind: 'ask-config' });
+  return told;
 }
 
 /** One of several processes on the same ports. */
@@ -111,7 +142,7 @@ async function serveUntil(asked: Promise<void>, given: Given, store: Store): Pro
   let running: Running | undefined = undefined;
   const metrics = new MetricsOfAll({ tell, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
-    if (message.kind !== 'stop') metrics.take(message);
+    if (message.kind !== 'stop' && message.kind !== 'config') metrics.take(message);
   });
   running = await startServing(config, logs, {
     store,

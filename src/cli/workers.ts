@@ -6,6 +6,8 @@ import {
   workerRestartMsMax,
   workerSettledMs,
 } from '../model/limits.ts';
+import type { Config } from '../config/config.ts';
+import { packConfig } from '../config/packed.ts';
 import type { Log } from '../observe/log.ts';
 import {
   MetricsOfWorkers,
@@ -17,10 +19,15 @@ import {
 export type WorkerMessage =
   | { readonly kind: 'serving'; readonly addresses: readonly string[] }
   | { readonly kind: 'stopped'; readonly cut: number }
+  | { readonly kind: 'ask-config' }
   | MetricsFromWorker;
 
 /** What a worker is told. */
-export type LeaderMessage = { readonly kind: 'stop' } | MetricsFromLeader;
+export type LeaderMessage =
+  | { readonly kind: 'stop' }
+  /** The configuration in force, packed. */
+  | { readonly kind: 'config'; readonly packed: string }
+  | MetricsFromLeader;
 
 /**
  * Processes that share ports and data folder, led by this one: a worker that ends without being
@@ -28,6 +35,7 @@ export type LeaderMessage = { readonly kind: 'stop' } | MetricsFromLeader;
  */
 export class Workers {
   readonly #log: Log;
+  readonly #config: () => Config;
   /** With their numbers. */
   readonly #running = new Map<Worker, number>();
   readonly #metrics = new MetricsOfWorkers();
@@ -35,9 +43,13 @@ export class Workers {
   #stopping = false;
   #cut = 0;
 
-  /** `args` are the words of the command line that a worker runs. */
-  constructor(args: readonly string[], log: Log) {
+  /**
+   * `args` are the words of the command line that a worker runs; `config` says what is in force,
+   * whatever the ini file has come to.
+   */
+  constructor(args: readonly string[], log: Log, config: () => Config) {
     this.#log = log;
+    this.#config = config;
     cluster.setupPrimary({ args: [...args] });
   }
 
@@ -92,6 +104,9 @@ export class Workers {
             serves = true;
             this.#serving.add(worker);
             resolve(message.addresses);
+            break;
+          case 'ask-config':
+            worker.send({ kind: 'config', packed: packConfig(this.#config()) });
             break;
           case 'ask-metrics':
           case 'told-metrics':

@@ -21,6 +21,19 @@ export function restartNeeded(before: Config, after: Config): string[] {
 }
 
 /**
+ * What is in force after a reload: what needs a restart stays as it is, so that each later reload
+ * is held against that.
+ */
+export function configInForce(before: Config, after: Config): Config {
+  const { listen, data, workers, import: imported } = before.server;
+  return {
+    ...after,
+    server: { ...after.server, listen, data, workers, import: imported },
+    tls: tlsInForce(before.tls, after.tls),
+  };
+}
+
+/**
  * What is in force of [tls] after a reload: the files of before, and what is new of all else. A
  * host that had its certificate from an ACME server goes on so until its files are in force.
  */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { openSocket, postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
@@ -105,6 +106,37 @@ suite('several workers', onLinux, () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.ok(workersOf(served).includes(second));
+  });
+
+  test('a new one serves what is in force, whatever the ini file has become', async (t) => {
+    const text = 'workers = 2\n[disk.site]\nroot = site\n';
+    const { folder, iniFile, ini } = await serverFolder(t, text, { 'site/index.html': 'x' });
+    const served = await startServed(t, iniFile);
+    const untilLogged = async (text: string, times = 1): Promise<void> => {
+      while (served.out().split(text).length <= times) {
+        await once(served.child.stdout ?? served.child, 'data');
+      }
+    };
+    const other = ini.replace('data = data', 'data = other').replace(/127\S+/, '127.0.0.2:0');
+    await writeFile(iniFile, other.replace('root = site', 'root = site\npath = /shop'));
+    await untilLogged('[server] data has changed');
+    await writeFile(iniFile, `${other}broken\n`);
+    await untilLogged('is not used');
+    const [first = 0] = workersOf(served);
+    process.kill(first, 'SIGKILL');
+    await untilLogged('another one is started');
+    const bothServe = async (): Promise<boolean> =>
+      (await textOf(`${served.url}/svc1/metrics`)).includes('bytes{process="worker-1"}');
+    const deadline = Date.now() + 20_000;
+    while (!(await bothServe())) assert.ok(Date.now() < deadline, 'no other worker came');
+    // It tells what it finds the ini file to be.
+    await untilLogged('is not used', 2);
+    const headers = { apikey: served.adminKey, connection: 'close' };
+    for (let count = 0; count < 8; count += 1) {
+      assert.equal(await textOf(`${served.url}/shop/`), '200 x');
+      assert.equal((await fetch(`${served.url}/svc1/server/status`, { headers })).status, 200);
+    }
+    assert.ok(!existsSync(join(folder, 'other')));
   });
 
   test('any of them tells the metrics of all', async (t) => {

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { packConfig, unpackConfig } from '../../src/config/packed.ts';
+import { cidrsContain } from '../../src/model/cidr.ts';
+import { readTestConfig } from '../harness.ts';
+import { serverFolder } from '../process.ts';
+
+test('a configuration comes out as it went in', async (t) => {
+  const schema = { type: 'object', properties: { network: { text: 'of no kind' } } };
+  const { iniFile } = await serverFolder(
+    t,
+    'trust_proxy = 10.0.0.0/8, ::1\n[table.a]\nschema = a.json\n[disk.site]\nroot = site\n',
+    { 'a.json': JSON.stringify(schema), 'site/a': '' },
+  );
+  const config = await readTestConfig(iniFile);
+  const unpacked = unpackConfig(packConfig(config));
+  assert.deepStrictEqual(unpacked, config);
+  assert.ok(cidrsContain(unpacked.server.trustProxy, '10.1.2.3'));
+  assert.ok(Object.isFrozen(unpacked.server));
+});
