@@ -50,7 +50,7 @@ interface Given {
 
 async function serveAlone(given: Given): Promise<number> {
   const { config, logs } = given;
-  const signals = listenToSignals(logs);
+  const signals = listenToSignals(given);
   const waymark = await startWaymark(config, logs);
   greet(waymark, given);
   const ended = new AbortController();
@@ -70,7 +70,7 @@ async function leadWorkers(given: Given): Promise<number> {
   const { config, logs, file } = given;
   let inForce = config;
   const workers = new Workers(['serve', '--config', file], logs.log, () => inForce);
-  const signals = listenToSignals(logs, () => {
+  const signals = listenToSignals(given, () => {
     workers.kill();
   });
   const prepared = await prepareData(config, logs);
@@ -123,8 +123,8 @@ async function serveAsWorker(given: Given): Promise<number> {
     // Without the process that leads it, nobody would ever end it.
     process.once('disconnect', resolve);
   });
-  // A terminal sends it to all processes; the one that leads them passes it on.
-  process.on('SIGINT', () => undefined);
+  // A terminal sends them to all processes; the one that leads them passes on what they mean.
+  for (const name of ['SIGINT', 'SIGHUP']) process.on(name, () => undefined);
   const store = await openData(given.config.server.data);
   try {
     await serveUntil(asked, given, store);
@@ -182,12 +182,24 @@ async function follow(
   }
 }
 
-/** The first SIGTERM or SIGINT ends gracefully, a second one at once. */
+/**
+ * The first SIGTERM or SIGINT ends gracefully, a second one at once; and so does SIGHUP when the
+ * terminal that shows the log has gone. From elsewhere it asks for what is done without it.
+ */
 function listenToSignals(
-  logs: Logs,
+  { logs, terminal }: Given,
   kill: () => void = () => undefined,
 ): { readonly first: Promise<unknown>; ignore(): void } {
-  const names = ['SIGTERM', 'SIGINT'] as const;
+  const isShown = terminal.out.isTTY === true;
+  const names = ['SIGTERM', 'SIGINT', ...(isShown ? ['SIGHUP'] : [])];
+  if (!isShown) {
+    process.on('SIGHUP', () => {
+      logs.log.info(
+        {},
+        'SIGHUP: the ini file is read as soon as it is saved, nothing is to be done.',
+      );
+    });
+  }
   const again = (): never => {
     logs.access.flush();
     kill();

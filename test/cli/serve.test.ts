@@ -140,6 +140,21 @@ suite('waymark serve', () => {
     assert.match(served.out(), /nothing was cut off/);
   });
 
+  for (const workers of [1, 2]) {
+    test(`goes on after a SIGHUP, with ${workers} workers`, async (t) => {
+      const { iniFile } = await serverFolder(t, `workers = ${workers}\n`);
+      const served = await startServed(t, iniFile);
+      served.child.kill('SIGHUP');
+      while (!served.out().includes('SIGHUP: ')) {
+        const ended = served.closed.then(() => assert.fail('it has ended'));
+        await Promise.race([once(served.child.stdout ?? served.child, 'data'), ended]);
+      }
+      assert.equal((await fetch(`${served.url}/svc1/health`)).status, 200);
+      served.child.kill('SIGTERM');
+      assert.deepEqual(await served.closed, { code: 0, signal: null });
+    });
+  }
+
   test('a second signal ends it at once', async (t) => {
     const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
       'site/big.bin': Buffer.alloc(64 << 20, 'x'),
