@@ -73,6 +73,11 @@ export function breakBody(request: IncomingMessage, failure: Failure): boolean {
   return request.listenerCount('error') > 0 && request.emit('error', failure);
 }
 
+/** Whether nothing of a request has been broken. */
+export function isWhole(request: object): boolean {
+  return !broken.has(request);
+}
+
 /** Throws what the content of a request was broken by, if it was. */
 export function requireWhole(request: object): void {
   const failure = broken.get(request);

@@ -10,15 +10,20 @@ import { STATUS_CODES } from './node-http.ts';
  */
 export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return new Failure('too_large', 'The header of the request is too large.', {
-      status: 431,
-      limit: 'header_size',
-    });
+    return headerTooLarge();
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return tooLate(hasHead ? 'request_time' : 'header_time');
   }
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
+}
+
+/** What a client is told whose header section is larger than it may be. */
+export function headerTooLarge(): Failure {
+  return new Failure('too_large', 'The header of the request is too large.', {
+    status: 431,
+    limit: 'header_size',
+  });
 }
 
 /** What a client is told whose request takes longer than it may. */

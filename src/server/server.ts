@@ -11,7 +11,7 @@ import type { Log } from '../observe/log.ts';
 import type { Metric } from '../observe/metrics.ts';
 import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { AnswerLog, type Arrival } from './answer-log.ts';
-import { continueOnRead } from './body.ts';
+import { continueOnRead, isWhole } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
 import { crowdLimits } from './crowd.ts';
 import { DirectRequest } from './direct-request.ts';
@@ -105,10 +105,9 @@ class Port implements Server {
     this.#parts = {
       ...parts,
       limits,
-      detour: (serving, entrance, message) => {
-        const answer = answerChallenge(entrance.target, parts.tls.acme);
-        return answer ?? this.#redirect(serving, entrance, message);
-      },
+      detour: (serving, entrance, message) =>
+        answerChallenge(entrance.target, parts.tls.acme) ??
+        this.#redirect(serving, entrance, message),
     };
     this.#sessions = new Sessions(this.#parts);
     this.#connections = new Connections({
@@ -138,7 +137,8 @@ class Port implements Server {
     const ready: Ready = { prepared: new PreparedReplies(), heads: new KnownHeads() };
     // For requests whose head is not at hand, those of HTTP/2 among them.
     const answerAnew = (message: IncomingMessage, response: ServerResponse): void => {
-      this.#handle(message, response, { ...ready, heads: undefined });
+      if (isWhole(message)) this.#handle(message, response, { ...ready, heads: undefined });
+      else this.#answer(message, response, this.#arrival(), { plain: undefined, ...ready });
     };
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls)

@@ -23,7 +23,7 @@ import { plainAddress } from '../../http/forwarded.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observe/limit-log.ts';
 import { breakBody } from '../body.ts';
-import { tooLate } from '../refusal.ts';
+import { headerTooLarge, tooLate } from '../refusal.ts';
 import { HeadWatch } from './head-watch.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
@@ -63,6 +63,9 @@ interface Surroundings {
   /** Requests that may be open; as many as the process may have unless told otherwise. */
   readonly streamsMax?: number;
 }
+
+/** `:method`, `:scheme`, `:authority`, `:path`, which come first. */
+const pseudoFieldsMax = 4;
 
 const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL } = constants;
 
@@ -195,13 +198,16 @@ export class Sessions {
       stream.on('error', () => undefined).close(NGHTTP2_REFUSED_STREAM);
       return undefined;
     }
-    if (listBytes(rawHeaders) > headerBlockBytesMax + requestLineBytesMax) {
-      this.#passed(known, 'header_size');
-      stream.on('error', () => undefined).respond({ ':status': 431 }, { endStream: true });
-      return undefined;
-    }
     const { monotonicMs } = this.#surroundings;
-    const message = new StreamMessage({ stream, rawHeaders, hasContent, peer: known.peer });
+    const isTooLarge = listBytes(rawHeaders) > headerBlockBytesMax + requestLineBytesMax;
+    const message = new StreamMessage({
+      stream,
+      // What it asks for, and no more of it, is looked at.
+      rawHeaders: isTooLarge ? rawHeaders.slice(0, 2 * pseudoFieldsMax) : rawHeaders,
+      hasContent,
+      peer: known.peer,
+    });
+    if (isTooLarge) breakBody(message as unknown as IncomingMessage, headerTooLarge());
     const answer = new StreamAnswer(stream, message, monotonicMs);
     const open: Open = { stream, message, answer, startedMs: monotonicMs(), isLate: false };
     known.open.add(open);

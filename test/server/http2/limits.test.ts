@@ -167,4 +167,6 @@ test('a header is refused that has too many fields, or is too large', async (t) 
     assert.equal(told(client.frames.find(({ stream }) => stream === 1) as never), expected, what);
   }
   assert.match(site.logged(), /"limit":"header_size"/);
+  // As over HTTP/1.1, each that is answered has its line in the access log.
+  assert.equal(site.logged().match(/ 431 GET localhost\/a [1-9]\d* B/g)?.length, 3);
 });
