@@ -116,11 +116,16 @@ export class Workers {
       worker.once('exit', (code: number | null, signal: string | null) => {
         this.#running.delete(worker);
         resolve(undefined);
-        // Nobody counts on a first worker that never served: the start has failed.
-        if (this.#stopping || (!serves && restarts === 0)) return;
+        if (this.#stopping) return;
+        const how = signal ?? `exit code ${code ?? ''}`;
+        if (number === 1 && !serves && restarts === 0) {
+          // The start has failed, for a reason that only one who ended by itself has said.
+          if (signal !== null) this.#log.error({}, `The first worker was ended by ${how}.`);
+          return;
+        }
         const lived = performance.now() - startedMs;
         void this.#replace(number, {
-          how: signal ?? `exit code ${code ?? ''}`,
+          how,
           restarts: lived > workerSettledMs ? 1 : restarts + 1,
         });
       });

@@ -7,12 +7,12 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { openSocket, postOperation } from '../harness.ts';
-import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
+import { runWaymark, serverFolder, spawnWaymark, startServed, type Served } from '../process.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
 
 /** The processes that a process leads. */
-function workersOf({ pid }: Served): readonly number[] {
+function workersOf({ pid }: Pick<Served, 'pid'>): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return text.split(' ').filter(Boolean).map(Number);
 }
@@ -137,6 +137,33 @@ suite('several workers', onLinux, () => {
       assert.equal((await fetch(`${served.url}/svc1/server/status`, { headers })).status, 200);
     }
     assert.ok(!existsSync(join(folder, 'other')));
+  });
+
+  test('one that dies before it serves is replaced, or told of if it is the first', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n');
+    for (const number of [2, 1]) {
+      const child = spawnWaymark(['serve', '--config', iniFile]);
+      t.after(() => child.kill('SIGKILL'));
+      let out = '';
+      child.stdout?.on('data', (chunk: Buffer) => {
+        out += chunk.toString();
+      });
+      const closed = once(child, 'close');
+      const workers = () => workersOf({ pid: child.pid ?? 0 });
+      while (workers().length < number) await new Promise((resolve) => setTimeout(resolve, 5));
+      process.kill(workers()[number - 1] ?? 0, 'SIGKILL');
+      if (number === 1) {
+        assert.equal(((await closed) as [number])[0], 1);
+        assert.match(out, /first worker was ended by SIGKILL/);
+        return;
+      }
+      while (!/SIGKILL.*another one is started/.test(out)) {
+        assert.equal(child.exitCode, null, out);
+        await Promise.race([once(child.stdout ?? child, 'data'), closed]);
+      }
+      child.kill('SIGTERM');
+      await closed;
+    }
   });
 
   test('any of them tells the metrics of all', async (t) => {
