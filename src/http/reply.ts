@@ -73,6 +73,11 @@ export interface Reply {
    * as a look at the disk is believed.
    */
   readonly isReusable?: true;
+  /**
+   * Of one that is reusable, asked each time before it is used again, with the milliseconds since
+   * 1970: whether it still holds. Who says something of caches (Cache-Control) has it found out.
+   */
+  readonly holds?: ((nowMs: number) => boolean) | undefined;
 }
 
 /** An answer without content. */

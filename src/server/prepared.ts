@@ -23,6 +23,8 @@ export interface Prepared {
   /** Status line and fields as they are sent; undefined where it takes more to send it. */
   readonly head: string | undefined;
   readonly cache: CacheOutcome | undefined;
+  /** As in Reply. */
+  readonly holds: Reply['holds'];
 }
 
 /** What holds at the moment when a request comes: under something else, nothing prepared does. */
@@ -50,9 +52,12 @@ interface Variant {
 }
 
 /** The head of a request that asks for a page and nothing else. */
-type PlainHead = { readonly host: string; readonly ifNoneMatch: string | undefined } & Readonly<
-  Record<ChoosingField, string>
->;
+type PlainHead = {
+  readonly host: string;
+  readonly ifNoneMatch: string | undefined;
+  /** Whether it says something of the caches on its way. */
+  readonly tellsCaches: boolean;
+} & Readonly<Record<ChoosingField, string>>;
 
 /** A request that asks for a page and nothing else. */
 export interface PlainRequest extends Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'> {
@@ -65,7 +70,13 @@ const choosingFields = ['accept', 'accept-encoding', 'accept-language'] as const
 type ChoosingField = (typeof choosingFields)[number];
 
 /** What a field does to an answer that may be prepared: `free` ones do nothing. */
-type Role = ChoosingField | 'host' | 'if-none-match' | 'if-modified-since' | 'free';
+type Role =
+  | ChoosingField
+  | 'host'
+  | 'if-none-match'
+  | 'if-modified-since'
+  | 'cache-control'
+  | 'free';
 
 const roles: ReadonlyMap<string, Role> = rolesByName({
   host: ['Host'],
@@ -74,8 +85,9 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
   accept: ['Accept'],
   'accept-encoding': ['Accept-Encoding'],
   'accept-language': ['Accept-Language'],
+  'cache-control': ['Cache-Control'],
   free: (
-    'User-Agent Connection Keep-Alive Cookie Referer Cache-Control Pragma Priority DNT Origin ' +
+    'User-Agent Connection Keep-Alive Cookie Referer Pragma Priority DNT Origin ' +
     'Upgrade-Insecure-Requests Sec-Fetch-Dest Sec-Fetch-Mode Sec-Fetch-Site Sec-Fetch-User ' +
     'Sec-GPC Sec-CH-UA Sec-CH-UA-Mobile Sec-CH-UA-Platform Sec-CH-UA-Form-Factors Save-Data'
   ).split(' '),
@@ -97,14 +109,15 @@ export class PreparedReplies {
   find({ key, head }: PlainRequest, moment: Moment): Prepared | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
-    const variant = entry.variants.get(variantOf(head, entry.varies));
-    if (variant === undefined || head.ifNoneMatch === undefined) return variant?.whole;
-    return head.ifNoneMatch === variant.etag ? variant.notModified : undefined;
+    const found = fromVariant(entry.variants.get(variantOf(head, entry.varies)), head);
+    if (found?.holds === undefined) return found;
+    return !head.tellsCaches && found.holds(moment.nowMs) ? found : undefined;
   }
 
   /** Keeps an answer that was found out for a request that had come at a moment. */
   keep({ key, head }: PlainRequest, moment: Moment, reply: Reply): void {
     if (reply.isReusable !== true) return;
+    if (reply.holds !== undefined && head.tellsCaches) return;
     const varies = variesBy(reply);
     const prepared = preparedOf(reply);
     if (varies === undefined || prepared === undefined) return;
@@ -169,7 +182,7 @@ function plainHead({
   if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
   let host: string | undefined;
   let ifNoneMatch: string | undefined;
-  let hasDate = false;
+  let [hasDate, tellsCaches] = [false, false];
   let [accept, encoding, language] = ['', '', ''];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const value = rawHeaders[at + 1] ?? '';
@@ -200,13 +213,31 @@ function plainHead({
       case 'if-modified-since':
         hasDate = true;
         break;
+      case 'cache-control':
+        tellsCaches = true;
+        break;
       case undefined:
         return undefined;
     }
   }
   // A date does not count beside an entity tag (RFC 9110 §13.1.3).
   if (host === undefined || (hasDate && ifNoneMatch === undefined)) return undefined;
-  return { host, ifNoneMatch, accept, 'accept-encoding': encoding, 'accept-language': language };
+  return {
+    host,
+    ifNoneMatch,
+    tellsCaches,
+    accept,
+    'accept-encoding': encoding,
+    'accept-language': language,
+  };
+}
+
+function fromVariant(
+  variant: Variant | undefined,
+  { ifNoneMatch }: PlainHead,
+): Prepared | undefined {
+  if (variant === undefined || ifNoneMatch === undefined) return variant?.whole;
+  return ifNoneMatch === variant.etag ? variant.notModified : undefined;
 }
 
 function variantOf(head: PlainHead, varies: readonly ChoosingField[]): string {
@@ -232,14 +263,13 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 }
 
 function preparedOf(reply: Reply): Prepared | undefined {
-  const { status, fields, body, source, cache } = reply;
-  if (body.kind === 'none') {
-    return { status, fields, content: undefined, bytes: 0, source, head: headText(reply), cache };
-  }
+  const { status, fields, body, source, cache, holds } = reply;
+  const said = { status, fields, source, head: headText(reply), cache, holds };
+  if (body.kind === 'none') return { ...said, content: undefined, bytes: 0 };
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;
   const content = bytes.length <= preparedTextBytesMax ? bytes.toString('latin1') : bytes;
-  return { status, fields, content, bytes: bytes.length, source, head: headText(reply), cache };
+  return { ...said, content, bytes: bytes.length };
 }
 
 function entryBytes({ variants }: Entry, key: string): number {

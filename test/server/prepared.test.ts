@@ -4,10 +4,11 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { suite, test } from 'node:test';
+import { suite, test, type TestContext } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
 import { newIssuer } from '../visitor/issuer.ts';
 
 interface Answered {
@@ -322,6 +323,64 @@ suite('what a running page asks for', () => {
   }
 });
 
+suite('a page that the cache has', () => {
+  /** A site with a page of another server, which counts how often it is asked. */
+  async function start(t: TestContext, fields: Readonly<Record<string, string>> = {}) {
+    let asked = 0;
+    const { origin } = await httpSource(t, (_, response) => {
+      asked += 1;
+      response.writeHead(200, { 'Cache-Control': 'max-age=600', ...fields }).end(`page ${asked}`);
+    });
+    const site = await startSite(t, {
+      ini: '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nformat = json\n',
+      rules: [{ path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } }],
+    });
+    await kept(site, {});
+    return { site, page: (headers = {}) => ask(site, '/far/page', { headers }) };
+  }
+
+  test('is a hit for all, each with its line', async (t) => {
+    const { site, page } = await start(t);
+    for (let count = 0; count < 20; count += 1) {
+      const { status, fields, body } = await page();
+      assert.deepEqual([status, body], [200, 'page 1']);
+      assert.match(String(fields['cache-status']), /^waymark; hit; ttl=\d+$/);
+    }
+    const hits = site.logged().match(/"cache":"hit"/g) ?? [];
+    assert.ok(hits.length >= 20, `${hits.length} lines`);
+  });
+
+  test('is asked for anew right behind a purge', async (t) => {
+    const { site, page } = await start(t);
+    for (let round = 1; round <= 10; round += 1) {
+      for (let count = 0; count < 3; count += 1) await page();
+      await site.call('svc1.cache.purge', { all: true });
+      const { fields, body } = await page();
+      assert.match(String(fields['cache-status']), /fwd=uri-miss/);
+      assert.equal(body, `page ${round + 1}`);
+    }
+  });
+
+  test('is asked for anew by who wants it so', async (t) => {
+    const { page } = await start(t);
+    for (const directive of ['no-cache', 'max-age=0', 'no-store']) {
+      const before = (await page()).body;
+      await page();
+      const { fields, body } = await page({ 'Cache-Control': directive });
+      assert.match(String(fields['cache-status']), /fwd=/, directive);
+      assert.notEqual(body, before);
+    }
+  });
+
+  test('is another one for who wants another language', async (t) => {
+    const { page } = await start(t, { Vary: 'Accept-Language' });
+    for (let count = 0; count < 5; count += 1) {
+      assert.equal((await page()).body, 'page 1');
+      assert.equal((await page({ 'Accept-Language': 'de' })).body, 'page 2');
+    }
+  });
+});
+
 const fieldSets: readonly Readonly<Record<string, string>>[] = [
   {},
   { Accept: 'text/html', 'User-Agent': 'x', Cookie: 'a=b' },
@@ -332,6 +391,8 @@ const fieldSets: readonly Readonly<Record<string, string>>[] = [
   { 'Accept-Encoding': 'identity;q=0' },
   { 'If-None-Match': '"x"' },
   { 'If-None-Match': '*' },
+  { 'If-None-Match': '"far"' },
+  { 'Cache-Control': 'min-fresh=900' },
   { 'If-Modified-Since': new Date(Date.UTC(2100, 0)).toUTCString() },
   { Range: 'bytes=0-0' },
   { Host: 'other.example' },
@@ -348,21 +409,29 @@ const targets = [
   '/none',
   '/%70age',
   '/gone',
+  '/far/page',
   '/svc1/userinterface/get_render?_v.origin=http://localhost&_v.path=/page',
   '/svc1/userinterface/get?_v.origin=http://other.example&_v.path=/page',
 ];
 
 test('no answer depends on who has asked for what before', async (t) => {
+  const { origin } = await httpSource(t, (_, response) => {
+    response.writeHead(200, { 'Cache-Control': 'max-age=600', ETag: '"far"' }).end('far');
+  });
   const site = await startSite(t, {
-    ini: '[disk.site]\nroot = site\ncache_control = max-age=5\n',
+    ini:
+      '[disk.site]\nroot = site\ncache_control = max-age=5\n' +
+      '[fetch]\nallow_private = 127.0.0.0/8\n',
     files: { 'site/file.txt': 'file', 'site/dir/index.html': '<p>', 'site/empty': '' },
     rules: [
       { path: '/page', content: 'no language' },
       { path: '/page', content: 'deutsch', lang: 'de' },
       { path: '/page', content: 'other', origin: 'http://other.example', lang: 'en' },
       { path: '/gone', content: 'gone', httpresponse: 410 },
+      { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
     ],
   });
+  for (const headers of [{}, { Host: 'other.example' }]) await kept(site, headers);
   const made = await site.call('svc1.userinterface.insert', {
     path: '/page',
     content: '0',
@@ -391,7 +460,7 @@ test('no answer depends on who has asked for what before', async (t) => {
         };
         const answer = await ask(site, target, { method, headers: fields });
         const found = await ask(site, target, { method, headers: { ...fields, ...odd } });
-        assert.deepEqual(withoutId(answer), withoutId(found));
+        assert.deepEqual(comparable(answer), comparable(found));
         tag = answer.fields.etag;
       }
     }),
@@ -399,7 +468,20 @@ test('no answer depends on who has asked for what before', async (t) => {
   );
 });
 
-/** A page of a failure quotes an id of its own. */
-function withoutId({ body, ...rest }: Answered): Answered {
-  return { ...rest, body: body.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id') };
+/** A page of a failure quotes an id of its own; what is kept grows older as it is looked at. */
+function comparable({ body, fields, ...rest }: Answered): Answered {
+  const { age: _age, 'cache-status': status, ...others } = fields;
+  return {
+    ...rest,
+    body: body.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id'),
+    fields: { ...others, status: String(status).replace(/ttl=\d+/, 'ttl') },
+  };
+}
+
+/** Asks until the cache has what a source has. */
+async function kept(site: TestSite, headers: Record<string, string>): Promise<void> {
+  let status: unknown;
+  while (!String(status).startsWith('waymark; hit')) {
+    status = (await ask(site, '/far/page', { headers })).fields['cache-status'];
+  }
 }

@@ -17,7 +17,8 @@ import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
 import { notKeptReply, passingReply } from './forwarded-reply.ts';
-import { heldReply, hitReply, holdAnswer } from './held-reply.ts';
+import { heldReply, holdAnswer } from './held-reply.ts';
+import { hitReply } from './hit.ts';
 import { foreseeKept } from './foresee.ts';
 import { isForGet, urlsMadeInvalid } from './invalidation.ts';
 import { createPlans } from './plans.ts';
@@ -79,7 +80,7 @@ class Cache {
     if (held !== undefined) {
       const reuse = reuseOf(held.answer.freshness, asked, nowMs);
       if (reuse === 'while_revalidating') this.#revalidate(visit, held);
-      if (reuse !== 'validate') return hitReply(held, request, nowMs);
+      if (reuse !== 'validate') return hitReply(held, request, nowMs, this.#parts.answers);
     }
     if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
     if (request.method === 'HEAD') return this.#head(visit, held);

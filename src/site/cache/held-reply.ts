@@ -10,13 +10,13 @@ import {
   type Part,
   type Reply,
 } from '../../http/reply.ts';
-import { asksForLess, select, type Representation } from '../../http/represent.ts';
+import { select, type Representation } from '../../http/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Row } from '../../store/cache/record.ts';
 import { holdPage, sendHeld } from '../held-page.ts';
 import type { HeldAnswer, StoredAnswer } from './answer.ts';
-import { toldHit, withTold, type Told } from './cache-status.ts';
+import { withTold, type Told } from './cache-status.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs } from './freshness.ts';
 
@@ -37,25 +37,6 @@ export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
   const { answer } = held;
   const page = { representation: representationOfAnswer(answer), bytes };
   return Object.assign(held, { page: holdPage(page, sourceOf(answer)) });
-}
-
-/** The answer to a request that a kept answer fits, as it was kept: a hit (RFC 9111 §4). */
-export function hitReply(
-  held: HeldAnswer,
-  request: Pick<ContentRequest, 'method' | 'fields'>,
-  nowMs: number,
-): Reply {
-  const { freshness } = held.answer;
-  const isPlain = request.method === 'GET' && !asksForLess(request.fields);
-  // What is read from a file is read anew for each.
-  if (!isPlain || held.page === undefined)
-    return heldReply(held, request, nowMs, toldHit(freshness, nowMs));
-  const second = Math.floor(nowMs / 1000);
-  if (held.whole?.second !== second) {
-    const reply = heldReply(held, request, nowMs, toldHit(freshness, nowMs));
-    held.whole = { second, reply };
-  }
-  return held.whole.reply;
 }
 
 /**

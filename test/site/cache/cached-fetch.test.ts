@@ -42,6 +42,24 @@ suite('what is kept', () => {
     assert.deepEqual((await ask()).text, 'answer 2');
   });
 
+  test('may be handed on within a second, while it is fresh and the only one', async (t) => {
+    const rig = await startRig(t, (request, response, count) => {
+      const { 'accept-language': language } = request.headers;
+      const vary = language === undefined ? {} : { Vary: 'Accept-Language' };
+      response.writeHead(200, { 'Cache-Control': 'max-age=2', ...vary }).end(`answer ${count}`);
+    });
+    assert.equal((await rig.reply()).isReusable, undefined);
+    const nowMs = Date.parse(rig.date());
+    const { isReusable, holds } = await rig.reply();
+    assert.equal(isReusable, true);
+    assert.deepEqual(
+      [0, 999, 1_000].map((laterMs) => holds?.(nowMs + laterMs)),
+      [true, true, false],
+    );
+    await rig.ask({ fields: { 'accept-language': 'de', 'cache-control': 'no-cache' } });
+    assert.equal(holds?.(nowMs), false);
+  });
+
   test('answers one URL of one origin, whole queries included', async (t) => {
     const { ask } = await startRig(t, counting(anHour));
     const texts = [];
