@@ -63,18 +63,18 @@ export async function startAll(
   const started: Contestant[] = [];
   for (const server of contestants) {
     if (!scenarios.some((scenario) => takesPart(server, scenario))) continue;
-    const { name, below } = server;
-    started.push({ name, ...(below !== undefined && { below }), server: await server.start() });
+    const { name, below, except } = server;
+    started.push({ name, below, except, server: await server.start() });
   }
   return started;
 }
 
 /** Whether a server can be asked for what a scenario asks. */
 export function takesPart(
-  { below = '/' }: Pick<BenchServer, 'below'>,
+  { below = '/', except }: Pick<BenchServer, 'below' | 'except'>,
   { path }: Scenario,
 ): boolean {
-  return path.startsWith(below);
+  return path.startsWith(below) && (except === undefined || !path.startsWith(except));
 }
 
 /** So many Waymarks with an empty data folder each, not pinned: as a user would start them. */

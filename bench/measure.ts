@@ -12,7 +12,7 @@ import type { Scenario } from './scenarios.ts';
 import type { BenchServer, RunningServer } from './servers/server.ts';
 
 /** A running server by its name. */
-export interface Contestant extends Pick<BenchServer, 'name' | 'below'> {
+export interface Contestant extends Pick<BenchServer, 'name' | 'below' | 'except'> {
   readonly server: RunningServer;
 }
 

@@ -52,6 +52,12 @@ export const scenarios: readonly Scenario[] = [
     contentBytes: smallBytes,
   }),
   ask({
+    id: 'hit-1k',
+    title: '1 KB fetched, kept in the cache',
+    path: '/kept/1k.html',
+    contentBytes: smallBytes,
+  }),
+  ask({
     id: 'not-modified',
     title: '304 for the 1 KB file',
     path: '/file/1k.html',

@@ -50,6 +50,7 @@ export async function createWorkspace(): Promise<Workspace> {
   await writePieces(join(peerRoot, 'file'));
   await writePieces(join(peerRoot, 'page'));
   await writePieces(join(sourceRoot, 'fetched'));
+  await writePieces(join(sourceRoot, 'kept'));
   return { folder, diskRoot, peerRoot, sourceRoot, folderFor };
 }
 
@@ -64,7 +65,8 @@ export async function addHugeFile({ diskRoot, peerRoot }: Workspace): Promise<vo
 }
 
 /**
- * The page rules that make Waymark answer `/page/` from its store and `/fetched/` from the source.
+ * The page rules that make Waymark answer `/page/` from its store, `/fetched/` from the source, and
+ * `/kept/` from its cache.
  */
 export function rulesFor(source: string): readonly RuleFields[] {
   return [
@@ -79,6 +81,12 @@ export function rulesFor(source: string): readonly RuleFields[] {
       path: '/fetched/*',
       kind: 'content.fetch',
       enginedata: { source: `${source}/fetched/*` },
+    },
+    {
+      origin: '*',
+      path: '/kept/*',
+      kind: 'content.fetch',
+      enginedata: { source: `${source}/kept/*` },
     },
   ];
 }

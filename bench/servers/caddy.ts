@@ -15,6 +15,8 @@ export function caddy(
   let child: Child | undefined;
   return {
     name: 'Caddy',
+    // As it comes, it has no cache.
+    except: '/kept/',
     async start() {
       const config = join(folder, 'Caddyfile');
       await writeFile(config, caddyfileText({ port, root, source, accessLog }));

@@ -33,22 +33,22 @@ export function nginx(
     ...(workerConnections !== undefined && { workerConnections }),
     http: `
   access_log ${accessLog};
+  proxy_cache_path ${join(place.folder, 'kept')} keys_zone=kept:10m;
   upstream source { server ${new URL(place.source).host}; keepalive 64; }
   server {
     listen 127.0.0.1:${place.port};
     root ${root};
-    location /fetched/ {
-      proxy_pass http://source;
-      proxy_http_version 1.1;
-      proxy_set_header Connection "";
-    }
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    location /fetched/ { proxy_pass http://source; }
+    location /kept/ { proxy_pass http://source; proxy_cache kept; }
   }`,
   });
 }
 
 /**
- * Nginx as the source that others fetch from: answers `/fetched/` from memory of the page cache,
- * logs nothing.
+ * Nginx as the source that others fetch from: answers `/fetched/` and `/kept/` from memory of the
+ * page cache, logs nothing.
  */
 export function nginxSource(
   program: string,
@@ -67,7 +67,8 @@ export function nginxSource(
   server {
     listen 127.0.0.1:${place.port};
     root ${root};
-    add_header Cache-Control no-store;
+    location /fetched/ { add_header Cache-Control no-store; }
+    location /kept/ { add_header Cache-Control max-age=3600; }
   }`,
   });
 }

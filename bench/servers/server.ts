@@ -12,7 +12,9 @@ export interface RunningServer {
 export interface BenchServer {
   readonly name: string;
   /** The start of the only paths that it answers; undefined for one that answers all. */
-  readonly below?: string;
+  readonly below?: string | undefined;
+  /** The start of the paths that it does not answer. */
+  readonly except?: string | undefined;
   /** Resolves when the server answers; rejects with what it said when it ends before that. */
   start(): Promise<RunningServer>;
   /** Ends it and resolves when it is gone; nothing happens when it does not run. */
@@ -26,6 +28,6 @@ export interface Place {
   readonly port: number;
   /** The core that it is pinned to; undefined where pinning is not possible. */
   readonly core: number | undefined;
-  /** Origin of the source server that `/fetched/` is fetched from. */
+  /** Origin of the source server that `/fetched/` and `/kept/` are fetched from. */
   readonly source: string;
 }
