@@ -132,12 +132,12 @@ async function confirm(
   }
   const { answer, leftOut } = freshened(held.answer, received, sent);
   const updated = holdAnswer(answer, contentOf(held), held.row);
-  const isKept = await keepFreshened(answers, updated, { received, sent, plan, since });
+  const isKept = keepFreshened(answers, updated, { received, sent, plan, since });
   return { kind: 'confirmed', held: updated, isKept, leftOut };
 }
 
 /** Keeps a freshened answer, or lets go of one that is not to be kept any more. */
-export async function keepFreshened(
+export function keepFreshened(
   answers: Answers,
   updated: HeldAnswer,
   {
@@ -146,12 +146,13 @@ export async function keepFreshened(
     plan,
     since,
   }: Pick<Asked, 'sent' | 'plan' | 'since'> & Pick<Arrived, 'received'>,
-): Promise<boolean> {
+): boolean {
   const { status, fields } = updated.answer;
   const refusal = refusalToStore({ ...received, status, fields }, askingOf(sent, plan));
   const isKept = refusal === undefined || refusal === 'expired';
   if (isKept) answers.update(updated, since);
-  else await answers.drop(updated.answer);
+  // Whoever asked opens its file before that goes, which is in a later turn.
+  else answers.drop(updated.answer).catch(() => undefined);
   return isKept;
 }
 

@@ -163,7 +163,7 @@ class Cache {
         else {
           const update = freshened(answer, received, sent);
           const fresh = holdAnswer(update.answer, contentOf(kept), row);
-          await keepFreshened(answers, fresh, { received, sent, plan, since });
+          keepFreshened(answers, fresh, { received, sent, plan, since });
         }
       }
     }

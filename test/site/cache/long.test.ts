@@ -94,6 +94,18 @@ suite('a long answer that is kept', () => {
     assert.equal(rig.requests.length, 2);
   });
 
+  test('is sent once more when its source says that it holds, and not to keep it', async (t) => {
+    const rig = await kept(t, (request, response, count) => {
+      if (count === 1) sends(request, response, count);
+      else response.writeHead(304, { ETag: fields.ETag, 'Cache-Control': 'no-store' }).end();
+    });
+    rig.pass(120);
+    const confirmed = await rig.ask();
+    assert.deepEqual([confirmed.cache, confirmed.text === text], ['stale', true]);
+    await rig.answers.settled();
+    assert.deepEqual(rig.answers.find('http://visible.example/shop/'), []);
+  });
+
   test('stands in for a source that is down', async (t) => {
     const rig = await kept(t);
     rig.pass(120);
