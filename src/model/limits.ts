@@ -431,6 +431,8 @@ export const arrivingScarceBytesMax = 64 * KIB;
 export const arrivingFilesMax = 2;
 /** How far one reader of content that is not kept may be behind another where there is no room. */
 export const arrivingLagBytesMax = 4 * MIB;
+/** Chunks of content on its way that are shorter are put together. */
+export const arrivingPieceBytes = 16 * KIB;
 /** Of a file that content is still written to, what a reader takes at a time. */
 export const arrivingReadBytes = 128 * KIB;
 /** Content up to this size is kept in the cache's database, larger content in a file of its own. */

@@ -9,6 +9,7 @@ import {
 import type { NewContent } from '../../store/cache/cache.ts';
 import { ArrivingFile, type FilePlace } from './arriving-file.ts';
 import { ArrivingReader, type ArrivingContent } from './arriving-reader.ts';
+import { Window } from './window.ts';
 
 /**
  * The content of an answer on its way from its source: kept as it comes, so that any number of
@@ -60,10 +61,8 @@ class SharedContent implements Intake, ArrivingContent {
   readonly #report: (error: unknown) => void;
   readonly #readers = new Set<ArrivingReader>();
   readonly #settle: PromiseWithResolvers<Whole | undefined>;
-  /** The last of what has come: each chunk with its position. */
-  readonly #window: { readonly start: number; readonly bytes: Buffer }[] = [];
-  #windowBytes = 0;
-  #arrived = 0;
+  /** The last of what has come. */
+  readonly #window = new Window();
   /** In the room for files. */
   #roomTaken = 0;
   #isKept = true;
@@ -95,13 +94,13 @@ class SharedContent implements Intake, ArrivingContent {
   }
 
   at(position: number): Buffer | number | 'end' | 'gone' | undefined {
-    if (position === this.#arrived) {
+    if (position === this.#window.end) {
       if (this.#end !== undefined) return 'end';
       if (!this.#isKept) this.#source.resume();
       return undefined;
     }
-    const chunk = this.#window[this.#indexOf(position)];
-    if (chunk !== undefined) return chunk.bytes.subarray(position - chunk.start);
+    const [bytes] = this.#window.from(position, 1);
+    if (bytes !== undefined) return bytes;
     return position < this.file.bytes ? this.file.bytes - position : 'gone';
   }
 
@@ -112,11 +111,10 @@ class SharedContent implements Intake, ArrivingContent {
   }
 
   #take(bytes: Buffer): void {
-    this.#window.push({ start: this.#arrived, bytes });
-    this.#arrived += bytes.length;
-    this.#count(bytes.length);
-    if (this.#isKept && this.#arrived > this.#limits.bytesMax) this.#keepNoLonger();
-    if (this.#isKept && (this.#isFiled || this.#windowBytes > atHandMax())) void this.#write();
+    this.#window.push(bytes);
+    arrivingBytes += bytes.length;
+    if (this.#isKept && this.#window.end > this.#limits.bytesMax) this.#keepNoLonger();
+    if (this.#isKept && (this.#isFiled || this.#window.bytes > atHandMax())) void this.#write();
     this.#letGo();
     for (const reader of this.#readers) reader.wake();
     this.#setPace();
@@ -128,9 +126,8 @@ class SharedContent implements Intake, ArrivingContent {
     this.#isWriting = true;
     this.#isFiled = true;
     try {
-      while (this.#isKept && this.file.bytes < this.#arrived) {
-        const from = this.#indexOf(this.file.bytes);
-        const pieces = this.#window.slice(from, from + chunksPerWrite).map(bytesOf);
+      while (this.#isKept && this.file.bytes < this.#window.end) {
+        const pieces = this.#window.from(this.file.bytes, piecesPerWrite);
         if (!this.#hasRoom()) this.#keepNoLonger();
         else await this.file.write(pieces);
         this.#letGo();
@@ -150,7 +147,7 @@ class SharedContent implements Intake, ArrivingContent {
   /** Whether there is room for the file: what is not kept yet is within no budget. */
   #hasRoom(): boolean {
     const { bytesLength, bytesMax } = this.#limits;
-    const needed = Math.max(bytesLength, this.#arrived) - this.#roomTaken;
+    const needed = Math.max(bytesLength, this.#window.end) - this.#roomTaken;
     if (filedBytes + needed > arrivingFilesMax * bytesMax) return false;
     filedBytes += needed;
     this.#roomTaken += needed;
@@ -170,7 +167,7 @@ class SharedContent implements Intake, ArrivingContent {
   #setPace(): void {
     if (this.#end !== undefined) return;
     const isWanted = this.#isKept
-      ? this.#arrived - this.file.bytes <= 2 * atHandMax()
+      ? this.#window.end - this.file.bytes <= 2 * atHandMax()
       : [...this.#readers].some(({ isWaiting }) => isWaiting);
     if (isWanted) this.#source.resume();
     else this.#source.pause();
@@ -178,13 +175,10 @@ class SharedContent implements Intake, ArrivingContent {
 
   /** Lets go of what is at hand and need not be: it is in the file, or all have it. */
   #letGo(): void {
-    while (this.#window.length > 1) {
-      const [{ start, bytes } = nothing] = this.#window;
-      const end = start + bytes.length;
-      const isInFile = end <= this.file.bytes && this.#windowBytes > atHandMax();
+    for (let end = this.#window.firstEnd; end !== undefined; end = this.#window.firstEnd) {
+      const isInFile = end <= this.file.bytes && this.#window.bytes > atHandMax();
       if (!isInFile && (this.#isKept || !this.#isOver(end))) return;
-      this.#window.shift();
-      this.#count(-bytes.length);
+      arrivingBytes -= this.#window.shift();
       for (const reader of this.#readers) reader.miss(end, this.file.bytes);
     }
   }
@@ -194,28 +188,9 @@ class SharedContent implements Intake, ArrivingContent {
     const positions = [...this.#readers].map(({ position }) => position);
     if (Math.min(...positions) >= end) return true;
     // What nobody has read yet was taken in ahead of all of them: nobody is slow for that.
-    const last = this.#window.at(-1)?.start ?? 0;
-    const isOneAtEnd = Math.max(...positions) >= last;
+    const isOneAtEnd = Math.max(...positions) >= this.#window.lastStart;
     const isScarce = isOneAtEnd && isCrowded();
-    return this.#windowBytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
-  }
-
-  /** The chunk that has a position in it; -1 where that is not at hand. */
-  #indexOf(position: number): number {
-    let [low, high] = [0, this.#window.length - 1];
-    while (low <= high) {
-      const middle = (low + high) >> 1;
-      const { start, bytes } = this.#window[middle] ?? nothing;
-      if (position < start) high = middle - 1;
-      else if (position >= start + bytes.length) low = middle + 1;
-      else return middle;
-    }
-    return -1;
-  }
-
-  #count(bytes: number): void {
-    this.#windowBytes += bytes;
-    arrivingBytes += bytes;
+    return this.#window.bytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
   }
 
   #finish(error: Error | undefined): void {
@@ -231,12 +206,19 @@ class SharedContent implements Intake, ArrivingContent {
 
   #settleWhole(): void {
     if (this.#end === undefined || !this.#isKept || this.#isWriting) return;
-    if (this.#isFiled && this.file.bytes < this.#arrived) return;
-    const bytesLength = this.#arrived;
+    if (this.#isFiled && this.file.bytes < this.#window.end) return;
+    const bytesLength = this.#window.end;
     const content: NewContent = this.#isFiled
       ? { kind: 'file', crc: this.file.crc }
-      : { kind: 'bytes', bytes: Buffer.concat(this.#window.map(bytesOf)) };
+      : { kind: 'bytes', bytes: Buffer.concat(this.#window.from(0, Infinity)) };
     this.#settle.resolve({ content, bytesLength });
+    // From now on it is what is kept, however long somebody reads on.
+    this.#leaveRoom();
+  }
+
+  #leaveRoom(): void {
+    filedBytes -= this.#roomTaken;
+    this.#roomTaken = 0;
   }
 
   /** Counts it no more, and closes the file, once it has ended and nobody reads it. */
@@ -246,20 +228,15 @@ class SharedContent implements Intake, ArrivingContent {
     setImmediate(() => {
       if (this.#isReleased || this.#readers.size > 0) return;
       this.#isReleased = true;
-      this.#count(-this.#windowBytes);
-      filedBytes -= this.#roomTaken;
+      arrivingBytes -= this.#window.bytes;
+      this.#leaveRoom();
       void this.file.close();
     });
   }
 }
 
-const nothing = { start: 0, bytes: Buffer.alloc(0) };
-/** How many chunks are written at once: fewer than any system takes. */
-const chunksPerWrite = 256;
-
-function bytesOf({ bytes }: { readonly bytes: Buffer }): Buffer {
-  return bytes;
-}
+/** How many pieces are written at once: fewer than any system takes. */
+const piecesPerWrite = 256;
 
 /** Whether enough is at hand of all content that is on its way. */
 function isCrowded(): boolean {

@@ -131,6 +131,15 @@ suite('content on its way', () => {
     }
   });
 
+  test('that is whole takes no room from other content, whoever still reads it', async (t) => {
+    for (let round = 0; round < 4; round += 1) {
+      const intake = takeIn(content(8), { bytesMax: 8 * mib, bytesLength: 0 }, await placeIn(t));
+      const slow = intake.read();
+      assert.equal(await outcome(intake), `file of ${8 * mib}`);
+      t.after(() => slow.destroy());
+    }
+  });
+
   test('that is longer than is kept is read as a whole, and its file goes', async (t) => {
     const place = await placeIn(t);
     const intake = takeIn(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
