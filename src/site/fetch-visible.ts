@@ -66,12 +66,13 @@ function escaped(reference: string): string {
 
 /**
  * A Set-Cookie value of the source (RFC 6265 §4.1) as the client has to see it: without Domain, so
- * that it is the visible host's, and with the visible prefix for the source's in Path. A `__Host-`
- * cookie keeps the Path that it must have.
+ * that it is the visible host's, and with the visible prefix for the source's in Path. Path stays
+ * where the source's paths are the visible ones: the source may be behind other rules as well. A
+ * `__Host-` cookie keeps the Path that it must have.
  */
 export function visibleCookie(value: string, fetched: Fetched): string {
   const [pair = '', ...attributes] = value.split(';');
-  const keepsPath = /^\s*__host-/i.test(pair);
+  const keepsPath = isSeenAsItIs(fetched) || /^\s*__host-/i.test(pair);
   const kept = attributes.flatMap((attribute) => {
     const name = /^\s*([^=\s]*)/.exec(attribute)?.[1]?.toLowerCase();
     if (name === 'domain') return [];
@@ -115,6 +116,12 @@ function withoutOwnQuery(search: string, own: string): string {
   const rest = search.slice(own.length + 1);
   if (rest === '') return '';
   return rest.startsWith('&') ? `?${rest.slice(1)}` : search;
+}
+
+/** Whether the paths under a source are those under the rule. */
+function isSeenAsItIs({ plan: { visiblePrefix, visibleWildcard }, source }: Fetched): boolean {
+  const isSameKind = visibleWildcard === (source.wildcard === 'path');
+  return isSameKind && source.path === encodePath(visiblePrefix);
 }
 
 /**

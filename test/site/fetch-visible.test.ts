@@ -23,6 +23,9 @@ const root = fetched('http://src.example/*', '/*', '/a');
 const one = fetched('http://src.example/app?key=s3cret', '/page', '/page');
 const odd = fetched('http://src.example/b*', '/caf\xe9; x/*', '/caf\xe9; x/1');
 const siblings = fetched(['http://a.example/base/*', 'http://b.example/*'], '/shop/*', '/shop/a');
+const same = fetched('http://src.example/caf%C3%A9/*', '/caf\xe9/*', '/caf\xe9/a');
+const samePage = fetched('http://src.example/login', '/login', '/login');
+const below = fetched('http://src.example/api*', '/api', '/api');
 const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
 
 suite('a Location of the source, as the client sees it', () => {
@@ -84,6 +87,11 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
     ['twice', wildcard, 'a=b; Path=/x; Path=/base/y', 'a=b; Path=/shop/; Path=/shop/y'],
     ['the whole site', root, 'a=b; Path=/', 'a=b; Path=/'],
     ['a single page', one, 'a=b; Path=/app', 'a=b; Path=/page'],
+    ['the whole site of the same paths', same, 'a=b; Path=/; Domain=x', 'a=b; Path=/'],
+    ['beside the same paths', same, 'a=b; Path=/other', 'a=b; Path=/other'],
+    ['no path among the same', same, 'a=b; Path', 'a=b; Path'],
+    ['the whole site of the same page', samePage, 'a=b; Path=/', 'a=b; Path=/'],
+    ['the same path, but all below it', below, 'a=b; Path=/', 'a=b; Path=/api'],
     ['a path that would end the attribute', odd, 'a=b; Path=/', 'a=b; Path=/caf%C3%A9%3B%20x/'],
     [
       'a host cookie keeps its path',
