@@ -131,6 +131,8 @@ export const codedPassingHeldBytesMax = 32 * MIB;
 export const codedStreamWindowLog = 19;
 /** How long a coder may hold back what a source has sent. */
 export const codedFlushMs = 20;
+/** How long the head of an answer may wait for streamed content, to go out with its beginning. */
+export const answerHeadHeldMs = 5;
 
 /** Content of an answer that is handed to TLS at a time. */
 export const tlsWriteBytes = 256 * KIB;

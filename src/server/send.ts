@@ -6,7 +6,7 @@ import { StreamAnswer } from './http2/stream-answer.ts';
 import { NodeResponse } from './node-http.ts';
 import { endInPieces, goesInPieces, writeAll } from './pieces.ts';
 import type { Prepared } from './prepared.ts';
-import { preparedTextBytesMax } from '../model/limits.ts';
+import { answerHeadHeldMs, preparedTextBytesMax } from '../model/limits.ts';
 
 /** What became of an answer. */
 export interface Sent {
@@ -67,7 +67,12 @@ async function sendStream(
 ): Promise<Sent> {
   let bytes = 0;
   if (trailers !== undefined) trail(response, stream, trailers);
+  // Who waits for the content to begin, as for the first event of many, knows what it will be.
+  const holding = setTimeout(() => {
+    response.flushHeaders();
+  }, answerHeadHeldMs);
   stream.on('data', (chunk: Buffer) => {
+    if (bytes === 0) clearTimeout(holding);
     bytes += chunk.length;
   });
   // Before the pipeline hears of it, and closes the connection.
@@ -80,6 +85,8 @@ async function sendStream(
   } catch {
     response.destroy();
     return { bytes, cut: true };
+  } finally {
+    clearTimeout(holding);
   }
 }
 

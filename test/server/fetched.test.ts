@@ -207,6 +207,49 @@ suite('what a source says ahead of its answer', () => {
   });
 });
 
+suite('a source that has not begun its content', () => {
+  const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n';
+  const rulesFor = (origin: string) => [
+    { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
+  ];
+
+  for (const [coding, cache] of [
+    ['identity', '0'],
+    ['gzip', '0'],
+    ['identity', '1MiB'],
+  ] as const) {
+    test(`shows its head at once: ${coding}, cache = ${cache}`, async (t) => {
+      const asked = Promise.withResolvers<Socket>();
+      const { origin } = await rawSource(t, (socket) => {
+        socket.write(head);
+        asked.resolve(socket);
+      });
+      const cached = ini.replace('cache = 0', `cache = ${cache}`);
+      const site = await startSite(t, { rules: rulesFor(origin), ini: cached });
+      const request = get(`${site.url}/far/a`, { headers: { 'Accept-Encoding': coding } });
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      assert.equal(response.headers['content-type'], 'text/event-stream');
+      (await asked.promise).end('data: a\n\n');
+      const { length } = await text(response);
+      assert.ok(length > 0);
+    });
+  }
+
+  test('shows its head at once, over HTTP/2', async (t) => {
+    const asked = Promise.withResolvers<Socket>();
+    const { origin } = await rawSource(t, (socket) => {
+      socket.write(head);
+      asked.resolve(socket);
+    });
+    const site = await startTlsSite(t, { rules: rulesFor(origin), ini });
+    const stream = (await connectHttp2(t, site)).begin('/far/a');
+    const [fields] = (await once(stream, 'response')) as [{ readonly 'content-type'?: string }];
+    assert.equal(fields['content-type'], 'text/event-stream');
+    (await asked.promise).end('data: a\n\n');
+    assert.equal(await text(stream), 'data: a\n\n');
+  });
+});
+
 suite('a client that waits to be told to go on', () => {
   const head = (path: string) =>
     `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`;

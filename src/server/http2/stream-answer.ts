@@ -49,6 +49,11 @@ export class StreamAnswer extends Writable {
     return this;
   }
 
+  /** Sends the head: content follows, whenever that is. */
+  flushHeaders(): void {
+    this.#respond(false);
+  }
+
   /**
    * Has fields sent behind the content (RFC 9113 §8.1), as they are once that has been written; to
    * be said before any of it is.
