@@ -388,6 +388,8 @@ export const refusedLineCharactersMax = 200;
 export const unreadBodyBytesMax = 64 * KIB;
 /** How long a connection that has been said goodbye to may stay, for the client to read it. */
 export const lingerMs = 1_000;
+/** How long an answer is waited for on a connection that cannot be written to any more. */
+export const answerBehindFailureMs = 100;
 /** Informational answers of a source before the one that counts. */
 export const informationalMax = 16;
 

@@ -4,6 +4,7 @@ import type { Cidr } from '../model/cidr.ts';
 import { addressProblem } from './address.ts';
 import { refusedAddress } from './failure.ts';
 import type { Lookup } from './names.ts';
+import { readOnAfterFailure } from './write-failure.ts';
 
 /**
  * Makes undici's way to a connection: to no address that was not vetted, names as they are looked
@@ -41,7 +42,10 @@ export function guardedConnector({
     // Without TLS, undici would take the server name, which is the Host field, for the name to
     // connect to.
     const named = options.protocol === 'https:' && servername !== undefined;
-    connect(named ? { ...options, servername } : options, callback);
+    connect(named ? { ...options, servername } : options, (...[error, socket]) => {
+      if (error === null) callback(null, readOnAfterFailure(socket));
+      else callback(error, null);
+    });
   };
 }
 

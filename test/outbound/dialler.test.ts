@@ -533,6 +533,33 @@ suite('content of a request', () => {
     }
   });
 
+  test('that the source does not read to its end has its answer', async (t) => {
+    const body = new Readable({ read: () => undefined });
+    const { origin } = await rawSource(t, (socket) => {
+      socket.write(
+        'HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\n',
+      );
+      socket.write('big');
+      socket.resetAndDestroy();
+      // Before anything was read of the answer.
+      body.push('more');
+    });
+    body.push('some');
+    const answer = await testDialler(t).send(outbound(origin, { method: 'POST', body }));
+    assert.equal(answer.status, 413);
+    assert.equal(await contentOf(answer), 'big');
+  });
+
+  test('that nobody takes, and nobody answers, is a bad gateway', async (t) => {
+    const body = new Readable({ read: () => undefined });
+    const { origin } = await rawSource(t, (socket) => {
+      socket.resetAndDestroy();
+      body.push('more');
+    });
+    body.push('some');
+    await fails(testDialler(t).send(outbound(origin, { method: 'POST', body })), 'bad_gateway');
+  });
+
   test('that fails fails the exchange with what it failed with', async (t) => {
     const { origin } = await httpSource(t, (request) => request.resume());
     const body = new Readable({ read: () => undefined });
