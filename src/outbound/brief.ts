@@ -79,6 +79,7 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
+    this.connection?.begin();
     this.#wasUsed = this.connection?.hasAnswered === true;
     if (!this.#isOver && this.#mayBegin?.() === false) this.#withdraw();
     else if (this.#isOver) controller.abort(over);

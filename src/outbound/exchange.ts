@@ -85,6 +85,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     clearTimeout(this.#waiting);
     this.#controller = controller;
+    this.connection?.begin();
     this.wasUsed = this.connection?.hasAnswered === true;
     if (this.#failure === undefined) this.#begun?.();
     else controller.abort(this.#failure);

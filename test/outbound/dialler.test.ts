@@ -286,6 +286,14 @@ suite('an answer in any of its forms', () => {
       'HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
       'hello',
     ],
+    'after going on that nobody asked for': [
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 100\r\nX: y\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+      'hello',
+    ],
+    'of which the content looks like going on': [
+      'HTTP/1.1 200 OK\r\nContent-Length: 25\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n',
+      'HTTP/1.1 100 Continue\r\n\r\n',
+    ],
     empty: ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', ''],
   };
   for (const [what, [bytes, content]] of Object.entries(forms)) {
@@ -297,6 +305,28 @@ suite('an answer in any of its forms', () => {
       assert.equal(await contentOf(answer), content);
     });
   }
+
+  test('a connection that says to go on is used again, and its content stays whole', async (t) => {
+    const goOn = 'HTTP/1.1 100 Continue\r\n\r\n';
+    const connections = new Set<Socket>();
+    let last: Socket | undefined;
+    const { origin } = await rawSource(t, (socket) => {
+      connections.add(socket);
+      last = socket;
+      socket.write(goOn);
+      setImmediate(() => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${goOn.length}\r\n\r\n`);
+      });
+    });
+    const dialler = testDialler(t);
+    for (let turn = 1; turn <= 9; turn += 1) {
+      const answer = await dialler.send(outbound(origin, { method: 'POST' }));
+      last?.write(goOn);
+      assert.equal(await contentOf(answer), goOn);
+    }
+    // A second one where the first is not free again at once.
+    assert.ok(connections.size <= 2, `${connections.size} connections`);
+  });
 
   test('fields stay apart, in order, as they were written, byte for byte', async (t) => {
     const head = 'HTTP/1.1 200 OK\r\nX-Odd: caf\xe9\r\nset-cookie: a=1\r\nSet-Cookie: b=2\r\n';
