@@ -39,6 +39,10 @@ export function createContentFiles(folder: string): ContentFiles {
       const handle = await create(id);
       try {
         await writeFile(handle, content);
+      } catch (error) {
+        // What is there of it would be of nobody's budget.
+        await rm(pathOf(id), { force: true });
+        throw error;
       } finally {
         await handle.close();
       }

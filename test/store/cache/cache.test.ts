@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { closeSync, readFileSync } from 'node:fs';
 import { readdir, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Purge } from '../../../src/model/kept.ts';
+import { createContentFiles } from '../../../src/store/cache/files.ts';
 import { settleCache } from '../../../src/store/cache/prepare.ts';
+import { temporaryFolder } from '../../harness.ts';
 import { startCache } from './rig.ts';
 
 const url = 'http://a.example/x';
@@ -137,6 +140,19 @@ suite('the storage of kept answers', () => {
     assert.deepEqual(list('', undefined, 'r2'), ['c']);
     assert.deepEqual(list('http://a.example/b', 'http://a.example/b', 'r1'), ['b/c']);
   });
+});
+
+test('a file that cannot be written to its end is not there', async (t) => {
+  const folder = await temporaryFolder(t);
+  const files = createContentFiles(folder);
+  const broken = Readable.from(
+    (function* () {
+      yield large;
+      throw new Error('disk full');
+    })(),
+  );
+  await assert.rejects(files.write('id-1', broken as unknown as Buffer), /disk full/);
+  assert.deepEqual(await files.list(), []);
 });
 
 suite('the budget', () => {
