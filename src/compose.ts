@@ -69,7 +69,10 @@ export interface Composition {
   readonly serving: Serving;
   /** Makes an attempt at a delivery. */
   readonly attempt: Attempt;
+  /** Lets what is under way end, then closes everything. */
   close(): Promise<void>;
+  /** Breaks off what other servers are asked for: nobody waits for it any more. */
+  cut(): void;
 }
 
 /** The names of all engines that a configuration knows. */
@@ -139,6 +142,9 @@ export function compose(config: Config, foundation: Foundation): Composition {
     async close() {
       await disk.close();
       await Promise.all([dialler.close(), hookDialler.close(), visitors.close()]);
+    },
+    cut: () => {
+      dialler.cut();
     },
   };
 }

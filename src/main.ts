@@ -142,6 +142,8 @@ class Process implements Running {
   readonly #isSpokesman: boolean;
   readonly #coder: Coder;
   readonly #answers: Answers;
+  /** Those of former configurations that still answer somebody. */
+  readonly #former = new Set<Composition>();
   readonly #flushing: NodeJS.Timeout;
   readonly #measures: Measures;
   readonly #deliverer: Deliverer;
@@ -259,9 +261,11 @@ class Process implements Running {
     log.info({}, 'The changed ini file is in force.');
     for (const name of this.#restartNeeded) log.warn({}, `${name} has changed: restart to use it.`);
     this.#warnOfIneffective(next);
-    before.close().catch((error: unknown) => {
+    this.#former.add(before);
+    const failed = (error: unknown): void => {
       logs.log.error({ err: error }, 'closing the former configuration failed');
-    });
+    };
+    void before.close().then(() => this.#former.delete(before), failed);
   }
 
   #warnOfIneffective(config: Config): void {
@@ -275,6 +279,8 @@ class Process implements Running {
     await this.#tls?.close();
     await delivered;
     clearInterval(this.#flushing);
+    // What still comes is for the cache alone, which is about to be closed.
+    for (const one of [this.#composition, ...this.#former]) one.cut();
     await this.#composition.close();
     this.#coder.close();
     await this.#answers.close();

@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
 import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
 import { newConnection } from './connection.ts';
@@ -15,6 +16,8 @@ export interface Agents {
   ): void;
   /** Lets what is under way end, then closes the connections. */
   close(): Promise<void>;
+  /** Breaks off what is under way; nothing is sent any more. */
+  cut(): void;
 }
 
 /** Makes pools; `timeoutMs` bounds the wait for a header section and for each piece of content. */
@@ -25,9 +28,28 @@ export function createAgents({
   readonly connect: buildConnector.connector;
   readonly timeoutMs: number;
 }): Agents {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+
+  const connectUncut: buildConnector.connector = (options, callback) => {
+    connect(options, (...connected) => {
+      const [, socket] = connected;
+      if (isCut) {
+        socket?.destroy();
+        callback(cutOff(), null);
+        return;
+      }
+      if (socket instanceof Socket) {
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+      }
+      callback(...connected);
+    });
+  };
+
   const createAgent = (): Agent =>
     new Agent({
-      connect,
+      connect: connectUncut,
       factory: (origin, options: Pool.Options) =>
         new Pool(origin, { ...options, factory: newConnection }),
       // HTTP/1.1 alone: one way of framing, pausing and failing to know.
@@ -55,5 +77,14 @@ export function createAgents({
       if (!shared.closed) close(shared);
       await Promise.all(closing);
     },
+    cut() {
+      isCut = true;
+      // Without an error, content that lasts as long as its connection would look whole.
+      for (const socket of sockets) socket.destroy(cutOff());
+    },
   };
+}
+
+function cutOff(): Error {
+  return new Error('This server is about to end.');
 }

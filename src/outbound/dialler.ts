@@ -50,6 +50,8 @@ export interface Dialler {
    * of its own.
    */
   close(): Promise<void>;
+  /** Breaks off what is under way; nothing is sent any more. */
+  cut(): void;
 }
 
 /**
@@ -118,5 +120,8 @@ export function createDialler({
       return started.answer;
     },
     close: () => agents.close(),
+    cut: () => {
+      agents.cut();
+    },
   };
 }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { createAuthority } from '../certificates.ts';
+import { httpSource } from '../outbound/sources.ts';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
 import { runHere } from './here.ts';
 
@@ -154,6 +155,36 @@ suite('waymark serve', () => {
       assert.deepEqual(await served.closed, { code: 0, signal: null });
     });
   }
+
+  test('does not wait for what comes for the cache alone, not even from before a reload', async (t) => {
+    const { origin } = await httpSource(t, (_, response) => {
+      response.writeHead(200, { 'Cache-Control': 'max-age=60' });
+      // The rest never comes.
+      response.write(Buffer.alloc(3 << 20));
+    });
+    const more = '[fetch]\nallow_private = 127.0.0.0/8\n';
+    const { iniFile, ini } = await serverFolder(t, more);
+    const served = await startServed(t, iniFile);
+    await fetch(`${served.url}/svc1/userinterface/insert`, {
+      method: 'POST',
+      headers: { apikey: served.adminKey, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        v: { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
+      }),
+    });
+    const askAndLeave = async (path: string): Promise<void> => {
+      const reply = await fetch(`${served.url}${path}`);
+      await reply.body?.cancel();
+    };
+    await askAndLeave('/far/before');
+    await writeFile(iniFile, `${ini}timeout = 29s\n`);
+    while (!served.out().includes('is in force'))
+      await once(served.child.stdout ?? served.child, 'data');
+    await askAndLeave('/far/after');
+    served.child.kill('SIGTERM');
+    assert.deepEqual(await served.closed, { code: 0, signal: null });
+    assert.match(served.out(), /nothing was cut off/);
+  });
 
   test('a second signal ends it at once', async (t) => {
     const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {

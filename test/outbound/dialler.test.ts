@@ -446,6 +446,22 @@ suite('connections', () => {
   });
 });
 
+suite('cutting off', () => {
+  test('breaks off what is under way, and sends nothing more', async (t) => {
+    const { origin } = await rawSource(t, (socket) => {
+      // Content that lasts as long as its connection: an end must not look like its end.
+      socket.write('HTTP/1.1 200 OK\r\n\r\nbeginning');
+    });
+    const dialler = testDialler(t);
+    const answer = await dialler.send(outbound(origin));
+    const content = contentOf(answer);
+    dialler.cut();
+    await assert.rejects(content);
+    await assert.rejects(dialler.send(outbound(origin)), { code: 'bad_gateway' });
+    await dialler.close();
+  });
+});
+
 suite('giving up', () => {
   async function waitingSource(t: TestContext, head: string) {
     const gone = Promise.withResolvers<boolean>();

@@ -101,12 +101,15 @@ export function keep(
     const place = answers.placeOf(answer.id);
     const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength };
     const intake = takeIn(body.stream, limits, place);
-    void intake.whole.then((whole) => {
-      if (whole === undefined) return;
-      const { content, bytesLength } = whole;
-      if (isAllOf(answer, bytesLength)) answers.put({ ...answer, bytesLength }, content, since);
-      else if (content.kind === 'file') place.remove().catch(place.report);
-    });
+    intake.whole
+      .then((whole) => {
+        if (whole === undefined) return undefined;
+        const { content, bytesLength } = whole;
+        if (isAllOf(answer, bytesLength)) answers.put({ ...answer, bytesLength }, content, since);
+        else if (content.kind === 'file') return place.remove();
+        return undefined;
+      })
+      .catch(place.report);
     return { kind: 'kept', answer, content: intake, leftOut };
   }
   const bytes = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
