@@ -88,7 +88,9 @@ class SharedContent implements Intake, ArrivingContent {
 
   read(): Readable {
     const reader = new ArrivingReader(this);
-    if (this.#isReleased && this.#isFiled) reader.destroy(new Error('It is not there any more.'));
+    if (this.#end?.error !== undefined) reader.destroy(this.#end.error);
+    else if (this.#isReleased && this.#isFiled)
+      reader.destroy(new Error('It is not there any more.'));
     else this.#readers.add(reader);
     return reader;
   }

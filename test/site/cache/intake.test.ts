@@ -188,6 +188,16 @@ suite('content on its way', () => {
     assert.ok(mebibytes * mib > arrivingLagBytesMax);
   });
 
+  test('that has broken off fails who comes later, too', async (t) => {
+    const source = new Readable({ read: () => undefined });
+    const intake = takeIn(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
+    source.push('beginning');
+    await once(source, 'data');
+    source.destroy(new Error('broken'));
+    assert.equal(await outcome(intake), 'not kept');
+    await assert.rejects(buffer(intake.read()), /broken|aborted|closed/i);
+  });
+
   test('that breaks off fails all who read it, and its file goes', async (t) => {
     const place = await placeIn(t);
     const broken = new Readable({ read: () => undefined });
