@@ -450,6 +450,8 @@ export const cacheReportMs = 60_000;
 /** How often it is noted that kept answers were used, and how exactly. */
 export const cacheTouchMs = 5_000;
 export const cacheTouchedSeconds = 60;
+/** Kept answers that are let go of without a pause, where more is kept than may be. */
+export const evictedAtOnceMax = 500;
 /** URLs that a purge looks at without a pause. */
 export const purgeSliceUrls = 500;
 /** Values of the fields that answers vary by for which a source has confirmed the same one. */

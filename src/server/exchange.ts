@@ -162,16 +162,16 @@ export class Exchange {
     return reply;
   }
 
-  /**
-   * Says which source answered, to callers who may read rules or when the ini file wants it
-   * (contract §3).
-   */
   #interim(status: number, fields: FieldList): void {
     const response = this.#response;
     if (response instanceof DirectResponse) response.writeInformation(status, fields);
     else sendInterim(response, status, fields);
   }
 
+  /**
+   * Says which source answered, to callers who may read rules or when the ini file wants it
+   * (contract §3).
+   */
   #withServerTiming(reply: Reply, entrance: Entrance): Reply {
     if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);
     const wanted = this.#serving.config.log.explain;

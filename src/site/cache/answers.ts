@@ -208,7 +208,7 @@ class ShelvedAnswers implements Answers {
   }
 
   limit(bytesMax: number): void {
-    this.#cache.limit(bytesMax);
+    this.#cache.limit(bytesMax).catch(this.#report);
   }
 
   metrics(): readonly Metric[] {

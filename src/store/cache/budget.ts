@@ -1,3 +1,4 @@
+import { evictedAtOnceMax } from '../../model/limits.ts';
 import type { CacheDatabases } from './environment.ts';
 import {
   packRecord,
@@ -92,12 +93,16 @@ export class Ledger<T extends CacheEntry> {
     return Number(this.#databases.meta.get('bytes') ?? 0) + work.bytes > bytesMax;
   }
 
-  /** Lets go of what was not used for the longest time, until the rest is within the budget. */
-  keepWithin(bytesMax: number, work: Work): void {
+  /**
+   * Lets go of what was not used for the longest time, until the rest is within the budget or so
+   * many have gone that others have been kept waiting for long enough; returns whether it was that.
+   */
+  keepWithin(bytesMax: number, work: Work): boolean {
     const { recency } = this.#databases;
-    while (this.isOver(bytesMax, work)) {
+    for (let gone = 0; gone < evictedAtOnceMax; gone += 1) {
+      if (!this.isOver(bytesMax, work)) return false;
       const [oldest] = recency.getRange({ limit: 1 });
-      if (oldest === undefined) break;
+      if (oldest === undefined) return false;
       const record = this.read(oldest.value);
       const [, id] = oldest.key;
       const rows = record.rows.filter(({ entry }) => entry.id !== id);
@@ -105,6 +110,7 @@ export class Ledger<T extends CacheEntry> {
       if (rows.length === record.rows.length) recency.removeSync(oldest.key);
       else this.write(oldest.value, record, rows, work);
     }
+    return true;
   }
 
   /** Books what a transaction has done: its last step. */

@@ -72,7 +72,10 @@ export interface AnswerCache<T extends CacheEntry> {
   counts(): KeptCounts;
   /** How much is kept at most, in bytes. */
   bytesMax(): number;
-  /** Sets how much is kept; what is over it goes with the next change. */
-  limit(bytesMax: number): void;
+  /**
+   * Sets how much is kept; resolves when what is over it has gone. Rejects with what the disk says:
+   * it goes with the next changes then.
+   */
+  limit(bytesMax: number): Promise<void>;
   close(): Promise<void>;
 }

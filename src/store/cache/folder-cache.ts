@@ -182,8 +182,15 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     return this.#bytesMax;
   }
 
-  limit(bytesMax: number): void {
+  async limit(bytesMax: number): Promise<void> {
     this.#bytesMax = bytesMax;
+    let isDone = false as boolean;
+    while (!isDone && this.#closing === undefined) {
+      await this.#write((work) => {
+        this.#noteUses();
+        isDone = !this.#ledger.keepWithin(this.#bytesMax, work);
+      });
+    }
   }
 
   close(): Promise<void> {

@@ -170,9 +170,28 @@ suite('the budget', () => {
     await put('e', { content: large });
     assert.deepEqual([ids('a'), ids('b'), ids('c')], [['a'], [], []]);
     assert.ok(cache.counts().bytes <= 350_000);
-    cache.limit(150_000);
+    await cache.limit(150_000);
+    assert.deepEqual([cache.counts().answers, ids('e').length], [1, 1]);
     await put('f', { content: large });
     assert.deepEqual([cache.counts().answers, ids('f').length], [1, 1]);
+    await cache.limit(0);
+    assert.deepEqual([cache.counts().answers, cache.counts().bytes], [0, 0]);
+  });
+
+  test('is kept by thousands that go, oldest first', async (t) => {
+    const { cache, put, ids, pass } = await startCache(t);
+    await put('http://a.example/0');
+    pass(1);
+    for (let at = 1; at < 1_199; at += 1) await put(`http://a.example/${at}`);
+    pass(1);
+    await put('http://a.example/1199');
+    const { bytes } = cache.counts();
+    await cache.limit(bytes / 2);
+    assert.ok(cache.counts().bytes <= bytes / 2);
+    assert.deepEqual(
+      [ids('http://a.example/0').length, ids('http://a.example/1199').length],
+      [0, 1],
+    );
   });
 });
 
