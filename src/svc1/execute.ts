@@ -72,6 +72,7 @@ export function createExecute(
         });
       }
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
+      if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyGuard();
       return found.run(parse(found, v), call);
     },
     packet(name, change, call) {
@@ -114,9 +115,12 @@ function withoutNulls(v: JsonObject, { properties }: JsonObject): JsonObject {
 }
 
 /** Whether an operation can answer for the past, or keeps any field that it is sent. */
-function takesMoment({ effect, input }: Operation): boolean {
-  const { properties } = input;
-  return effect === 'writes' || (isJsonObject(properties) && properties.as_of !== undefined);
+function takesMoment(operation: Operation): boolean {
+  return operation.effect === 'writes' || declares(operation, 'as_of');
+}
+
+function declares({ input: { properties } }: Operation, field: string): boolean {
+  return isJsonObject(properties) && properties[field] !== undefined;
 }
 
 /** An answer of now to a question about then would be a wrong one. */
@@ -124,6 +128,15 @@ function presentOnly(name: string): Failure {
   return new Failure('invalid', `${name} knows only the present: leave out as_of.`, {
     field: 'as_of',
   });
+}
+
+/** Text without a numeral would be taken for null, and the edit would go unguarded. */
+function emptyGuard(): Failure {
+  return new Failure(
+    'invalid',
+    'if_seq is empty: give the seq that the record has to be at, or leave it out.',
+    { field: 'if_seq' },
+  );
 }
 
 function inputFailure(error: ErrorObject | undefined): Failure {

@@ -90,4 +90,12 @@ suite('fields of a form that were not filled in', () => {
     const { data } = await ask(site, 'userinterface/insert', { method: 'POST', body });
     assert.equal(data.content, '');
   });
+
+  test('are refused where they would leave an edit unguarded', async (t) => {
+    const site = await startSite(t);
+    const { data } = await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
+    const body = new URLSearchParams({ '_v.id': data.id, '_v.if_seq': '', '_v.content': 'y' });
+    const { error } = await ask(site, 'userinterface/edit', { method: 'POST', body });
+    assert.deepEqual([error?.code, error?.field], ['invalid', 'if_seq']);
+  });
 });

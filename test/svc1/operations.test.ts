@@ -199,6 +199,20 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.read`, { id })).data.rve, 1);
     });
 
+    test('an if_seq that is empty guards nothing and is refused', async (t) => {
+      const call = await open(await startSite(t));
+      const { data } = await call(`${rule}.insert`, page);
+      const refused = await call(`${rule}.edit`, { id: data.id, if_seq: '', rve: 2 });
+      assert.equal(refused.error?.code, 'invalid');
+      assert.equal(refused.error.field, 'if_seq');
+      assert.equal((await call(`${rule}.read`, { id: data.id })).data.seq, data.seq);
+      const hook = await call('svc1.webhook.insert', { event: '*', url: 'https://example.com/' });
+      for (const name of ['edit', 'pause', 'resume']) {
+        const { error } = await call(`svc1.webhook.${name}`, { id: hook.data.id, if_seq: '' });
+        assert.equal(error?.field, 'if_seq', name);
+      }
+    });
+
     test('keys are made, listed without their secret, and revoked', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
