@@ -2,7 +2,7 @@ import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from './databases.ts';
-import { dataFile, reasonOf } from './folder.ts';
+import { dataFile, makeFolder, reasonOf } from './folder.ts';
 import { createReads } from './reads.ts';
 import type { Backup } from './store.ts';
 
@@ -27,7 +27,7 @@ export async function backUp(
   // In a folder that is there: it may be the root of a file system, which has no beside.
   const draft = join(isThere ? target : dirname(target), name);
   try {
-    await mkdir(dirname(draft), { recursive: true });
+    await makeFolder(dirname(draft));
     await mkdir(draft, { mode: 0o700 });
     await environment.backup(draft, false);
     signal?.throwIfAborted();

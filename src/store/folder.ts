@@ -1,5 +1,5 @@
-import { access, constants, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, lstat, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 
 const metaPages = 2;
@@ -32,7 +32,7 @@ export function folderFailure(folder: string, what: string, cause?: unknown): Fa
  */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const isFile = await stat(folder).then(
@@ -40,8 +40,48 @@ export async function prepareFolder(folder: string): Promise<void> {
       () => false,
     );
     if (isFile) throw folderFailure(folder, 'is a file, not a folder', error);
+    const link = await deadLink(folder);
+    if (link !== undefined) {
+      throw folderFailure(folder, `cannot be made: the link ${link} leads nowhere`, error);
+    }
     throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
   }
+}
+
+/**
+ * Makes a folder and those that it stands in, where they are missing. Rejects with the system's
+ * error. Node's own `recursive` tries for ever where a folder is there and mkdir says ENOENT of
+ * what is to be made in it, as below /proc.
+ */
+export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
+  try {
+    await mkdir(folder, { mode });
+  } catch (error) {
+    if (await isFolder(folder)) return;
+    const { code } = error as NodeJS.ErrnoException;
+    const parent = dirname(folder);
+    if (code !== 'ENOENT' || parent === folder || (await isFolder(parent))) throw error;
+    await makeFolder(parent, mode);
+    await mkdir(folder, { mode }).catch(async (again: unknown) => {
+      if (!(await isFolder(folder))) throw again;
+    });
+  }
+}
+
+/** The part of a path that is a link to nothing; undefined where there is none. */
+async function deadLink(path: string): Promise<string | undefined> {
+  const found = await lstat(path).catch(() => undefined);
+  const parent = dirname(path);
+  if (found === undefined) return parent === path ? undefined : deadLink(parent);
+  const isDead = found.isSymbolicLink() && !(await stat(path).catch(() => undefined));
+  return isDead ? path : undefined;
+}
+
+function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
 }
 
 /**

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdir, open as openFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, open as openFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { open } from 'lmdb';
 import { uuidv7 } from 'uuidv7';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
@@ -110,6 +113,10 @@ suite('a data folder that is not ours', () => {
     const folder = await scratchFolder(t);
     await writeFile(join(folder, 'file'), '');
     await assert.rejects(openIn(join(folder, 'file', 'data')), /cannot be written \(ENOTDIR\)/);
+    await symlink(join(folder, 'nothing'), join(folder, 'link'));
+    for (const below of ['link', 'link/data', 'link/a/data']) {
+      await assert.rejects(openIn(join(folder, below)), /the link \S+\/link leads nowhere/);
+    }
     await mkdir(join(folder, 'closed'), { mode: 0o500 });
     // The superuser may write everywhere: it has to be somebody else.
     const isRoot = process.getuid?.() === 0;
@@ -120,6 +127,24 @@ suite('a data folder that is not ours', () => {
       if (isRoot) process.seteuid?.(0);
     }
   });
+});
+
+// Such a try would hold a thread of Node for ever: it has a process of its own.
+test('where the system has no folders to make, that is said at once', async (t) => {
+  const module = pathToFileURL(join(import.meta.dirname, '../../src/store/folder.ts')).href;
+  const script = `
+    const { makeFolder } = await import(${JSON.stringify(module)});
+    for (const folder of ['/proc/none', '/proc/none/data', '/proc/self/fd/none/a/b']) {
+      await makeFolder(folder).then(() => console.log('made'), ({ code }) => console.log(code));
+    }`;
+  if (process.platform !== 'linux') {
+    t.skip('/proc is of Linux');
+    return;
+  }
+  const args = ['--input-type=module', '--eval', script];
+  const limits = { timeout: 10_000, killSignal: 'SIGKILL' } as const;
+  const { stdout } = await promisify(execFile)(process.execPath, args, limits);
+  assert.equal(stdout, 'ENOENT\n'.repeat(3));
 });
 
 suite('a data folder of ours', () => {
