@@ -127,6 +127,71 @@ test('a key that ends in a * is followed as any other, and stands for nothing th
   assert.equal((await follow(site, {}, '/svc1/userinterface.link.htm?k=/g*')).status, 404);
 });
 
+suite('a visit that sends something', () => {
+  const moved = (path: string, enginedata: object, httpresponse?: number) => ({
+    ...{ path, kind: 'resolve', enginedata },
+    ...(httpresponse !== undefined && { httpresponse }),
+  });
+  const when = [
+    { if: { query: { page: '*' } }, html: '<p>Here</p>' },
+    { if: { query: { found: '*' } }, target: '/found', status: 302 },
+  ];
+  const movedRules = [
+    moved('/v1/*', { target: '/v2/*', forward_query: true, when }, 308),
+    moved('/soon', { target: 'key:later' }),
+    moved('later', { target: 'https://api.example/', status: 307 }),
+    moved('/old', { target: '/new' }, 301),
+    moved('/lost', {}, 308),
+  ];
+  const any = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+  const read = 'GET, HEAD, OPTIONS';
+  const visits: readonly (readonly [
+    asked: string,
+    status: number,
+    fields: { readonly location?: string; readonly allow?: string },
+  ])[] = [
+    ['POST /v1/orders?a=b', 308, { location: '/v2/orders?a=b' }],
+    ['PUT /v1/orders', 308, { location: '/v2/orders' }],
+    ['DELETE /soon', 307, { location: 'https://api.example/' }],
+    ['OPTIONS /v1/orders', 204, { allow: any }],
+    ['OPTIONS /soon', 204, { allow: any }],
+    ['PROPFIND /v1/orders', 405, { allow: any }],
+    ['POST /v1/orders?page=1', 405, { allow: read }],
+    ['POST /v1/orders?found=1', 405, { allow: read }],
+    ['OPTIONS /v1/orders?found=1', 204, { allow: read }],
+    ['POST /old', 405, { allow: read }],
+    ['OPTIONS /old', 204, { allow: read }],
+    ['POST /lost', 404, {}],
+  ];
+
+  test('is sent on where the redirect keeps its method, as explain says', async (t) => {
+    const site = await startSite(t, { rules: movedRules });
+    for (const [asked, status, { location, allow }] of visits) {
+      const [method = '', path = ''] = asked.split(' ');
+      const headers = { accept: 'application/json' };
+      const reply = await fetch(site.url + path, { method, redirect: 'manual', headers });
+      assert.deepEqual(
+        [reply.status, reply.headers.get('location'), reply.headers.get('allow')],
+        [status, location ?? null, allow ?? null],
+        asked,
+      );
+      const { data } = await site.call(`${rule}.explain`, { url: site.url + path, method });
+      assert.equal(data.status, status, asked);
+    }
+  });
+
+  test('is not asked for its content', async (t) => {
+    const site = await startSite(t, { rules: movedRules });
+    const head =
+      'POST /v1/orders HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n' +
+      'Content-Length: 5\r\nExpect: 100-continue\r\n\r\n';
+    const answer = await site.raw(head);
+    assert.match(answer, /^HTTP\/1\.1 308 /);
+    assert.match(answer, /\r\nLocation: \/v2\/orders\r\n/);
+    assert.match(site.logged(), /308 POST localhost\/v1\/orders .* rule:/);
+  });
+});
+
 suite('a breadcrumb that nothing comes of', () => {
   test('is a page to a browser, and an envelope to a program', async (t) => {
     const site = await startSite(t);
