@@ -18,10 +18,10 @@ export interface Envelope {
 /**
  * Reads the query string of an operation that reads: `_v.<field>=…`, dots going deeper, and `_qk`.
  * Members without `_v.` are left to the caller, as a breadcrumb's `k` is; empty ones are none.
- * Throws `invalid` for names that contradict each other.
+ * Throws `invalid` for names that contradict each other, and for what is not UTF-8.
  */
 export function envelopeFromQuery(a: string, query: string): Envelope {
-  return envelopeFromPairs(a, filledIn(new URLSearchParams(query)));
+  return envelopeFromPairs(a, filledIn(parsePairs(query)));
 }
 
 /**
@@ -39,7 +39,7 @@ export function envelopeFromBody(
   const isJson = text.trimStart().startsWith('{');
   const type = contentType === undefined ? undefined : parseMediaType(contentType)?.type;
   if (!isJson && type === 'application/x-www-form-urlencoded') {
-    const pairs = new URLSearchParams(text);
+    const pairs = parsePairs(text);
     return envelopeFromPairs(a, effect === 'reads' ? filledIn(pairs) : pairs);
   }
   return text.trim() === '' ? envelopeFromPairs(a, []) : envelopeFrom(parseJson(text), a);
@@ -88,6 +88,30 @@ function utf8(body: Buffer): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
     throw new Failure('invalid', 'The body is not UTF-8.');
+  }
+}
+
+/** A query or form in its members; throws `invalid` where one of an envelope is not UTF-8. */
+function parsePairs(text: string): URLSearchParams {
+  // Only an octet above ASCII can be wrong, which URLSearchParams would put U+FFFD in the place of.
+  for (const pair of /%[89a-f]/i.test(text) ? text.split('&') : []) {
+    const wrong = pair.match(/(?:%[\da-f]{2})+/gi)?.find((octets) => !isUtf8(octets));
+    if (wrong === undefined) continue;
+    const [name = ''] = new URLSearchParams(pair).keys();
+    if (!/^_(?:v\.|vk$|qk$)/.test(name)) continue;
+    throw new Failure('invalid', `${name} holds ${wrong.slice(0, 40)}, which is not UTF-8.`, {
+      field: name.replace(/^_(?:v\.)?/, ''),
+    });
+  }
+  return new URLSearchParams(text);
+}
+
+function isUtf8(octets: string): boolean {
+  try {
+    decodeURIComponent(octets);
+    return true;
+  } catch {
+    return false;
   }
 }
 

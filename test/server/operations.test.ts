@@ -99,3 +99,25 @@ suite('fields of a form that were not filled in', () => {
     assert.deepEqual([error?.code, error?.field], ['invalid', 'if_seq']);
   });
 });
+
+test('a query or form that is not UTF-8 is refused, as JSON is', async (t) => {
+  const site = await startSite(t);
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const post = (name: string, body: string) =>
+    ask(site, `userinterface/${name}`, { method: 'POST', headers, body });
+  for (const wrong of ['%ff', 'a%C3', '%c3%28', '%ED%A0%80', '%C3+%A4']) {
+    for (const { error } of [
+      await post('insert', `_v.path=/a&_v.content=${wrong}`),
+      await ask(site, `userinterface/list?_v.content=${wrong}`),
+      await ask(site, `userinterface/list?%5Fv.content=${wrong}`),
+    ]) {
+      assert.deepEqual([error?.code, error?.field], ['invalid', 'content'], wrong);
+      assert.match(error?.message ?? '', /not UTF-8/);
+    }
+  }
+  const kept = 'ä 100% \ufffd %zz';
+  const text = '%C3%A4+100%+%EF%BF%BD+%zz';
+  assert.equal((await post('insert', `_v.path=/a&_v.content=${text}`)).data.content, kept);
+  // What is for others is theirs to read.
+  assert.equal((await ask(site, 'userinterface/list?utm=%ff')).error, undefined);
+});
