@@ -55,7 +55,8 @@ function parseMoment(
       field,
     });
   }
-  const iso = parseDateTime(text);
+  // In a query a + that was not percent-encoded stands for a blank.
+  const iso = parseDateTime(text) ?? parseDateTime(text.replace(/ (?=\d\d:\d\d$)/, '+'));
   if (iso !== undefined) return { timeMs: Date.parse(iso) };
   const forms = 'a seq such as 17, or a date-time such as 2026-01-31T12:00:00Z';
   throw new Failure('invalid', `${field} must be ${forms}.`, { field });

@@ -121,3 +121,14 @@ test('a query or form that is not UTF-8 is refused, as JSON is', async (t) => {
   // What is for others is theirs to read.
   assert.equal((await ask(site, 'userinterface/list?utm=%ff')).error, undefined);
 });
+
+test('a moment with an offset is understood, also where a URL makes a blank of its +', async (t) => {
+  const site = await startSite(t);
+  await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
+  for (const offset of ['+01:00', '%2B01:00', '-01:00']) {
+    const asked = (year: number) =>
+      ask(site, `userinterface/list?_v.as_of=${year}-01-01T00:00:00${offset}`);
+    assert.deepEqual((await asked(2020)).data?.rows, [], offset);
+    assert.equal((await asked(2999)).data?.rows.length, 1, offset);
+  }
+});
