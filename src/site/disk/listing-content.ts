@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DiskMount } from '../../config/config.ts';
 import { preferredType } from '../../http/negotiation.ts';
-import type { FieldList } from '../../http/reply.ts';
+import { replyField, withoutFields, type FieldList } from '../../http/reply.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';
 import type { Loaded } from './replies.ts';
@@ -16,6 +16,13 @@ export type ListingType = 'text/html' | 'application/json';
 export function listingType(accept: string | undefined): ListingType {
   const types: readonly ListingType[] = ['text/html', 'application/json'];
   return preferredType(accept, types) === 'application/json' ? 'application/json' : 'text/html';
+}
+
+const policyName = 'content-security-policy';
+
+/** The headers of a mount that its listings as a page have, too. */
+export function pageHeaders({ headers }: Pick<DiskMount, 'headers'>): FieldList {
+  return withoutFields(headers, policyName);
 }
 
 /**
@@ -39,6 +46,7 @@ export async function loadListing(
   const listing = await readListing(mount, { below, path });
   if (listing === undefined) return undefined;
   const html = type === 'text/html';
+  const own = { fields: mount.headers };
   const bytes = Buffer.from(html ? listingPage(listing, mount.path) : JSON.stringify(listing));
   const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   return {
@@ -51,7 +59,7 @@ export async function loadListing(
         ...fields,
         'Vary',
         'Accept',
-        ...(html ? ['Content-Security-Policy', listingPolicy] : []),
+        ...(html ? ['Content-Security-Policy', listingPolicy(replyField(own, policyName))] : []),
       ],
       bytesLength: bytes.length,
     },

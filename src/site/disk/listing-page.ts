@@ -7,10 +7,20 @@ import { mediaType } from './media-type.ts';
 
 const styleHash = createHash('sha256').update(listingStyle).digest('base64');
 
-/** The Content-Security-Policy of a folder's page: its own style sheet and nothing else. */
-export const listingPolicy =
-  `default-src 'none'; style-src 'sha256-${styleHash}'; ` +
-  `base-uri 'none'; form-action 'none'; frame-ancestors 'self'`;
+const framing = /(?:^|[;,])\s*(frame-ancestors\s[^;,]*)/i;
+
+/**
+ * The Content-Security-Policy of a folder's page, in place of that of its mount, which is made for
+ * the site's own pages: its own style sheet and nothing else. Of the mount's it keeps who may frame
+ * it.
+ */
+export function listingPolicy(own: string | undefined): string {
+  const ancestors = framing.exec(own ?? '')?.[1]?.trim() ?? "frame-ancestors 'self'";
+  return (
+    `default-src 'none'; style-src 'sha256-${styleHash}'; ` +
+    `base-uri 'none'; form-action 'none'; ${ancestors}`
+  );
+}
 
 /**
  * A folder's page for people: whatever the names hold, it has no scripts and links to nothing but

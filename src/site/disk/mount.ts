@@ -1,16 +1,16 @@
 import type { DiskMount } from '../../config/config.ts';
-import type { Reply } from '../../http/reply.ts';
+import type { FieldList, Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
 import { errorPagesBelow, fallbackBelow, listingKey, notCovered, shelfKey } from './coverage.ts';
 import { fileFields } from './file-content.ts';
 import { createFiles, type Answer } from './files.ts';
 import { findAt } from './finding.ts';
-import { listingType, loadListing } from './listing-content.ts';
+import { listingType, loadListing, pageHeaders } from './listing-content.ts';
 import { createLooks, type Looks } from './look.ts';
 import type { DiskMemory } from './memory.ts';
 import { placeBelow, type Place } from './place.ts';
 import { locateFile } from './regular-file.ts';
-import { createReplies } from './replies.ts';
+import { createReplies, type Replies } from './replies.ts';
 import { heldOf } from './shown.ts';
 
 /** One folder of the disk that answers a part of the site. */
@@ -43,18 +43,7 @@ export function createMount(
   const facts = { fields: fileFields(said), now };
   const files = createFiles({ mount, replies, facts }, shelf);
   const fallbackFile = fallbackBelow(mount);
-
-  async function sendListing(below: string, request: ContentRequest): Promise<Reply | undefined> {
-    const key = listingKey(mount, request);
-    const type = listingType(request.fields.accept);
-    const load = async () => {
-      const listing = await loadListing(mount, { below, path: request.path, type, fields: said });
-      if (listing === undefined) return undefined;
-      return { plain: replies.hold(listing), beside: undefined, identity: undefined };
-    };
-    const { plain } = shelf.fresh(key) ?? (await shelf.load(key, load)) ?? {};
-    return plain && replies.fromHeld(plain, request);
-  }
+  const sendListing = createListings(mount, { shelf, replies, said });
 
   function respondAt(place: Place, key: string, request: ContentRequest): Answer {
     const finding = findAt(mount, place);
@@ -101,5 +90,35 @@ export function createMount(
       return undefined;
     },
     ...createLooks(mount, { shelf, missing, files }),
+  };
+}
+
+/** The listings of a mount; `said` is what all its answers say. */
+function createListings(
+  mount: DiskMount,
+  {
+    shelf,
+    replies,
+    said,
+  }: Pick<DiskMemory, 'shelf'> & {
+    readonly replies: Replies;
+    readonly said: FieldList;
+  },
+): (below: string, request: ContentRequest) => Promise<Reply | undefined> {
+  const headers = pageHeaders(mount);
+  const forms = {
+    'application/json': replies,
+    'text/html': createReplies({ ...mount, headers }),
+  };
+  return async (below, request) => {
+    const key = listingKey(mount, request);
+    const type = listingType(request.fields.accept);
+    const load = async () => {
+      const listing = await loadListing(mount, { below, path: request.path, type, fields: said });
+      if (listing === undefined) return undefined;
+      return { plain: forms[type].hold(listing), beside: undefined, identity: undefined };
+    };
+    const { plain } = shelf.fresh(key) ?? (await shelf.load(key, load)) ?? {};
+    return plain && forms[type].fromHeld(plain, request);
   };
 }

@@ -101,6 +101,39 @@ suite('the listing of a folder', () => {
     }
   });
 
+  test('has a policy of its own in place of that of the mount, but for who may frame it', async (t) => {
+    const name = 'Content-Security-Policy[]';
+    const headers = [
+      'X-Team = docs',
+      `${name} = "default-src 'self'; frame-ancestors 'none' ; img-src *"`,
+      `${name} = "script-src 'none'"`,
+    ];
+    const site = await startSite(t, {
+      ini: `${ini}[disk.site.headers]\n${headers.join('\n')}\n`,
+      files,
+    });
+    const page = await ask(site.url, '/');
+    const policy = String(page.fields['content-security-policy']);
+    assert.match(
+      policy,
+      /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$/,
+    );
+    assert.equal(page.fields['x-team'], 'docs');
+    // A 304 would put the mount's in its place (RFC 9111 §3.2).
+    const known = await ask(site.url, '/', {
+      headers: { 'if-none-match': page.fields.etag ?? '' },
+    });
+    assert.equal(known.status, 304);
+    assert.ok([undefined, policy].includes(known.fields['content-security-policy'] as string));
+    for (const [path, accept] of [
+      ['/b.txt', '*/*'],
+      ['/', 'application/json'],
+    ] as const) {
+      const other = await ask(site.url, path, { headers: { accept } });
+      assert.match(String(other.fields['content-security-policy']), /default-src 'self'/, path);
+    }
+  });
+
   test('gives way to an index, and is there only where the mount says so', async (t) => {
     const site = await startSite(t, {
       ini: `${ini}[disk.unlisted]\npath = /unlisted/\nroot = site\n`,
