@@ -1,10 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
 import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import { isRead } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observe/metrics.ts';
+import { answerUnread } from '../site/source.ts';
 import { authorise } from '../svc1/execute.ts';
 import { corsFields } from './cors.ts';
 import type { DirectRequest } from './direct-request.ts';
@@ -45,7 +47,8 @@ export async function answerService(
     const own = operation === undefined ? ownFile(serving, request) : undefined;
     if (own !== undefined) return { reply: own, caller };
     if (path === '/metrics') {
-      requireRead(message);
+      const told = unread(message);
+      if (told !== undefined) return { reply: told, caller };
       if (!isFromLoopback(message, fields)) {
         caller = identify(serving, entrance);
         authorise({ name: r, scope: 'read' }, caller);
@@ -83,12 +86,10 @@ function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
 
 /** The files that Waymark brings along; undefined for a path that is none of them. */
 function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest): Reply | undefined {
-  if (path === '/health') {
-    requireRead(message);
-    return healthReply;
-  }
+  if (path === '/health') return unread(message) ?? healthReply;
   if (path === '/ws') {
-    requireRead(message);
+    const told = unread(message);
+    if (told !== undefined) return told;
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
   const { publicFiles, documents } = serving;
@@ -102,12 +103,11 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
     (wantsSchema ? reference?.schema : reference?.page) ??
     documents.file(path, entrance.target.origin);
   if (file === undefined) return undefined;
-  requireRead(message);
+  const fields = reference === undefined ? ownFields : referenceFields;
   const { method = 'GET' } = message;
-  return serving.ownFiles.respond(
-    file,
-    { fields: reference === undefined ? ownFields : referenceFields, source: 'svc1' },
-    { method, fields: entrance.fields },
+  return (
+    unread(message) ??
+    serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: entrance.fields })
   );
 }
 
@@ -122,9 +122,9 @@ const ownFields: FieldList = [
 ];
 const referenceFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
-function requireRead({ method }: RequestMessage): void {
-  if (method === 'GET' || method === 'HEAD') return;
-  throw new Failure('method_not_allowed', 'This can only be read.', { allow: ['GET', 'HEAD'] });
+/** The answer to other methods than GET and HEAD, as that of pages; undefined to those. */
+function unread({ method = '' }: RequestMessage): Reply | undefined {
+  return isRead(method) ? undefined : { ...answerUnread(method), source: 'svc1' };
 }
 
 /** An answer that is another one each time. */

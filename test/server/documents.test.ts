@@ -29,7 +29,7 @@ for (const name of ['openapi', 'asyncapi']) {
 
       const posted = await fetch(file, { method: 'POST' });
       assert.equal(posted.status, 405);
-      assert.equal(posted.headers.get('allow'), 'GET, HEAD');
+      assert.equal(posted.headers.get('allow'), 'GET, HEAD, OPTIONS');
     });
   });
 }

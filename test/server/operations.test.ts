@@ -132,3 +132,23 @@ test('a moment with an offset is understood, also where a URL makes a blank of i
     assert.equal((await asked(2999)).data?.rows.length, 1, offset);
   }
 });
+
+test('OPTIONS is told what can be done with anything of Waymark itself', async (t) => {
+  const site = await startSite(t);
+  for (const [path, allow] of [
+    ['health', 'GET, HEAD, OPTIONS'],
+    ['metrics', 'GET, HEAD, OPTIONS'],
+    ['ws', 'GET, HEAD, OPTIONS'],
+    ['engine.js', 'GET, HEAD, OPTIONS'],
+    ['engines/html', 'GET, HEAD, OPTIONS'],
+    ['openapi.json', 'GET, HEAD, OPTIONS'],
+    ['webhooks', 'GET, HEAD, OPTIONS'],
+    ['userinterface/read', 'GET, HEAD, POST, OPTIONS'],
+    ['userinterface/insert', 'POST, OPTIONS'],
+  ] as const) {
+    const reply = await fetch(`${site.url}/svc1/${path}`, { method: 'OPTIONS' });
+    assert.deepEqual([reply.status, reply.headers.get('allow')], [204, allow], path);
+    const put = await fetch(`${site.url}/svc1/${path}`, { method: 'PUT' });
+    assert.deepEqual([put.status, put.headers.get('allow')], [405, allow], path);
+  }
+});
