@@ -159,5 +159,6 @@ suite('without JavaScript', () => {
     const { page } = await openTab(t, { javaScriptEnabled: false });
     await page.goto(`${site.url}/page`);
     assert.match(await page.locator('main').innerText(), /JavaScript is switched off/);
+    assert.equal(await page.title(), 'A page made in your browser');
   });
 });
