@@ -1,4 +1,5 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
+import { quietenFullDisk } from './full-disk.ts';
 
 /** Version of the layout below; a data folder of a newer one is refused. */
 export const schemaVersion = 5;
@@ -107,6 +108,7 @@ export const environmentOptions = {
 
 /** Opens the LMDB environment of a folder. Throws what lmdb throws. */
 export function openEnvironment(folder: string): RootDatabase {
+  quietenFullDisk();
   return open({ path: folder, ...environmentOptions });
 }
 

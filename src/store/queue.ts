@@ -1,7 +1,7 @@
-import { constants } from 'node:os';
 import { Failure, stoppingFailure } from '../model/failure.ts';
 import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
+import { isDiskFull } from './full-disk.ts';
 import { storedAt } from './reads.ts';
 import type { Decision, Reads } from './store.ts';
 import { putWrites } from './write-puts.ts';
@@ -146,24 +146,10 @@ async function commitErrorOf(error: unknown): Promise<unknown> {
   }
 }
 
-const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
-const mapFull = -30792;
-const windowsDiskFull = 112;
-
-// EIO too: lmdb says so when the disk filled up in the middle of a write.
-const fullCodes: ReadonlySet<unknown> = new Set([
-  ENOSPC,
-  EDQUOT,
-  EFBIG,
-  EIO,
-  mapFull,
-  ...(process.platform === 'win32' ? [windowsDiskFull] : []),
-]);
-
 /** What a failed write transaction means to those whose changes were in it. */
 export async function storageFailure(error: unknown): Promise<Failure> {
   const cause = await commitErrorOf(error);
-  if (fullCodes.has((cause as { code?: unknown }).code)) {
+  if (isDiskFull(cause)) {
     return new Failure('storage_full', 'The disk is full or refuses to be written.', { cause });
   }
   return new Failure('unavailable', 'The change could not be stored.', {

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import { suite, test } from 'node:test';
 import { dumpChecked } from './dump.ts';
@@ -87,11 +86,14 @@ suite('a disk without room', { skip: process.platform === 'win32' }, () => {
   test('refuses with storage_full, goes on reading, and stores again what fits', async (t) => {
     const folder = await scratchFolder(t);
     // 512-byte blocks: a file of this process ends at 4 MiB.
-    const { child, lines } = startWriter(t, [folder, '1000', '20000'], { shell: 'ulimit -f 8192' });
+    const { child, lines, err, closed } = startWriter(t, [folder, '1000', '20000'], {
+      shell: 'ulimit -f 8192',
+    });
     const said: string[] = [];
     for await (const line of lines) said.push(line);
-    if (child.exitCode === null) await once(child, 'close');
+    await closed;
     assert.equal(child.exitCode, 0);
+    assert.equal(err(), '', 'who asks is told, and nobody else');
     assert.ok(
       said.some((line) => /^\d+ \d+ /.test(line)),
       'some were stored',

@@ -59,6 +59,8 @@ export interface Writer {
   readonly child: ChildProcess;
   /** Lines of its standard output. */
   readonly lines: AsyncIterable<string>;
+  /** What it has said on its standard error so far. */
+  readonly err: () => string;
   /** Resolves when it is gone and all its output was read. */
   readonly closed: Promise<number | null>;
 }
@@ -75,8 +77,12 @@ export function startWriter(
     writer,
     ...words,
   ];
-  const child = spawn(command ?? '', rest, { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(command ?? '', rest, { stdio: ['pipe', 'pipe', 'pipe'] });
   t.after(() => child.kill('SIGKILL'));
   const closed = new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { child, lines: createInterface({ input: child.stdout }), closed };
+  let err = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    err += chunk.toString();
+  });
+  return { child, lines: createInterface({ input: child.stdout }), err: () => err, closed };
 }

@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { inspectDataFile, prepareFolder } from '../folder.ts';
+import { quietenFullDisk } from '../full-disk.ts';
 
 /** Version of the layout below: what another one has written is thrown away. */
 const schemaVersion = '1';
@@ -46,6 +47,7 @@ const markFile = 'run';
  * is whole, what the end of the machine does may not be, see prepareCacheFolder.
  */
 export function openCacheDatabases(folder: string): CacheDatabases {
+  quietenFullDisk();
   const environment = open({ path: folder, ...environmentOptions });
   return environment.transactionSync(() => ({
     environment,

@@ -1,0 +1,43 @@
+import { constants } from 'node:os';
+
+const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
+const mapFull = -30792;
+const windowsDiskFull = 112;
+
+// EIO too: lmdb says so when the disk filled up in the middle of a write.
+const fullCodes: ReadonlySet<unknown> = new Set([
+  ENOSPC,
+  EDQUOT,
+  EFBIG,
+  EIO,
+  mapFull,
+  ...(process.platform === 'win32' ? [windowsDiskFull] : []),
+]);
+
+/** Whether lmdb failed because the disk is full or refuses to be written. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && fullCodes.has((error as { code?: unknown }).code);
+}
+
+let isQuiet = false;
+
+/**
+ * Keeps lmdb from printing the stack of a commit that found the disk full: it rejects the commit as
+ * well, and whoever asked for that tells the log. All else that is printed stays.
+ */
+export function quietenFullDisk(): void {
+  if (isQuiet) return;
+  isQuiet = true;
+  /* oxlint-disable no-console -- lmdb prints by it, and takes no logger */
+  const print = console.error.bind(console);
+  console.error = (...told: unknown[]) => {
+    const [error, ...more] = told;
+    if (more.length === 0 && isDiskFull(error) && isOfLmdb(error as Error)) return;
+    print(...told);
+  };
+  /* oxlint-enable no-console */
+}
+
+function isOfLmdb({ stack = '' }: Error): boolean {
+  return /[\\/]node_modules[\\/]lmdb[\\/]/.test(stack);
+}
