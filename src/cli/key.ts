@@ -4,7 +4,7 @@ import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
-import { addKey, keyViews, revokeKey, type NewKey } from '../svc1/keys.ts';
+import { addKey, keyViews, revokedKeys, revokeKey, type NewKey } from '../svc1/keys.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
 import { openExistingData } from './data.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
@@ -16,7 +16,9 @@ const author = 'waymark key';
  * it. The first key may be made before there is any data.
  */
 export const key: Command = {
-  usage: 'key add --name N --scope S[,S] [--rate R] | list | revoke ID   [--config FILE] [--json]',
+  usage:
+    'key add --name N --scope S[,S] [--rate R] | list [--revoked] | revoke ID   ' +
+    '[--config FILE] [--json]',
   summary: 'make, show and revoke API keys; the key alone goes to standard output, once',
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, {
@@ -24,6 +26,7 @@ export const key: Command = {
       name: { type: 'string' },
       scope: { type: 'string', multiple: true },
       rate: { type: 'string' },
+      revoked: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     });
     const [action, ...rest] = positionals;
@@ -50,8 +53,15 @@ function actionOf(
     name,
     scope,
     rate,
-  }: { name?: string | undefined; scope?: string[] | undefined; rate?: string | undefined },
+    revoked,
+  }: {
+    name?: string | undefined;
+    scope?: string[] | undefined;
+    rate?: string | undefined;
+    revoked: boolean;
+  },
 ): Act {
+  if (revoked && action !== 'list') throw new UsageError('--revoked is for key list.');
   if (action === 'add') {
     requireNoMore(rest);
     return add({
@@ -62,7 +72,7 @@ function actionOf(
   }
   if (action === 'list') {
     requireNoMore(rest);
-    return list;
+    return revoked ? listRevoked : list;
   }
   const [id, ...more] = rest;
   if (action !== 'revoke' || id === undefined) {
@@ -95,6 +105,17 @@ const list: Act = (store, { terminal, json }) => {
   }
   if (json) say(terminal.out, JSON.stringify({ rows }));
   else if (rows.length === 0) say(terminal.err, 'There are no keys yet.');
+  return Promise.resolve();
+};
+
+const listRevoked: Act = (store, { terminal, json }) => {
+  const rows = revokedKeys(store);
+  for (const { id, name, scopes, created, revoked, revoked_by: by } of json ? [] : rows) {
+    const end = `revoked ${revoked} by ${by}`;
+    say(terminal.out, [id, created, scopes.join(','), name, end].join('\t'));
+  }
+  if (json) say(terminal.out, JSON.stringify({ rows }));
+  else if (rows.length === 0) say(terminal.err, 'No key has been revoked.');
   return Promise.resolve();
 };
 

@@ -67,6 +67,30 @@ export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
   return store.keys().map(({ hash: _hash, ...shown }) => shown);
 }
 
+/** A key that is no more in force, and by whom and when it was ended: ISO 8601, UTC. */
+export interface RevokedKey extends KeyView {
+  readonly revoked: string;
+  readonly revoked_by: string;
+}
+
+/** All keys that have been revoked, oldest first; reads the whole log, which alone knows them. */
+export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly RevokedKey[] {
+  const shown = new Map<string, KeyView>();
+  const revoked: RevokedKey[] = [];
+  for (let seq = 1, newest = reads.seq(); seq <= newest; seq += 1) {
+    const change = reads.change(seq);
+    if (change?.family !== 'key') continue;
+    const { id, action, data, by, dtu_stored: at } = change;
+    const { hash: _hash, ...key } = { id, ...data } as unknown as Key;
+    const known = shown.get(id);
+    if (action === 'insert') shown.set(id, key);
+    else if (action === 'invalidate' && known !== undefined) {
+      revoked.push({ ...known, revoked: at, revoked_by: by });
+    }
+  }
+  return revoked;
+}
+
 const shownProperties = {
   id: { type: 'string' },
   name: { type: 'string' },

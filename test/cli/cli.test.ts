@@ -121,6 +121,14 @@ suite('waymark key', () => {
     assert.ok(!listed.out.includes(headers.apikey));
     assert.equal((await runWaymark(['key', 'revoke', id, '--config', iniFile])).code, 0);
     assert.equal(await status(), 401);
+    const ended = new RegExp(
+      `^${id}\\t\\S+\\tread,design\\tci\\trevoked \\d{4}-\\S+Z by waymark key\\n$`,
+    );
+    assert.match((await key('list', '--revoked')).out, ended);
+    const [gone] = JSON.parse((await key('list', '--revoked', '--json')).out).rows;
+    assert.deepEqual([gone.id, gone.name, gone.revoked_by], [id, 'ci', 'waymark key']);
+    assert.equal('hash' in gone || 'key' in gone, false);
+    assert.equal((await key('revoke', id, '--revoked')).code, 2);
     const again = await key('revoke', id);
     assert.equal(again.code, 1);
     assert.match(again.err, /^waymark: There is no key/);
