@@ -12,31 +12,19 @@ import {
   type Visit,
 } from './resolve.ts';
 import type { SiteRules } from './rules.ts';
-import {
-  methodsTaken,
-  optionsReply,
-  outcomeOf,
-  type LookedAnswer,
-  type Outcome,
-} from './source.ts';
+import { outcomeOf, type LookedAnswer } from './source.ts';
 import { firstFailing, type Trial } from './trial.ts';
 
 /**
  * What a resolve rule comes to, with its branches, and with the looks at the keys that it leads
  * over; the id is that of the rule that decides. The visitor has been prepared.
  */
-export function lookAlong(
-  rules: SiteRules,
-  start: Start,
-  { method = 'GET', ...visit }: Visit & { readonly method?: string },
-): LookedAnswer {
+export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedAnswer {
   const steps: Step[] = [];
-  const outcome = outcomeOf((): Outcome => {
+  const outcome = outcomeOf(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
     if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
     const { status, target } = resolved;
-    const taken = methodsTaken(method, resolved);
-    if (method === 'OPTIONS') return { status: optionsReply(taken).status };
     return { status, notes: target === undefined ? [] : [`It leads to ${target}.`] };
   });
   const last = steps.at(-1);

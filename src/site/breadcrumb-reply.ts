@@ -15,24 +15,7 @@ import type { Resolved, Visit } from './resolve.ts';
  * elsewhere.
  */
 export function breadcrumbReply(resolved: Resolved, visit: Visit): Reply {
-  return forVisitor(prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved), {
-    resolved,
-    visit,
-  });
-}
-
-/**
- * The redirect to who sends something, also where JSON is preferred: a 200 would say that what was
- * sent has arrived.
- */
-export function sentOn(resolved: Resolved, visit: Visit): Reply {
-  return forVisitor(pageReply(resolved), { resolved, visit });
-}
-
-function forVisitor(
-  reply: Reply,
-  { resolved, visit }: { readonly resolved: Resolved; readonly visit: Visit },
-): Reply {
+  const reply = prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved);
   const further = visitorFields(resolved, visit);
   return further.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...further] };
 }

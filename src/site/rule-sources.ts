@@ -6,19 +6,18 @@ import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/found.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 import { lookAlong, withBranches } from './breadcrumb-look.ts';
-import { breadcrumbReply, sentOn } from './breadcrumb-reply.ts';
+import { breadcrumbReply } from './breadcrumb-reply.ts';
 import type { Answer } from './disk/files.ts';
 import type { Fetch } from './fetch.ts';
 import { allowedMethods } from './fetch-source.ts';
 import { candidatesOf, findRule, winnerOf } from './find.ts';
 import type { GenericPages } from './generic.ts';
 import { namedRules } from './named-rules.ts';
-import { resolveVisit, type Resolved, type Step } from './resolve.ts';
+import { resolveVisit, type Step } from './resolve.ts';
 import type { SiteRules } from './rules.ts';
 import {
   answerUnread,
   lookUnread,
-  methodsTaken,
   optionsReply,
   outcomeOf,
   type Asked,
@@ -57,7 +56,7 @@ export function storedSource(
       const steps: Step[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
       return naming(last, () => {
-        if (way !== 'breadcrumb' && !isRead(request.method)) return answerUnread(request.method);
+        if (!isRead(request.method)) return answerUnread(request.method);
         switch (way) {
           case 'breadcrumb':
             return chosen(found, replyTo(resolveVisit(rules, found, request, steps), request));
@@ -76,7 +75,7 @@ export function storedSource(
       const way = found === undefined ? 'none' : wayOf(found.stored, opened);
       if (found === undefined || way === 'none') return { candidates: [], answer: undefined };
       const decide = (): LookedAnswer => {
-        if (way !== 'breadcrumb' && !isRead(asked.method)) return lookUnread(asked.method);
+        if (!isRead(asked.method)) return lookUnread(asked.method);
         switch (way) {
           case 'breadcrumb':
             return lookAlong(rules, found, asked);
@@ -165,16 +164,8 @@ function replyTo(
   resolved: ReturnType<typeof resolveVisit>,
   request: ContentRequest,
 ): Reply | Promise<Reply> {
-  if (!(resolved instanceof Promise)) return visitReply(resolved, request);
-  return resolved.then((come) => visitReply(come, request));
-}
-
-/** The answer to a visit by any method; throws `method_not_allowed`. */
-function visitReply(resolved: Resolved, request: ContentRequest): Reply {
-  const { method } = request;
-  if (isRead(method)) return breadcrumbReply(resolved, request);
-  const taken = methodsTaken(method, resolved);
-  return method === 'OPTIONS' ? optionsReply(taken) : sentOn(resolved, request);
+  if (!(resolved instanceof Promise)) return breadcrumbReply(resolved, request);
+  return resolved.then((come) => breadcrumbReply(come, request));
 }
 
 /**

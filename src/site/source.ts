@@ -3,7 +3,6 @@ import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
-import type { Resolution } from '../model/found.ts';
 import type { Answer } from './disk/files.ts';
 
 /** What decides how a request is answered. */
@@ -67,25 +66,6 @@ const readOptionsReply = optionsReply(readMethods);
 export function answerUnread(method: string): Reply {
   if (method === 'OPTIONS') return readOptionsReply;
   throw new Failure('method_not_allowed', 'This page can only be read.', { allow: readMethods });
-}
-
-/** Redirects that keep method and content of a request (RFC 9110 §15.4.8, §15.4.9). */
-const keeping: ReadonlySet<number> = new Set([307, 308]);
-const keptMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
-
-/**
- * The methods that a breadcrumb takes which comes to this; throws `method_not_allowed` where the
- * one asked with is not among them.
- */
-export function methodsTaken(
-  method: string,
-  { status, target }: Pick<Resolution, 'status' | 'target'>,
-): readonly string[] {
-  const isKept = target !== undefined && keeping.has(status);
-  const allow: readonly string[] = isKept ? keptMethods : readMethods;
-  if (allow.includes(method)) return allow;
-  const why = isKept ? '' : ': only a redirect by 307 or 308 takes other methods';
-  throw new Failure('method_not_allowed', `This page can only be read${why}.`, { allow });
 }
 
 /** What answerUnread comes to; throws as it does. */
