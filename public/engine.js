@@ -168,7 +168,7 @@
 
   async function findEngine({ engine, script }) {
     if (engines[engine] === undefined) {
-      const own = /^(html|template|form)$/.test(engine)
+      const own = ['html', 'template', 'form'].includes(engine)
         ? `${base}/svc1/engines/${engine}.js`
         : undefined;
       const url = script ? new URL(script, loader.src).href : own;
