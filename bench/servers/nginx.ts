@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startProcess, type Child } from '../processes.ts';
 import { childPids } from '../proc.ts';
@@ -104,12 +104,28 @@ function nginxServer(
       const stderr = join(folder, 'stderr.log');
       child = startProcess(program, args, { core, stdout: stderr, stderr });
       await untilAnswers(`${url}${ready}`, child);
-      return { url, pids: [child.pid, ...(await childPids(child.pid))], accessLog };
+      return { url, pids: [child.pid, ...(await workersOf(child.pid, workers))], accessLog };
     },
     async stop() {
       await child?.stop();
     },
   };
+}
+
+/**
+ * The processes of nginx that answer, once all of them say that they do; its cache has others, of
+ * which one ends by itself.
+ */
+async function workersOf(leader: number, workers: number): Promise<readonly number[]> {
+  let pids: number[] = [];
+  while (pids.length < workers) {
+    pids = [];
+    for (const pid of await childPids(leader)) {
+      const title = await readFile(`/proc/${pid}/cmdline`, 'utf8');
+      if (title.includes('worker process')) pids.push(pid);
+    }
+  }
+  return pids;
 }
 
 function configText({
