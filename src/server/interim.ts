@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 
-/** The members of an answer that those which come ahead of it need; before 26.2, Node has fewer. */
+/** The members of an answer that those which come ahead of it need; an older Node has fewer. */
 export type Preceded = Pick<
   ServerResponse,
   'destroyed' | 'headersSent' | 'writeEarlyHints' | 'writeProcessing'
