@@ -49,14 +49,13 @@ export class ArrivingFile {
 
   /** Reads so many bytes from a position, of those that are in it. */
   async read(position: number, length: number): Promise<Buffer> {
-    const handle = await this.#handle;
     const buffer = Buffer.allocUnsafeSlow(length);
-    const bytesRead = await handle?.read(buffer, 0, length, position);
-    if (bytesRead === undefined || bytesRead.bytesRead === 0) throw new Error('It is not there.');
-    return buffer.subarray(0, bytesRead.bytesRead);
+    const read = await (await this.#handle)?.read(buffer, 0, length, position);
+    if (read === undefined || read.bytesRead === 0) throw new Error('It is not there.');
+    return buffer.subarray(0, read.bytesRead);
   }
 
-  /** Has it be there no more once it is closed. */
+  /** Takes it out of its folder; who reads it reads on until it is closed. */
   async remove(): Promise<void> {
     if (this.#handle === undefined) return;
     await this.#handle.then(() => this.#place.remove()).catch(this.#place.report);
