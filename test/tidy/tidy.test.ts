@@ -13,7 +13,8 @@ const byPath = new Map(sources.map((source) => [source.path, source]));
 /** Floors of src/, from the ground: a file imports its own folder and lower floors only. */
 const floors: readonly (readonly string[])[] = [
   ['model'],
-  ['config', 'http', 'outbound', 'observe'],
+  ['config', 'http', 'observe'],
+  ['outbound'],
   ['store', 'visitor', 'acme'],
   ['site', 'svc1', 'webhook'],
   ['server'],
