@@ -459,6 +459,16 @@ export const selectingsPerAnswerMax = 16;
 
 /** Connections to one origin at a time, of one process. */
 export const outboundConnectionsMax = 1_024;
+/**
+ * How long a plain connection may be idle, or how much shorter than the other side says that it
+ * keeps it, and how often that is looked at.
+ */
+export const outboundIdleSeconds = 4;
+export const outboundIdleMarginSeconds = 2;
+export const outboundLookMs = 1_000;
+/** How long an origin whose answer was not plain is left to undici, and how many are remembered. */
+export const outboundNotPlainMs = 60_000;
+export const outboundNotPlainOriginsMax = 10_000;
 /** Content of another server that came with its header section, kept until somebody reads it. */
 export const outboundUnreadBytesMax = 64 * KIB;
 /** What is passed on before the buffers that it came in are collected. */

@@ -1,7 +1,10 @@
 import { Socket } from 'node:net';
 import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
 import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
+import type { BriefExchange } from './brief.ts';
 import { newConnection } from './connection.ts';
+import { Exchange } from './exchange.ts';
+import { PlainPools } from './plain-pools.ts';
 
 /** The pools of connections of a dialler. */
 export interface Agents {
@@ -11,7 +14,7 @@ export interface Agents {
    */
   dispatch(
     request: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler,
+    handler: Exchange | BriefExchange,
     how: 'pooled' | 'alone',
   ): void;
   /** Lets what is under way end, then closes the connections. */
@@ -28,38 +31,8 @@ export function createAgents({
   readonly connect: buildConnector.connector;
   readonly timeoutMs: number;
 }): Agents {
-  const sockets = new Set<Socket>();
-  let isCut = false;
-
-  const connectUncut: buildConnector.connector = (options, callback) => {
-    connect(options, (...connected) => {
-      const [, socket] = connected;
-      if (isCut) {
-        socket?.destroy();
-        callback(cutOff(), null);
-        return;
-      }
-      if (socket instanceof Socket) {
-        sockets.add(socket);
-        socket.once('close', () => sockets.delete(socket));
-      }
-      callback(...connected);
-    });
-  };
-
-  const createAgent = (): Agent =>
-    new Agent({
-      connect: connectUncut,
-      factory: (origin, options: Pool.Options) =>
-        new Pool(origin, { ...options, factory: newConnection }),
-      // HTTP/1.1 alone: one way of framing, pausing and failing to know.
-      allowH2: false,
-      connections: outboundConnectionsMax,
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxHeaderSize: headerBlockBytesMax,
-    });
-  const shared = createAgent();
+  const { connect: connectTo, cut } = cuttable(connect);
+  const shared = createAgent(connectTo, timeoutMs);
   const closing = new Set<Promise<void>>();
 
   function close(agent: Agent): void {
@@ -67,15 +40,64 @@ export function createAgents({
     closing.add(closed);
   }
 
+  /** Sends a request over connections of an agent that is its alone. */
+  function dispatchAlone(
+    connectBy: buildConnector.connector,
+    request: Dispatcher.DispatchOptions,
+    handler: Exchange | BriefExchange,
+  ): void {
+    const agent = createAgent(connectBy, timeoutMs);
+    agent.dispatch(request, handler);
+    close(agent);
+  }
+
+  const plain = new PlainPools({
+    connect: connectTo,
+    timeoutMs,
+    handOver(exchange, { options }, socket, begun) {
+      dispatchAlone(connectedBy(askedAlready(socket, begun)), options, exchange);
+    },
+  });
+
   return {
     dispatch(request, handler, how) {
-      const agent = how === 'alone' || shared.closed ? createAgent() : shared;
-      agent.dispatch(request, handler);
-      if (agent !== shared) close(agent);
+      if (how === 'alone' || shared.closed) dispatchAlone(connectTo, request, handler);
+      else if (!(handler instanceof Exchange && plain.send(request, handler))) {
+        shared.dispatch(request, handler);
+      }
     },
     async close() {
       if (!shared.closed) close(shared);
+      await plain.close();
+      // What plain connections have handed over is among it.
       await Promise.all(closing);
+    },
+    cut,
+  };
+}
+
+/** A way to connections that can all be broken off, after which there are none any more. */
+function cuttable(connect: buildConnector.connector): {
+  readonly connect: buildConnector.connector;
+  readonly cut: () => void;
+} {
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  return {
+    connect(options, callback) {
+      connect(options, (...connected) => {
+        const [, socket] = connected;
+        if (isCut) {
+          socket?.destroy();
+          callback(cutOff(), null);
+          return;
+        }
+        if (socket instanceof Socket) {
+          sockets.add(socket);
+          socket.once('close', () => sockets.delete(socket));
+        }
+        callback(...connected);
+      });
     },
     cut() {
       isCut = true;
@@ -83,6 +105,44 @@ export function createAgents({
       for (const socket of sockets) socket.destroy(cutOff());
     },
   };
+}
+
+function createAgent(connect: buildConnector.connector, timeoutMs: number): Agent {
+  return new Agent({
+    connect,
+    factory: (origin, options: Pool.Options) =>
+      new Pool(origin, { ...options, factory: newConnection }),
+    // HTTP/1.1 alone: one way of framing, pausing and failing to know.
+    allowH2: false,
+    connections: outboundConnectionsMax,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
+    maxHeaderSize: headerBlockBytesMax,
+  });
+}
+
+/** The way to a connection that is there. */
+function connectedBy(socket: Socket): buildConnector.connector {
+  return (_, callback) => {
+    // Never at once: undici would not notice.
+    process.nextTick(callback, null, socket);
+  };
+}
+
+/**
+ * A connection on which a request has been sent already, as one on which it is about to be: what is
+ * written first goes nowhere, and then comes what had come of the answer.
+ */
+function askedAlready(socket: Socket, begun: Buffer): Socket {
+  const write = socket.write.bind(socket);
+  socket.write = () => {
+    socket.write = write;
+    process.nextTick(() => {
+      socket.push(begun);
+    });
+    return true;
+  };
+  return socket;
 }
 
 function cutOff(): Error {

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { briefContentBytesMax, headerFieldsMax, informationalMax } from '../model/limits.ts';
-import type { Connection, Travelling } from './connection.ts';
+import type { Carriage, Travelling } from './connection.ts';
 import { isLostConnection } from './failure.ts';
 import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
 
@@ -43,7 +43,7 @@ const noContent = Buffer.alloc(0);
  */
 export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
   readonly answer: Promise<BriefAnswer>;
-  connection?: Connection;
+  connection?: Carriage;
   readonly #resolve: (answer: BriefAnswer) => void;
   readonly #sendAgain: (exchange: BriefExchange) => void;
   readonly #timer: NodeJS.Timeout;

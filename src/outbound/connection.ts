@@ -3,7 +3,15 @@ import { Client, type buildConnector, type Dispatcher } from 'undici';
 
 /** Who wants to know over which connection a request of theirs goes. */
 export interface Travelling {
-  connection?: Connection;
+  connection?: Carriage;
+}
+
+/** What is to be known of a connection, and told to it. */
+export interface Carriage {
+  /** Whether it has brought an answer before. */
+  hasAnswered: boolean;
+  /** To be told before a request is written. */
+  begin(): void;
 }
 
 /**
@@ -11,7 +19,7 @@ export interface Travelling {
  * that has may be ended by the other side at any moment (RFC 9112 §9.5), which then says nothing of
  * the request that met it.
  */
-export class Connection extends Client {
+export class Connection extends Client implements Carriage {
   hasAnswered = false;
   /** Whether what comes next is the beginning of an answer. */
   #awaitsAnswer = false;
@@ -32,7 +40,6 @@ export class Connection extends Client {
     });
   }
 
-  /** To be told before a request is written. */
   begin(): void {
     this.#awaitsAnswer = true;
   }

@@ -1,9 +1,10 @@
 import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { trimOws } from '../http/syntax.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax, informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
-import type { Connection, Travelling } from './connection.ts';
+import type { Carriage, Travelling } from './connection.ts';
 import { outboundFailure } from './failure.ts';
 import { notePassedBytes } from './passed-bytes.ts';
 
@@ -38,6 +39,16 @@ export interface ExchangeParts {
   readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
 }
 
+/** What an exchange asks of whoever carries it: what is used of undici's controller. */
+export interface Control {
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+  /** Name, value, name, value: bytes, or texts of one character a byte. */
+  readonly rawHeaders?: unknown;
+  readonly rawTrailers?: unknown;
+}
+
 /**
  * One request to another server and its answer, driven by undici's callbacks. `answer` rejects with
  * the Failures of outboundFailure, `bad_gateway` also for an exchange that was given up. Nothing is
@@ -45,7 +56,7 @@ export interface ExchangeParts {
  */
 export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   readonly answer: Promise<Answer>;
-  connection?: Connection;
+  connection?: Carriage;
   /** Whether any byte of an answer was seen. */
   responded = false;
   /** Whether the connection had carried an answer before. */
@@ -53,9 +64,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   readonly #settle: PromiseWithResolvers<Answer>;
   readonly #signal: Cancellation;
   #waiting: NodeJS.Timeout | undefined;
-  readonly #begun: (() => void) | undefined;
+  #begun: (() => void) | undefined;
   readonly #interim: ExchangeParts['interim'];
-  #controller: Dispatcher.DispatchController | undefined;
+  #controller: Control | undefined;
   #failure: Failure | undefined;
   #ended = false;
   #trailers: readonly string[] = [];
@@ -82,20 +93,22 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     }, timeoutMs);
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Control): void {
     clearTimeout(this.#waiting);
     this.#controller = controller;
     this.connection?.begin();
     this.wasUsed = this.connection?.hasAnswered === true;
     if (this.#failure === undefined) this.#begun?.();
     else controller.abort(this.#failure);
+    // It starts a second time where its answer is handed over.
+    this.#begun = undefined;
   }
 
   onResponseStarted(): void {
     this.responded = true;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(controller: Control, status: number): void {
     // Informational answers (RFC 9110 §15.2) come before the one that counts.
     if (status < 200) {
       this.#informational += 1;
@@ -115,12 +128,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     });
   }
 
-  onRequestUpgrade(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    _: unknown,
-    connection: Duplex,
-  ): void {
+  onRequestUpgrade(controller: Control, status: number, _: unknown, connection: Duplex): void {
     this.#ended = true;
     this.#release();
     // undici has stopped listening; an error without a listener would end the process.
@@ -137,7 +145,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     });
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(controller: Control, chunk: Buffer): void {
     if (this.#stream !== undefined) {
       notePassedBytes(chunk.length);
       if (!this.#stream.push(chunk)) controller.pause();
@@ -148,7 +156,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     if (this.#unreadBytes >= outboundUnreadBytesMax) controller.pause();
   }
 
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
+  onResponseEnd(controller: Control): void {
     this.#ended = true;
     this.#trailers = textsOf(controller.rawTrailers);
     if (this.connection !== undefined) this.connection.hasAnswered = true;
@@ -156,7 +164,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     this.#stream?.push(null);
   }
 
-  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+  onResponseError(_: Control | null, error: Error): void {
     this.#fail(outboundFailure(error));
   }
 
@@ -204,16 +212,22 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   }
 }
 
-function fieldsOf({ rawHeaders }: Dispatcher.DispatchController): readonly string[] {
+function fieldsOf({ rawHeaders }: Control): readonly string[] {
   return textsOf(rawHeaders);
 }
 
-/**
- * The texts of bytes as undici hands them over, one character a byte: mostly all of them lie in one
- * chunk, which is then read once.
- */
+/** Texts of one character a byte, without the blanks around them (RFC 9112 §5). */
 function textsOf(raw: unknown): readonly string[] {
-  const parts = (raw ?? []) as readonly Buffer[];
+  const parts = (raw ?? []) as readonly Buffer[] | readonly string[];
+  return areTexts(parts) ? parts : readTexts(parts).map(trimOws);
+}
+
+function areTexts(parts: readonly Buffer[] | readonly string[]): parts is readonly string[] {
+  return parts.length === 0 || typeof parts[0] === 'string';
+}
+
+/** The same of bytes: mostly all of them lie in one chunk, which is then read once. */
+function readTexts(parts: readonly Buffer[]): readonly string[] {
   const [first, last] = [parts[0], parts.at(-1)];
   if (first === undefined || last === undefined) return [];
   const { buffer, byteOffset: start } = first;

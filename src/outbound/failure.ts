@@ -49,6 +49,18 @@ export function isLostConnection(error: unknown): boolean {
   return lostConnections.has(codeOf(error));
 }
 
+/** What undici's client says of a connection that the other side has closed. */
+export function connectionClosed(): Error {
+  return Object.assign(new Error('The other side has closed the connection.'), {
+    code: 'UND_ERR_SOCKET',
+  });
+}
+
+/** What it says of an answer that nothing came of for too long. */
+export function timedOut(): Error {
+  return Object.assign(new Error('Nothing has come in time.'), { code: 'UND_ERR_BODY_TIMEOUT' });
+}
+
 function codeOf(error: unknown): string {
   return String((error as { readonly code?: unknown } | undefined)?.code);
 }

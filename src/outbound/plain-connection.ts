@@ -1,0 +1,189 @@
+import type { Socket } from 'node:net';
+import { readPlainAnswer, wholeChunked } from '../http/plain-answer.ts';
+import type { Carriage } from './connection.ts';
+import type { Control, Exchange } from './exchange.ts';
+import { connectionClosed, timedOut } from './failure.ts';
+import type { PlainRequest } from './plain-request.ts';
+
+/** What a connection tells its pool. */
+export interface PlainConnectionOwner {
+  /** Another answer may be asked for. */
+  readonly free: (connection: PlainConnection) => void;
+  /** Told once: nothing may be asked over it any more. */
+  readonly gone: (connection: PlainConnection) => void;
+  /**
+   * Told after that, where an answer is not plain: undici has to finish the exchange over the
+   * connection, on which its request has been sent and these bytes of the answer have come.
+   */
+  readonly handOver: (
+    exchange: Exchange,
+    request: PlainRequest,
+    socket: Socket,
+    begun: Buffer,
+  ) => void;
+}
+
+const headEnd = Buffer.from('\r\n\r\n');
+
+/**
+ * A connection that brings one answer after the other, each in the most ordinary form
+ * (http/plain-answer.ts). One in any other is undici's from its first byte on, and the connection
+ * with it. `timeoutMs` bounds the wait for a header section and for each piece of content.
+ */
+export class PlainConnection implements Control, Carriage {
+  hasAnswered = false;
+  rawHeaders: readonly string[] = [];
+  /** How long the other side keeps it when it is idle, as far as its last answer says. */
+  idleSeconds: number | undefined;
+  readonly #socket: Socket;
+  readonly #timeoutMs: number;
+  readonly #owner: PlainConnectionOwner;
+  readonly #ownPush: Socket['push'];
+  #request: PlainRequest | undefined;
+  /** Who waits for an answer. */
+  #exchange: Exchange | undefined;
+  #hasAsked = false;
+  /** Bytes of content that are still to come; undefined before the head. */
+  #left: number | undefined;
+  #isPaused = false;
+
+  constructor(socket: Socket, timeoutMs: number, owner: PlainConnectionOwner) {
+    this.#socket = socket;
+    this.#timeoutMs = timeoutMs;
+    this.#owner = owner;
+    this.#ownPush = socket.push.bind(socket);
+    // Used as it comes: the stream's own queue would cost more than all that is done with it.
+    socket.push = (chunk: Buffer | null) =>
+      chunk === null ? this.#ownPush(chunk) : this.#read(chunk);
+    socket.setTimeout(timeoutMs);
+    socket.on('timeout', this.#timedOut);
+    socket.on('error', ignore);
+    socket.on('close', this.#closed);
+  }
+
+  get isOpen(): boolean {
+    return this.#socket.writable;
+  }
+
+  /** Asks for an answer; only while nobody else waits for one. */
+  send(request: PlainRequest, exchange: Exchange): void {
+    this.#request = request;
+    this.#exchange = exchange;
+    this.#hasAsked = false;
+    this.#left = undefined;
+    this.#isPaused = false;
+    exchange.connection = this;
+    exchange.onRequestStart(this);
+    if (this.#isAwaited) {
+      this.#hasAsked = true;
+      this.#socket.write(request.head, 'latin1');
+    } else this.#owner.free(this);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  begin(): void {
+    // A 100 that nobody has asked for is not plain, and so nothing has to be watched for.
+  }
+
+  abort(): void {
+    this.#exchange = undefined;
+    if (this.#hasAsked) this.#socket.destroy();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    // It may have run out meanwhile, and nobody was told.
+    this.#socket.setTimeout(this.#timeoutMs);
+    // The queue of the stream, which knows of no chunk, would not ask for more.
+    this.#socket._read(0);
+  }
+
+  /** Whether it still is, once an exchange has been told anything. */
+  get #isAwaited(): boolean {
+    return this.#exchange !== undefined;
+  }
+
+  /** Takes what has come; false for no more until it is resumed. */
+  #read(chunk: Buffer): boolean {
+    const exchange = this.#exchange;
+    if (exchange === undefined) {
+      // Nobody has asked.
+      this.#socket.destroy();
+      return false;
+    }
+    return this.#left === undefined
+      ? this.#readHead(exchange, chunk)
+      : this.#readContent(exchange, chunk, this.#left);
+  }
+
+  #readHead(exchange: Exchange, chunk: Buffer): boolean {
+    exchange.onResponseStarted();
+    const end = chunk.indexOf(headEnd);
+    const head = end === -1 ? undefined : readPlainAnswer(chunk.toString('latin1', 0, end + 2));
+    if (head === undefined) return this.#handOver(exchange, chunk);
+    const start = end + headEnd.length;
+    const { status, fields, contentLength, idleSeconds } = head;
+    const content =
+      contentLength === undefined ? wholeChunked(chunk, start) : chunk.subarray(start);
+    if (content === undefined) return this.#handOver(exchange, chunk);
+    this.rawHeaders = fields;
+    this.idleSeconds = idleSeconds;
+    exchange.onResponseStart(this, status);
+    return this.#readContent(exchange, content, contentLength ?? content.length);
+  }
+
+  #readContent(exchange: Exchange, chunk: Buffer, wanted: number): boolean {
+    const left = wanted - chunk.length;
+    this.#left = left;
+    const content = left < 0 ? chunk.subarray(0, wanted) : chunk;
+    if (content.length > 0) exchange.onResponseData(this, content);
+    if (left > 0) return !this.#isPaused;
+    this.#exchange = undefined;
+    exchange.onResponseEnd(this);
+    // Nobody knows what it is that comes behind an answer.
+    if (left < 0) this.#socket.destroy();
+    else this.#owner.free(this);
+    return true;
+  }
+
+  #handOver(exchange: Exchange, chunk: Buffer): boolean {
+    const socket = this.#socket;
+    this.#exchange = undefined;
+    socket.push = this.#ownPush;
+    socket.setTimeout(0);
+    socket.off('timeout', this.#timedOut);
+    socket.off('close', this.#closed);
+    this.#owner.gone(this);
+    if (this.#request !== undefined) this.#owner.handOver(exchange, this.#request, socket, chunk);
+    return true;
+  }
+
+  readonly #timedOut = (): void => {
+    if (this.#isPaused) return;
+    this.#fail(timedOut());
+    this.#socket.destroy();
+  };
+
+  readonly #closed = (): void => {
+    this.#owner.gone(this);
+    this.#fail(this.#socket.errored ?? connectionClosed());
+  };
+
+  #fail(error: Error): void {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.onResponseError(this, error);
+  }
+}
+
+function ignore(): void {
+  // Its end tells.
+}
