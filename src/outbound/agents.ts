@@ -3,6 +3,7 @@ import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
 import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
 import type { BriefExchange } from './brief.ts';
 import { newConnection } from './connection.ts';
+import { Corks } from './corks.ts';
 import { Exchange } from './exchange.ts';
 import { PlainPools } from './plain-pools.ts';
 
@@ -54,6 +55,7 @@ export function createAgents({
   const plain = new PlainPools({
     connect: connectTo,
     timeoutMs,
+    corks: new Corks(),
     handOver(exchange, { options }, socket, begun) {
       dispatchAlone(connectedBy(askedAlready(socket, begun)), options, exchange);
     },

@@ -1,12 +1,15 @@
 import type { Socket } from 'node:net';
 import { readPlainAnswer, wholeChunked } from '../http/plain-answer.ts';
+import type { Corks } from './corks.ts';
 import type { Carriage } from './connection.ts';
 import type { Control, Exchange } from './exchange.ts';
 import { connectionClosed, timedOut } from './failure.ts';
 import type { PlainRequest } from './plain-request.ts';
 
-/** What a connection tells its pool. */
+/** What a connection is given by its pool, and tells it. */
 export interface PlainConnectionOwner {
+  /** Requests of a turn go out together. */
+  readonly corks: Corks;
   /** Another answer may be asked for. */
   readonly free: (connection: PlainConnection) => void;
   /** Told once: nothing may be asked over it any more. */
@@ -76,7 +79,7 @@ export class PlainConnection implements Control, Carriage {
     exchange.onRequestStart(this);
     if (this.#isAwaited) {
       this.#hasAsked = true;
-      this.#socket.write(request.head, 'latin1');
+      this.#owner.corks.write(this.#socket, request.head);
     } else this.#owner.free(this);
   }
 
@@ -114,8 +117,8 @@ export class PlainConnection implements Control, Carriage {
   /** Takes what has come; false for no more until it is resumed. */
   #read(chunk: Buffer): boolean {
     const exchange = this.#exchange;
-    if (exchange === undefined) {
-      // Nobody has asked.
+    if (exchange === undefined || this.#socket.writableCorked > 0) {
+      // Nobody has asked yet. Who is about to may do so over another one, where this one was used.
       this.#socket.destroy();
       return false;
     }

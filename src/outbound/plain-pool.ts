@@ -5,6 +5,7 @@ import {
   outboundIdleMarginSeconds,
   outboundIdleSeconds,
 } from '../model/limits.ts';
+import type { Corks } from './corks.ts';
 import type { Exchange } from './exchange.ts';
 import { PlainConnection, type PlainConnectionOwner } from './plain-connection.ts';
 import { plainRequest, type PlainRequest } from './plain-request.ts';
@@ -13,6 +14,7 @@ import { plainRequest, type PlainRequest } from './plain-request.ts';
 export interface PlainPoolParts {
   readonly connect: buildConnector.connector;
   readonly timeoutMs: number;
+  readonly corks: Corks;
   /** Told of a connection whose answer is not a plain one, with what has come of that. */
   readonly handOver: (
     exchange: Exchange,
@@ -47,6 +49,7 @@ export class PlainPool {
     this.#origin = new URL(origin);
     this.#parts = parts;
     this.#owner = {
+      corks: parts.corks,
       free: this.#free,
       gone: this.#gone,
       handOver: parts.handOver,

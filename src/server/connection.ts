@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Wire } from '../http/wire.ts';
 import type { Failure } from '../model/failure.ts';
-import type { Corks } from './corks.ts';
+import type { Corks } from '../outbound/corks.ts';
 import { DirectResponse } from './direct-response.ts';
 import { readAlong, type Reader } from './read-along.ts';
 

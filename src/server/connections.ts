@@ -10,7 +10,7 @@ import { lingerMs, pipelinedRequestsMax } from '../model/limits.ts';
 import type { LimitLog } from '../observe/limit-log.ts';
 import { breakBody } from './body.ts';
 import { Crowd, type CrowdLimits } from './crowd.ts';
-import { Corks } from './corks.ts';
+import { Corks } from '../outbound/corks.ts';
 import { Connection } from './connection.ts';
 import type { DirectResponse } from './direct-response.ts';
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../http/reply.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
-import type { Corks } from './corks.ts';
+import type { Corks } from '../outbound/corks.ts';
 import { headText, headEnd } from './head-text.ts';
 import { sendInterim } from './interim.ts';
 import { send, type Sent } from './send.ts';

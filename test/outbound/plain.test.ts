@@ -166,6 +166,20 @@ suite('a connection to a source', () => {
     assert.equal(connections.length, 2);
   });
 
+  test('does not bring what came before it was asked as the answer', async (t) => {
+    const { origin, connections } = await inPieces(t, () => [hello]);
+    const dialler = testDialler(t);
+    assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+    // From there on, what has come is read before anything is sent.
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    setImmediate(() => {
+      connections[0]?.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n');
+      resolve(dialler.send(outbound(origin)));
+    });
+    const { status } = await promise;
+    assert.deepEqual([status, connections.length], [200, 2]);
+  });
+
   test('is not kept as long as its source would, and not at all where that is too short', async (t) => {
     const kept = (seconds: number): string =>
       hello.replace('\r\n\r\n', `\r\nKeep-Alive: timeout=${seconds}\r\n\r\n`);

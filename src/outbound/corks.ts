@@ -2,9 +2,9 @@ import type { Writable } from 'node:stream';
 import { corkedConnectionsMax } from '../model/limits.ts';
 
 /**
- * Connections that write together: the answers of a turn of the event loop go out at its end, each
- * right behind the other. A write wakes a client that sleeps, which costs the writer more than all
- * else of it; one that has just been given something, and is awake, costs little.
+ * Connections that write together: what they are given in a turn of the event loop goes out at its
+ * end, one right behind the other. A write wakes a reader that sleeps, which costs the writer more
+ * than all else of it; one that has just been given something, and is awake, costs little.
  */
 export class Corks {
   #corked: Writable[] = [];

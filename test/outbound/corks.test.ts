@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
 import { corkedConnectionsMax } from '../../src/model/limits.ts';
-import { Corks } from '../../src/server/corks.ts';
+import { Corks } from '../../src/outbound/corks.ts';
 
 interface Pair {
   readonly server: Socket;
