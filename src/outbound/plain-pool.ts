@@ -8,7 +8,7 @@ import {
 import type { Corks } from './corks.ts';
 import type { Exchange } from './exchange.ts';
 import { PlainConnection, type PlainConnectionOwner } from './plain-connection.ts';
-import { plainRequest, type PlainRequest } from './plain-request.ts';
+import { plainRequests, type PlainRequest } from './plain-request.ts';
 
 /** What a pool stands on, and tells. */
 export interface PlainPoolParts {
@@ -38,6 +38,7 @@ export class PlainPool {
   readonly #origin: URL;
   readonly #parts: PlainPoolParts;
   readonly #owner: PlainConnectionOwner;
+  readonly #requestOf: ReturnType<typeof plainRequests>;
   /** The last one is the one that was used last. */
   #idle: Idle[] = [];
   /** Connections, those that are being made among them. */
@@ -47,6 +48,7 @@ export class PlainPool {
 
   constructor(origin: string, parts: PlainPoolParts) {
     this.#origin = new URL(origin);
+    this.#requestOf = plainRequests(this.#origin);
     this.#parts = parts;
     this.#owner = {
       corks: parts.corks,
@@ -61,7 +63,7 @@ export class PlainPool {
    * plain connections, or there are as many of them as there may be and none is free.
    */
   send(options: Dispatcher.DispatchOptions, exchange: Exchange): boolean {
-    const request = plainRequest(options, this.#origin);
+    const request = this.#requestOf(options);
     if (request === undefined) return false;
     let free = this.#idle.pop();
     while (free?.connection.isOpen === false) free = this.#idle.pop();

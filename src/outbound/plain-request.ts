@@ -23,19 +23,36 @@ const framing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Makes a GET without content ready for a plain connection; undefined for any other request, and
- * for what HTTP cannot carry, which undici refuses.
+ * Makes what an origin is asked ready for plain connections: a GET without content. Undefined for
+ * any other request, and for what HTTP cannot carry, which undici refuses.
  */
-export function plainRequest(
-  options: Dispatcher.DispatchOptions,
+export function plainRequests(
+  origin: URL,
+): (options: Dispatcher.DispatchOptions) => PlainRequest | undefined {
+  // A client that asks in the same words again has the same list of fields sent (site/fetch.ts).
+  const known = new WeakMap<readonly string[], PlainRequest>();
+  return (options) => {
+    const { method, body, upgrade } = options;
+    if (method !== 'GET' || body !== null || upgrade !== undefined) return undefined;
+    const fields = options.headers as readonly string[];
+    const before = known.get(fields);
+    if (before?.options.path === options.path) return before;
+    const head = headOf(options.path, fields, origin);
+    if (head === undefined) return undefined;
+    const request = { head, options };
+    known.set(fields, request);
+    return request;
+  };
+}
+
+function headOf(
+  path: string,
+  named: readonly string[],
   { host, protocol }: URL,
-): PlainRequest | undefined {
-  const { method, path, headers, body, upgrade } = options;
-  if (method !== 'GET' || body !== null || upgrade !== undefined) return undefined;
+): string | undefined {
   if (!target.test(path)) return undefined;
   let hosts = `host: ${host}\r\n`;
   let fields = '';
-  const named = headers as readonly string[];
   for (let at = 0; at + 1 < named.length; at += 2) {
     const [name = '', value = ''] = [named[at], named[at + 1]];
     const lower = name.toLowerCase();
@@ -45,6 +62,5 @@ export function plainRequest(
     else if (protocol === 'https:') return undefined;
     else hosts = `host: ${value}\r\n`;
   }
-  const head = `GET ${path} HTTP/1.1\r\n${hosts}connection: keep-alive\r\n${fields}\r\n`;
-  return { head, options };
+  return `GET ${path} HTTP/1.1\r\n${hosts}connection: keep-alive\r\n${fields}\r\n`;
 }

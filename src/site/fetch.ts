@@ -5,7 +5,8 @@ import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { Answer } from '../outbound/exchange.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
-import { answerFields, isLoop, requestFields, viaName } from './fetch-fields.ts';
+import { answerFields, isLoop, viaName } from './fetch-fields.ts';
+import { createSentFields, type SentFields } from './fetch-sent.ts';
 import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import type { FetchHealth } from './fetch-health.ts';
 import { loopReply, replyWith } from './fetch-reply.ts';
@@ -64,6 +65,7 @@ interface FetchParts {
 /** Makes the source of fetched content. */
 export function createFetch(parts: FetchParts): Fetch {
   const { health, via } = parts;
+  const asking = { ...parts, sentFields: createSentFields(via) };
   // A rule that is edited is another one.
   const plans = new WeakMap<FetchRule, FetchPlan>();
   const planOf = (rule: FetchRule): FetchPlan => {
@@ -78,14 +80,14 @@ export function createFetch(parts: FetchParts): Fetch {
     async respond(rule, request) {
       const plan = taking(planOf(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { answer, fields } = await ask(parts, plan, request);
+      const { answer, fields } = await ask(asking, plan, request);
       return replyWith(answer, { request, plan, fields });
     },
     async open(rule, request) {
       const plan = planOf(rule);
       if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { answer, fields } = await ask(parts, plan, request, 'websocket');
+      const { answer, fields } = await ask(asking, plan, request, 'websocket');
       const { connection } = answer;
       if (connection === undefined) return replyWith(answer, { request, plan, fields });
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
@@ -104,7 +106,13 @@ export function createFetch(parts: FetchParts): Fetch {
 
 /** Asks a source of a plan; resolves to its answer and the fields as the client has to see them. */
 async function ask(
-  { dialler, health, bodyBytesMax, via }: FetchParts,
+  {
+    dialler,
+    health,
+    bodyBytesMax,
+    via,
+    sentFields,
+  }: FetchParts & { readonly sentFields: SentFields },
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
@@ -112,7 +120,7 @@ async function ask(
   const { origin, path, method, signal, interim } = request;
   const body = bodyOf(request, bodyBytesMax);
   const ways = requireWays(plan, request);
-  const fields = requestFields(plan, request, body !== undefined, via);
+  const fields = sentFields(plan, request, body !== undefined);
   const askBy: Ask = ({ source, target }, begun) =>
     dialler.send({
       origin: source.origin,
