@@ -16,7 +16,6 @@ const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?\r\n/;
 const fieldLine = new RegExp(`(${tokenSource}):([\\t\\x20-\\x7e\\x80-\\xff]*)\\r\\n`, 'y');
 /** No sign, and no leading zero, which some take for octal. */
 const decimal = /^(?:0|[1-9]\d{0,14})$/;
-const chunkSize = /^[0-9A-Fa-f]{1,8}$/;
 const idleTimeout = /(?:^|[\s,;])timeout=(\d{1,6})(?:[\s,;]|$)/i;
 
 /** What a head says of its message and its connection. */
@@ -57,37 +56,12 @@ export function readPlainAnswer(text: string): PlainAnswerHead | undefined {
   return { status, fields, contentLength, idleSeconds: said.idleSeconds };
 }
 
-/**
- * Content that has come in chunks, without extensions and trailers (RFC 9112 §7.1), all of it and
- * nothing more, from a position on; undefined for anything else.
- */
-export function wholeChunked(bytes: Buffer, start: number): Buffer | undefined {
-  const chunks: Buffer[] = [];
-  let at = start;
-  for (;;) {
-    const lineEnd = bytes.indexOf('\r\n', at, 'latin1');
-    const digits = lineEnd === -1 ? '' : bytes.toString('latin1', at, Math.min(lineEnd, at + 9));
-    if (!chunkSize.test(digits)) return undefined;
-    const first = lineEnd + 2;
-    const end = first + Number.parseInt(digits, 16);
-    if (bytes[end] !== cr || bytes[end + 1] !== lf) return undefined;
-    at = end + 2;
-    if (end === first) break;
-    chunks.push(bytes.subarray(first, end));
-  }
-  if (at !== bytes.length) return undefined;
-  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
-}
-
-const cr = 13;
-const lf = 10;
-
 /** Takes in what a field says of message and connection; whether that is ordinary. */
 function listen(said: Said, name: string, value: string): boolean {
   // Most names have another length than those that say anything here.
   switch (name.length) {
     case 'upgrade'.length:
-      return !/^(?:upgrade|trailer)$/i.test(name);
+      return !/^upgrade$/i.test(name);
     case 'connection'.length:
       if (/^connection$/i.test(name)) return /^keep-alive$/i.test(value);
       if (/^keep-alive$/i.test(name)) said.idleSeconds = secondsOf(value);

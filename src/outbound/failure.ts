@@ -61,6 +61,13 @@ export function timedOut(): Error {
   return Object.assign(new Error('Nothing has come in time.'), { code: 'UND_ERR_BODY_TIMEOUT' });
 }
 
+/** What it says of content that is no HTTP. */
+export function brokenAnswer(): Error {
+  return Object.assign(new Error('The content is not framed as HTTP/1.1 is.'), {
+    code: 'HPE_INVALID_CHUNK_SIZE',
+  });
+}
+
 function codeOf(error: unknown): string {
   return String((error as { readonly code?: unknown } | undefined)?.code);
 }

@@ -1,9 +1,11 @@
 import type { Socket } from 'node:net';
-import { readPlainAnswer, wholeChunked } from '../http/plain-answer.ts';
+import { ChunkedContent } from '../http/chunked-content.ts';
+import { CountedContent, type MessageContent } from '../http/message-content.ts';
+import { readPlainAnswer } from '../http/plain-answer.ts';
 import type { Corks } from './corks.ts';
 import type { Carriage } from './connection.ts';
 import type { Control, Exchange } from './exchange.ts';
-import { connectionClosed, timedOut } from './failure.ts';
+import { brokenAnswer, connectionClosed, timedOut } from './failure.ts';
 import type { PlainRequest } from './plain-request.ts';
 
 /** What a connection is given by its pool, and tells it. */
@@ -36,6 +38,7 @@ const headEnd = Buffer.from('\r\n\r\n');
 export class PlainConnection implements Control, Carriage {
   hasAnswered = false;
   rawHeaders: readonly string[] = [];
+  rawTrailers: readonly string[] = [];
   /** How long the other side keeps it when it is idle, as far as its last answer says. */
   idleSeconds: number | undefined;
   readonly #socket: Socket;
@@ -46,8 +49,8 @@ export class PlainConnection implements Control, Carriage {
   /** Who waits for an answer. */
   #exchange: Exchange | undefined;
   #hasAsked = false;
-  /** Bytes of content that are still to come; undefined before the head. */
-  #left: number | undefined;
+  /** What comes behind the head; undefined before it. */
+  #content: MessageContent | undefined;
   #isPaused = false;
 
   constructor(socket: Socket, timeoutMs: number, owner: PlainConnectionOwner) {
@@ -73,7 +76,7 @@ export class PlainConnection implements Control, Carriage {
     this.#request = request;
     this.#exchange = exchange;
     this.#hasAsked = false;
-    this.#left = undefined;
+    this.#content = undefined;
     this.#isPaused = false;
     exchange.connection = this;
     exchange.onRequestStart(this);
@@ -122,9 +125,9 @@ export class PlainConnection implements Control, Carriage {
       this.#socket.destroy();
       return false;
     }
-    return this.#left === undefined
+    return this.#content === undefined
       ? this.#readHead(exchange, chunk)
-      : this.#readContent(exchange, chunk, this.#left);
+      : this.#pass(exchange, this.#content, this.#content.read(chunk));
   }
 
   #readHead(exchange: Exchange, chunk: Buffer): boolean {
@@ -132,27 +135,34 @@ export class PlainConnection implements Control, Carriage {
     const end = chunk.indexOf(headEnd);
     const head = end === -1 ? undefined : readPlainAnswer(chunk.toString('latin1', 0, end + 2));
     if (head === undefined) return this.#handOver(exchange, chunk);
-    const start = end + headEnd.length;
     const { status, fields, contentLength, idleSeconds } = head;
     const content =
-      contentLength === undefined ? wholeChunked(chunk, start) : chunk.subarray(start);
-    if (content === undefined) return this.#handOver(exchange, chunk);
+      contentLength === undefined ? new ChunkedContent() : new CountedContent(contentLength);
+    const begun = content.read(chunk.subarray(end + headEnd.length));
+    // Where it does not begin as it has to, undici says what it is.
+    if (content.isBroken) return this.#handOver(exchange, chunk);
+    this.#content = content;
     this.rawHeaders = fields;
     this.idleSeconds = idleSeconds;
     exchange.onResponseStart(this, status);
-    return this.#readContent(exchange, content, contentLength ?? content.length);
+    return this.#pass(exchange, content, begun);
   }
 
-  #readContent(exchange: Exchange, chunk: Buffer, wanted: number): boolean {
-    const left = wanted - chunk.length;
-    this.#left = left;
-    const content = left < 0 ? chunk.subarray(0, wanted) : chunk;
-    if (content.length > 0) exchange.onResponseData(this, content);
-    if (left > 0) return !this.#isPaused;
+  /** Passes content on that has come. */
+  #pass(exchange: Exchange, content: MessageContent, bytes: Buffer): boolean {
+    if (bytes.length > 0) exchange.onResponseData(this, bytes);
+    if (!this.#isAwaited) return false;
+    if (content.isBroken) {
+      this.#fail(brokenAnswer());
+      this.#socket.destroy();
+      return false;
+    }
+    if (!content.isWhole) return !this.#isPaused;
     this.#exchange = undefined;
+    this.rawTrailers = content.trailers;
     exchange.onResponseEnd(this);
     // Nobody knows what it is that comes behind an answer.
-    if (left < 0) this.#socket.destroy();
+    if (content.restBytes > 0) this.#socket.destroy();
     else this.#owner.free(this);
     return true;
   }

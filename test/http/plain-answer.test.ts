@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import fc from 'fast-check';
-import { readPlainAnswer, wholeChunked } from '../../src/http/plain-answer.ts';
+import { readPlainAnswer } from '../../src/http/plain-answer.ts';
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 const length = 'Content-Length: 5\r\n';
@@ -91,7 +90,6 @@ suite('the plain head of an answer', () => {
     'whose chunks are compressed': `${ok}Transfer-Encoding: gzip, chunked\r\n`,
     'with chunks twice': `${ok}${'Transfer-Encoding: chunked\r\n'.repeat(2)}`,
     'with chunks of a 204': 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n',
-    'that announces trailers': `${ok}Transfer-Encoding: chunked\r\nTrailer: X\r\n`,
     'that ends its connection': `${ok}${length}Connection: close\r\n`,
     'that names fields in Connection': `${ok}${length}Connection: keep-alive, x\r\n`,
     'that goes over to another protocol': `${ok}${length}Upgrade: h2c\r\n`,
@@ -101,55 +99,4 @@ suite('the plain head of an answer', () => {
       assert.equal(readPlainAnswer(text), undefined);
     });
   }
-});
-
-suite('content in chunks that is all there', () => {
-  const whole: readonly (readonly [string, string])[] = [
-    ['0\r\n\r\n', ''],
-    ['5\r\nhello\r\n0\r\n\r\n', 'hello'],
-    ['2\r\nhe\r\n0003\r\nllo\r\n00\r\n\r\n', 'hello'],
-    ['A\r\n0123456789\r\na\r\n\r\n\r\n\r\n\r\n\r\n\r\n0\r\n\r\n', '0123456789\r\n\r\n\r\n\r\n\r\n'],
-  ];
-  for (const [bytes, content] of whole) {
-    test(`is read: ${JSON.stringify(bytes)}`, () => {
-      assert.equal(wholeChunked(Buffer.from(`head${bytes}`), 4)?.toString(), content);
-    });
-  }
-
-  const others: Readonly<Record<string, string>> = {
-    'with an extension': '5;a=b\r\nhello\r\n0\r\n\r\n',
-    'with a trailer': '5\r\nhello\r\n0\r\nX: y\r\n\r\n',
-    'with something behind it': '5\r\nhello\r\n0\r\n\r\nH',
-    'with a size that is none': 'x\r\nhello\r\n0\r\n\r\n',
-    'with a signed size': '+5\r\nhello\r\n0\r\n\r\n',
-    'with a blank behind a size': '5 \r\nhello\r\n0\r\n\r\n',
-    'with an empty size': '\r\nhello\r\n0\r\n\r\n',
-    'with a size that is too small': '4\r\nhello\r\n0\r\n\r\n',
-    'with a size that is too large': '6\r\nhello\r\n0\r\n\r\n',
-    'with a size of nine digits': '000000005\r\nhello\r\n0\r\n\r\n',
-    'with a bare line feed': '5\nhello\r\n0\r\n\r\n',
-  };
-  for (const [what, bytes] of Object.entries(others)) {
-    test(`is not one ${what}`, () => {
-      assert.equal(wholeChunked(Buffer.from(bytes), 0), undefined);
-    });
-  }
-
-  test('is that which was sent, and nothing as long as any byte is missing', () => {
-    const content = fc.array(fc.uint8Array({ minLength: 1, maxLength: 40 }), { maxLength: 5 });
-    fc.assert(
-      fc.property(content, (chunks) => {
-        const framed = chunks.flatMap((chunk) => [
-          Buffer.from(`${chunk.length.toString(16)}\r\n`),
-          chunk,
-          Buffer.from('\r\n'),
-        ]);
-        const bytes = Buffer.concat([...framed, Buffer.from('0\r\n\r\n')]);
-        assert.deepEqual(wholeChunked(bytes, 0), Buffer.concat(chunks));
-        for (let end = 0; end < bytes.length; end += 1) {
-          assert.equal(wholeChunked(bytes.subarray(0, end), 0), undefined);
-        }
-      }),
-    );
-  });
 });

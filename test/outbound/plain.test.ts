@@ -53,6 +53,13 @@ suite('a connection to a source', () => {
   const plain: Readonly<Record<string, readonly string[]>> = {
     'in one piece': [hello],
     'in chunks that come at once': [chunks],
+    'in chunks that come one by one': [
+      chunks.slice(0, -10),
+      chunks.slice(-10, -3),
+      chunks.slice(-3),
+    ],
+    'with chunk extensions': [chunks.replace('5\r\n', '5;a=b\r\n')],
+    'with trailers': [chunks.replace(/\r\n$/, 'X: y\r\n\r\n')],
     'whose content comes behind its head': [hello.slice(0, -5), 'he', 'llo'],
     'that has not changed': ['HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nContent-Length: 5\r\n\r\n'],
     'without content': ['HTTP/1.1 204 No Content\r\n\r\n'],
@@ -74,9 +81,6 @@ suite('a connection to a source', () => {
   const others: Readonly<Record<string, readonly string[]>> = {
     'that has a head in two pieces': [hello.slice(0, 20), hello.slice(20)],
     'that begins with one byte': ['H', hello.slice(1)],
-    'with chunks that come one by one': [chunks.slice(0, -10), chunks.slice(-10)],
-    'with chunk extensions': [chunks.replace('5\r\n', '5;a=b\r\n')],
-    'with trailers': [chunks.replace(/\r\n$/, 'X: y\r\n\r\n')],
     'behind another': [`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${hello}`],
     'behind one that says to go on': [`HTTP/1.1 100 Continue\r\n\r\n${hello}`],
     'in HTTP/1.0': [hello.replace('1.1', '1.0')],
@@ -132,6 +136,7 @@ suite('a connection to a source', () => {
     'with two lengths': hello.replace('\r\n\r\n', '\r\nContent-Length: 6\r\n\r\n'),
     'with a blank before a colon': hello.replace('Length:', 'Length :'),
     'with a size of a chunk that is none': chunks.replace('5\r\n', 'x\r\n'),
+    'that breaks off its chunks': chunks.replace('\r\n0\r\n', '\r\n5\r\n'),
   };
   for (const [what, bytes] of Object.entries(broken)) {
     test(`brings nothing of an answer ${what}`, async (t) => {
@@ -298,6 +303,7 @@ suite('what a plain connection makes of an answer', () => {
   const answers = [
     hello,
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n',
+    'HTTP/1.1 200 OK\r\nTrailer: X\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n',
     'HTTP/1.1 404 Not Found\r\nServer: x\r\nKeep-Alive: timeout=5\r\nContent-Length: 3\r\n\r\nabc',
     'HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nConnection: keep-alive\r\n\r\n',
     'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx',
@@ -337,7 +343,7 @@ suite('what a plain connection makes of an answer', () => {
       agents.dispatch(options, exchange, how);
       try {
         const got = await exchange.answer;
-        return [got.status, got.fields, await contentOf(got)];
+        return [got.status, got.fields, await contentOf(got), got.trailers()];
       } catch {
         return undefined;
       }
