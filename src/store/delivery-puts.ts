@@ -1,13 +1,18 @@
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, Batch, QueueKey, RecordedAttempt } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
+import { latestAttempt } from './latest-attempt.ts';
 
 /** Puts what an attempt changes; to be called in a write transaction. */
-export function putAttempt(
-  databases: Databases,
-  { queue, n, record, wasDueMs, split = [] }: RecordedAttempt,
-): void {
+export function putAttempt(databases: Databases, recorded: RecordedAttempt): void {
   const { pending, attempt, due, exhausted } = databases;
+  const { queue, n, wasDueMs, split = [] } = recorded;
+  const againMs = askedForMs(databases, recorded);
+  if (againMs !== undefined) due.removeSync(dueKey(queue, againMs, n));
+  const record =
+    againMs === undefined || split.length > 0
+      ? recorded.record
+      : withRoundAhead(recorded.record, againMs);
   if (wasDueMs === undefined) pending.removeSync(eventKey(queue, n));
   else due.removeSync(dueKey(queue, wasDueMs, n));
   if (record.dueMs !== undefined) due.putSync(dueKey(queue, record.dueMs, n), '1');
@@ -17,6 +22,22 @@ export function putAttempt(
     const attempts = batch.n === n ? record.attempt : 0;
     putFrozen(databases, { queue, batch, attempts, at: record.at, dueMs: wasDueMs ?? 0 });
   }
+}
+
+/** When a message is due that a replay has asked for while this attempt was under way. */
+function askedForMs(
+  databases: Databases,
+  { queue, n, wasDueMs }: RecordedAttempt,
+): number | undefined {
+  if (wasDueMs === undefined) return undefined;
+  const dueMs = latestAttempt(databases, queue, n)?.dueMs;
+  return dueMs === wasDueMs ? undefined : dueMs;
+}
+
+/** However it ended, a round of attempts begins anew: in place of its own next one. */
+function withRoundAhead(record: AttemptRecord, dueMs: number): AttemptRecord {
+  const { outcome } = record;
+  return { ...record, tries: 0, dueMs, outcome: outcome === 'exhausted' ? 'failed' : outcome };
 }
 
 /** Takes the events of a batch out of the queue, and makes it, for good. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { sale, startRig, type Rig } from './rig.ts';
 
@@ -138,6 +139,36 @@ suite('a replay', { concurrency: 4 }, () => {
     const [, again] = await rig.attempts(2);
     assert.deepEqual([again?.attempt, again?.outcome], [2, 'completed']);
   });
+
+  for (const [what, retryLimit] of [
+    ['is to be tried again', 5],
+    ['is given up', 1],
+  ] as const) {
+    test(`of a message under way that ${what} sends it once more, and no more`, async (t) => {
+      const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n';
+      const rig = await startRig(t, { event: [sale.type], retry_limit: retryLimit }, ini);
+      const { receiver, site, id } = rig;
+      receiver.answer = () => 500;
+      await tellAll(rig, 1);
+      const held = Promise.withResolvers<ServerResponse>();
+      receiver.answer = () => (receiver.got.length === 2 ? held.resolve : 200);
+      await replay(rig, { delivery: '1' });
+      const response = await held.promise;
+      await replay(rig, { delivery: '1' });
+      const hook = { event: ['a.b'], url: receiver.url };
+      const other = (await site.call('svc1.webhook.insert', hook)).data.id;
+      // A change of a hook is answered once what came before it is read; replays come right after.
+      for (const name of ['x', 'y']) await site.call('svc1.webhook.edit', { id: other, name });
+      response.writeHead(500).end();
+      const rows = await rig.attempts(3);
+      assert.deepEqual(
+        rows.map(({ outcome }) => outcome === 'completed'),
+        [false, false, true],
+      );
+      assert.equal((await site.call('svc1.webhook.deliveries', { id })).data.waiting, 0);
+      assert.equal((await replay(rig, { failed: true })).data.deliveries, 0);
+    });
+  }
 
   test('is asked for once by a vk, and only for what there is', async (t) => {
     const rig = await startRig(t);
