@@ -1,5 +1,6 @@
 import { errorDetected } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
+import type { Hook } from '../model/hook.ts';
 import type { Log } from '../observe/log.ts';
 import type { AttemptRecord } from '../store/deliveries.ts';
 import type { Store } from '../store/store.ts';
@@ -44,8 +45,10 @@ export function createReports({
       log.error({ err: error, ...told }, 'what became of a webhook could not be stored');
     };
     if (verdict.isGone) {
-      log.warn(told, 'a webhook is paused: its receiver says that it is gone (410)');
-      await pause(store, hook.id).catch(unstored);
+      const isPaused = await pause(store, hook).catch(unstored);
+      if (isPaused === true) {
+        log.warn(told, 'a webhook is paused: its receiver says that it is gone (410)');
+      }
     }
     if (record.outcome !== 'exhausted') return;
     log.warn({ ...told, err: record.error }, 'a webhook was given up after its last attempt');
@@ -58,13 +61,12 @@ export function createReports({
   };
 }
 
-/** Pauses a hook that is not paused by now. */
-function pause(store: Store, id: string): Promise<void> {
-  return store.commit(author, (reads) => ({
-    drafts:
-      reads.hook(id)?.hook.active === true
-        ? [{ family: 'webhook', id, action: 'edit', data: { active: false } }]
-        : [],
-    answer: () => undefined,
-  }));
+/** Pauses a hook, unless it is paused by now, or goes to another address than it did. */
+function pause(store: Store, { id, url }: Hook): Promise<boolean> {
+  return store.commit(author, (reads) => {
+    const now = reads.hook(id)?.hook;
+    const isMeant = now?.active === true && now.url === url;
+    const draft = { family: 'webhook', id, action: 'edit', data: { active: false } } as const;
+    return { drafts: isMeant ? [draft] : [], answer: () => isMeant };
+  });
 }

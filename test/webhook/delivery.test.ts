@@ -90,6 +90,22 @@ suite('a delivery', { concurrency: 4 }, () => {
     assert.deepEqual(seqs, [1, 2, 3]);
   });
 
+  test('that is answered 410 by where it went before does not pause the hook', async (t) => {
+    const { site, receiver, id, tell, attempts } = await startRig(t, { event: [sale.type] });
+    const held = Promise.withResolvers<ServerResponse>();
+    receiver.answer = ({ path }) => (path === '/hook' ? held.resolve : 200);
+    await tell();
+    const response = await held.promise;
+    const url = `${receiver.url}/other`;
+    const edited = site.call('svc1.webhook.edit', { id, url });
+    while ((await site.call('svc1.webhook.read', { id })).data.url !== url);
+    response.writeHead(410).end();
+    await Promise.all([edited, attempts(1)]);
+    assert.equal((await site.call('svc1.webhook.read', { id })).data.active, true);
+    await tell();
+    assert.equal((await receiver.until(2))[1]?.path, '/hook/other');
+  });
+
   test('is given up after its last attempt, and that is an event, for others', async (t) => {
     const { site, receiver, id, tell, attempts } = await startRig(t, { retry_limit: 2 });
     const other = await startReceiver(t);
