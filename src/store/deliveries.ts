@@ -126,6 +126,11 @@ export interface Deliveries {
   queued(queue: QueueKey, after: number, limit: number): readonly QueuedEvent[];
   /** Messages that wait for their next attempt, from the one that is due first. */
   waiting(queue: QueueKey, limit: number): readonly DueMessage[];
+  /**
+   * Of the messages that wait, the one with the lowest n, as far as those tell that are due first
+   * and last.
+   */
+  firstWaiting(queue: QueueKey): DueMessage | undefined;
   /** The newest attempt of a message. */
   latest(queue: QueueKey, n: number): AttemptRecord | undefined;
   /**

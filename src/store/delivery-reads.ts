@@ -2,7 +2,7 @@ import type { Change } from '../model/change.ts';
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
 import { oldestLookedMax, waitingCountedMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
-import type { AttemptRecord, Deliveries, QueueKey } from './deliveries.ts';
+import type { AttemptRecord, Deliveries, DueMessage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
 import { hasExpired } from './retention.ts';
@@ -14,6 +14,7 @@ export type DeliveryReads = Pick<
   | 'busy'
   | 'queued'
   | 'waiting'
+  | 'firstWaiting'
   | 'latest'
   | 'attempts'
   | 'depth'
@@ -39,6 +40,7 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
       return [...range].map(({ key, value }) => ({ n: nOf(key), logSeq: Number(value) }));
     },
     waiting: (of, limit) => [...due.getKeys({ ...queueRange(of), limit })].map(dueOf),
+    firstWaiting: (of) => firstOf(databases, of),
     latest: (of, n) => latestAttempt(databases, of, n),
     *attempts(of, before) {
       const { start: end, end: newest } = queueRange(of);
@@ -57,19 +59,23 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
     newest: (of) => newestOf(databases, of),
     event: (logSeq) => eventAt(databases, logSeq),
     oldest(of) {
-      const { start, end } = queueRange(of);
-      const [first] = pending.getRange({ start, end, limit: 1 });
-      // What was tried most often waits longest: the oldest is due last, if not first.
-      const soonest = due.getKeys({ start, end, limit: oldestLookedMax });
-      const latest = due.getKeys({ start: end, end: start, reverse: true, limit: oldestLookedMax });
-      const places = [...soonest, ...latest].map((key) => dueOf(key).n);
-      const n = places.length > 0 ? Math.min(...places) : undefined;
+      const [first] = pending.getRange({ ...queueRange(of), limit: 1 });
+      const n = firstOf(databases, of)?.n;
       const [waiting = Infinity] =
         n === undefined ? [] : (latestAttempt(databases, of, n)?.logSeqs ?? []);
       const logSeq = Math.min(waiting, first === undefined ? Infinity : Number(first.value));
       return logSeq === Infinity ? undefined : eventAt(databases, logSeq);
     },
   };
+}
+
+/** What was tried most often waits longest: the first one is due last, if not first. */
+function firstOf({ due }: Databases, queue: QueueKey): DueMessage | undefined {
+  const { start, end } = queueRange(queue);
+  const soonest = due.getKeys({ start, end, limit: oldestLookedMax });
+  const latest = due.getKeys({ start: end, end: start, reverse: true, limit: oldestLookedMax });
+  const messages = [...soonest, ...latest].map(dueOf);
+  return messages.toSorted((one, other) => one.n - other.n)[0];
 }
 
 function eventAt({ log }: Databases, logSeq: number): WaymarkEvent {

@@ -24,8 +24,8 @@ export interface UpcomingParts {
 
 /**
  * What a hook has to send, read some at a time: messages that are due, the earliest first, before
- * events that were never tried, in their order. For a hook in order, nothing comes while something
- * waits to be sent again.
+ * events that were never tried, in their order. For a hook in order, the first of those that wait
+ * comes before all others, and nothing comes while it is not due.
  */
 export class Upcoming {
   readonly #queue: QueueKey;
@@ -57,7 +57,7 @@ export class Upcoming {
 
   /** What comes next, less the messages that are open, by their n; it stays next until taken. */
   next(hook: Hook, nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
-    const due = this.#due(nowMs, isOpen, open);
+    const due = this.#due(hook, nowMs, isOpen, open);
     if (due.kind === 'message' || (due.kind === 'later' && hook.order)) return due;
     const limits = batchLimits(hook);
     if (limits === undefined) {
@@ -87,10 +87,11 @@ export class Upcoming {
     this.#mayWait = true;
   }
 
-  #due(nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
+  #due(hook: Hook, nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
     if (!this.#mayWait) return { kind: 'nothing' };
     const { deliveries } = this.#parts;
-    const waiting = deliveries.waiting(this.#queue, open + 1);
+    const first = hook.order ? deliveries.firstWaiting(this.#queue) : undefined;
+    const waiting = first === undefined ? deliveries.waiting(this.#queue, open + 1) : [first];
     this.#mayWait = waiting.length > 0;
     for (const { n, dueMs } of waiting) {
       if (isOpen(n)) continue;

@@ -105,6 +105,19 @@ suite('a batch', { concurrency: 4 }, () => {
     assert.deepEqual(firsts, [1, 1, 3, 5]);
   });
 
+  test('in order that was split waits for its first half', async (t) => {
+    const site = await startSite(t, { ini: local.replace('1ms', '200ms') });
+    const receiver = await startReceiver(t);
+    const answers = [413, 500];
+    receiver.answer = () => answers.shift() ?? 200;
+    const frequency = { ...batch, max_events: 4 };
+    const hook = { event: ['sale.completed'], url: receiver.url, order: true, frequency };
+    await site.call('svc1.webhook.insert', hook);
+    for (let n = 0; n < 4; n += 1) await site.call('svc1.event.insert', sale);
+    const firsts = (await receiver.until(4)).map(({ body }) => body.first_seq);
+    assert.deepEqual(firsts, [1, 1, 1, 3]);
+  });
+
   test('is told at once when it has a test in it', async (t) => {
     const rig = await startBatches(t, {});
     await rig.tell();

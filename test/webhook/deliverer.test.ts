@@ -116,6 +116,25 @@ suite('a clock that jumps', () => {
   });
 });
 
+test('what is to be tried again does not wait until a receiver is offered new events', async (t) => {
+  const clocks = clocksAt(start);
+  const folder = await scratchFolder(t);
+  const rig = await startDeliverer(t, { folder, clocks, retryMs: [20], hook: { retry_limit: 99 } });
+  rig.status = 500;
+  await rig.tell(12);
+  await rig.until(1);
+  // It rests a minute once enough probes have failed. Each look waits for what was begun before it.
+  for (let looks = 0; looks < 12; looks += 1) {
+    clocks.monotonicMs += looks < 8 ? 50 : 0;
+    await rig.look();
+  }
+  const sent = rig.sent.length;
+  assert.ok(new Set(rig.sent).size < 12, 'it rests');
+  clocks.monotonicMs += 50;
+  await rig.until(sent + 1);
+  assert.ok(rig.sent.slice(0, sent).includes(rig.sent[sent] ?? ''));
+});
+
 test('a secret that was replaced signs for as long as it was said to, and no longer', async (t) => {
   const clocks = clocksAt(start);
   const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });

@@ -170,6 +170,17 @@ suite('a replay', { concurrency: 4 }, () => {
     });
   }
 
+  test('of an ordered hook keeps to the order, also where one of them fails', async (t) => {
+    const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 200ms\n';
+    const rig = await startRig(t, { order: true, event: [sale.type] }, ini);
+    const { receiver } = rig;
+    await tellAll(rig, 3);
+    receiver.answer = () => (receiver.got.length === 4 ? 500 : 200);
+    await replay(rig, { since: '1' });
+    const seqs = (await receiver.until(7)).map(({ body }) => body.seq);
+    assert.deepEqual(seqs, [1, 2, 3, 1, 1, 2, 3]);
+  });
+
   test('is asked for once by a vk, and only for what there is', async (t) => {
     const rig = await startRig(t);
     await tellAll(rig, 1);
