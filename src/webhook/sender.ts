@@ -143,11 +143,12 @@ export class Sender {
         });
         return false;
       case 'message': {
-        const { message, isFirst } = next;
+        const { message, isFirst, otherMs } = next;
         const widthMax = this.#parts.settings().concurrency;
         if (!hasRoom(this.#lane, { isFirst, nowMs, widthMax })) {
           const { heldUntilMs, restsUntilMs } = this.#lane;
-          this.#wakeAt(isFirst ? Math.max(heldUntilMs, restsUntilMs) : heldUntilMs, nowMs);
+          const restedMs = isFirst ? Math.min(restsUntilMs, otherMs) : 0;
+          this.#wakeAt(Math.max(heldUntilMs, restedMs), nowMs);
           return false;
         }
         if (!this.#parts.slots.take(this)) return false;

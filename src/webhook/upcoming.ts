@@ -7,7 +7,13 @@ import type { Message } from './message.ts';
 
 /** What a hook has to send next. */
 export type Next =
-  | { readonly kind: 'message'; readonly message: Message; readonly isFirst: boolean }
+  | {
+      readonly kind: 'message';
+      readonly message: Message;
+      readonly isFirst: boolean;
+      /** When something else is due that may be sent where this may not; Infinity for never. */
+      readonly otherMs: number;
+    }
   /** A batch that is complete and has to be made first. */
   | { readonly kind: 'batch'; readonly batch: Batch }
   /** Nothing before that time. */
@@ -65,7 +71,8 @@ export class Upcoming {
       if (event === undefined) return due;
       const { n, logSeq } = event;
       const message = { n, logSeqs: [logSeq], before: undefined, dueMs: undefined };
-      return { kind: 'message', message, isFirst: true };
+      const otherMs = due.kind === 'later' ? due.atMs : Infinity;
+      return { kind: 'message', message, isFirst: true, otherMs };
     }
     this.#gathering ??= new Gathering(limits);
     const isComplete = this.#gather(this.#gathering, nowMs, isOpen);
@@ -99,7 +106,7 @@ export class Upcoming {
       const before = deliveries.latest(this.#queue, n);
       if (before === undefined) throw new Error(`message ${n} waits, and nothing is known of it`);
       const message = { n, logSeqs: before.logSeqs, before, dueMs };
-      return { kind: 'message', message, isFirst: before.tries === 0 };
+      return { kind: 'message', message, isFirst: before.tries === 0, otherMs: Infinity };
     }
     return { kind: 'nothing' };
   }
