@@ -23,6 +23,8 @@ export function placeHookFields(
   const fields = new Map([...before.fields].filter(([name]) => !hookFields.has(name)));
   const unknowns = new Map([...pending].filter(([name]) => !hookFields.has(name)));
   for (const [name, value] of unknowns) if (value === null) unknowns.delete(name);
+  // Whoever sends an answer of insert again is not to have the secret in it kept and shown.
+  unknowns.delete('secret');
   for (const [name, definition] of hookFields) {
     const placed = placeField(definition, before.fields.get(name), pending.get(name));
     if (placed.refused === true) throw refusal(name, definition, pending.get(name));

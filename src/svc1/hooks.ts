@@ -85,8 +85,7 @@ export function editHook({ store }: Pick<HookOperations, 'store'>): Handler<Edit
     input: editInput,
     run: (v, call) => {
       // An answer of insert or edit, sent back whole, has more than the fields.
-      const { id, if_seq: ifSeq, unknowns: _told, ...sent } = v as EditInput & JsonObject;
-      const { secret: _secret, ...fields } = sent;
+      const { id, if_seq: ifSeq, unknowns: _told, ...fields } = v as EditInput & JsonObject;
       const write = idempotency('webhook.edit', { ...(v as EditInput & JsonObject) }, call);
       return changeHook(store, call, { id, ifSeq, sent: fields, write }, (current) =>
         placeHookFields(current.hook, fields, { seq: current.seq }),

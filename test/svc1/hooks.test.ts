@@ -74,6 +74,21 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(other.error?.code, 'conflict');
     });
 
+    test('the answer to an insert makes another hook, which does not show its secret', async (t) => {
+      const call = await open(await startSite(t));
+      const first = await call(`${hook}.insert`, { ...shop, name: 'one' });
+      const { secret } = first.data;
+      const second = await call(`${hook}.insert`, { ...first.data, name: 'two' });
+      const { id } = second.data;
+      assert.notEqual(second.data.secret, secret);
+      const _unknowns_ = { secret };
+      const edited = await call(`${hook}.edit`, { id, ...{ name: 'three', _unknowns_ } });
+      const history = await call(`${hook}.read`, { id }, { qk: 'history' });
+      for (const answer of [second, edited, history, await call(`${hook}.list`, {})]) {
+        assert.ok(!JSON.stringify(answer).includes(secret));
+      }
+    });
+
     test('what decides where an event goes has to be valid, all else waits until it is', async (t) => {
       const call = await open(await startSite(t));
       for (const [field, value] of [
