@@ -70,10 +70,6 @@ export function testHook(parts: EventOperations): Handler<{ id: string }> {
     ...testDescription,
     input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
     run: ({ id }, call) => {
-      const { hook } = existingHook(parts.store, id);
-      if (!hook.active) {
-        throw new Failure('conflict', 'The hook is paused: resume it first.', { field: 'id' });
-      }
       const fields: EventFields = {
         type: webhookTest,
         occurred_at: new Date(parts.now()).toISOString(),
@@ -81,8 +77,16 @@ export function testHook(parts: EventOperations): Handler<{ id: string }> {
         hook: id,
       };
       const write = idempotency('webhook.test', { id }, call);
-      return putEvent(parts, call, { fields, vk: call.vk, write });
+      return putEvent(parts, call, { fields, vk: call.vk, write, require: requireActive(id) });
     },
+  };
+}
+
+/** Throws `not_found` for a hook that is not there, and `conflict` for one that is paused. */
+function requireActive(id: string): (reads: Reads) => void {
+  return (reads) => {
+    if (existingHook(reads, id).hook.active) return;
+    throw new Failure('conflict', 'The hook is paused: resume it first.', { field: 'id' });
   };
 }
 
@@ -119,10 +123,13 @@ function putEvent(
     fields,
     vk,
     write,
+    require,
   }: {
     readonly fields: EventFields;
     readonly vk: string | undefined;
     readonly write: ReturnType<typeof idempotency>;
+    /** Throws where the event may not be told; not asked of what was told before. */
+    readonly require?: (reads: Reads) => void;
   },
 ): Promise<Outcome> {
   const answer = (
@@ -141,6 +148,7 @@ function putEvent(
       const { hooks = 0 } = first.data as unknown as EventFields;
       return { drafts: [], answer: () => answer({ ...first, hooks }, true) };
     }
+    require?.(reads);
     const id = newId();
     const hooks = takers(reads, { ...fields, id, node }).length;
     const data = { ...fields, hooks } as unknown as JsonObject;

@@ -144,6 +144,16 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(told(await of({ type: 'sale.completed' })), []);
     });
 
+    test('a test that was asked for by a vk is answered as it was once its hook is paused', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call('svc1.webhook.insert', { url, event: ['sale.completed'] })).data;
+      const first = await call('svc1.webhook.test', { id }, { vk: 'test' });
+      await call('svc1.webhook.pause', { id });
+      assert.equal((await call('svc1.webhook.test', { id })).error?.code, 'conflict');
+      const again = await call('svc1.webhook.test', { id }, { vk: 'test' });
+      assert.deepEqual([again.replayed, again.data], [true, first.data]);
+    });
+
     test('a test is an event for one hook', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call('svc1.webhook.insert', { url, event: ['sale.completed'] })).data;
