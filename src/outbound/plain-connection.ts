@@ -161,6 +161,8 @@ export class PlainConnection implements Control, Carriage {
     this.#exchange = undefined;
     this.rawTrailers = content.trailers;
     exchange.onResponseEnd(this);
+    // TLS brings all that has come, after it was told to stop.
+    this.resume();
     // Nobody knows what it is that comes behind an answer.
     if (content.restBytes > 0) this.#socket.destroy();
     else this.#owner.free(this);

@@ -1,22 +1,35 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import tls, { type TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
+import { outboundUnreadBytesMax } from '../../src/model/limits.ts';
 import { createAgents } from '../../src/outbound/agents.ts';
 import { guardedConnector } from '../../src/outbound/connector.ts';
 import { Exchange, type Answer } from '../../src/outbound/exchange.ts';
-import { httpSource, loopback, outbound, rawSource, testDialler } from './sources.ts';
+import { httpSource, loopback, outbound, rawSource, selfSigned, testDialler } from './sources.ts';
 
 async function contentOf(answer: Answer): Promise<string> {
   const content = answer.content();
   return Buffer.isBuffer(content)
     ? content.toString('latin1')
     : text(content.setEncoding('latin1'));
+}
+
+/** A way to the addresses that the tests may dial, but to no name. */
+function guarded(): ReturnType<typeof guardedConnector> {
+  return guardedConnector({
+    allowPrivate: loopback,
+    connectTimeoutMs: 2_000,
+    ca: undefined,
+    lookup: () => Promise.reject(new Error('nothing is to be looked up')),
+  });
 }
 
 const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
@@ -260,6 +273,45 @@ suite('a connection to a source', () => {
     await waited.promise;
     assert.equal((await contentOf(answer)).length, 300_000);
   });
+
+  test('over TLS is read on after content whose end came to a reader who was late', async (t) => {
+    const certificate = selfSigned('localhost');
+    const [early, late] = [outboundUnreadBytesMax - 512, 1_024];
+    let finish: (() => void) | undefined;
+    const connections: TLSSocket[] = [];
+    const server = tls.createServer(certificate, (socket) => {
+      connections.push(socket);
+      socket.on('error', () => undefined);
+      // What is late comes in two records, and all at once: the second one after the word to stop.
+      socket.setMaxSendFragment(512);
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${early + late}\r\n\r\n`);
+        socket.write(Buffer.alloc(early, 'x'));
+        finish = () => socket.write(Buffer.alloc(late, 'y'));
+        socket.once('data', () => socket.write(hello));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => {
+      for (const connection of connections) connection.destroy();
+      server.close();
+    });
+    const origin = `https://localhost:${(server.address() as AddressInfo).port}`;
+    const lookup = () => Promise.resolve([{ address: '127.0.0.1', family: 4 as const }]);
+    const dialler = testDialler(t, { ca: [certificate.cert], lookup, timeoutMs: 1_000 });
+    const content = (await dialler.send(outbound(origin))).content();
+    assert.ok(content instanceof Readable);
+    const holds = async (length: number): Promise<void> => {
+      while (content.readableLength < length) await turn();
+    };
+    await holds(early);
+    finish?.();
+    await holds(early + late);
+    assert.equal((await text(content)).length, early + late);
+    assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+    assert.equal(connections.length, 1);
+  });
 });
 
 suite('a dialler that ends', () => {
@@ -328,12 +380,7 @@ suite('what a plain connection makes of an answer', () => {
 
   test('is what undici makes of it, however it comes', async (t) => {
     const agents = createAgents({
-      connect: guardedConnector({
-        allowPrivate: loopback,
-        connectTimeoutMs: 2_000,
-        ca: undefined,
-        lookup: () => Promise.reject(new Error('nothing is to be looked up')),
-      }),
+      connect: guarded(),
       timeoutMs: 5_000,
     });
     t.after(() => agents.close());
