@@ -123,11 +123,15 @@ function createAgent(connect: buildConnector.connector, timeoutMs: number): Agen
   });
 }
 
-/** The way to a connection that is there. */
+/** The way to a connection that is there, unless it has ended. */
 function connectedBy(socket: Socket): buildConnector.connector {
   return (_, callback) => {
     // Never at once: undici would not notice.
-    process.nextTick(callback, null, socket);
+    process.nextTick(() => {
+      // For another one, where it is given one that has ended, undici would ask without end.
+      if (socket.destroyed) callback(new Error('The connection has ended.'), null);
+      else callback(null, socket);
+    });
   };
 }
 

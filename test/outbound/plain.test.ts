@@ -312,6 +312,33 @@ suite('a connection to a source', () => {
     assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
     assert.equal(connections.length, 1);
   });
+
+  test('may be given up at the moment when it is left to undici', async (t) => {
+    const { origin } = await inPieces(t, () => ['H']);
+    const controller = new AbortController();
+    const connect = guarded();
+    const agents = createAgents({
+      connect(options, callback) {
+        connect(options, (...connected) => {
+          callback(...connected);
+          const [, socket] = connected;
+          if (socket === null) return;
+          const push = socket.push.bind(socket);
+          socket.push = (chunk: Buffer | null) => {
+            const wantsMore = push(chunk);
+            controller.abort();
+            return wantsMore;
+          };
+        });
+      },
+      timeoutMs: 1_000,
+    });
+    const exchange = new Exchange({ signal: controller.signal });
+    const options = { origin, path: '/', method: 'GET' as const, headers: [], body: null };
+    agents.dispatch(options, exchange, 'pooled');
+    await assert.rejects(exchange.answer, (error) => error instanceof Failure);
+    await agents.close();
+  });
 });
 
 suite('a dialler that ends', () => {
