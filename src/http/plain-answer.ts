@@ -8,7 +8,10 @@ export interface PlainAnswerHead {
   readonly fields: readonly string[];
   /** Bytes of content behind the head, 0 for none; undefined where it comes in chunks. */
   readonly contentLength: number | undefined;
-  /** How long the other side says that it keeps an idle connection (RFC 2068 §19.7.1.1). */
+  /**
+   * How long the other side says that it keeps an idle connection (RFC 2068 §19.7.1.1): 0 where it
+   * is about to close it (RFC 9112 §9.6).
+   */
   readonly idleSeconds: number | undefined;
 }
 
@@ -22,21 +25,27 @@ const idleTimeout = /(?:^|[\s,;])timeout=(\d{1,6})(?:[\s,;]|$)/i;
 interface Said {
   contentLength: number | undefined;
   isChunked: boolean;
+  closes: boolean;
   idleSeconds: number | undefined;
 }
 
 /**
  * Reads a text of latin1 that is the whole head of an answer to a GET, up to the CR LF of its last
  * field: a final status (RFC 9110 §15) in HTTP/1.1, fields in the form of RFC 9112 §5, content
- * whose end is said once (§6.3), and a connection that stays. Undefined for anything else, be it
- * wrong, too much or only rare: that is for a parser to tell apart.
+ * whose end is said once (§6.3), and of its connection no more than whether that stays. Undefined
+ * for anything else, be it wrong, too much or only rare: that is for a parser to tell apart.
  */
 export function readPlainAnswer(text: string): PlainAnswerHead | undefined {
   const line = statusLine.exec(text);
   if (line === null || text.length > headerBlockBytesMax) return undefined;
   const [{ length }, digits] = line;
   const fields: string[] = [];
-  const said: Said = { contentLength: undefined, isChunked: false, idleSeconds: undefined };
+  const said: Said = {
+    contentLength: undefined,
+    isChunked: false,
+    closes: false,
+    idleSeconds: undefined,
+  };
   let at = length;
   while (at < text.length) {
     fieldLine.lastIndex = at;
@@ -53,7 +62,7 @@ export function readPlainAnswer(text: string): PlainAnswerHead | undefined {
   const contentLength = lengthOf(status, said);
   if (said.isChunked ? isFramedOtherwise(status, said) : contentLength === undefined)
     return undefined;
-  return { status, fields, contentLength, idleSeconds: said.idleSeconds };
+  return { status, fields, contentLength, idleSeconds: said.closes ? 0 : said.idleSeconds };
 }
 
 /** Takes in what a field says of message and connection; whether that is ordinary. */
@@ -63,7 +72,11 @@ function listen(said: Said, name: string, value: string): boolean {
     case 'upgrade'.length:
       return !/^upgrade$/i.test(name);
     case 'connection'.length:
-      if (/^connection$/i.test(name)) return /^keep-alive$/i.test(value);
+      if (/^connection$/i.test(name)) {
+        const closes = /^close$/i.test(value);
+        said.closes ||= closes;
+        return closes || /^keep-alive$/i.test(value);
+      }
       if (/^keep-alive$/i.test(name)) said.idleSeconds = secondsOf(value);
       return true;
     case 'content-length'.length: {

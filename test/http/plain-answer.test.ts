@@ -43,6 +43,13 @@ suite('the plain head of an answer', () => {
     });
   }
 
+  for (const fields of ['', 'Keep-Alive: timeout=5\r\n', 'Connection: keep-alive\r\n']) {
+    test(`says that its connection is not kept: ${JSON.stringify(fields)}`, () => {
+      const read = readPlainAnswer(`${ok}${length}Connection: Close\r\n${fields}`);
+      assert.deepEqual([read?.contentLength, read?.idleSeconds], [5, 0]);
+    });
+  }
+
   const idle: readonly (readonly [string, number | undefined])[] = [
     ['timeout=5', 5],
     ['Timeout=60, max=100', 60],
@@ -90,7 +97,7 @@ suite('the plain head of an answer', () => {
     'whose chunks are compressed': `${ok}Transfer-Encoding: gzip, chunked\r\n`,
     'with chunks twice': `${ok}${'Transfer-Encoding: chunked\r\n'.repeat(2)}`,
     'with chunks of a 204': 'HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n',
-    'that ends its connection': `${ok}${length}Connection: close\r\n`,
+    'that says more of its connection': `${ok}${length}Connection: close, x-a\r\n`,
     'that names fields in Connection': `${ok}${length}Connection: keep-alive, x\r\n`,
     'that goes over to another protocol': `${ok}${length}Upgrade: h2c\r\n`,
   };

@@ -97,7 +97,10 @@ suite('a connection to a source', () => {
     'behind another': [`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${hello}`],
     'behind one that says to go on': [`HTTP/1.1 100 Continue\r\n\r\n${hello}`],
     'in HTTP/1.0': [hello.replace('1.1', '1.0')],
-    'that ends its connection': [hello.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')],
+    'whose end is that of its connection': [
+      'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello',
+      '',
+    ],
   };
   for (const [what, pieces] of Object.entries(others)) {
     test(`leaves to undici what is not plain, asked for once: ${what}`, async (t) => {
@@ -168,6 +171,22 @@ suite('a connection to a source', () => {
     for (let count = 1; count <= 3; count += 1) {
       assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
       assert.equal(connections.length, count);
+    }
+  });
+
+  test('is not used again where its answer is said to be the last', async (t) => {
+    const last = hello.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    // As by a server that counts what it answers over one, and closes it in a while.
+    const { origin, connections } = await inPieces(t, (request) => [
+      request % 3 === 0 ? last : hello,
+    ]);
+    const dialler = testDialler(t);
+    for (let count = 0; count < 9; count += 1) {
+      assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+      assert.equal(connections.length, 1 + Math.floor(count / 3));
+    }
+    for (const connection of connections) {
+      if (!connection.destroyed) await once(connection, 'close');
     }
   });
 
