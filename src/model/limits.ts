@@ -457,7 +457,10 @@ export const purgeSliceUrls = 500;
 /** Values of the fields that answers vary by for which a source has confirmed the same one. */
 export const selectingsPerAnswerMax = 16;
 
-/** Connections to one origin at a time, of one process. */
+/**
+ * Connections to one origin at a time, of one process: so many plain ones, and as many of undici's
+ * for what those do not carry, and for what they have no place for.
+ */
 export const outboundConnectionsMax = 1_024;
 /**
  * How long a plain connection may be idle, or how much shorter than the other side says that it
