@@ -1,27 +1,17 @@
-import type { Socket } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 import {
   outboundConnectionsMax,
   outboundIdleMarginSeconds,
   outboundIdleSeconds,
 } from '../model/limits.ts';
-import type { Corks } from './corks.ts';
 import type { Exchange } from './exchange.ts';
 import { PlainConnection, type PlainConnectionOwner } from './plain-connection.ts';
 import { plainRequests, type PlainRequest } from './plain-request.ts';
 
 /** What a pool stands on, and tells. */
-export interface PlainPoolParts {
+export interface PlainPoolParts extends Pick<PlainConnectionOwner, 'corks' | 'handOver'> {
   readonly connect: buildConnector.connector;
   readonly timeoutMs: number;
-  readonly corks: Corks;
-  /** Told of a connection whose answer is not a plain one, with what has come of that. */
-  readonly handOver: (
-    exchange: Exchange,
-    request: PlainRequest,
-    socket: Socket,
-    begun: Buffer,
-  ) => void;
   /** Told when its last connection has ended. */
   readonly empty: () => void;
 }
