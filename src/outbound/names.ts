@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises';
 import type { RecordWithTtl } from 'node:dns';
 import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import {
   hostsTrustMs,
   nameTriesMax,
@@ -14,6 +13,7 @@ import {
   otherFamilyMs,
   systemLookupsMax,
 } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 
 /** An address that a name leads to. */
 export interface FoundAddress {
@@ -49,7 +49,7 @@ export function createLookup({
   systemLookup = (hostname) => dns.lookup(hostname, { all: true }),
   monotonicMs = () => performance.now(),
 }: NameSources = {}): Lookup {
-  const known = new LRUCache<string, Known>({ max: namesRememberedMax });
+  const known = remembered<Known>(namesRememberedMax);
   const asked = new Map<string, Promise<readonly FoundAddress[]>>();
   const hosts = new HostsFile(hostsFile, monotonicMs);
   const viaSystem = limited(systemLookup, systemLookupsMax);

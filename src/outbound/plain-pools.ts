@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import { outboundLookMs, outboundNotPlainMs, outboundNotPlainOriginsMax } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { Exchange } from './exchange.ts';
 import { PlainPool, type PlainPoolParts } from './plain-pool.ts';
 
@@ -13,12 +13,7 @@ import { PlainPool, type PlainPoolParts } from './plain-pool.ts';
 export class PlainPools {
   readonly #parts: Omit<PlainPoolParts, 'empty'>;
   readonly #pools = new Map<string, PlainPool>();
-  readonly #notPlain = new LRUCache<string, true>({
-    max: outboundNotPlainOriginsMax,
-    ttl: outboundNotPlainMs,
-    // It need not be exact: each look at the clock sets a timer.
-    ttlResolution: 1_000,
-  });
+  readonly #notPlain = remembered<true>(outboundNotPlainOriginsMax, { ttl: outboundNotPlainMs });
   #closing: Promise<void> | undefined;
   #whenEmpty: (() => void) | undefined;
   #ticking: NodeJS.Timeout | undefined;

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { fetchRestMs, fetchRestMsMax, fetchServersMax } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { Log } from '../observe/log.ts';
 import type { Metric, Sample } from '../observe/metrics.ts';
 import type { FetchWay } from './fetch-source.ts';
@@ -42,7 +42,7 @@ export interface SetAside {
 export class FetchHealth {
   readonly #monotonicMs: () => number;
   readonly #log: Log;
-  readonly #servers = new LRUCache<string, Server>({ max: fetchServersMax });
+  readonly #servers = remembered<Server>(fetchServersMax);
   #turn = 0;
 
   constructor({ monotonicMs, log }: { readonly monotonicMs: () => number; readonly log: Log }) {

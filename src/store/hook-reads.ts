@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import { anyEvent, type HookSecret, type StoredHook } from '../model/hook.ts';
 import { hookTypesRememberedMax } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { Databases } from './databases.ts';
 import { foldHook, foldRows } from './fold.ts';
 import { keyOf } from './key-bytes.ts';
@@ -15,7 +15,7 @@ type HookReads = Pick<
 export function createHookReads(databases: Databases, rows: Reads['rows']): HookReads {
   const { hook, hooktype, hooksecret, meta } = databases;
   // Every event asks for them, and they change seldom.
-  const byType = new LRUCache<string, readonly StoredHook[]>({ max: hookTypesRememberedMax });
+  const byType = remembered<readonly StoredHook[]>(hookTypesRememberedMax);
   let stamp: string | undefined;
 
   function byId(id: string): StoredHook | undefined {

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { Failure } from '../model/failure.ts';
 import type { Caller, Key, Scope } from '../model/key.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 
 const minuteMs = 60_000;
 
@@ -27,7 +27,7 @@ export interface WrongKeys {
  * Counts wrong keys (contract §9: 20 a minute from one address), for a bounded number of addresses.
  */
 export function createWrongKeys({ now }: { readonly now: () => number }): WrongKeys {
-  const times = new LRUCache<string, readonly number[]>({ max: wrongKeyAddressesMax });
+  const times = remembered<readonly number[]>(wrongKeyAddressesMax);
 
   function recent(address: string): readonly number[] {
     return (times.get(address) ?? []).filter((time) => time > now() - minuteMs);

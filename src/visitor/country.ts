@@ -1,8 +1,8 @@
-import { LRUCache } from 'lru-cache';
 import { Reader, type Response } from 'mmdb-lib';
 import { countryCode } from '../model/condition.ts';
 import { isJsonObject } from '../model/json.ts';
 import { countriesRemembered, geoDatabaseBytesMax } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { Log } from '../observe/log.ts';
 import { LoadedFile } from './loaded-file.ts';
 
@@ -45,9 +45,7 @@ export function createCountries({
 /** Makes the look-up of a database; throws for what is none. */
 function readDatabase(bytes: Buffer): (address: string) => string | undefined {
   const reader = new Reader<Response>(bytes);
-  const known = new LRUCache<string, { readonly country: string | undefined }>({
-    max: countriesRemembered,
-  });
+  const known = remembered<{ readonly country: string | undefined }>(countriesRemembered);
   // A database of IPv4 alone would find something for others too.
   const isCovered = (address: string): boolean =>
     address !== '' && (reader.metadata.ipVersion !== 4 || !address.includes(':'));

@@ -1,8 +1,8 @@
 import bowser from 'bowser';
 import { isbot } from 'isbot';
-import { LRUCache } from 'lru-cache';
 import type { Fields } from '../http/request.ts';
 import { devicesRemembered, userAgentCharactersMax } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { DeviceClass } from '../model/visitor.ts';
 
 /** Tells from the fields of a request what device it comes from. */
@@ -14,7 +14,7 @@ export type DeviceReader = (fields: Fields) => ReadonlySet<DeviceClass>;
  * says the same each time.
  */
 export function createDeviceReader(): DeviceReader {
-  const known = new LRUCache<string, ReadonlySet<DeviceClass>>({ max: devicesRemembered });
+  const known = remembered<ReadonlySet<DeviceClass>>(devicesRemembered);
   return (fields) => {
     const said = saidBy(fields);
     const hints = said.mobile + said.platform + said.formFactors;

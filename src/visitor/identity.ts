@@ -1,4 +1,6 @@
-import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
+import { JWKSNoMatchingKey } from 'jose/errors';
+import { createLocalJWKSet } from 'jose/jwks/local';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { jwksBytesMax, jwksTimeoutMs } from '../model/limits.ts';
@@ -84,7 +86,7 @@ function keysIn(file: string, { now, log }: Surroundings): OpenKeys {
   });
   const keyOf: JWTVerifyGetKey = async (header, token) => {
     await loaded.prepare();
-    if (loaded.value === undefined) throw new errors.JWKSNoMatchingKey('the keys are not known');
+    if (loaded.value === undefined) throw new JWKSNoMatchingKey('the keys are not known');
     return loaded.value(header, token);
   };
   return { keys: { keyOf }, close: () => Promise.resolve() };

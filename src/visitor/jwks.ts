@@ -1,4 +1,6 @@
-import { createLocalJWKSet, errors, type JWTVerifyGetKey } from 'jose';
+import type { JWTVerifyGetKey } from 'jose';
+import { JWKSNoMatchingKey } from 'jose/errors';
+import { createLocalJWKSet } from 'jose/jwks/local';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../model/limits.ts';
 
 /** The keys by which tokens are verified (RFC 7517). */
@@ -61,7 +63,7 @@ export function createKeySet({
     } else if (now() - current.atMs >= jwksFreshMs) {
       void refresh();
     }
-    if (current === undefined) throw new errors.JWKSNoMatchingKey('the keys are not known');
+    if (current === undefined) throw new JWKSNoMatchingKey('the keys are not known');
     return current.keys;
   }
 
@@ -71,7 +73,7 @@ export function createKeySet({
       try {
         return await keys(header, token);
       } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        if (!(error instanceof JWKSNoMatchingKey)) throw error;
         await refresh();
         return (current?.keys ?? keys)(header, token);
       }

@@ -1,15 +1,13 @@
-import { LRUCache } from 'lru-cache';
 import { preferredLanguage } from '../http/negotiation.ts';
 import { languageFieldCharactersMax, languagesRemembered } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 
 /** Tells which language an Accept-Language field likes best. */
 export type LanguageReader = typeof preferredLanguage;
 
 /** Makes a reader that does not find out again what most browsers send. */
 export function rememberLanguages(): LanguageReader {
-  const known = new LRUCache<string, { readonly language: string | undefined }>({
-    max: languagesRemembered,
-  });
+  const known = remembered<{ readonly language: string | undefined }>(languagesRemembered);
   return (field) => {
     if (field === undefined || field.length > languageFieldCharactersMax) {
       return preferredLanguage(field);

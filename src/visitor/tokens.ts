@@ -1,5 +1,6 @@
-import { errors, jwtVerify, type JWTPayload, type JWTVerifyOptions } from 'jose';
-import { LRUCache } from 'lru-cache';
+import type { JWTPayload, JWTVerifyOptions } from 'jose';
+import { JWKSMultipleMatchingKeys, JWSSignatureVerificationFailed } from 'jose/errors';
+import { jwtVerify } from 'jose/jwt/verify';
 import { isJsonObject } from '../model/json.ts';
 import {
   jwtCharactersMax,
@@ -10,6 +11,7 @@ import {
   userNameCharactersMax,
   userRolesMax,
 } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { User } from '../model/visitor.ts';
 import type { KeySet } from './jwks.ts';
 
@@ -55,7 +57,7 @@ export function createTokens({
   readonly now: () => number;
   readonly refused: (error: unknown) => void;
 }): Tokens {
-  const known = new LRUCache<string, Known>({ max: jwtRememberedMax });
+  const known = remembered<Known>(jwtRememberedMax);
 
   async function verify(token: string): Promise<User | undefined> {
     try {
@@ -105,7 +107,7 @@ async function verified(
   try {
     return (await jwtVerify(token, keyOf, options)).payload;
   } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    if (!(error instanceof JWKSMultipleMatchingKeys)) throw error;
     return firstVerified(token, error, options);
   }
 }
@@ -113,7 +115,7 @@ async function verified(
 /** A token that names no key is held against each that may be its own. */
 async function firstVerified(
   token: string,
-  several: InstanceType<typeof errors.JWKSMultipleMatchingKeys>,
+  several: JWKSMultipleMatchingKeys,
   options: JWTVerifyOptions,
 ): Promise<JWTPayload> {
   let tried = 0;
@@ -123,10 +125,10 @@ async function firstVerified(
     try {
       return (await jwtVerify(token, key, options)).payload;
     } catch (error) {
-      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error;
+      if (!(error instanceof JWSSignatureVerificationFailed)) throw error;
     }
   }
-  throw new errors.JWSSignatureVerificationFailed();
+  throw new JWSSignatureVerificationFailed();
 }
 
 function userIn(payload: JWTPayload, { userClaim, rolesClaim }: TokenRules): User | undefined {

@@ -1,7 +1,7 @@
-import { LRUCache } from 'lru-cache';
 import { errorDetected, type EventFields } from '../model/event.ts';
 import { detectedRememberedMax } from '../model/limits.ts';
 import type { JsonObject } from '../model/json.ts';
+import { remembered } from '../model/remembered.ts';
 import type { Store } from '../store/store.ts';
 
 const minuteMs = 60_000;
@@ -37,7 +37,7 @@ export function createDetect({
   readonly by: string;
 }): Detect {
   // What fails often must not ask the store each time.
-  const latest = new LRUCache<string, number>({ max: detectedRememberedMax });
+  const latest = remembered<number>(detectedRememberedMax);
 
   return async ({ code, message, id, more = {}, about }) => {
     const minute = Math.floor(now() / minuteMs);

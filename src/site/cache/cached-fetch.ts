@@ -1,10 +1,10 @@
-import { LRUCache } from 'lru-cache';
 import { discard, type Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
 import type { Cancellation } from '../../model/cancellation.ts';
 import { Failure } from '../../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../../model/limits.ts';
 import { urlOf } from '../../model/path.ts';
+import { remembered } from '../../model/remembered.ts';
 import { sentField, type Sending } from '../fetch-fields.ts';
 import type { FetchRule } from '../fetch-source.ts';
 import type { Fetch } from '../fetch.ts';
@@ -50,12 +50,7 @@ class Cache {
   readonly #planOf = createPlans();
   readonly #flights: Flights<Arrival>;
   /** What turned out to be for one alone: nobody waits for another one's answer. */
-  readonly #unshared = new LRUCache<string, true>({
-    max: unsharedUrlsMax,
-    ttl: unsharedMs,
-    // It need not be exact: each look at the clock sets a timer.
-    ttlResolution: 1_000,
-  });
+  readonly #unshared = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
   constructor(parts: CacheParts) {
     this.#parts = parts;
