@@ -36,17 +36,30 @@ const args = [
   '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1',
 ];
 
+/** The browser of this process, which files that are run together share; closed behind the last. */
+let launched: Promise<Browser> | undefined;
+let sharing = 0;
+
+async function launch(): Promise<Browser> {
+  const { executablePath, env } = await unpackChromium();
+  return chromium.launch({ executablePath, env, args });
+}
+
 /**
- * Starts one browser before a file's tests and ends it after them; what it returns opens an empty
- * page for a test.
+ * Has a browser started before a file's tests; what it returns opens an empty page for a test.
  */
 export function oneBrowser(): (t: TestContext, options?: BrowserContextOptions) => Promise<Tab> {
   let browser: Browser | undefined;
+  sharing += 1;
   before(async () => {
-    const { executablePath, env } = await unpackChromium();
-    browser = await chromium.launch({ executablePath, env, args });
+    browser = await (launched ??= launch());
   });
-  after(() => browser?.close());
+  after(async () => {
+    sharing -= 1;
+    if (sharing > 0) return;
+    launched = undefined;
+    await browser?.close();
+  });
   return async (t, options = {}) => {
     assert.ok(browser !== undefined);
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, sep } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+
+/**
+ * `npm test`: every test file, those of one folder in one process. Most of a file's time of its own
+ * is loading what it tests, which its neighbours need as well. A folder's report is printed when it
+ * is done; the last line is `N passed, N failed`, and how many were skipped if any was.
+ */
+
+/** The folders that take longest, which begin first. */
+const longest = ['server', 'browser', 'cli', 'site', 'svc1', 'outbound', 'webhook', 'acme'];
+
+const flags = [
+  '--import=./test/compile-cache.js',
+  '--test',
+  '--test-isolation=none',
+  '--test-timeout=120000',
+  '--test-reporter=./test/reporter.ts',
+];
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** The test files, by the folder below test/ that they are in. */
+function filesByFolder(): readonly (readonly [folder: string, files: readonly string[]])[] {
+  const folderOf = (file: string): string => dirname(file).split(sep)[1] ?? '.';
+  const rank = (folder: string): number =>
+    longest.includes(folder) ? longest.indexOf(folder) : longest.length;
+  return Object.entries(Object.groupBy(globSync('test/**/*.test.ts').sort(), folderOf))
+    .map(([folder, files = []]) => [folder, files] as const)
+    .sort(([one], [other]) => rank(one) - rank(other));
+}
+
+/** Runs the tests of a folder and prints their report. */
+async function run(folder: string, files: readonly string[], total: Counts): Promise<void> {
+  const child = spawn(process.execPath, [...flags, ...files], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = new Promise<number | string>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      resolve(code ?? signal ?? '');
+    });
+  });
+  const report = (await buffer(child.stdout)).toString();
+  const code = await ended;
+  process.stdout.write(`test/${folder}: ${files.length} files\n${report}`);
+  const [, passed = 0, failed = 0, skipped = 0] =
+    /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m.exec(report)?.map(Number) ?? [];
+  total.passed += passed;
+  total.skipped += Number.isNaN(skipped) ? 0 : skipped;
+  // One that ended in another way has not told of all of its tests.
+  const isBroken = code !== 0 && failed === 0;
+  total.failed += isBroken ? 1 : failed;
+  if (isBroken) process.stdout.write(`test/${folder} ended with ${code}.\n`);
+}
+
+const waiting = [...filesByFolder()];
+const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+await Promise.all(
+  Array.from({ length: availableParallelism() + 1 }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      await run(...next, total);
+    }
+  }),
+);
+const { passed, failed, skipped } = total;
+const left = skipped > 0 ? `, ${skipped} skipped` : '';
+process.stdout.write(`${passed} passed, ${failed} failed${left}\n`);
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
