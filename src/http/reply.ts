@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { Cancellation } from '../model/cancellation.ts';
 
 /** Header fields of an answer as a flat list: name, value, name, value. */
 export type FieldList = readonly string[];
@@ -51,6 +52,17 @@ export type Body =
  */
 export type CacheOutcome = 'hit' | 'stale' | 'revalidated' | 'miss' | 'pass';
 
+/** Who waits for an answer: somebody else each time that the same is asked. */
+export interface Asking {
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: Cancellation;
+  /**
+   * Sends an answer ahead of the one that counts (RFC 9110 §15.2), by its status and fields: not
+   * 100, nor 101.
+   */
+  readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
+}
+
 /** An answer before it has met a socket. */
 export interface Reply {
   readonly status: number;
@@ -78,6 +90,25 @@ export interface Reply {
    * 1970: whether it still holds. Who says something of caches (Cache-Control) has it found out.
    */
   readonly holds?: ((nowMs: number) => boolean) | undefined;
+  /** Of one that is made anew for each who asks, where there is a shorter way to the next. */
+  readonly repeat?: Repeat | undefined;
+}
+
+/**
+ * Answers the very same request once more, without finding out again who answers it: for as long as
+ * a reusable answer would hold. Rejects as the request was answered the first time. Whoever makes
+ * another reply of the one that has it leaves it out, or makes the same of what it comes to.
+ */
+export type Repeat = (asking: Asking) => Promise<Reply>;
+
+/** A reply whose repetition, where it has one, is made into another. */
+export function withRepeat(
+  reply: Reply,
+  made: (repeat: Repeat, asking: Asking) => Promise<Reply>,
+): Reply {
+  const { repeat } = reply;
+  if (repeat === undefined) return reply;
+  return { ...reply, repeat: (asking) => made(repeat, asking) };
 }
 
 /** An answer without content. */

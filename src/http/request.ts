@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
-import type { Cancellation } from '../model/cancellation.ts';
 import type { Visitor } from '../model/visitor.ts';
-import type { FieldList } from './reply.ts';
+import type { Asking } from './reply.ts';
 
 /**
  * Header fields of a request by lower-case name (RFC 9110 §5); repeated ones joined with `, ` (`; `
@@ -23,7 +22,7 @@ export interface RequestTarget {
 }
 
 /** A request for content, wherever it came from: the port, or a get_content operation. */
-export interface ContentRequest extends RequestTarget {
+export interface ContentRequest extends RequestTarget, Asking {
   readonly method: string;
   readonly fields: Fields;
   /** Address of the client as believed: the peer's, or what a trusted proxy said of it. */
@@ -32,13 +31,6 @@ export interface ContentRequest extends RequestTarget {
   readonly visitor: Visitor;
   /** The request's content as it arrives; undefined where there is none. */
   readonly body: Readable | undefined;
-  /** Aborts when nobody waits for the answer any more. */
-  readonly signal: Cancellation;
-  /**
-   * Sends an answer ahead of the one that counts (RFC 9110 §15.2), by its status and fields: not
-   * 100, nor 101.
-   */
-  readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
 }
 
 /** Whether a method does nothing but ask for a representation (RFC 9110 §9.3.1, §9.3.2). */

@@ -1,4 +1,5 @@
 import type { buildConnector, Dispatcher } from 'undici';
+import { plainAnswers } from '../http/plain-answer.ts';
 import {
   outboundConnectionsMax,
   outboundIdleMarginSeconds,
@@ -42,6 +43,7 @@ export class PlainPool {
     this.#parts = parts;
     this.#owner = {
       corks: parts.corks,
+      readAnswer: plainAnswers(),
       free: this.#free,
       gone: this.#gone,
       handOver: parts.handOver,

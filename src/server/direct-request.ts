@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Config } from '../config/config.ts';
+import type { Repeat } from '../http/reply.ts';
 import { enter, type Entrance } from './entrance.ts';
-import type { PlainRequest } from './prepared.ts';
+import { HeadTexts } from './head-text.ts';
+import { isSame, type Moment, type PlainRequest } from './prepared.ts';
 import type { RequestMessage } from './request-message.ts';
 import type { Serving } from './serving.ts';
 
@@ -19,8 +21,11 @@ export class DirectRequest implements RequestMessage {
   readonly socket: Socket;
   /** As it is looked up among prepared answers; undefined where it is not. */
   readonly plain: PlainRequest | undefined;
+  /** Of what it was answered with. */
+  readonly heads = new HeadTexts();
   /** What the door made of it, and under which configuration. */
   #entered: { readonly config: Config; readonly entrance: Entrance } | undefined;
+  #repeat: { readonly moment: Moment; readonly repeat: Repeat } | undefined;
 
   constructor(
     { method = '', url = '', rawHeaders }: Pick<RequestMessage, 'method' | 'url' | 'rawHeaders'>,
@@ -41,6 +46,17 @@ export class DirectRequest implements RequestMessage {
       this.#entered = { config, entrance: enter(serving, this) };
     }
     return this.#entered.entrance;
+  }
+
+  /** How it is answered once more at a moment; undefined where that has to be found out. */
+  repeatAt(now: Moment): Repeat | undefined {
+    const known = this.#repeat;
+    return known !== undefined && isSame(known.moment, now) ? known.repeat : undefined;
+  }
+
+  /** Keeps how it is answered once more, as was found out at a moment. */
+  keepRepeat(moment: Moment, repeat: Repeat): void {
+    this.#repeat = { moment, repeat };
   }
 
   get headers(): Pick<IncomingHttpHeaders, 'accept'> {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../http/reply.ts';
 import { preparedTextBytesMax } from '../model/limits.ts';
 import type { Corks } from '../outbound/corks.ts';
-import { headText, headEnd } from './head-text.ts';
+import { headEnd, headText, type HeadTexts } from './head-text.ts';
 import { sendInterim } from './interim.ts';
 import { send, type Sent } from './send.ts';
 
@@ -95,11 +95,11 @@ export class DirectResponse implements Answering {
     for (const listener of this.#closed) listener();
   }
 
-  /** Sends the answer, as `send` does. */
-  send(reply: Reply): Sent | Promise<Sent> {
+  /** Sends the answer, as `send` does; `heads` makes its head, where there is one to ask. */
+  send(reply: Reply, heads?: HeadTexts): Sent | Promise<Sent> {
     if (this.destroyed) return cutOff(reply);
     if (this.#node === undefined && this.shouldKeepAlive) {
-      const sent = this.#write(reply);
+      const sent = this.#write(reply, heads);
       if (sent !== undefined) return sent;
     }
     const node = this.handOver();
@@ -109,10 +109,10 @@ export class DirectResponse implements Answering {
   }
 
   /** Writes the answer if it goes out in one piece. */
-  #write(reply: Reply): Sent | undefined {
+  #write(reply: Reply, heads: HeadTexts | undefined): Sent | undefined {
     const content = contentText(reply);
     if (content === undefined) return undefined;
-    const head = headText(reply);
+    const head = heads === undefined ? headText(reply) : heads.of(reply);
     if (head === undefined) return undefined;
     const { socket, corks, now, done } = this.#parts;
     const date = replyField(reply, 'date') === undefined ? now() : undefined;

@@ -1,7 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { asksTooMuch } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
-import { discard, noBody, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import {
+  discard,
+  noBody,
+  withoutFields,
+  type Asking,
+  type FieldList,
+  type Reply,
+} from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/key.ts';
 import { servicePath } from '../model/path.ts';
@@ -16,6 +23,7 @@ import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './interim.ts';
 import { linger } from './refusal.ts';
 import { send, type Sent } from './send.ts';
+import type { Moment } from './prepared.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
 
@@ -35,7 +43,7 @@ export interface ExchangeParts extends FailureLogs {
 /** One request and its answer, under the configuration that was in force when it came. */
 export class Exchange {
   readonly #parts: ExchangeParts;
-  readonly #serving: Serving;
+  readonly #moment: Moment;
   readonly #message: IncomingMessage | DirectRequest;
   readonly #response: ServerResponse | DirectResponse;
   address: string;
@@ -43,12 +51,12 @@ export class Exchange {
 
   constructor(
     parts: ExchangeParts,
-    serving: Serving,
+    moment: Moment,
     message: IncomingMessage | DirectRequest,
     response: ServerResponse | DirectResponse,
   ) {
     this.#parts = parts;
-    this.#serving = serving;
+    this.#moment = moment;
     this.#message = message;
     this.#response = response;
     this.address = peerAddress(message.socket);
@@ -57,7 +65,7 @@ export class Exchange {
   /** The answer, whatever happens: every failure has one. */
   async reply(): Promise<Reply> {
     const message = this.#message;
-    const serving = this.#serving;
+    const { serving } = this.#moment;
     let entrance: Entrance | undefined;
     try {
       requireWhole(message);
@@ -73,20 +81,7 @@ export class Exchange {
       }
       const path = servicePath(entrance.target.path, serving.config.server.base);
       if (path !== undefined) return await this.#service(path, entrance);
-      const reply = await serving.site.respond({
-        ...entrance.target,
-        method: message.method ?? '',
-        fields: entrance.fields,
-        address: entrance.address,
-        visitor: serving.visitors.visitorOf(entrance),
-        body: hasBody(message) ? message : undefined,
-        signal: new ClientGone(this.#response, message.socket),
-        interim: (status, fields) => {
-          // Who speaks HTTP/1.0 does not know what it is.
-          if (message.httpVersion !== '1.0') this.#interim(status, fields);
-        },
-      });
-      return this.#withServerTiming(reply, entrance);
+      return this.#withServerTiming(await this.#content(entrance), entrance);
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
@@ -113,11 +108,17 @@ export class Exchange {
     const isHead = this.#message.method === 'HEAD' && reply.body.kind !== 'none';
     if (isHead) await discard(reply);
     try {
-      return await sendOn(this.#response, isHead ? { ...reply, body: noBody } : reply);
+      return await this.#sendOn(isHead ? { ...reply, body: noBody } : reply);
     } catch (error) {
       await discard(reply);
       throw error;
     }
+  }
+
+  #sendOn(reply: Reply): Sent | Promise<Sent> {
+    const [message, response] = [this.#message, this.#response];
+    if (!(response instanceof DirectResponse)) return send(response, reply);
+    return response.send(reply, message instanceof DirectRequest ? message.heads : undefined);
   }
 
   /** Ends the connection behind the answer to a request whose content nobody has read. */
@@ -136,9 +137,39 @@ export class Exchange {
     };
   }
 
+  /** What the site answers, in the way that is known from the very same request before it. */
+  #content(entrance: Entrance): Reply | Promise<Reply> {
+    const message = this.#message;
+    const asking: Asking = {
+      signal: new ClientGone(this.#response, message.socket),
+      interim: (status, fields) => {
+        // Who speaks HTTP/1.0 does not know what it is.
+        if (message.httpVersion !== '1.0') this.#interim(status, fields);
+      },
+    };
+    const isDirect = message instanceof DirectRequest;
+    const repeat = isDirect ? message.repeatAt(this.#moment) : undefined;
+    if (repeat !== undefined) return repeat(asking);
+    const { site, visitors } = this.#moment.serving;
+    const answer = site.respond({
+      ...entrance.target,
+      ...asking,
+      method: message.method ?? '',
+      fields: entrance.fields,
+      address: entrance.address,
+      visitor: visitors.visitorOf(entrance),
+      body: hasBody(message) ? message : undefined,
+    });
+    if (!isDirect || !(answer instanceof Promise)) return answer;
+    return answer.then((reply) => {
+      if (reply.repeat !== undefined) message.keepRepeat(this.#moment, reply.repeat);
+      return reply;
+    });
+  }
+
   /** A failure as the site has it shown, with all that it says to programs. */
   async #ownPage(reply: Reply, entrance: Entrance): Promise<Reply | undefined> {
-    const { site, visitors } = this.#serving;
+    const { site, visitors } = this.#moment.serving;
     const visitor = visitors.visitorOf(entrance);
     const failed = { ...entrance.target, ...entrance, visitor };
     const page = await site.errorPage(reply.status, failed);
@@ -150,7 +181,7 @@ export class Exchange {
   async #service(path: string, entrance: Entrance): Promise<Reply> {
     const response = this.#response;
     let signal: AbortSignal | undefined;
-    const { reply, caller } = await answerService(this.#serving, {
+    const { reply, caller } = await answerService(this.#moment.serving, {
       path,
       message: this.#message,
       entrance,
@@ -174,7 +205,7 @@ export class Exchange {
    */
   #withServerTiming(reply: Reply, entrance: Entrance): Reply {
     if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);
-    const wanted = this.#serving.config.log.explain;
+    const wanted = this.#moment.serving.config.log.explain;
     if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
     return {
       ...reply,
@@ -185,14 +216,10 @@ export class Exchange {
   /** A wrong key does not keep a visitor from a page; it only counts as one. */
   #identifyQuietly(entrance: Entrance): Caller | undefined {
     try {
-      return identify(this.#serving, entrance);
+      return identify(this.#moment.serving, entrance);
     } catch (thrown) {
       if (thrown instanceof Failure) return undefined;
       throw thrown;
     }
   }
-}
-
-function sendOn(response: ServerResponse | DirectResponse, reply: Reply): Sent | Promise<Sent> {
-  return response instanceof DirectResponse ? response.send(reply) : send(response, reply);
 }

@@ -245,7 +245,8 @@ function variantOf(head: PlainHead, varies: readonly ChoosingField[]): string {
   return varies.map((name) => head[name]).join('\n');
 }
 
-function isSame(before: Moment, now: Moment): boolean {
+/** Whether what held at a moment before holds now. */
+export function isSame(before: Moment, now: Moment): boolean {
   const ageMs = now.nowMs - before.nowMs;
   return (
     before.seq === now.seq && before.serving === now.serving && ageMs >= 0 && ageMs < diskTrustMs

@@ -270,7 +270,7 @@ class Port implements Server {
     { plain, prepared }: { readonly plain: PlainRequest | undefined } & Pick<Ready, 'prepared'>,
   ): void {
     const { moment } = arrival;
-    const exchange = new Exchange(this.#parts, moment.serving, message, response);
+    const exchange = new Exchange(this.#parts, moment, message, response);
     const answer = async (): Promise<void> => {
       const reply = withHsts(await exchange.reply(), moment.serving.config.tls, message);
       if (plain !== undefined) prepared.keep(plain, moment, reply);

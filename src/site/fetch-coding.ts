@@ -5,8 +5,11 @@ import {
   discard,
   replyField,
   withoutFields,
+  withRepeat,
+  type Asking,
   type Body,
   type FieldList,
+  type Repeat,
   type Reply,
 } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
@@ -26,12 +29,12 @@ import type { Fetch } from './fetch.ts';
 export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
   const respond = async (rule: FetchRule, request: ContentRequest): Promise<Reply> => {
     const reply = await fetch.respond(rule, withSourceTags(request));
-    if (!isTransformable(reply, request)) return reply;
-    if (reply.status !== 206 || !isPartByDate(request.fields)) {
-      return coded(reply, request, passage);
+    if (isPartByDate(reply, request.fields) && isTransformable(reply, request)) {
+      await discard(reply);
+      return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
     }
-    await discard(reply);
-    return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
+    const answer = uncoded(reply, request) ?? (await coded(reply, request, passage));
+    return withRepeat(answer, repeating(request, passage));
   };
   return { ...fetch, respond };
 }
@@ -47,12 +50,28 @@ function withSourceTags(request: ContentRequest): ContentRequest {
   return withFields(request, { 'if-match': ifMatch.replaceAll('W/"', '"') });
 }
 
+/** Does the same to what is fetched once more. */
+function repeating(
+  request: ContentRequest,
+  passage: CodingPassage,
+): (repeat: Repeat, asking: Asking) => Promise<Reply> {
+  // What came in the same words before, and went out without having been compressed.
+  let newest: { readonly said: FieldList; readonly fields: FieldList } | undefined;
+  return async (repeat, asking) => {
+    const reply = await repeat(asking);
+    if (newest?.said === reply.fields) return { ...reply, fields: newest.fields };
+    const plain = uncoded(reply, request);
+    newest = plain && { said: reply.fields, fields: plain.fields };
+    return plain ?? coded(reply, request, passage);
+  };
+}
+
 /**
- * Whether a part is asked for by the date of what the client has: that may be compressed, and the
- * part is not (RFC 9110 §8.8.2.2).
+ * Whether an answer is a part that was asked for by the date of what the client has: that may be
+ * compressed, and the part is not (RFC 9110 §8.8.2.2).
  */
-function isPartByDate({ 'if-range': ifRange }: Fields): boolean {
-  return ifRange !== undefined && !ifRange.includes('"');
+function isPartByDate({ status }: Reply, { 'if-range': ifRange }: Fields): boolean {
+  return status === 206 && ifRange !== undefined && !ifRange.includes('"');
 }
 
 function withFields(request: ContentRequest, changed: Fields): ContentRequest {
@@ -113,16 +132,27 @@ function forbidsTransform(cacheControl: string | undefined): boolean {
   return cacheControl !== undefined && /(?:^|[\s,])no-transform(?:[\s,]|$)/i.test(cacheControl);
 }
 
+/** An answer as it goes out to whoever does not want it compressed; undefined where it is. */
+function uncoded(reply: Reply, request: ContentRequest): Reply | undefined {
+  if (!isTransformable(reply, request)) return reply;
+  const { status } = reply;
+  const asked = request.fields;
+  const fields = withVary(reply.fields, 'Accept-Encoding');
+  if (status === 304) return { ...reply, fields: confirmed(fields, asked['if-none-match']) };
+  if (status === 200 && wantedCodings(asked['accept-encoding']).length > 0) return undefined;
+  return { ...reply, fields };
+}
+
+/** Compresses an answer, as far as that can be done now. */
 async function coded(
   reply: Reply,
   { fields: asked }: ContentRequest,
   passage: CodingPassage,
 ): Promise<Reply> {
-  const { status, body } = reply;
+  const { body } = reply;
   const plain = { ...reply, fields: withVary(reply.fields, 'Accept-Encoding') };
-  if (status === 304) return { ...plain, fields: confirmed(plain.fields, asked['if-none-match']) };
   const [coding] = wantedCodings(asked['accept-encoding']);
-  if (status !== 200 || coding === undefined) return plain;
+  if (coding === undefined) return plain;
   switch (body.kind) {
     case 'none':
       return { ...plain, fields: codedFields(plain.fields, coding) };

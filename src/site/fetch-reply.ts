@@ -24,7 +24,7 @@ export function replyWith(
   }: {
     readonly request: ContentRequest;
     readonly plan: FetchPlan;
-    readonly fields: string[];
+    readonly fields: FieldList;
   },
 ): Reply {
   const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
@@ -40,10 +40,9 @@ export function replyWith(
   const length = replyField({ fields }, 'content-length');
   const takesTrailers = length === undefined && takesTrailersOf(request);
   const body = takesTrailers ? trailedBody(answer) : bodyFrom(answer, length);
-  if (body.kind === 'bytes' && length === undefined) {
-    fields.push('Content-Length', String(body.bytes.length));
-  }
-  return { status, fields, body, source };
+  if (body.kind !== 'bytes' || length !== undefined) return { status, fields, body, source };
+  const measured = [...fields, 'Content-Length', String(body.bytes.length)];
+  return { status, fields: measured, body, source };
 }
 
 function bodyFrom(answer: Answer, contentLength: string | undefined): Body {

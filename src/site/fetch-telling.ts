@@ -1,4 +1,4 @@
-import type { ContentRequest } from '../http/request.ts';
+import { withRepeat, type Asking } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
@@ -13,23 +13,26 @@ export interface FetchFailure {
 
 /** Tells of each failure of a source (contract §8); a client that has gone is none. */
 export function fetchTelling(fetch: Fetch, tell: (failure: FetchFailure) => void): Fetch {
-  function telling<T>(
-    { id }: FetchRule,
-    { signal }: ContentRequest,
-    answer: Promise<T>,
-  ): Promise<T> {
-    return answer.catch((error: unknown) => {
+  const failing =
+    ({ id }: FetchRule, { signal }: Asking) =>
+    (error: unknown): never => {
       if (error instanceof Failure && !signal.aborted) {
         const { code, message } = error;
         const isSource = code === 'bad_gateway' || code === 'gateway_timeout';
         if (isSource) tell({ code, message, id });
       }
       throw error;
-    });
-  }
+    };
   return {
     ...fetch,
-    respond: (rule, request) => telling(rule, request, fetch.respond(rule, request)),
-    open: (rule, request) => telling(rule, request, fetch.open(rule, request)),
+    respond: (rule, request) =>
+      fetch
+        .respond(rule, request)
+        .then(
+          (reply) =>
+            withRepeat(reply, (repeat, asking) => repeat(asking).catch(failing(rule, asking))),
+          failing(rule, request),
+        ),
+    open: (rule, request) => fetch.open(rule, request).catch(failing(rule, request)),
   };
 }

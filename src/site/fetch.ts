@@ -1,23 +1,13 @@
-import type { Duplex, Readable } from 'node:stream';
-import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import type { Duplex } from 'node:stream';
+import { replyField, type FieldList, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Dialler } from '../outbound/dialler.ts';
-import type { Answer } from '../outbound/exchange.ts';
-import { bodyTooLarge, meteredBody } from './fetch-body.ts';
-import { answerFields, isLoop, viaName } from './fetch-fields.ts';
-import { createSentFields, type SentFields } from './fetch-sent.ts';
-import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
+import { isLoop, viaName } from './fetch-fields.ts';
 import type { FetchHealth } from './fetch-health.ts';
+import { ask, questionOf, repeatOf, requireWays, type QuestionParts } from './fetch-question.ts';
 import { loopReply, replyWith } from './fetch-reply.ts';
-import {
-  allowedMethods,
-  fetchPlan,
-  fetchWays,
-  type FetchPlan,
-  type FetchRule,
-  type FetchWay,
-} from './fetch-source.ts';
+import { createSentFields } from './fetch-sent.ts';
+import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-source.ts';
 import type { Asked, Outcome } from './source.ts';
 
 /** The source of content that other servers have (contract §8). */
@@ -51,15 +41,9 @@ export interface Opened {
   readonly source: string;
 }
 
-/**
- * What fetching stands on: `via` is this server's name in Via fields, `bodyBytesMax` bounds the
- * content of a request.
- */
-interface FetchParts {
-  readonly dialler: Dialler;
+/** What fetching stands on. */
+interface FetchParts extends Omit<QuestionParts, 'sentFields'> {
   readonly health: FetchHealth;
-  readonly bodyBytesMax: number;
-  readonly via: string;
 }
 
 /** Makes the source of fetched content. */
@@ -80,14 +64,16 @@ export function createFetch(parts: FetchParts): Fetch {
     async respond(rule, request) {
       const plan = taking(planOf(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { answer, fields } = await ask(asking, plan, request);
-      return replyWith(answer, { request, plan, fields });
+      const question = questionOf(asking, plan, request);
+      const { answer, fields } = await ask(question, health);
+      const reply = replyWith(answer, { request, plan, fields });
+      return { ...reply, repeat: repeatOf(question) };
     },
     async open(rule, request) {
       const plan = planOf(rule);
       if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { answer, fields } = await ask(asking, plan, request, 'websocket');
+      const { answer, fields } = await ask(questionOf(asking, plan, request, 'websocket'), health);
       const { connection } = answer;
       if (connection === undefined) return replyWith(answer, { request, plan, fields });
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
@@ -104,80 +90,9 @@ export function createFetch(parts: FetchParts): Fetch {
   };
 }
 
-/** Asks a source of a plan; resolves to its answer and the fields as the client has to see them. */
-async function ask(
-  {
-    dialler,
-    health,
-    bodyBytesMax,
-    via,
-    sentFields,
-  }: FetchParts & { readonly sentFields: SentFields },
-  plan: FetchPlan,
-  request: ContentRequest,
-  upgrade?: 'websocket',
-): Promise<{ readonly answer: Answer; readonly fields: string[] }> {
-  const { origin, path, method, signal, interim } = request;
-  const body = bodyOf(request, bodyBytesMax);
-  const ways = requireWays(plan, request);
-  const fields = sentFields(plan, request, body !== undefined);
-  const askBy: Ask = ({ source, target }, begun) =>
-    dialler.send({
-      origin: source.origin,
-      target,
-      method,
-      fields,
-      body: body && meteredBody(body, bodyBytesMax),
-      signal,
-      interim:
-        interim &&
-        ((status, said) => {
-          const seen = answerFields(said, { plan, source, target, origin, path }, via);
-          // It has no content (RFC 9110 §8.6), whatever its source says.
-          interim(status, withoutFields(seen, 'content-length'));
-        }),
-      ...(begun !== undefined && { begun }),
-      ...(upgrade !== undefined && { upgrade }),
-    });
-  const [only] = ways;
-  const { way, answer }: Answered =
-    plan.sources.length === 1
-      ? { way: only, answer: await askBy(only) }
-      : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
-  requireMeaning(answer);
-  const { source, target } = way;
-  const fetched = { plan, source, target, origin, path };
-  return { answer, fields: answerFields(answer.fields, fetched, via) };
-}
-
-/**
- * Refuses an answer that nobody could make anything of: content that is compressed in its framing,
- * which nobody has asked for (RFC 9112 §6.1, §7.2) and without the field nobody could tell; a
- * status that is none (RFC 9110 §15), and cannot be sent over HTTP/2.
- */
-function requireMeaning(answer: Answer): void {
-  const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
-  if (!isCompressed && answer.status <= lastStatus) return;
-  answer.discard();
-  const what = isCompressed ? 'a transfer coding that is not asked for' : 'a status that is none';
-  throw new Failure('bad_gateway', `The source answers with ${what}.`);
-}
-
-/** The transfer codings that are registered (RFC 9112 §12.2) besides chunks. */
-const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)/i;
-
-const lastStatus = 599;
-
 function notAsked({ httpresponse }: FetchRule): string {
   const replaced = httpresponse === undefined ? '' : `; in place of its 200, ${httpresponse}`;
   return `The status is that of the source, which was not asked${replaced}.`;
-}
-
-/** The content of a GET or HEAD means nothing (RFC 9110 §9.3.1) and is not passed on. */
-function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
-  if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
-  if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
-  return body;
 }
 
 /** A plan for a method that it takes. */
@@ -196,13 +111,4 @@ function setAside({ sources }: FetchPlan, health: FetchHealth): readonly string[
       leftMs === undefined ? 'now' : `in ${Math.ceil(leftMs / 1000)} s, or as a last resort`;
     return `${origin} has failed and is set aside: it is tried again ${again}.`;
   });
-}
-
-function requireWays(
-  plan: FetchPlan,
-  asked: { readonly path: string; readonly query: string },
-): readonly [FetchWay, ...FetchWay[]] {
-  const [first, ...others] = fetchWays(plan, asked);
-  if (first === undefined) throw new Failure('not_found', 'There is no page here.');
-  return [first, ...others];
 }

@@ -106,7 +106,9 @@ function statusFor(rule: Rule, status: number): number {
 }
 
 function withStatus(reply: Reply, status: number, source: string): Reply {
-  if (!isEmptyStatus(status) || reply.body.kind !== 'none') return { ...reply, status, source };
+  if (!isEmptyStatus(status) || reply.body.kind !== 'none') {
+    return { ...reply, status, source, repeat: undefined };
+  }
   const fields = withoutFields(reply.fields, 'content-type', 'content-length', 'content-encoding');
   // A 205 says so by its length, a 204 and a 304 by themselves (RFC 9110 §8.6).
   const length = status === 205 ? ['Content-Length', '0'] : [];

@@ -1,4 +1,4 @@
-import type { Reply } from '../http/reply.ts';
+import { withRepeat, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import type { Explanation } from '../model/explanation.ts';
@@ -55,7 +55,7 @@ export function storedSource(
       if (way === 'none') return undefined;
       const steps: Step[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
-      return naming(last, () => {
+      return naming(failingAs(last), () => {
         if (!isRead(request.method)) return answerUnread(request.method);
         switch (way) {
           case 'breadcrumb':
@@ -111,13 +111,14 @@ export function fetchedSource({
       const found = findRule('content.fetch', rules, request);
       if (found === undefined) return undefined;
       const { rule } = found.stored;
-      return naming(
-        () => rule,
-        () => {
-          if (!asksSource(rule, request.method)) return optionsReply(allowedMethods(rule));
-          return chosen(found, fetch.respond(rule, request));
-        },
-      );
+      const fail = failingAs(() => rule);
+      return naming(fail, () => {
+        if (!asksSource(rule, request.method)) return optionsReply(allowedMethods(rule));
+        const named = fetch
+          .respond(rule, request)
+          .then((reply) => withRepeat(reply, (repeat, asking) => repeat(asking).catch(fail)));
+        return chosen(found, named);
+      });
     },
     look(asked) {
       const ordered = candidatesOf('content.fetch', rules, asked);
@@ -137,11 +138,15 @@ export function failureOf({ id }: Rule, thrown: unknown): Failure {
   return failureFrom(thrown).of(`rule:${id}`);
 }
 
-/** What a rule answers; where it fails, the failure is the rule's. */
-function naming(rule: () => Rule, respond: () => Answer): Answer {
-  const fail = (thrown: unknown): never => {
+/** Makes a failure that of a rule. */
+function failingAs(rule: () => Rule): (thrown: unknown) => never {
+  return (thrown) => {
     throw failureOf(rule(), thrown);
   };
+}
+
+/** What a rule answers; where it fails, the failure is the rule's. */
+function naming(fail: (thrown: unknown) => never, respond: () => Answer): Answer {
   try {
     const answer = respond();
     return answer instanceof Promise ? answer.catch(fail) : answer;
@@ -157,7 +162,7 @@ function chosen({ variesByLanguage }: FoundRule, answer: Reply | Promise<Reply>)
 }
 
 function byLanguage(reply: Reply): Reply {
-  return { ...reply, fields: withVary(reply.fields, 'Accept-Language') };
+  return { ...reply, fields: withVary(reply.fields, 'Accept-Language'), repeat: undefined };
 }
 
 function replyTo(

@@ -10,7 +10,8 @@ export interface Told {
 
 /** An answer that says what the cache did for it. */
 export function withTold(reply: Reply, { member, outcome }: Told): Reply {
-  return { ...reply, fields: [...reply.fields, 'Cache-Status', member], cache: outcome };
+  const fields = [...reply.fields, 'Cache-Status', member];
+  return { ...reply, fields, cache: outcome, repeat: undefined };
 }
 
 /** Why a request went on to its source (RFC 9211 §2.2). */

@@ -23,6 +23,7 @@ import { foreseeKept } from './foresee.ts';
 import { isForGet, urlsMadeInvalid } from './invalidation.ts';
 import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
+import { repeating } from './repeating.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
 import { freshened, isSameAs } from './update.ts';
 import { fits, flightKey, forwardedFor, ofPlan, selected, without, type Visit } from './visit.ts';
@@ -195,7 +196,13 @@ class Cache {
         if (reply !== undefined) return reply;
       }
       const arrival = await this.#arrive(visit, held, { key, signal: request.signal });
-      return this.#answer(visit, held, arrival);
+      const reply = this.#answer(visit, held, arrival);
+      const ask = arrival.kind === 'passing' ? arrival.reply.repeat : undefined;
+      if (ask === undefined) return reply;
+      const arrived = (next: Arrival): void => {
+        this.#remember(key, next);
+      };
+      return { ...reply, repeat: repeating(this.#parts, visit, { ask, arrived }) };
     } catch (thrown) {
       return this.#standIn(visit, held, thrown);
     }
