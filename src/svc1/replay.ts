@@ -5,7 +5,7 @@ import { replayCountedAtOnce } from '../model/limits.ts';
 import type { QueueKey, ReplayRange } from '../store/deliveries.ts';
 import type { Decision, Reads, Store } from '../store/store.ts';
 import { queueOf } from './deliveries.ts';
-import type { HookOperations } from './hooks.ts';
+import { noSuchHook, type HookOperations } from './hooks.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { authorOf, type Handler, type Outcome } from './operation.ts';
 import { replayDescription } from './hooks-description.ts';
@@ -53,16 +53,23 @@ export function replayDeliveries({
     run: async (v, call): Promise<Outcome> => {
       const { vk } = call;
       const write = idempotency('webhook.replay', { ...v }, call);
+      const answered = (reads: Reads): Outcome | undefined => {
+        const claim = vk === undefined ? undefined : write.earlier(reads, vk);
+        const first = claim && reads.change(claim.seq);
+        if (first === undefined) return undefined;
+        const { deliveries: count } = first.data as { readonly deliveries: number };
+        return told(first.seq, count, vk, true);
+      };
+      // First of all: what was sent again then may be gone by now, and the hook with it.
+      const before = answered(store);
+      if (before !== undefined) return before;
+      if (store.hook(v.id) === undefined) throw noSuchHook(v.id);
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
       const deliveries = await countOf(store, queue, range, call.signal());
       return store.commit(authorOf(call), (reads): Decision<Outcome> => {
-        const claim = vk === undefined ? undefined : write.earlier(reads, vk);
-        const first = claim && reads.change(claim.seq);
-        if (first !== undefined) {
-          const { deliveries: count } = first.data as { readonly deliveries: number };
-          return { drafts: [], answer: () => told(first.seq, count, vk, true) };
-        }
+        const meanwhile = answered(reads);
+        if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
         const data = { queue, ...range, deliveries };
         const claimed = vk === undefined ? {} : { vk: { vk, requestHash: write.requestHash } };
         return {

@@ -36,6 +36,19 @@ suite('a replay', { concurrency: 4 }, () => {
     assert.equal((await receiver.until(5)).at(-1)?.body.seq, 3);
   });
 
+  test('under a vk is answered as before, also when its hook is gone', async (t) => {
+    const rig = await startRig(t);
+    const [id] = await tellAll(rig, 1);
+    const { data: first } = await replay(rig, { delivery: id }, 'once');
+    assert.equal(first.deliveries, 1);
+    const { data: report } = await rig.site.call('svc1.webhook.invalidate', { id: rig.id });
+    await rig.site.call('svc1.webhook.invalidate', { id: rig.id, confirm: report.digest });
+    assert.equal((await replay(rig, { delivery: id })).error?.code, 'not_found');
+    const { data, replayed } = await replay(rig, { delivery: id }, 'once');
+    assert.deepEqual([data, replayed], [first, true]);
+    assert.equal((await replay(rig, { delivery: '1' }, 'once')).error?.code, 'conflict');
+  });
+
   test('of a record.changed finds it by its id', async (t) => {
     const rig = await startRig(t, { event: ['record.changed'] });
     await rig.site.call('svc1.userinterface.insert', { path: '/a', content: 'x' });
