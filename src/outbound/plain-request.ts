@@ -29,7 +29,7 @@ const framing: ReadonlySet<string> = new Set([
 export function plainRequests(
   origin: URL,
 ): (options: Dispatcher.DispatchOptions) => PlainRequest | undefined {
-  // A client that asks in the same words again has the same list of fields sent (site/fetch.ts).
+  // What is asked once more is asked with the same list of fields (site/fetch-question.ts).
   const known = new WeakMap<readonly string[], PlainRequest>();
   return (options) => {
     const { method, body, upgrade } = options;

@@ -13,10 +13,9 @@ import type { Dialler } from '../outbound/dialler.ts';
 import type { Answer } from '../outbound/exchange.ts';
 import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
-import { answerFields } from './fetch-fields.ts';
+import { answerFields, requestFields } from './fetch-fields.ts';
 import type { FetchHealth } from './fetch-health.ts';
 import { replyWith } from './fetch-reply.ts';
-import type { SentFields } from './fetch-sent.ts';
 import { fetchWays, type FetchPlan, type FetchWay } from './fetch-source.ts';
 
 /**
@@ -27,7 +26,6 @@ export interface QuestionParts {
   readonly dialler: Dialler;
   readonly bodyBytesMax: number;
   readonly via: string;
-  readonly sentFields: SentFields;
 }
 
 /** What a request asks of the sources of a plan. */
@@ -46,7 +44,7 @@ export interface Question {
  * `too_large`.
  */
 export function questionOf(
-  { dialler, bodyBytesMax, via, sentFields }: QuestionParts,
+  { dialler, bodyBytesMax, via }: QuestionParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
@@ -54,7 +52,7 @@ export function questionOf(
   const { origin, path, method } = request;
   const body = bodyOf(request, bodyBytesMax);
   const ways = requireWays(plan, request);
-  const fields = sentFields(plan, request, body !== undefined);
+  const fields = requestFields(plan, request, body !== undefined, via);
   const seen = (said: FieldList, { source, target }: FetchWay): FieldList =>
     answerFields(said, { plan, source, target, origin, path }, via);
   return {

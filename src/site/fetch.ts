@@ -6,7 +6,6 @@ import { isLoop, viaName } from './fetch-fields.ts';
 import type { FetchHealth } from './fetch-health.ts';
 import { ask, questionOf, repeatOf, requireWays, type QuestionParts } from './fetch-question.ts';
 import { loopReply, replyWith } from './fetch-reply.ts';
-import { createSentFields } from './fetch-sent.ts';
 import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-source.ts';
 import type { Asked, Outcome } from './source.ts';
 
@@ -42,14 +41,13 @@ export interface Opened {
 }
 
 /** What fetching stands on. */
-interface FetchParts extends Omit<QuestionParts, 'sentFields'> {
+interface FetchParts extends QuestionParts {
   readonly health: FetchHealth;
 }
 
 /** Makes the source of fetched content. */
 export function createFetch(parts: FetchParts): Fetch {
   const { health, via } = parts;
-  const asking = { ...parts, sentFields: createSentFields(via) };
   // A rule that is edited is another one.
   const plans = new WeakMap<FetchRule, FetchPlan>();
   const planOf = (rule: FetchRule): FetchPlan => {
@@ -64,7 +62,7 @@ export function createFetch(parts: FetchParts): Fetch {
     async respond(rule, request) {
       const plan = taking(planOf(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const question = questionOf(asking, plan, request);
+      const question = questionOf(parts, plan, request);
       const { answer, fields } = await ask(question, health);
       const reply = replyWith(answer, { request, plan, fields });
       return { ...reply, repeat: repeatOf(question) };
@@ -73,7 +71,7 @@ export function createFetch(parts: FetchParts): Fetch {
       const plan = planOf(rule);
       if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { answer, fields } = await ask(questionOf(asking, plan, request, 'websocket'), health);
+      const { answer, fields } = await ask(questionOf(parts, plan, request, 'websocket'), health);
       const { connection } = answer;
       if (connection === undefined) return replyWith(answer, { request, plan, fields });
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
