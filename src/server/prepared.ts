@@ -1,6 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { replyField, type CacheOutcome, type FieldList, type Reply } from '../http/reply.ts';
+import {
+  fieldLines,
+  replyField,
+  type CacheOutcome,
+  type FieldList,
+  type Reply,
+} from '../http/reply.ts';
 import {
   diskTrustMs,
   headerFieldsMax,
@@ -255,9 +261,12 @@ export function isSame(before: Moment, now: Moment): boolean {
 
 /** The fields that an answer was chosen by; undefined where there are others among them. */
 function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
-  const vary = replyField(reply, 'vary');
-  if (vary === undefined) return [];
-  const names = vary.split(',').map((name) => name.trim().toLowerCase());
+  const lines = fieldLines(reply.fields, 'vary');
+  if (lines.length === 0) return [];
+  const names = lines
+    .join()
+    .split(',')
+    .map((name) => name.trim().toLowerCase());
   const isChoosing = (name: string): name is ChoosingField =>
     (choosingFields as readonly string[]).includes(name);
   return names.every(isChoosing) ? names : undefined;

@@ -325,7 +325,7 @@ suite('what a running page asks for', () => {
 
 suite('a page that the cache has', () => {
   /** A site with a page of another server, which counts how often it is asked. */
-  async function start(t: TestContext, fields: Readonly<Record<string, string>> = {}) {
+  async function start(t: TestContext, fields: Readonly<Record<string, string | string[]>> = {}) {
     let asked = 0;
     const { origin } = await httpSource(t, (_, response) => {
       asked += 1;
@@ -333,7 +333,13 @@ suite('a page that the cache has', () => {
     });
     const site = await startSite(t, {
       ini: '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nformat = json\n',
-      rules: [{ path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } }],
+      rules: [
+        {
+          path: '/far/*',
+          kind: 'content.fetch',
+          enginedata: { source: `${origin}/*`, pass: ['Cookie'] },
+        },
+      ],
     });
     await kept(site, {});
     return { site, page: (headers = {}) => ask(site, '/far/page', { headers }) };
@@ -377,6 +383,15 @@ suite('a page that the cache has', () => {
     for (let count = 0; count < 5; count += 1) {
       assert.equal((await page()).body, 'page 1');
       assert.equal((await page({ 'Accept-Language': 'de' })).body, 'page 2');
+    }
+  });
+
+  test('is not what another one has, whichever line of Vary says so', async (t) => {
+    const { page } = await start(t, { Vary: ['Accept-Language', 'Cookie'] });
+    for (let count = 0; count < 5; count += 1) {
+      assert.equal((await page()).body, 'page 1');
+      assert.equal((await page({ Cookie: 'user=ann' })).body, 'page 2');
+      assert.equal((await page({ Cookie: 'user=ben' })).body, 'page 3');
     }
   });
 });
