@@ -50,12 +50,12 @@ export class KnownHeads {
  */
 export function writePrepared(
   socket: Writable,
-  { head, content }: Prepared,
+  { head, isDated, content }: Prepared,
   nowMs: number,
 ): boolean {
   if (head === undefined) return false;
   if (typeof content === 'object' && goesInPieces(socket, content)) return false;
-  const start = head + headEnd(nowMs);
+  const start = head + headEnd(isDated ? undefined : nowMs);
   if (typeof content === 'object') {
     socket.cork();
     socket.write(start, 'latin1');

@@ -28,6 +28,8 @@ export interface Prepared {
   readonly source: string;
   /** Status line and fields as they are sent; undefined where it takes more to send it. */
   readonly head: string | undefined;
+  /** Whether the fields say when the answer was made: that of a cache was another's. */
+  readonly isDated: boolean;
   readonly cache: CacheOutcome | undefined;
   /** As in Reply. */
   readonly holds: Reply['holds'];
@@ -274,7 +276,8 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 
 function preparedOf(reply: Reply): Prepared | undefined {
   const { status, fields, body, source, cache, holds } = reply;
-  const said = { status, fields, source, head: headText(reply), cache, holds };
+  const isDated = replyField(reply, 'date') !== undefined;
+  const said = { status, fields, source, head: headText(reply), isDated, cache, holds };
   if (body.kind === 'none') return { ...said, content: undefined, bytes: 0 };
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;

@@ -394,6 +394,15 @@ suite('a page that the cache has', () => {
       assert.equal((await page({ Cookie: 'user=ben' })).body, 'page 3');
     }
   });
+
+  test('says once when it was made', async (t) => {
+    const { site } = await start(t);
+    const request = 'GET /far/page HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    for (const answer of await askInTurn(site.port, Array<string>(5).fill(request))) {
+      assert.match(answer, /^HTTP\/1.1 200 OK\r\n[^]*page 2$/);
+      assert.doesNotMatch(answer, /\r\nDate:/i);
+    }
+  });
 });
 
 const fieldSets: readonly Readonly<Record<string, string>>[] = [
