@@ -1,9 +1,9 @@
-import type { BigIntStats } from 'node:fs';
+import { closeSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../../config/config.ts';
 import { codings, wantedCodings, type ByCoding, type Coding } from '../../http/coding.ts';
 import type { Fields } from '../../http/request.ts';
 import { unlessForbidden } from './absence.ts';
-import { locateFile, type Located } from './regular-file.ts';
+import { locateFile, openLocated, type Located } from './regular-file.ts';
 
 /** What ends the name of a file that has the content of another one, compressed. */
 const extensions: ByCoding<string> = { zstd: '.zst', br: '.br', gzip: '.gz' };
@@ -46,10 +46,17 @@ export function besideNotes(mount: DiskMount, file: Located): readonly string[] 
     const located = locateInCoding(mount, file, coding);
     if (located === undefined) return [];
     const name = located.below.slice(located.below.lastIndexOf('/') + 1);
-    return isOlder(located, file)
-      ? [`${name} is older than the file itself, and not used.`]
-      : [`Callers that accept ${coding} are sent ${name}.`];
+    if (isOlder(located, file)) return [`${name} is older than the file itself, and not used.`];
+    return canOpen(located)
+      ? [`Callers that accept ${coding} are sent ${name}.`]
+      : [`${name} cannot be read by the server, and is not used.`];
   });
+}
+
+function canOpen(located: Located): boolean {
+  const opened = unlessForbidden(() => openLocated(located));
+  if (opened !== undefined) closeSync(opened.descriptor);
+  return opened !== undefined;
 }
 
 /** What may not be looked at is passed over: the file itself can still be sent. */

@@ -39,6 +39,7 @@ async function start(
   };
 }
 
+const skip = process.getuid?.() === 0 && 'root may read everything';
 const codingOf = ({ fields }: Seen) => fields['content-encoding'] ?? 'identity';
 const inAll = {
   'a.js': long,
@@ -164,7 +165,6 @@ suite('what stands beside a file is not used', () => {
     assert.equal((await get('/a.txt')).text, 'a');
   });
 
-  const skip = process.getuid?.() === 0 && 'root may read everything';
   test('when it may not be read, or not even be looked at', { skip }, async (t) => {
     const plain = texts(300_000);
     const { get, file } = await start(t, {
@@ -362,4 +362,14 @@ test('explain says what is sent to whom, and what is not', async (t) => {
   await ask(url, '/a.txt');
   assert.deepEqual(await notes('/a.txt'), expected);
   assert.deepEqual(await notes('/b.txt'), []);
+});
+
+test('explain does not say that a file is sent which may not be read', { skip }, async (t) => {
+  const site = await start(t, { 'a.txt': 'a', 'a.txt.br': 'b', 'a.txt.gz': 'c' });
+  await chmod(site.file('a.txt.gz'), 0o000);
+  const asked = { url: `${site.url}/a.txt` };
+  assert.deepEqual((await site.call('svc1.userinterface.explain', asked)).data.notes, [
+    'Callers that accept br are sent a.txt.br.',
+    'a.txt.gz cannot be read by the server, and is not used.',
+  ]);
 });
