@@ -14,15 +14,15 @@ export type Beside<T> = Partial<ByCoding<T>>;
 /**
  * The files beside a located one that have its content compressed, by the rules that the file
  * itself is found by; undefined where there is none, or where the mount is not to look. One that is
- * older than the file is of an earlier state of it and not among them, nor is one that may not be
- * looked at.
+ * older than the file is of an earlier state of it and not among them, nor is an empty one, which
+ * has yet to be written, or one that may not be looked at.
  */
 export function locateBeside(mount: DiskMount, file: Located): Beside<Located> | undefined {
   if (!mount.precompressed) return undefined;
   let beside: Partial<Record<Coding, Located>> | undefined;
   for (const coding of codings) {
     const located = locateInCoding(mount, file, coding);
-    if (located === undefined || isOlder(located, file)) continue;
+    if (located === undefined || misfitOf(located, file) !== undefined) continue;
     beside ??= {};
     beside[coding] = located;
   }
@@ -46,7 +46,8 @@ export function besideNotes(mount: DiskMount, file: Located): readonly string[] 
     const located = locateInCoding(mount, file, coding);
     if (located === undefined) return [];
     const name = located.below.slice(located.below.lastIndexOf('/') + 1);
-    if (isOlder(located, file)) return [`${name} is older than the file itself, and not used.`];
+    const misfit = misfitOf(located, file);
+    if (misfit !== undefined) return [`${name} is ${misfit}, and not used.`];
     return canOpen(located)
       ? [`Callers that accept ${coding} are sent ${name}.`]
       : [`${name} cannot be read by the server, and is not used.`];
@@ -65,17 +66,29 @@ function locateInCoding(mount: DiskMount, { below }: Located, coding: Coding): L
 }
 
 /**
+ * Why a file has not the content of another one in a coding; undefined where it may have. No coding
+ * makes nothing of anything, be it nothing itself.
+ */
+export function misfitOf(
+  beside: Looked,
+  file: Looked,
+): 'older than the file itself' | 'empty' | undefined {
+  if (isOlder(beside, file)) return 'older than the file itself';
+  return beside.stats.size === 0n ? 'empty' : undefined;
+}
+
+/**
  * Whether a file was written before another one. Tools that give what they compress the time of the
  * original often know whole seconds only.
  */
-export function isOlder(one: Dated, other: Dated): boolean {
+function isOlder(one: Looked, other: Looked): boolean {
   const difference = other.stats.mtimeNs - one.stats.mtimeNs;
   if (one.stats.mtimeNs % secondNs !== 0n) return difference > 0n;
   return difference >= secondNs;
 }
 
-interface Dated {
-  readonly stats: Pick<BigIntStats, 'mtimeNs'>;
+interface Looked {
+  readonly stats: Pick<BigIntStats, 'mtimeNs' | 'size'>;
 }
 
 const secondNs = 1_000_000_000n;

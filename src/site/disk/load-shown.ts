@@ -1,7 +1,7 @@
 import type { DiskMount } from '../../config/config.ts';
 import { codings, type Coding } from '../../http/coding.ts';
 import { unlessForbiddenLater } from './absence.ts';
-import { isOlder, type Beside } from './beside.ts';
+import { misfitOf, type Beside } from './beside.ts';
 import { isHoldable, loadFile, type FileFacts } from './file-content.ts';
 import type { Located } from './regular-file.ts';
 import type { Held, Replies } from './replies.ts';
@@ -44,7 +44,7 @@ export async function loadShown(
     const coded = await unlessForbiddenLater(() =>
       loadFile(mount, { below, name, form: coding }, facts),
     );
-    if (coded === undefined || isOlder(coded, loaded ?? file)) continue;
+    if (coded === undefined || misfitOf(coded, loaded ?? file) !== undefined) continue;
     if (coded.identity === undefined) isSettled = false;
     shown[coding] = replies.hold(coded);
   }

@@ -159,6 +159,20 @@ suite('what stands beside a file is not used', () => {
     });
   }
 
+  test('when it is empty, as one that has yet to be written', async (t) => {
+    const site = await start(t, { 'a.txt': 'a', 'a.txt.gz': '', b: '', 'b.gz': '' });
+    for (const [path, text] of [
+      ['/a.txt', 'a'],
+      ['/b', ''],
+    ] as const) {
+      const seen = await site.get(path);
+      assert.deepEqual([codingOf(seen), seen.text], ['identity', text]);
+    }
+    const asked = { url: `${site.url}/a.txt` };
+    const { data } = await site.call('svc1.userinterface.explain', asked);
+    assert.deepEqual(data.notes, ['a.txt.gz is empty, and not used.']);
+  });
+
   test('when it is a folder', async (t) => {
     const { get, file } = await start(t, { 'a.txt': 'a' });
     await mkdir(file('a.txt.gz'));
