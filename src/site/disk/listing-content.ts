@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DiskMount } from '../../config/config.ts';
 import { preferredType } from '../../http/negotiation.ts';
-import { replyField, withoutFields, type FieldList } from '../../http/reply.ts';
+import { fieldLines, withoutFields, type FieldList } from '../../http/reply.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';
 import type { Loaded } from './replies.ts';
@@ -46,7 +46,7 @@ export async function loadListing(
   const listing = await readListing(mount, { below, path });
   if (listing === undefined) return undefined;
   const html = type === 'text/html';
-  const own = { fields: mount.headers };
+  const own = fieldLines(mount.headers, policyName).join(', ');
   const bytes = Buffer.from(html ? listingPage(listing, mount.path) : JSON.stringify(listing));
   const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   return {
@@ -59,7 +59,7 @@ export async function loadListing(
         ...fields,
         'Vary',
         'Accept',
-        ...(html ? ['Content-Security-Policy', listingPolicy(replyField(own, policyName))] : []),
+        ...(html ? ['Content-Security-Policy', listingPolicy(own)] : []),
       ],
       bytesLength: bytes.length,
     },

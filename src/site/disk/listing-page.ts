@@ -11,11 +11,11 @@ const framing = /(?:^|[;,])\s*(frame-ancestors\s[^;,]*)/i;
 
 /**
  * The Content-Security-Policy of a folder's page, in place of that of its mount, which is made for
- * the site's own pages: its own style sheet and nothing else. Of the mount's it keeps who may frame
- * it.
+ * the site's own pages: its own style sheet and nothing else. Of the mount's, all lines of it, it
+ * keeps who may frame it.
  */
-export function listingPolicy(own: string | undefined): string {
-  const ancestors = framing.exec(own ?? '')?.[1]?.trim() ?? "frame-ancestors 'self'";
+export function listingPolicy(own: string): string {
+  const ancestors = framing.exec(own)?.[1]?.trim() ?? "frame-ancestors 'self'";
   return (
     `default-src 'none'; style-src 'sha256-${styleHash}'; ` +
     `base-uri 'none'; form-action 'none'; ${ancestors}`

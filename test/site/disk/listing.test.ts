@@ -105,8 +105,8 @@ suite('the listing of a folder', () => {
     const name = 'Content-Security-Policy[]';
     const headers = [
       'X-Team = docs',
-      `${name} = "default-src 'self'; frame-ancestors 'none' ; img-src *"`,
       `${name} = "script-src 'none'"`,
+      `${name} = "default-src 'self'; frame-ancestors 'none' ; img-src *"`,
     ];
     const site = await startSite(t, {
       ini: `${ini}[disk.site.headers]\n${headers.join('\n')}\n`,
