@@ -45,6 +45,8 @@ export const http2ResetsMax = 200;
 export const http2IdleFramesMax = 100;
 /** How often is looked at what takes too long. */
 export const http2LookMs = 5_000;
+/** How long ago an answer may have ended that its client is given time to read at a stop. */
+export const http2LeaveMs = 10_000;
 /** How long after each failure in a row a certificate is asked for again (RFC 8555). */
 export const acmeRetryMs = [1, 5, 15, 60, 180, 360, 720, 1_440].map((minutes) => minutes * 60_000);
 /** How soon after a failure a server that was started again may ask. */

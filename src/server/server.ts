@@ -197,7 +197,7 @@ class Port implements Server {
     this.#sessions.close();
     let timer: NodeJS.Timeout | undefined;
     await Promise.race([
-      Promise.all([this.#connections.settled(), this.#sessions.settled()]),
+      Promise.all([this.#connections.settled(), this.#sessions.left()]),
       new Promise<void>((resolve) => {
         timer = setTimeout(resolve, graceMs);
       }),

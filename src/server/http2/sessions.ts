@@ -5,12 +5,14 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
+import type { Socket } from 'node:net';
 import {
   headerBlockBytesMax,
   headersTimeoutMs,
   http2ConcurrentStreamsMax,
   http2CountingMs,
   http2IdleFramesMax,
+  http2LeaveMs,
   http2LookMs,
   http2ResetsMax,
   http2StreamsMax,
@@ -24,37 +26,9 @@ import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observe/limit-log.ts';
 import { breakBody } from '../body.ts';
 import { headerTooLarge, tooLate } from '../refusal.ts';
-import { HeadWatch } from './head-watch.ts';
+import { cutWhenLeft, newSession, type Open, type Session } from './session.ts';
 import { StreamAnswer } from './stream-answer.ts';
-import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
-
-/** What is known of one session. */
-interface Session {
-  readonly peer: Peer;
-  readonly open: Set<Open>;
-  readonly heads: HeadWatch;
-  /** Since when no request has been open; undefined while one is. */
-  idleSinceMs: number | undefined;
-  /** The flow-control window when content was last seen to move, NaN at first; and when. */
-  window: number;
-  movedMs: number;
-  /** What the client has done since a moment that costs more than it is worth. */
-  idleFrames: number;
-  resets: number;
-  countedSinceMs: number;
-  /** Whether it has done too much of that: it gets nothing any more. */
-  isOver: boolean;
-}
-
-/** A request that is being answered. */
-interface Open {
-  readonly stream: ServerHttp2Stream;
-  readonly message: StreamMessage;
-  readonly answer: StreamAnswer;
-  readonly startedMs: number;
-  /** Whether its content did not come in time. */
-  isLate: boolean;
-}
+import { listBytes, StreamMessage } from './stream-message.ts';
 
 /** What sessions need of their surroundings; `monotonicMs` measures durations. */
 interface Surroundings {
@@ -92,8 +66,11 @@ export class Sessions {
     server: Http2Server,
     request: (message: StreamMessage, answer: StreamAnswer) => void,
   ): void {
+    // Node makes the session of a connection as soon as it comes, and hides the socket in it.
+    let newest: Socket;
+    server.prependListener('connection', (socket: Socket) => (newest = socket));
     server.on('session', (session: ServerHttp2Session) => {
-      this.#admit(session);
+      this.#admit(session, newest);
     });
     server.on('stream', (stream: ServerHttp2Stream, _headers, flags, rawHeaders: string[]) => {
       const hasContent = (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0;
@@ -130,6 +107,22 @@ export class Sessions {
     if (this.#open > 0) await this.settled();
   }
 
+  /**
+   * Resolves when no answer is owed any more, and every client whose latest one ended just now has
+   * closed its side, as it does when it has read all: who reads tells how far it is, and to that a
+   * connection that is gone would answer with a reset, which takes away what was not read.
+   */
+  async left(): Promise<void> {
+    await this.settled();
+    const recentMs = this.#surroundings.monotonicMs() - http2LeaveMs;
+    const leaving = [...this.#sessions].filter(
+      ([, { heads, idleSinceMs = recentMs }]) => heads.newest > 0 && idleSinceMs >= recentMs,
+    );
+    await Promise.all(
+      leaving.map(([session]) => new Promise((resolve) => session.once('close', resolve))),
+    );
+  }
+
   /** Cuts off every session that is still there. */
   destroyAll(): void {
     for (const session of this.#sessions.keys()) session.destroy();
@@ -140,6 +133,10 @@ export class Sessions {
     const nowMs = this.#surroundings.monotonicMs();
     for (const [session, known] of this.#sessions) {
       const { heads, idleSinceMs } = known;
+      if (session.destroyed) {
+        cutWhenLeft(known, nowMs);
+        continue;
+      }
       if (heads.look(session.state.lastProcStreamID ?? 0, nowMs))
         this.#passed(known, 'http2_heads');
       if (idleSinceMs === undefined) this.#lookAtOpen(session, known, nowMs);
@@ -154,20 +151,8 @@ export class Sessions {
     }
   }
 
-  #admit(session: ServerHttp2Session): void {
-    const nowMs = this.#surroundings.monotonicMs();
-    const known: Session = {
-      peer: { remoteAddress: session.socket.remoteAddress, encrypted: true },
-      open: new Set(),
-      heads: new HeadWatch(),
-      idleSinceMs: nowMs,
-      window: NaN,
-      movedMs: nowMs,
-      idleFrames: 0,
-      resets: 0,
-      countedSinceMs: nowMs,
-      isOver: false,
-    };
+  #admit(session: ServerHttp2Session, socket: Socket): void {
+    const known = newSession(socket, this.#surroundings.monotonicMs());
     this.#sessions.set(session, known);
     session.once('close', () => {
       this.#sessions.delete(session);

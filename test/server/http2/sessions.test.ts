@@ -4,6 +4,7 @@ import { connect, constants, createServer, type ClientHttp2Session } from 'node:
 import { connect as connectSocket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { statusFor } from '../../../src/http/status.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import {
@@ -21,7 +22,16 @@ import { Sessions } from '../../../src/server/http2/sessions.ts';
 import type { StreamAnswer } from '../../../src/server/http2/stream-answer.ts';
 import type { StreamMessage } from '../../../src/server/http2/stream-message.ts';
 import { readReply } from './client.ts';
-import { clientOf, fieldBlock, flags, frame, preface, told } from './raw-client.ts';
+import {
+  clientOf,
+  fieldBlock,
+  flags,
+  frame,
+  preface,
+  settings,
+  told,
+  uint32,
+} from './raw-client.ts';
 
 /** Sessions in the clear, whose clock a test turns. */
 async function startSessions(
@@ -51,6 +61,12 @@ async function startSessions(
     port: address.port,
     passed,
     settled: () => sessions.settled(),
+    connections: () => promisify(server.getConnections.bind(server))(),
+    /** Resolves when every client that has just been answered is gone. */
+    leave(): Promise<void> {
+      sessions.close();
+      return sessions.left();
+    },
     async open(): Promise<ClientHttp2Session> {
       const session = connect(`http://127.0.0.1:${address.port}`);
       session.on('error', () => undefined);
@@ -157,6 +173,53 @@ suite('a session', () => {
     await closed;
     assert.deepEqual(rig.passed, ['unread_answer']);
     assert.ok(!session.closed);
+  });
+
+  test('whose client neither reads nor closes is cut off, however it has ended', async (t) => {
+    const much = Buffer.alloc(1 << 25);
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(200, []).end(much);
+    });
+    const wide = settings([4, 2 ** 31 - 1]);
+    const asking = Buffer.concat([
+      Buffer.from(preface),
+      frame('SETTINGS', 0, 0, wide),
+      frame('WINDOW_UPDATE', 0, 0, uint32(2 ** 30)),
+      frame('HEADERS', 5, 1, fieldBlock([[':method', 'GET'], ...Object.entries(pathOf)])),
+    ]);
+    const silent = Buffer.concat([Buffer.from(preface), frame('SETTINGS', 0, 0)]);
+    for (const opening of [asking, silent]) {
+      const socket = connectSocket({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
+      const client = clientOf(t, socket, opening);
+      await client.until(() => client.frames.length >= 2);
+      client.pause();
+    }
+    assert.equal(await rig.connections(), 2);
+    for (let turn = 0; turn < 100 && (await rig.connections()) > 0; turn += 1) {
+      rig.pass(http2LookMs);
+      await nextTurn();
+    }
+    assert.equal(await rig.connections(), 0);
+    assert.deepEqual([...new Set(rig.passed)], ['unread_answer']);
+  });
+
+  test('at its end waits for a client that has not read all yet', async (t) => {
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(200, []).end('read me');
+    });
+    const opening = [Buffer.from(preface), frame('SETTINGS', 0, 0)];
+    const socket = connectSocket({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
+    const client = clientOf(t, socket, Buffer.concat(opening));
+    const head = fieldBlock([[':method', 'GET'], ...Object.entries(pathOf)]);
+    client.send(frame('HEADERS', 5, 1, head));
+    await client.until(() => client.frames.some(({ type }) => type === 'DATA'));
+    let hasLeft = false;
+    const left = rig.leave().then(() => (hasLeft = true));
+    await once(socket, 'end');
+    client.send(frame('WINDOW_UPDATE', 0, 0, uint32(7)));
+    assert.ok(!hasLeft);
+    socket.end();
+    await left;
   });
 
   test('is not ended while it is ours to answer', async (t) => {

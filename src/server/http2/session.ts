@@ -1,0 +1,65 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import type { Socket } from 'node:net';
+import { lingerMs, stalledMs } from '../../model/limits.ts';
+import { HeadWatch } from './head-watch.ts';
+import type { StreamAnswer } from './stream-answer.ts';
+import type { Peer, StreamMessage } from './stream-message.ts';
+
+/** What is known of one session. */
+export interface Session {
+  readonly socket: Socket;
+  readonly peer: Peer;
+  readonly open: Set<Open>;
+  readonly heads: HeadWatch;
+  /** Since when no request has been open; undefined while one is. */
+  idleSinceMs: number | undefined;
+  /** The flow-control window when content was last seen to move, NaN at first; and when. */
+  window: number;
+  movedMs: number;
+  /** What the client has done since a moment that costs more than it is worth. */
+  idleFrames: number;
+  resets: number;
+  countedSinceMs: number;
+  /** Whether it has done too much of that: it gets nothing any more. */
+  isOver: boolean;
+  /** Since when it has been seen to have ended, its socket being still there. */
+  endedSinceMs: number | undefined;
+}
+
+/** A request that is being answered. */
+export interface Open {
+  readonly stream: ServerHttp2Stream;
+  readonly message: StreamMessage;
+  readonly answer: StreamAnswer;
+  readonly startedMs: number;
+  /** Whether its content did not come in time. */
+  isLate: boolean;
+}
+
+/** A session that begins, on a socket. */
+export function newSession(socket: Socket, nowMs: number): Session {
+  return {
+    socket,
+    peer: { remoteAddress: socket.remoteAddress, encrypted: true },
+    open: new Set(),
+    heads: new HeadWatch(),
+    idleSinceMs: nowMs,
+    window: NaN,
+    movedMs: nowMs,
+    idleFrames: 0,
+    resets: 0,
+    countedSinceMs: nowMs,
+    isOver: false,
+    endedSinceMs: undefined,
+  };
+}
+
+/**
+ * Closes the socket of a session that has ended, when its client has had time to read the rest and
+ * to close its side: Node would wait for that for good. To be called at intervals.
+ */
+export function cutWhenLeft(session: Session, nowMs: number): void {
+  session.endedSinceMs ??= nowMs;
+  const patienceMs = session.isOver ? lingerMs : stalledMs;
+  if (nowMs - session.endedSinceMs >= patienceMs) session.socket.destroy();
+}
