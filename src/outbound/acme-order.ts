@@ -126,6 +126,9 @@ async function run(order: AcmeOrder, refused: (retryAfter: string) => void): Pro
     backoffMin: acmePollMs,
     backoffMax: acmePollMsMax,
   });
+  const update = client.updateAccount.bind(client);
+  // An account that is there is told its contact alone (RFC 8555 §7.3.2), or asked for as it is.
+  client.updateAccount = (account) => update(account?.contact && { contact: account.contact });
   const key = await acme.crypto.createPrivateEcdsaKey();
   const [, csr] = await acme.crypto.createCsr({ altNames: [order.host] }, key);
   const cert = await client.auto({

@@ -15,6 +15,19 @@ import { startAcmeServer } from './server.ts';
 const noMore = { email: undefined, binding: undefined, allowPrivate: [], caFile: undefined };
 
 suite('certificates from an ACME server', () => {
+  for (const [whose, tls] of [
+    ['has an address', 'acme_email = admin@example.com'],
+    ['has none', ''],
+  ] as const)
+    test(`are got for each host by one account, which ${whose}`, async (t) => {
+      const { site, acme } = await startBoth(t, {}, { hosts: ['a.example', 'b.example'], tls });
+      await site.untilLogged(/\[tls\.a\.example\] is in use/);
+      await site.untilLogged(/(\[tls\.b\.example\] is in use|No certificate for b\.example)/);
+      const { subjectaltname } = await certificateOf(site.tlsPort, 'b.example');
+      assert.equal(subjectaltname, 'DNS:b.example');
+      assert.equal(acme.accounts, 1);
+    });
+
   test('are got by http-01, each host its own, by one account', async (t) => {
     const hosts = ['shop.example', 'www.example'];
     const { site, acme } = await startBoth(t, {}, { hosts });

@@ -29,7 +29,7 @@ export async function freePorts(): Promise<Ports> {
 /** The lines of [tls] for an ACME server, whose authority is in `ca.pem`, and for hosts. */
 export function acmeIni(directory: string, hosts: readonly string[], more = ''): string {
   return (
-    `[tls]\nacme_directory = ${directory}\nacme_ca = ca.pem\nacme_email = admin@example.com\n` +
+    `[tls]\nacme_directory = ${directory}\nacme_ca = ca.pem\n` +
     `acme_allow_private = 127.0.0.1\n${more}\n` +
     hosts.map((host) => `[tls.${host}]\nacme = yes\n`).join('')
   );

@@ -217,7 +217,12 @@ class Acme implements AcmeServer {
     };
   }
 
-  async #account({ jwk, payload }: Asked): Promise<Reply> {
+  async #account({ path, jwk, payload }: Asked): Promise<Reply> {
+    const names = Object.keys(payload);
+    // As Pebble does; RFC 8555 §7.3.2 has no word on an update that changes nothing.
+    if (path !== '/account' && names.length > 0 && !names.includes('contact')) {
+      throw new RefusalError({ status: 400, type: 'malformed', detail: 'nothing to update' });
+    }
     const { binding } = this.#given;
     if (binding !== undefined && this.#accounts.size === 0) {
       await requireBinding(payload.externalAccountBinding, { binding, jwk, base: this.#base });
