@@ -63,7 +63,10 @@ export class StreamMessage extends Readable {
 
   /** As with an IncomingMessage, an error is told to those who listen, and harms nobody else. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    done(this.listenerCount('error') > 0 ? error : null);
+    const isHeard = this.listenerCount('error') > 0;
+    // Who listens now may have given up by the time that it is told.
+    this.on('error', () => undefined);
+    done(isHeard ? error : null);
   }
 
   override _read(): void {

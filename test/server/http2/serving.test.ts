@@ -159,6 +159,30 @@ suite('over HTTP/2', () => {
     assert.deepEqual(seen, [`127.0.0.1:${address.port}`, 'chunked', 'undefined']);
   });
 
+  test('an upload to a source that is taken back in the middle harms nobody', async (t) => {
+    const source = createServer((request) => {
+      request.once('data', () => source.emit('begun'));
+      request.once('close', () => source.emit('broken'));
+    }).listen(0, '127.0.0.1');
+    await once(source, 'listening');
+    t.after(() => source.close());
+    const address = source.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const enginedata = { source: `http://127.0.0.1:${address.port}/*`, methods: ['POST'] };
+    const site = await startTlsSite(t, {
+      ini: '[fetch]\nallow_private = 127.0.0.0/8\n',
+      rules: [{ path: '/up/*', kind: 'content.fetch', enginedata }],
+    });
+    const client = await connectHttp2(t, site);
+    const stream = client.begin('/up/a', { ':method': 'POST' }, false);
+    const [begun, broken] = [once(source, 'begun'), once(source, 'broken')];
+    stream.write('the beginning');
+    await begun;
+    stream.destroy();
+    await broken;
+    assert.equal((await client.ask('/svc1/health')).status, 200);
+  });
+
   for (const framing of ['with a length', 'without one'] as const) {
     test(`an answer ${framing} that cannot be finished is reset, and nothing else is`, async (t) => {
       const source = createServer((_request, response) => {
