@@ -242,7 +242,7 @@ export class Connections {
       });
       return;
     }
-    this.#parts.passed(passed, address);
+    this.#parts.passed(passed === 'max' ? 'connections' : 'connections_per_address', address);
     socket.destroy();
   }
 

@@ -1,16 +1,15 @@
 import type { Config } from '../config/config.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import { parseAddress } from '../model/cidr.ts';
-import type { LimitName } from '../model/limit.ts';
 import { connectionsMax } from '../model/limits.ts';
 
-/** How many connections there may be, and how many of them an address may have. */
+/** How much there may be of something that clients have, and how much of it an address may. */
 export interface CrowdLimits {
   readonly max: number;
   readonly perAddress: (address: string) => number;
 }
 
-/** The limits by the ini file in force: a trusted proxy speaks for any number of clients. */
+/** Those of connections by the ini file in force: a trusted proxy speaks for many clients. */
 export function crowdLimits(server: () => Config['server']): CrowdLimits {
   return {
     max: connectionsMax,
@@ -21,7 +20,7 @@ export function crowdLimits(server: () => Config['server']): CrowdLimits {
   };
 }
 
-/** Counts the open connections of all clients, and of each. */
+/** Counts what all clients have open, and each of them. */
 export class Crowd {
   readonly #limits: CrowdLimits;
   readonly #counts = new Map<string, number>();
@@ -32,15 +31,15 @@ export class Crowd {
   }
 
   /**
-   * Takes a connection in, unless there are as many as there may be, or its address has as many as
-   * it may have: returns the limit that keeps it out. A unix socket has no address: ''.
+   * Takes one in, unless there are as many as there may be, or its address has as many as it may
+   * have: returns the limit that keeps it out. A unix socket has no address: ''.
    */
-  enter(address: string): LimitName | undefined {
+  enter(address: string): keyof CrowdLimits | undefined {
     const { max, perAddress } = this.#limits;
-    if (this.#size >= max) return 'connections';
+    if (this.#size >= max) return 'max';
     const client = clientOf(address);
     const count = this.#counts.get(client) ?? 0;
-    if (address !== '' && count >= perAddress(address)) return 'connections_per_address';
+    if (address !== '' && count >= perAddress(address)) return 'perAddress';
     this.#counts.set(client, count + 1);
     this.#size += 1;
     return undefined;

@@ -13,7 +13,7 @@ import type { RequestMetrics } from '../observe/request-metrics.ts';
 import { AnswerLog, type Arrival } from './answer-log.ts';
 import { continueOnRead, isWhole } from './body.ts';
 import { Connections, peerAddress } from './connections.ts';
-import { crowdLimits } from './crowd.ts';
+import { crowdLimits, type CrowdLimits } from './crowd.ts';
 import { DirectRequest } from './direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
 import type { DirectResponse } from './direct-response.ts';
@@ -88,7 +88,7 @@ interface Ready {
 
 class Port implements Server {
   readonly addresses: string[] = [];
-  readonly #parts: ExchangeParts & ServerParts;
+  readonly #parts: ExchangeParts & ServerParts & CrowdLimits;
   readonly #servers: Listener[] = [];
   readonly #sockets: Sockets;
   readonly #tunnels = new Tunnels();
@@ -104,6 +104,7 @@ class Port implements Server {
     const limits = createLimitLog(parts);
     this.#parts = {
       ...parts,
+      ...crowdLimits(() => parts.serving().config.server),
       limits,
       detour: (serving, entrance, message) =>
         answerChallenge(entrance.target, parts.tls.acme) ??
@@ -111,12 +112,11 @@ class Port implements Server {
     };
     this.#sessions = new Sessions(this.#parts);
     this.#connections = new Connections({
-      ...crowdLimits(() => parts.serving().config.server),
+      ...this.#parts,
       refuse: (...refused) => {
         this.#refuse(...refused);
       },
       ...limits,
-      now: parts.now,
     });
     this.#sockets = createSockets(this.#parts);
     this.#answers = new AnswerLog(parts);

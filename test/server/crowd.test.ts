@@ -9,11 +9,11 @@ function crowdOf(perAddress: number, max = 100): Crowd {
 test('an address has so many connections at a time, and no more', () => {
   const crowd = crowdOf(3);
   const kept = Array.from({ length: 4 }, () => crowd.enter('192.0.2.1'));
-  assert.deepEqual(kept, [undefined, undefined, undefined, 'connections_per_address']);
+  assert.deepEqual(kept, [undefined, undefined, undefined, 'perAddress']);
   assert.equal(crowd.enter('192.0.2.2'), undefined);
   crowd.leave('192.0.2.1');
   assert.equal(crowd.enter('192.0.2.1'), undefined);
-  assert.equal(crowd.enter('192.0.2.1'), 'connections_per_address');
+  assert.equal(crowd.enter('192.0.2.1'), 'perAddress');
 });
 
 test('a network of IPv6 counts as one, in whichever form its addresses are written', () => {
@@ -21,11 +21,11 @@ test('a network of IPv6 counts as one, in whichever form its addresses are writt
   for (const [address, kept] of [
     ['2001:db8::1', undefined],
     ['2001:db8:0:0:ffff::2', undefined],
-    ['2001:db8::3', 'connections_per_address'],
+    ['2001:db8::3', 'perAddress'],
     ['2001:db8:0:1::1', undefined],
     ['::ffff:192.0.2.1', undefined],
     ['192.0.2.1', undefined],
-    ['192.0.2.1', 'connections_per_address'],
+    ['192.0.2.1', 'perAddress'],
   ] as const) {
     assert.equal(crowd.enter(address), kept, address);
   }
@@ -38,8 +38,8 @@ test('all addresses together have so many; one without is bounded by that alone'
   for (const address of ['192.0.2.1', '192.0.2.2', '', '']) {
     assert.equal(crowd.enter(address), undefined);
   }
-  assert.equal(crowd.enter('192.0.2.3'), 'connections');
-  assert.equal(crowd.enter(''), 'connections');
+  assert.equal(crowd.enter('192.0.2.3'), 'max');
+  assert.equal(crowd.enter(''), 'max');
   crowd.leave('');
   assert.equal(crowd.enter('192.0.2.3'), undefined);
 });

@@ -25,13 +25,14 @@ import { plainAddress } from '../../http/forwarded.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observe/limit-log.ts';
 import { breakBody } from '../body.ts';
+import { Crowd, type CrowdLimits } from '../crowd.ts';
 import { headerTooLarge, tooLate } from '../refusal.ts';
 import { cutWhenLeft, newSession, type Open, type Session } from './session.ts';
 import { StreamAnswer } from './stream-answer.ts';
-import { listBytes, StreamMessage } from './stream-message.ts';
+import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 
 /** What sessions need of their surroundings; `monotonicMs` measures durations. */
-interface Surroundings {
+interface Surroundings extends Pick<CrowdLimits, 'perAddress'> {
   readonly limits: LimitLog;
   readonly monotonicMs: () => number;
   /** Requests that may be open; as many as the process may have unless told otherwise. */
@@ -51,10 +52,13 @@ export class Sessions {
   readonly #sessions = new Map<ServerHttp2Session, Session>();
   readonly #surroundings: Surroundings;
   readonly #looking: NodeJS.Timeout;
+  readonly #crowd: Crowd;
   #open = 0;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
+    const { perAddress, streamsMax: max = http2StreamsMax } = surroundings;
+    this.#crowd = new Crowd({ max, perAddress });
     this.#looking = setInterval(() => {
       this.look();
     }, http2LookMs);
@@ -176,8 +180,8 @@ export class Sessions {
       // Node lets in no more than half of that: the others were taken back in the same breath.
       this.#end(session, 'http2_resets');
     }
-    const { streamsMax = http2StreamsMax } = this.#surroundings;
-    if (known === undefined || known.isOver || this.#open >= streamsMax) {
+    const address = addressOf(known?.peer);
+    if (known === undefined || known.isOver || this.#crowd.enter(address) !== undefined) {
       if (known?.isOver === false) this.#passed(known, 'http2_streams');
       // Nothing was done about it: the client may ask again elsewhere (RFC 9113 §8.7).
       stream.on('error', () => undefined).close(NGHTTP2_REFUSED_STREAM);
@@ -204,6 +208,7 @@ export class Sessions {
       const isCut = stream.aborted || stream.rstCode !== constants.NGHTTP2_NO_ERROR;
       if (isCut && !answer.isGivenUp) this.#count(session, known, 'resets');
       this.#open -= 1;
+      this.#crowd.leave(address);
       known.open.delete(open);
       if (known.open.size === 0) known.idleSinceMs = monotonicMs();
     });
@@ -272,6 +277,11 @@ export class Sessions {
   }
 
   #passed({ peer }: Session, limit: LimitName, why?: string): void {
-    this.#surroundings.limits.passed(limit, plainAddress(peer.remoteAddress ?? ''), why);
+    this.#surroundings.limits.passed(limit, addressOf(peer), why);
   }
+}
+
+/** The address of a client; empty where it is not known. */
+function addressOf(peer: Peer | undefined): string {
+  return plainAddress(peer?.remoteAddress ?? '');
 }

@@ -37,13 +37,14 @@ import {
 async function startSessions(
   t: TestContext,
   answer: (message: StreamMessage, answer: StreamAnswer) => void,
-  streamsMax?: number,
+  { streamsMax, perAddress = Infinity }: { streamsMax?: number; perAddress?: number } = {},
 ) {
   let nowMs = 0;
   const passed: LimitName[] = [];
   const sessions = new Sessions({
     limits: { passed: (limit) => passed.push(limit) },
     monotonicMs: () => nowMs,
+    perAddress: () => perAddress,
     ...(streamsMax !== undefined && { streamsMax }),
   });
   const server = createServer();
@@ -67,8 +68,9 @@ async function startSessions(
       sessions.close();
       return sessions.left();
     },
-    async open(): Promise<ClientHttp2Session> {
-      const session = connect(`http://127.0.0.1:${address.port}`);
+    async open(localAddress = '127.0.0.1'): Promise<ClientHttp2Session> {
+      const where = { port: address.port, host: '127.0.0.1', localAddress };
+      const session = connect('http://127.0.0.1', { createConnection: () => connectSocket(where) });
       session.on('error', () => undefined);
       t.after(() => {
         session.destroy();
@@ -240,7 +242,7 @@ suite('a session', () => {
 
 test('all sessions together have so many requests open, one more may be sent again', async (t) => {
   const answers: StreamAnswer[] = [];
-  const rig = await startSessions(t, (_message, given) => answers.push(given), 3);
+  const rig = await startSessions(t, (_message, given) => answers.push(given), { streamsMax: 3 });
   const sessions = [await rig.open(), await rig.open()] as const;
   const open = [0, 1, 0].map((at) => sessions[at]?.request(pathOf) ?? assert.fail());
   for (const session of sessions) await new Promise((resolve) => session.ping(resolve));
@@ -257,6 +259,27 @@ test('all sessions together have so many requests open, one more may be sent aga
   await rig.settled();
   const next = readReply(sessions[0].request(pathOf));
   await new Promise((resolve) => sessions[0].ping(resolve));
+  answers.at(-1)?.writeHead(204, []).end();
+  assert.equal((await next).status, 204);
+});
+
+test('the sessions of one address have a share of them, and those of another one theirs', async (t) => {
+  const answers: StreamAnswer[] = [];
+  const rig = await startSessions(t, (_message, given) => answers.push(given), { perAddress: 2 });
+  const [one, same, other] = [await rig.open(), await rig.open(), await rig.open('127.0.0.2')];
+  const open = [one, same, other, other].map((session) => readReply(session.request(pathOf)));
+  for (const session of [one, same, other]) {
+    await new Promise((resolve) => session.ping(resolve));
+    const refused = session.request(pathOf);
+    refused.on('error', () => undefined);
+    await new Promise((resolve) => refused.once('close', resolve));
+    assert.equal(refused.rstCode, constants.NGHTTP2_REFUSED_STREAM);
+  }
+  for (const answer of answers) answer.writeHead(204, []).end();
+  for (const reply of open) assert.equal((await reply).status, 204);
+  await rig.settled();
+  const next = readReply(same.request(pathOf));
+  await new Promise((resolve) => same.ping(resolve));
   answers.at(-1)?.writeHead(204, []).end();
   assert.equal((await next).status, 204);
 });
