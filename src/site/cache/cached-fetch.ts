@@ -1,4 +1,4 @@
-import { discard, type Reply } from '../../http/reply.ts';
+import { discard, type Repeat, type Reply } from '../../http/reply.ts';
 import { isRead, type ContentRequest } from '../../http/request.ts';
 import type { Cancellation } from '../../model/cancellation.ts';
 import { Failure } from '../../model/failure.ts';
@@ -81,7 +81,7 @@ class Cache {
     if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
     if (request.method === 'HEAD') return this.#head(visit, held);
     if (request.fields.range !== undefined && !isWhole(held)) return this.#range(visit, held);
-    return this.#ask(visit, held);
+    return this.#ask(visit, held, (asking) => this.respond(rule, { ...request, ...asking }));
   }
 
   foresee(rule: FetchRule, asked: Asked): Outcome {
@@ -179,7 +179,7 @@ class Cache {
   }
 
   /** Asks the source about all of the target, together with all who want the same. */
-  async #ask(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+  async #ask(visit: Visit, held: HeldAnswer | undefined, anew: Repeat): Promise<Reply> {
     const { request, asked } = visit;
     const key = flightKey(visit, held);
     try {
@@ -202,7 +202,7 @@ class Cache {
       const arrived = (next: Arrival): void => {
         this.#remember(key, next);
       };
-      return { ...reply, repeat: repeating(this.#parts, visit, { ask, arrived }) };
+      return { ...reply, repeat: repeating(this.#parts, visit, { ask, anew, arrived }) };
     } catch (thrown) {
       return this.#standIn(visit, held, thrown);
     }
