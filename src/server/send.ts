@@ -69,7 +69,7 @@ async function sendStream(
   if (trailers !== undefined) trail(response, stream, trailers);
   // Who waits for the content to begin, as for the first event of many, knows what it will be.
   const holding = setTimeout(() => {
-    response.flushHeaders();
+    sendHead(response);
   }, answerHeadHeldMs);
   stream.on('data', (chunk: Buffer) => {
     if (bytes === 0) clearTimeout(holding);
@@ -88,6 +88,13 @@ async function sendStream(
   } finally {
     clearTimeout(holding);
   }
+}
+
+/** Sends a head ahead of its content. */
+function sendHead(response: Pick<ServerResponse, 'flushHeaders'>): void {
+  // Node would send it as UTF-8: each byte over 127 would become two.
+  if (!(response instanceof NodeResponse)) response.flushHeaders();
+  else if (!response.writableEnded && !response.destroyed) response.write('', 'latin1');
 }
 
 /**

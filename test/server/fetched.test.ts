@@ -235,6 +235,24 @@ suite('a source that has not begun its content', () => {
     });
   }
 
+  test('shows its head at once, to the byte', async (t) => {
+    const asked = Promise.withResolvers<Socket>();
+    const name = 'Content-Disposition: attachment; filename="caf\xc3\xa9 \xe9.txt"';
+    const { origin } = await rawSource(t, (socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\n${name}\r\nContent-Length: 1\r\n\r\n`, 'latin1');
+      asked.resolve(socket);
+    });
+    const site = await startSite(t, { rules: rulesFor(origin), ini });
+    const socket = connect(site.port, '127.0.0.1').setEncoding('latin1');
+    t.after(() => socket.destroy());
+    socket.write('GET /far/a HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    let answer = '';
+    while (!answer.endsWith('\r\n\r\n')) answer += String((await once(socket, 'data'))[0]);
+    assert.ok(answer.split('\r\n').includes(name), answer);
+    (await asked.promise).write('a');
+    assert.deepEqual(await once(socket, 'data'), ['a']);
+  });
+
   test('shows its head at once, over HTTP/2', async (t) => {
     const asked = Promise.withResolvers<Socket>();
     const { origin } = await rawSource(t, (socket) => {
