@@ -1,5 +1,5 @@
 import { replyField, type FieldList, type Reply } from '../http/reply.ts';
-import { keepAliveTimeoutMs } from '../model/limits.ts';
+import { keepAliveTimeoutMs, knownHeadBytesMax } from '../model/limits.ts';
 import { STATUS_CODES } from './node-http.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -35,7 +35,8 @@ export class HeadTexts {
       return newest.text;
     }
     const text = headText(reply);
-    if (text !== undefined) this.#newest = { status, fields, text };
+    const isShort = text !== undefined && text.length <= knownHeadBytesMax;
+    this.#newest = isShort ? { status, fields, text } : undefined;
     return text;
   }
 }
