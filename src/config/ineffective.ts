@@ -1,7 +1,8 @@
+import { servicePath } from '../model/path.ts';
 import type { Config } from './config.ts';
 
 /** Says, a sentence each, which settings of a configuration are valid and can have no effect. */
-export function findIneffective({ server, auth, geo, tls }: Config): readonly string[] {
+export function findIneffective({ server, disk, auth, geo, tls }: Config): readonly string[] {
   const found: string[] = [];
   // Whoever comes through a unix socket is believed as well.
   const isNobodyBelieved =
@@ -21,6 +22,10 @@ export function findIneffective({ server, auth, geo, tls }: Config): readonly st
   }
   if (tls.hsts !== undefined && !server.listen.some(isTls)) {
     found.push('[tls] hsts has no effect: it is sent over TLS, for which there is no `listen`.');
+  }
+  for (const { name, path } of disk) {
+    if (servicePath(path, server.base) === undefined) continue;
+    found.push(`[disk.${name}] has no effect: ${server.base}/svc1 is Waymark's own.`);
   }
   return found;
 }

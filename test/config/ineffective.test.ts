@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { runHere } from '../cli/here.ts';
 import { readTestConfig, startSite } from '../harness.ts';
@@ -21,10 +22,14 @@ suite('what the ini file sets in vain is said, what takes effect is not', () => 
     ['trust_proxy = 10.0.0.0/8', '[auth]\nuser_header = X-User\n[geo]\ncountry_header = X-C'],
     [unix, '[auth]\nuser_header = X-User'],
     ['', '[tls]\nhsts = 1d', '[tls] hsts'],
+    ['', '[disk.own]\nroot = site\npath = /svc1/docs/', '[disk.own]'],
+    ['base = /api', '[disk.own]\nroot = site\npath = /svc1/'],
+    ['base = /api', '[disk.own]\nroot = site\npath = /api/svc1/', '[disk.own]'],
   ];
   for (const [server, sections, ...said] of table) {
     test(`${server} ${sections}`.replaceAll('\n', ' '), async (t) => {
-      const { iniFile } = await serverFolder(t, '');
+      const { iniFile, folder } = await serverFolder(t, '');
+      await mkdir(join(folder, 'site'), { recursive: true });
       await writeFile(iniFile, `[server]\n${server}\ndata = data\n${sections}\n`);
       const { code, err } = await runHere(['check', '--config', iniFile]);
       assert.equal(code, 0);
