@@ -18,6 +18,8 @@ export function meteredBody(body: Readable, bytesMax: number): Readable {
       body.resume();
     },
     destroy(error, done) {
+      // What it has failed with may still have to be told: to nobody, it would end the process.
+      if (body.destroyed) body.on('error', () => undefined);
       stopWatching();
       body.off('data', take).pause();
       done(error);

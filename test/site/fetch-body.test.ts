@@ -31,6 +31,16 @@ suite('the content of a request on its way to a source', () => {
     await assert.rejects(arriving, { code: 'ERR_STREAM_PREMATURE_CLOSE' });
   });
 
+  test('harms nobody when it is given up in the moment in which the client goes away', async () => {
+    const body = new Readable({ read: () => undefined });
+    const metered = meteredBody(body, 5);
+    body.destroy(new Error('aborted'));
+    metered.destroy();
+    // As `once` of node:events would not: without listening for an error.
+    await new Promise((resolve) => body.once('close', resolve));
+    assert.equal(body.closed, true);
+  });
+
   test('is not asked for faster than it is read', async () => {
     let asked = 0;
     const body = new Readable({
