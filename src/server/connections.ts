@@ -93,18 +93,26 @@ export class Connections {
     server.on('upgrade', left);
     server.on('connect', left);
     server.setTimeout(stalledMs, (socket) => {
-      this.#open.get(socket)?.handOver();
-      // What has been answered in this turn does not wait for the client yet.
-      this.#corks.uncork();
-      // Silence is the client's only while bytes wait for it, or nothing is asked.
-      const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
-      if (isOurs) {
-        socket.setTimeout(stalledMs);
-        return;
-      }
-      if (socket.writableLength > 0) this.passed('unread_answer', socket);
-      socket.destroy();
+      this.silent(socket, stalledMs);
     });
+  }
+
+  /**
+   * Ends a connection on which nothing has passed for so long, if it is its client that keeps
+   * silent.
+   */
+  silent(socket: Socket, stalledMs: number): void {
+    this.#open.get(socket)?.handOver();
+    // What has been answered in this turn does not wait for the client yet.
+    this.#corks.uncork();
+    // Silence is the client's only while bytes wait for it, or nothing is asked.
+    const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
+    if (isOurs) {
+      socket.setTimeout(stalledMs);
+      return;
+    }
+    if (socket.writableLength > 0) this.passed('unread_answer', socket);
+    socket.destroy();
   }
 
   /**

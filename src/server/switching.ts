@@ -1,8 +1,9 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../http/reply.ts';
 import { Failure, stoppingFailure } from '../model/failure.ts';
-import { refusedTunnelBytesMax } from '../model/limits.ts';
+import { refusedTunnelBytesMax, stalledMs } from '../model/limits.ts';
 import { servicePath } from '../model/path.ts';
 import type { AnswerLog, Arrival } from './answer-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
@@ -33,6 +34,9 @@ interface Leaving {
   readonly arrival: Arrival;
 }
 
+/** A connection as Node's server has it: with the answer that is being written. */
+type SocketOfNode = Socket & { readonly _httpMessage?: ServerResponse | null };
+
 /**
  * Answers requests that would leave HTTP, each when it is its turn: with a websocket of the
  * operations, with one that is passed on to a source, or with a refusal.
@@ -48,8 +52,34 @@ export class Switching {
     const leaving = { message, socket, head, arrival: this.#parts.arrival() };
     socket.on('error', () => socket.destroy());
     const owed = this.#parts.connections.lastAnswer(message.socket);
-    if (owed === undefined) void this.#answer(leaving);
-    else owed.once('close', () => void this.#answer(leaving));
+    if (owed === undefined) {
+      void this.#answer(leaving);
+      return;
+    }
+    const carriedOn = this.#carryOn(message.socket);
+    owed.once('close', () => {
+      carriedOn();
+      void this.#answer(leaving);
+    });
+  }
+
+  /**
+   * Does for the answers that are still owed what Node does no more, once it has let go of their
+   * connection: has them go on when the client has read, and ends them when it does not. Returns
+   * what ends that.
+   */
+  #carryOn(socket: SocketOfNode): () => void {
+    const drained = (): void => {
+      const answer = socket._httpMessage;
+      if (answer?.writableNeedDrain === true) answer.emit('drain');
+    };
+    const silent = (): void => {
+      this.#parts.connections.silent(socket, socket.timeout ?? stalledMs);
+    };
+    socket.on('drain', drained).on('timeout', silent);
+    return () => {
+      socket.off('drain', drained).off('timeout', silent);
+    };
   }
 
   async #answer(leaving: Leaving): Promise<void> {

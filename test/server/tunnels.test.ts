@@ -164,6 +164,22 @@ suite('a websocket of a source', () => {
     assert.match(metrics, /^waymark_tunnels 1$/m);
   });
 
+  test('waits for a long answer that is owed before it, which goes on', async (t) => {
+    const page = 'a'.repeat(8 * 2 ** 20);
+    const { origin } = await httpSource(t, (_, response) => {
+      response.writeHead(200, { 'Content-Length': page.length }).end(page);
+    });
+    const site = await siteTo(t, `${origin}/*`);
+    const get = 'GET /live/page HTTP/1.1\r\nHost: localhost\r\n\r\n';
+    const behind = upgradeRequest({}, 'GET /elsewhere HTTP/1.1');
+    const answers = await refusal(t, site.port, get + behind);
+    assert.deepEqual(
+      [...answers.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
+      ['200', '404'],
+    );
+    assert.ok(answers.length > page.length);
+  });
+
   test('ends when the server stops', async (t) => {
     const ended = Promise.withResolvers<unknown>();
     const origin = await socketSource(t, (socket) => {
