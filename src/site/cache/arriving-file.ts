@@ -61,10 +61,10 @@ export class ArrivingFile {
     await this.#handle.then(() => this.#place.remove()).catch(this.#place.report);
   }
 
-  /** Closes it when what is under way has ended. */
+  /** Closes it when what is under way has ended. Some disks say only then what they could not do. */
   async close(): Promise<void> {
     const handle = await this.#handle?.catch(() => undefined);
-    await handle?.close();
+    await handle?.close().catch(this.#place.report);
   }
 }
 

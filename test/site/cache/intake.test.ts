@@ -161,6 +161,24 @@ suite('content on its way', () => {
     assert.match(String(place.reported[0]), /disk full/);
   });
 
+  test('is told of, and harms nobody, where its file cannot be closed', async (t) => {
+    const closing = Promise.withResolvers<unknown>();
+    const folder = await temporaryFolder(t);
+    const place: FilePlace = {
+      async create() {
+        const handle = await open(join(folder, 'content'), 'wx+');
+        const close = handle.close.bind(handle);
+        handle.close = () => close().then(() => Promise.reject(new Error('quota exceeded')));
+        return handle;
+      },
+      remove: () => Promise.resolve(),
+      report: closing.resolve,
+    };
+    const intake = takeIn(content(3), { bytesMax: most, bytesLength: 0 }, place);
+    assert.equal((await buffer(intake.read())).length, 3 * mib);
+    assert.match(String(await closing.promise), /quota exceeded/);
+  });
+
   test('takes no more room in files than twice what is kept', async (t) => {
     const limits = { bytesMax: 8 * mib, bytesLength: 7 * mib };
     const places = [await placeIn(t), await placeIn(t), await placeIn(t)];
