@@ -270,8 +270,9 @@ export const tunnelsMax = 4_096;
 /** How long no byte may pass through one of them in either direction, and how exactly. */
 export const tunnelIdleMs = 600_000;
 export const tunnelLookMs = 60_000;
-/** Content of a source that refuses a websocket, passed on whole. */
+/** Content of a source that refuses a websocket, passed on whole, and how long it may take. */
 export const refusedTunnelBytesMax = 64 * KIB;
+export const refusedTunnelMs = 10_000;
 
 /** How often the log is asked what other processes have written, while somebody waits for it. */
 export const feedPollMs = 100;

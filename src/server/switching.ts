@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../http/reply.ts';
 import { Failure, stoppingFailure } from '../model/failure.ts';
-import { refusedTunnelBytesMax, stalledMs } from '../model/limits.ts';
+import { refusedTunnelBytesMax, refusedTunnelMs, stalledMs } from '../model/limits.ts';
 import { servicePath } from '../model/path.ts';
 import type { AnswerLog, Arrival } from './answer-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
@@ -101,7 +101,7 @@ export class Switching {
         refuse(elsewhere);
       } else if (servicePath(entrance.target.path, serving.config.server.base) === undefined) {
         const refusal = await this.#passOn(leaving, entrance);
-        if (refusal !== undefined) refuse(await gathered(refusal));
+        if (refusal !== undefined) refuse(await gathered(refusal, socket));
       } else {
         const caller = openWebsocket(sockets, serving, { message, entrance, socket, head });
         const opened = { address, keyId: caller.keyId, bytes: 0 };
@@ -153,18 +153,34 @@ export class Switching {
   }
 }
 
-/** A reply with its content in memory; without any where it is too much to say in a refusal. */
-async function gathered(reply: Reply): Promise<Reply> {
+/**
+ * A reply with its content in memory. Throws `bad_gateway` where it is too much for a refusal, or
+ * takes too long, or where nobody waits for it any more.
+ */
+async function gathered(reply: Reply, client: Duplex): Promise<Reply> {
   if (reply.body.kind !== 'stream') return reply;
   const { stream } = reply.body;
-  const chunks: Buffer[] = [];
-  let bytesLength = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    bytesLength += chunk.length;
-    if (bytesLength > refusedTunnelBytesMax) {
-      throw new Failure('bad_gateway', 'The source does not open a websocket.');
+  const giveUp = (): void => {
+    stream.destroy(notOpened());
+  };
+  client.once('close', giveUp);
+  if (client.destroyed) giveUp();
+  const timer = setTimeout(giveUp, refusedTunnelMs);
+  try {
+    const chunks: Buffer[] = [];
+    let bytesLength = 0;
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      bytesLength += chunk.length;
+      if (bytesLength > refusedTunnelBytesMax) throw notOpened();
+      chunks.push(chunk);
     }
-    chunks.push(chunk);
+    return { ...reply, body: { kind: 'bytes', bytes: Buffer.concat(chunks) } };
+  } finally {
+    clearTimeout(timer);
+    client.off('close', giveUp);
   }
-  return { ...reply, body: { kind: 'bytes', bytes: Buffer.concat(chunks) } };
+}
+
+function notOpened(): Failure {
+  return new Failure('bad_gateway', 'The source does not open a websocket.');
 }

@@ -232,6 +232,28 @@ suite('a websocket is refused', () => {
     });
   }
 
+  test('without keeping a source that never comes to its end, once nobody waits', async (t) => {
+    const [asked, left] = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()];
+    const { origin } = await httpSource(t, (_, response) => {
+      let sent = 0;
+      const events = setInterval(() => {
+        response.write('data: a\n\n');
+        // By then, the head of the answer has come to the site.
+        if ((sent += 1) === 10) asked.resolve(undefined);
+      }, 10);
+      response.once('close', () => {
+        clearInterval(events);
+        left.resolve(undefined);
+      });
+    });
+    const site = await siteTo(t, `${origin}/*`);
+    const client = connect(site.port, '127.0.0.1').on('error', () => undefined);
+    client.write(live);
+    await asked.promise;
+    client.resetAndDestroy();
+    await left.promise;
+  });
+
   test('with 503 where there are too many', () => {
     const tunnels = new Tunnels();
     const places = Array.from({ length: tunnelsMax }, () => tunnels.take());

@@ -61,7 +61,7 @@ export class ArrivingFile {
     await this.#handle.then(() => this.#place.remove()).catch(this.#place.report);
   }
 
-  /** Closes it when what is under way has ended. Some disks say only then what they could not do. */
+  /** Closes it when what is under way has ended: some disks tell only then what went wrong. */
   async close(): Promise<void> {
     const handle = await this.#handle?.catch(() => undefined);
     await handle?.close().catch(this.#place.report);
