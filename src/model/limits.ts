@@ -231,8 +231,8 @@ export const listCharactersMax = 8 * MIB;
 /** How much is looked at for one page of a list, and how much of it without a pause: in rules. */
 export const listExaminedMax = 200_000;
 export const listSliceRules = 1_000;
-/** Characters of content that take as long to look at as a rule. */
-export const ruleContentCharacters = 4 * KIB;
+/** Characters of a rule, or of a row of the log, that take as long to look at as a small one. */
+export const ruleCharacters = 4 * KIB;
 /** Records that the report of an invalidate tells of one by one; it counts the others. */
 export const invalidateListedMax = 1_000;
 /** Characters of a value that such a report shows. */

@@ -7,6 +7,8 @@ import type { PastRules } from './store.ts';
 /** What the past is made of. */
 export interface PastReads {
   ruleAt(id: string, seq: number): StoredRule | undefined;
+  /** Bytes of all rows of a record. */
+  historyBytes(id: string): number;
 }
 
 /**
@@ -38,7 +40,9 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
       );
     },
     *recordsAfter(after) {
-      for (const id of recordIds(databases, after)) yield { id, stored: rule(id) };
+      for (const id of recordIds(databases, after)) {
+        yield { id, stored: rule(id), size: reads.historyBytes(id) };
+      }
     },
   };
 }

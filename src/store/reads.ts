@@ -35,6 +35,7 @@ export function createReads(databases: Databases): Reads {
       if (current !== undefined && current.seq <= seq) return current;
       return foldRows(rows('userinterface', id, seq), foldRule).stored;
     },
+    historyBytes: (id) => historyBytes(databases, id),
   };
 
   return {
@@ -42,6 +43,7 @@ export function createReads(databases: Databases): Reads {
     ruleAt: (id, seq) => past.ruleAt(id, seq),
     rows,
     change,
+    rowBytes: (seq) => rowBytes(databases, seq),
     inForce: (seq) => !mark.doesExist(seq),
     txnSeqs(name) {
       const [first, last] = txn.get(keyOf(name))?.split(' ').map(Number) ?? [];
@@ -108,6 +110,15 @@ function historySeqs(
   );
 }
 
+function historyBytes(databases: Databases, id: string): number {
+  const seqs = historySeqs(databases, id, { from: 0, below: seqMax });
+  return seqs.reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
+}
+
+function rowBytes({ log }: Databases, seq: number): number {
+  return log.getBinaryFast(seq)?.length ?? 0;
+}
+
 function bounded(seq: number): number {
   return Math.max(0, Math.min(seqMax, Math.trunc(seq)));
 }
@@ -148,6 +159,6 @@ function* recordsAfter({ rule }: Databases, after: string): Iterable<WalkedRecor
   const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
   for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
     const stored = JSON.parse(value) as StoredRule;
-    yield { id: stored.rule.id, stored };
+    yield { id: stored.rule.id, stored, size: value.length };
   }
 }

@@ -32,6 +32,8 @@ export interface WalkedRecord {
    * record that was no page rule, or was not there then.
    */
   readonly stored: StoredRule | undefined;
+  /** How much was read for it, in characters or bytes of what is stored. */
+  readonly size: number;
 }
 
 /** The page rules at one position of the log, found by every place that a record ever had. */
@@ -76,6 +78,8 @@ export interface Reads {
   rows(family: RevertibleFamily, id: string, upTo?: number): readonly Change[];
   /** A row of the log; undefined for a seq that it has not reached. */
   change(seq: number): Change | undefined;
+  /** Bytes of a row of the log as it is stored; 0 for a seq that it has not reached. */
+  rowBytes(seq: number): number;
   /** Whether a row of the log counts, that is, has not been invalidated. */
   inForce(seq: number): boolean;
   /** The seqs of a transaction's first and last row; undefined for an unknown one. */

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Change } from '../model/change.ts';
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
 import {
   eventSliceRows,
@@ -7,7 +6,7 @@ import {
   listCharactersMax,
   listRowsDefault,
   listRowsMax,
-  ruleContentCharacters,
+  ruleCharacters,
 } from '../model/limits.ts';
 import type { Reads } from '../store/store.ts';
 import { listedEvents } from './events-description.ts';
@@ -29,7 +28,7 @@ const optionalText = { type: 'string', nullable: true } as const;
 export function listEvents({
   store,
 }: {
-  readonly store: Pick<Reads, 'seq' | 'change'>;
+  readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'>;
 }): Handler<ListInput> {
   return {
     summary: 'Events that all filters let through, newest first.',
@@ -55,7 +54,7 @@ export function listEvents({
       for (let seq = Math.min(newest, (before ?? Infinity) - 1); seq > 0; seq -= 1) {
         const change = store.change(seq);
         if (change === undefined) continue;
-        const cost = costOf(change);
+        const cost = 1 + Math.floor(store.rowBytes(seq) / ruleCharacters);
         [examined, inSlice] = [examined + cost, inSlice + cost];
         const event = eventOf(change);
         if (event !== undefined && isSought(event, { type, counter })) {
@@ -81,12 +80,6 @@ function isSought(
 ): boolean {
   if (type !== undefined && event.type !== type) return false;
   return counter === undefined || event.counter === counter;
-}
-
-/** How many small rows a row takes as long to look at as. */
-function costOf({ data: { content } }: Change): number {
-  const characters = typeof content === 'string' ? content.length : 0;
-  return 1 + Math.floor(characters / ruleContentCharacters);
 }
 
 function eventView({ id, type, occurred_at, counter, data, logSeq }: WaymarkEvent): object {

@@ -170,7 +170,14 @@ function parseSelection(
 
 /** Whether all that has to be looked through is soon looked through. */
 function isSmall(store: Store, { family, id, seqs: { first, last } }: Selection): boolean {
-  if (id === undefined) return last - first < invalidateInlineRowsMax;
+  if (id === undefined) {
+    let bytes = 0;
+    for (let seq = first; seq <= last; seq += 1) {
+      bytes += store.rowBytes(seq);
+      if (seq - first >= invalidateInlineRowsMax || bytes > historyCharactersMax) return false;
+    }
+    return true;
+  }
   const page = { limit: invalidateInlineRowsMax, characters: historyCharactersMax };
   // A record begins with its insert.
   return store.history(family, id, { ...page, before: undefined }).at(-1)?.action === 'insert';

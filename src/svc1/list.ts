@@ -7,7 +7,7 @@ import {
   listRowsDefault,
   listRowsMax,
   listSliceRules,
-  ruleContentCharacters,
+  ruleCharacters,
 } from '../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../model/path.ts';
 import type { RuleContent, StoredRule } from '../model/rule.ts';
@@ -116,14 +116,14 @@ async function readPage(
   for (;;) {
     let inSlice = 0;
     let isEnd = true;
-    for (const { id, stored } of rules.recordsAfter(last)) {
+    for (const { id, stored, size } of rules.recordsAfter(last)) {
       last = id;
       if (stored !== undefined && matches(stored)) {
         rows.push(stored);
         characters += JSON.stringify({ ...stored.rule, content: undefined }).length;
         if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
       }
-      inSlice += 1 + Math.floor(contentCharacters(stored?.rule.content) / ruleContentCharacters);
+      inSlice += 1 + Math.floor(size / ruleCharacters);
       if (inSlice >= listSliceRules) {
         isEnd = false;
         break;
@@ -134,10 +134,6 @@ async function readPage(
     if (examined >= listExaminedMax) return { rows, next: last };
     await nextTurn(undefined, { signal });
   }
-}
-
-function contentCharacters(content: RuleContent = ''): number {
-  return typeof content === 'string' ? content.length : content.base64.length;
 }
 
 type Filters = Omit<ListInput, 'after' | 'limit' | 'as_of'>;

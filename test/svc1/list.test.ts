@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { listSliceRules } from '../../src/model/limits.ts';
+import { eventSliceRows, listSliceRules, ruleCharacters } from '../../src/model/limits.ts';
+import { listEvents } from '../../src/svc1/event-list.ts';
 import { listRules } from '../../src/svc1/list.ts';
 import type { Call } from '../../src/svc1/operation.ts';
 import { startSite } from '../harness.ts';
@@ -136,6 +137,41 @@ test('a list of the past lets others have their turn, also among what came later
   const call = { signal: () => caller.signal } as Call;
   const answer = run({ as_of: '1' }, call);
   // It is heard of in the first pause that the list makes.
+  caller.abort();
+  await assert.rejects(async () => answer, { name: 'AbortError' });
+});
+
+for (const [when, v] of [
+  ['now', { kind: 'resolve' }],
+  ['then', { kind: 'resolve', as_of: '8' }],
+] as const) {
+  test(`a list of ${when} lets others have their turn among few rules that are large`, async (t) => {
+    const store = await scratchStore(t);
+    const enginecomments = 'x'.repeat((listSliceRules * ruleCharacters) / 4);
+    const large = Array.from({ length: 8 }, (_, at) =>
+      inserted(`a${at}`, { path: '/a', enginecomments }),
+    );
+    await commit(store, ...large);
+    const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
+    const { run } = listRules({ store, view });
+    const caller = new AbortController();
+    const answer = run(v, { signal: () => caller.signal } as Call);
+    caller.abort();
+    await assert.rejects(async () => answer, { name: 'AbortError' });
+  });
+}
+
+test('a list of events lets others have their turn among few rows that are large', async (t) => {
+  const store = await scratchStore(t);
+  const enginecomments = 'x'.repeat((eventSliceRows * ruleCharacters) / 4);
+  const large = Array.from({ length: 8 }, (_, at) =>
+    inserted(`a${at}`, { path: '/a', enginecomments }),
+  );
+  await commit(store, ...large);
+  const caller = new AbortController();
+  const answer = listEvents({ store }).run({ type: 'x.y' }, {
+    signal: () => caller.signal,
+  } as Call);
   caller.abort();
   await assert.rejects(async () => answer, { name: 'AbortError' });
 });
