@@ -113,6 +113,10 @@ export class Workers {
             void this.#metrics.take(message, worker, this.#running);
         }
       });
+      // What is said to one that has just died is lost; that it died is told by its exit.
+      worker.on('error', (error) => {
+        this.#log.debug({ err: error, worker: number }, 'a worker cannot be spoken to');
+      });
       worker.once('exit', (code: number | null, signal: string | null) => {
         this.#running.delete(worker);
         resolve(undefined);

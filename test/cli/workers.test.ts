@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openSocket, postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, spawnWaymark, startServed, type Served } from '../process.ts';
 
@@ -106,6 +107,35 @@ suite('several workers', onLinux, () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.ok(workersOf(served).includes(second));
+  });
+
+  test('those that die while they are being spoken to do not end the one that leads them', async (t) => {
+    const { iniFile } = await serverFolder(t, 'workers = 2\n');
+    const served = await startServed(t, iniFile);
+    // Several for each worker: the metrics are asked over some, and of the others each goes on.
+    const agents = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    t.after(() => {
+      for (const agent of agents) agent.destroy();
+    });
+    const ask = (path: string, from: number) =>
+      agents.slice(from, from + 8).map((agent) => contentOf(agent, served.url + path));
+    await Promise.all([...ask('/svc1/health', 0), ...ask('/svc1/health', 8)]);
+    process.kill(served.pid, 'SIGSTOP');
+    const told = Promise.allSettled(ask('/svc1/metrics', 0));
+    // By now both have asked the one that leads them, which is going to ask the dead, too.
+    await Promise.all(ask('/svc1/health', 8));
+    const dead = workersOf(served);
+    for (const pid of dead) process.kill(pid, 'SIGKILL');
+    for (const pid of dead) {
+      while (!/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) await nextTurn();
+    }
+    process.kill(served.pid, 'SIGCONT');
+    await told;
+    while (!served.out().includes('another one is started')) {
+      assert.equal(served.child.exitCode, null);
+      await nextTurn();
+    }
+    assert.ok(isAlive(served.pid));
   });
 
   test('a new one serves what is in force, whatever the ini file has become', async (t) => {
