@@ -1,8 +1,9 @@
-import packaged, { inflate } from '@sparticuz/chromium';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { project } from '../tidy/sources.ts';
 
 /** A browser that can be started, with the environment that it needs. */
@@ -51,28 +52,16 @@ export async function unpackChromium(): Promise<Chromium> {
 async function unpackInto(folder: string): Promise<void> {
   await mkdir(dirname(folder), { recursive: true });
   const unfinished = await mkdtemp(`${folder}-`);
-  await inTemporaryFolder(unfinished, async () => {
-    await packaged.executablePath();
-    await inflate(join(packageFolder, 'bin/al2023.tar.br'));
-  });
+  const script = join(import.meta.dirname, 'unpack.ts');
+  const archive = join(packageFolder, 'bin/al2023.tar.br');
+  const env = { ...environment(), TMPDIR: unfinished };
+  await promisify(execFile)(process.execPath, [script, archive], { env });
   await writeFile(join(unfinished, 'fonts.conf'), fontsConf);
   try {
     await rename(unfinished, folder);
   } catch (error) {
     await rm(unfinished, { recursive: true });
     if (!existsSync(folder)) throw error;
-  }
-}
-
-/** The package knows one place to unpack to, the machine's temporary folder. */
-async function inTemporaryFolder(folder: string, run: () => Promise<void>): Promise<void> {
-  const before = process.env.TMPDIR;
-  process.env.TMPDIR = folder;
-  try {
-    await run();
-  } finally {
-    if (before === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = before;
   }
 }
 
