@@ -51,12 +51,14 @@ async function run(folder: string, files: readonly string[], total: Counts): Pro
   const report = (await buffer(child.stdout)).toString();
   const code = await ended;
   process.stdout.write(`test/${folder}: ${files.length} files\n${report}`);
-  const [, passed = 0, failed = 0, skipped = 0] =
-    /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/m.exec(report)?.map(Number) ?? [];
+  const summary = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\n$/m.exec(report);
+  const [, passed = 0, failed = 0, skipped = 0] = (summary ?? []).map((text: string | undefined) =>
+    Number(text ?? 0),
+  );
   total.passed += passed;
-  total.skipped += Number.isNaN(skipped) ? 0 : skipped;
-  // One that ended in another way has not told of all of its tests.
-  const isBroken = code !== 0 && failed === 0;
+  total.skipped += skipped;
+  // One that ended in another way, or before its end, has not told of all of its tests.
+  const isBroken = summary === null || (code !== 0 && failed === 0);
   total.failed += isBroken ? 1 : failed;
   if (isBroken) process.stdout.write(`test/${folder} ended with ${code}.\n`);
 }
