@@ -127,6 +127,11 @@ export const codedWaitingBytesMax = 64 * MIB;
  * Fetched answers that are compressed on their way at the same time; others go out as they came.
  */
 export const codedAtOnceMax = 32;
+/**
+ * Fetched content up to this size is compressed in the turn of the event loop in which it came.
+ * That takes about a tenth of a millisecond at most; to hand it to a thread costs more.
+ */
+export const codedInTurnBytesMax = { zstd: 64 * KIB, br: 16 * KIB, gzip: 32 * KIB } as const;
 /** Fetched content that came by more than once, kept with its compressed forms. */
 export const codedPassingHeldBytesMax = 32 * MIB;
 /** How far each of them looks back for what it has seen before, as a power of two: 512 KiB. */

@@ -3,15 +3,16 @@ import type { Readable } from 'node:stream';
 import type { ByCoding, Coding } from '../http/coding.ts';
 import { codedAtOnceMax, codedFlushMs, codedPassingHeldBytesMax } from '../model/limits.ts';
 import { codeStream } from './coding-stream.ts';
-import { compressPassing } from './compression.ts';
+import { compressInTurn, compressPassing, isCompressedInTurn } from './compression.ts';
 
 /** Compresses content on its way to clients, so many answers at a time in a process. */
 export interface CodingPassage {
   /** Content that arrives bit by bit; undefined where enough is being compressed already. */
   stream(content: Readable, coding: Coding): Readable | undefined;
   /**
-   * Content that is there as a whole; undefined where enough is being compressed already, or where
-   * it would not be smaller. Bytes that come by again, as out of a cache, are remembered.
+   * Content that is there as a whole; undefined where it would not be smaller, or where enough is
+   * being compressed already and it is too long to be compressed in its turn. Bytes that come by
+   * again, as out of a cache, are remembered.
    */
   bytes(content: Buffer, coding: Coding): Promise<Buffer | undefined>;
 }
@@ -37,14 +38,23 @@ export function createCodingPassage({
   });
   let atOnce = 0;
 
+  /** Compressed bytes, or the same where that does not make them fewer. */
   async function code(content: Buffer, coding: Coding): Promise<Buffer> {
-    atOnce += 1;
     try {
-      const coded = await compressPassing(content, coding);
+      const coded = isCompressedInTurn(content, coding)
+        ? compressInTurn(content, coding)
+        : await codeLater(content, coding);
       return coded.length < content.length ? coded : content;
     } catch {
       // There is no memory for it, and it goes out as it came.
       return content;
+    }
+  }
+
+  async function codeLater(content: Buffer, coding: Coding): Promise<Buffer> {
+    atOnce += 1;
+    try {
+      return await compressPassing(content, coding);
     } finally {
       atOnce -= 1;
     }
@@ -63,7 +73,7 @@ export function createCodingPassage({
     async bytes(content, coding) {
       let coded = remembered.get(content)?.[coding];
       if (coded === undefined) {
-        if (atOnce >= atOnceMax) return undefined;
+        if (atOnce >= atOnceMax && !isCompressedInTurn(content, coding)) return undefined;
         coded = await code(content, coding);
         if (seen.has(content)) {
           remembered.set(content, { ...remembered.peek(content), [coding]: coded });

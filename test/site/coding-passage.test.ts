@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { codings } from '../../src/http/coding.ts';
 import { createCodingPassage } from '../../src/site/coding-passage.ts';
 import { decoded, texts } from './codings.ts';
 
@@ -53,12 +54,17 @@ suite('content on its way', () => {
 
   test('is compressed so much of it at a time', async () => {
     const passage = createCodingPassage({ atOnceMax: 1 });
-    const content = texts(5_000);
-    const [first, second] = await Promise.all([
-      passage.bytes(content, 'gzip'),
-      passage.bytes(texts(5_000, 2), 'gzip'),
-    ]);
-    assert.ok(first !== undefined && second === undefined);
-    assert.ok((await passage.bytes(texts(5_000, 2), 'gzip')) !== undefined);
+    for (const coding of codings) {
+      const content = texts(100_000);
+      const [first, second, short] = await Promise.all([
+        passage.bytes(content, coding),
+        passage.bytes(texts(100_000, 2), coding),
+        passage.bytes(texts(5_000, 3), coding),
+      ]);
+      assert.ok(first !== undefined && second === undefined);
+      assert.ok(decoded(first, coding).equals(content));
+      assert.ok(short && decoded(short, coding).equals(texts(5_000, 3)), 'what is done at once');
+      assert.ok((await passage.bytes(texts(100_000, 2), coding)) !== undefined);
+    }
   });
 });
