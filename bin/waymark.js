@@ -26,8 +26,8 @@ process.exitCode = await run(words);
 /**
  * Becomes the same process with flags that V8 takes only when it starts (measured in bench/README.md),
  * and that a line `#!` could say is not understood everywhere: room for young objects that fits into
- * a core's cache, one thread that looks through it, and a way to have that done in time
- * (src/outbound/passed-bytes.ts). Whoever sets the size keeps theirs, and Windows, where no process
+ * a core's cache, one thread that looks through it, no object taken for an old one because others of
+ * its kind have grown old, and a way to have that done in time (src/outbound/passed-bytes.ts). Whoever sets the size keeps theirs, and Windows, where no process
  * can become another, V8's own.
  */
 function startAgainWithFlags() {
@@ -36,7 +36,7 @@ function startAgainWithFlags() {
   if (process.execve === undefined || process.platform === 'win32') return;
   if (started.includes(asked)) return;
   const size = started.includes('--max-semi-space-size') ? [] : ['--max-semi-space-size=8'];
-  const flags = [asked, '--no-parallel-scavenge', ...size];
+  const flags = [asked, '--no-parallel-scavenge', '--no-allocation-site-pretenuring', ...size];
   process.execve(process.execPath, [
     process.execPath,
     ...flags,

@@ -17,7 +17,11 @@ export interface MatchTimes {
 const program = fileURLToPath(new URL('./matching-process.ts', import.meta.url));
 
 /** What bin/waymark.js gives `serve`. */
-const serveFlags = ['--max-semi-space-size=8', '--no-parallel-scavenge'];
+const serveFlags = [
+  '--max-semi-space-size=8',
+  '--no-parallel-scavenge',
+  '--no-allocation-site-pretenuring',
+];
 
 /**
  * How long a match takes in a data folder of so many rules, the log and all else closed: candidates
