@@ -9,20 +9,14 @@ import { chooseCores, findPrograms, surroundings } from './machine.ts';
 import { measureScenario, type Contestant, type Sample } from './measure.ts';
 import { freePorts } from './processes.ts';
 import { spreadText } from './report.ts';
-import { smallBytes, type Scenario } from './scenarios.ts';
+import { browserFields, smallBytes, type Scenario } from './scenarios.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
 
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '5' } } });
 
 /** What a browser sends, so that every condition has something to look at. */
-const headers = {
-  'User-Agent':
-    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
-  Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8',
-  'Accept-Language': 'de-CH,de;q=0.9,en;q=0.8',
-  Cookie: 'session=8f14e45fceea167a; theme=dark',
-};
+const headers = { ...browserFields, Cookie: 'session=8f14e45fceea167a; theme=dark' };
 
 /** Twenty conditions, each of another branch, of which the last one holds. */
 const when = [

@@ -1,16 +1,16 @@
 // A load generator for machines without wrk: raw keep-alive connections, one request in flight on
 // each. Its argument is a LoadOrder as JSON; it prints a LoadResult but for the CPU time.
 import { connect, type Socket } from 'node:net';
-import type { LoadOrder, LoadResult } from './load.ts';
+import { firstVisitor, type LoadOrder, type LoadResult } from './load.ts';
 
 const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
 const { hostname, port, host, pathname, search } = new URL(order.url);
 const lines = Object.entries(order.headers).map(([name, value]) => `${name}: ${value}\r\n`);
-const request = Buffer.from(
-  `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}\r\n`,
-  'latin1',
-);
+const head = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}`;
+const request = Buffer.from(`${head}\r\n`, 'latin1');
 const endOfHeader = Buffer.from('\r\n\r\n');
+const lastChunk = Buffer.from('0\r\n\r\n');
+let visitor = firstVisitor();
 
 const latenciesMs: number[] = [];
 let bytes = 0;
@@ -28,14 +28,17 @@ function open(): void {
   sockets.add(socket);
   let sentAt = 0;
   let unread: Buffer | undefined;
-  /** Bytes of content that are still to come; undefined while the header is being read. */
+  /**
+   * Bytes of content that are still to come, Infinity until the last chunk is there; undefined while
+   * the header is being read.
+   */
   let missing: number | undefined;
   /** Whether the server has said that it closes after this answer, as nginx does after 1,000. */
   let closing = false;
   const next = (): void => {
     missing = undefined;
     sentAt = performance.now();
-    socket.write(request);
+    socket.write(order.ofOtherVisitors === true ? requestOfNext() : request);
   };
   const count = (): void => {
     latenciesMs.push(performance.now() - sentAt);
@@ -55,6 +58,8 @@ function open(): void {
     } else {
       missing -= chunk.length;
     }
+    // There is one answer at a time, and its last chunk ends what has come.
+    if (missing === Infinity && chunk.subarray(-lastChunk.length).equals(lastChunk)) missing = 0;
     if (missing === 0) count();
   });
   socket.on('error', () => {
@@ -66,11 +71,17 @@ function open(): void {
   });
 }
 
-/** How many bytes follow a header (RFC 9112 §6.3, without chunks: nobody here sends any). */
+function requestOfNext(): string {
+  visitor += 1;
+  return `${head}Cookie: visitor=${visitor}\r\n\r\n`;
+}
+
+/** How many bytes follow a header (RFC 9112 §6.3); Infinity for chunks. */
 function contentLength(header: string): number {
   const status = header.slice(9, 12);
   if (status >= '400') refused += 1;
   if (status === '304') return 0;
+  if (/\r\ntransfer-encoding: *chunked/i.test(header)) return Infinity;
   const field = /\r\ncontent-length: *(\d+)/i.exec(header);
   if (field === null) throw new Error(`an answer without Content-Length: ${header}`);
   return Number(field[1]);

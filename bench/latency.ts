@@ -1,5 +1,7 @@
 // How soon answers come at a constant rate over a thousand connections, beside nginx; see README.md
 // beside this file.
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ratioOf, spreadOf } from './figures.ts';
 import { askSteadily, type SteadyResult } from './latency/steady.ts';
@@ -14,6 +16,9 @@ import { nginx } from './servers/nginx.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
 
+/** Linux's own, for what is gone with the machine. */
+const memoryFolder = '/dev/shm';
+
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
@@ -21,6 +26,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '7' },
     seconds: { type: 'string', default: '4' },
     rate: { type: 'string' },
+    folder: { type: 'string', default: existsSync(memoryFolder) ? memoryFolder : tmpdir() },
   },
 });
 const connections = Number(options.connections);
@@ -44,7 +50,8 @@ const cores = await chooseCores();
 for (const [name, value] of Object.entries(await surroundings(programs))) {
   console.log(`${name.padEnd(7)} ${value}`);
 }
-const workspace = await createWorkspace();
+console.log(`logs    in ${options.folder}`);
+const workspace = await createWorkspace(options.folder);
 const { folder, folderFor, diskRoot, peerRoot } = workspace;
 const parts = { core: cores.load, folder };
 const load = wrk(programs.wrk, parts);

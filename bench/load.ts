@@ -11,6 +11,8 @@ import { startProcess } from './processes.ts';
 export interface LoadOrder {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether each request gets a cookie that none had before. */
+  readonly ofOtherVisitors?: boolean;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -42,13 +44,19 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
   const script = fileURLToPath(new URL('./wrk.lua', import.meta.url));
   return {
     name: 'wrk',
-    run: ({ url, headers, connections, seconds }) =>
+    run: ({ url, headers, ofOtherVisitors = false, connections, seconds }) =>
       runGenerator(parts, program, [
         ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script],
         ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+        ...(ofOtherVisitors ? ['-H', `Cookie: visitor=${firstVisitor()}`] : []),
         url,
       ]),
   };
+}
+
+/** A number from which one can count on without meeting those of another run. */
+export function firstVisitor(): number {
+  return Date.now() * 1_000;
 }
 
 /**

@@ -137,7 +137,8 @@ async function sample(
   const clock = cpuClock(pids, core);
   const memory = watchesMemory ? await watchMemory(pids) : undefined;
   const before = await clock();
-  const result = await load.run({ url, headers, connections, seconds });
+  const { ofOtherVisitors = false } = scenario;
+  const result = await load.run({ url, headers, ofOtherVisitors, connections, seconds });
   const after = await clock();
   const each = after.server.map((us, at) => us - (before.server[at] ?? 0));
   const cpuUs = each.reduce((sum, one) => sum + one, 0);

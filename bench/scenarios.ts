@@ -1,6 +1,8 @@
 /** Bytes of the small, the large and the huge piece of content. */
 export const smallBytes = 1024;
 export const largeBytes = 100 * 1024;
+/** Bytes of the text that is compressed on its way. */
+export const textBytes = 20 * 1024;
 export const hugeBytes = 100 * 1024 * 1024;
 
 /** One thing that every server is asked for, again and again. */
@@ -21,6 +23,8 @@ export interface Scenario {
   readonly conditional: boolean;
   /** Further fields of the request. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Whether each request has a cookie that none had before, as if each came from another visitor. */
+  readonly ofOtherVisitors?: boolean;
   /** Connections that ask at a time; undefined where they are as many as of the others. */
   readonly connections?: number;
   /** Seconds of a round, where few answers take long. */
@@ -29,9 +33,24 @@ export interface Scenario {
   readonly watchesMemory?: boolean;
 }
 
+/** What a browser sends with every request, without the codings that it takes. */
+export const browserFields: Readonly<Record<string, string>> = {
+  'User-Agent':
+    'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
+  Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8',
+  'Accept-Language': 'de-CH,de;q=0.9,en;q=0.8',
+};
+
 /** Every scenario, in the order of the table; the paths are the same on all servers. */
 export const scenarios: readonly Scenario[] = [
   ask({ id: 'file-1k', title: '1 KB file', path: '/file/1k.html', contentBytes: smallBytes }),
+  ask({
+    id: 'file-1k-visitors',
+    title: '1 KB file, each time for another browser',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    ...{ headers: browserFields, ofOtherVisitors: true },
+  }),
   ask({ id: 'file-100k', title: '100 KB file', path: '/file/100k.html', contentBytes: largeBytes }),
   ask({
     id: 'page-1k',
@@ -50,6 +69,20 @@ export const scenarios: readonly Scenario[] = [
     title: '1 KB fetched, nothing to keep',
     path: '/fetched/1k.html',
     contentBytes: smallBytes,
+  }),
+  ask({
+    id: 'fetch-1k-visitors',
+    title: '1 KB fetched, each time for another browser',
+    path: '/fetched/1k.html',
+    contentBytes: smallBytes,
+    ...{ headers: browserFields, ofOtherVisitors: true },
+  }),
+  ask({
+    id: 'packed-20k',
+    title: '20 KB fetched, compressed by gzip, each time for another browser',
+    path: '/packed/20k.html',
+    headers: { ...browserFields, 'Accept-Encoding': 'gzip' },
+    ofOtherVisitors: true,
   }),
   ask({
     id: 'hit-1k',

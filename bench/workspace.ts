@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { link, mkdir, open, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { killAll } from './processes.ts';
-import { hugeBytes, largeBytes, smallBytes } from './scenarios.ts';
+import { hugeBytes, largeBytes, smallBytes, textBytes } from './scenarios.ts';
 import type { RuleFields } from './servers/waymark.ts';
 
 /** A temporary folder that goes, with every process, when this process ends, however it ends. */
@@ -22,9 +22,9 @@ export interface Workspace {
 const mebibyte = 1024 * 1024;
 const pieces = { '1k.html': content(smallBytes), '100k.html': content(largeBytes) };
 
-/** Makes the folder with the files that are served, and arranges for its removal. */
-export async function createWorkspace(): Promise<Workspace> {
-  const folder = mkdtempSync(join(tmpdir(), 'waymark-bench-'));
+/** Makes the folder with the files that are served, below another one, and arranges for its removal. */
+export async function createWorkspace(parent = tmpdir()): Promise<Workspace> {
+  const folder = mkdtempSync(join(parent, 'waymark-bench-'));
   process.once('exit', () => {
     killAll();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -51,6 +51,8 @@ export async function createWorkspace(): Promise<Workspace> {
   await writePieces(join(peerRoot, 'page'));
   await writePieces(join(sourceRoot, 'fetched'));
   await writePieces(join(sourceRoot, 'kept'));
+  await mkdir(join(sourceRoot, 'packed'));
+  await writeFile(join(sourceRoot, 'packed', '20k.html'), await text(textBytes));
   return { folder, diskRoot, peerRoot, sourceRoot, folderFor };
 }
 
@@ -65,8 +67,8 @@ export async function addHugeFile({ diskRoot, peerRoot }: Workspace): Promise<vo
 }
 
 /**
- * The page rules that make Waymark answer `/page/` from its store, `/fetched/` from the source, and
- * `/kept/` from its cache.
+ * The page rules that make Waymark answer `/page/` from its store, `/fetched/` and `/packed/` from the
+ * source, and `/kept/` from its cache.
  */
 export function rulesFor(source: string): readonly RuleFields[] {
   return [
@@ -84,6 +86,12 @@ export function rulesFor(source: string): readonly RuleFields[] {
     },
     {
       origin: '*',
+      path: '/packed/*',
+      kind: 'content.fetch',
+      enginedata: { source: `${source}/packed/*` },
+    },
+    {
+      origin: '*',
       path: '/kept/*',
       kind: 'content.fetch',
       enginedata: { source: `${source}/kept/*` },
@@ -94,6 +102,12 @@ export function rulesFor(source: string): readonly RuleFields[] {
 async function writePieces(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(pieces)) await writeFile(join(folder, name), text);
+}
+
+/** Text of so many bytes that somebody wrote, of which a compressor makes what it would of a page. */
+async function text(bytes: number): Promise<Buffer> {
+  const written = await readFile(new URL('../README.md', import.meta.url));
+  return written.subarray(0, bytes);
 }
 
 /** Text of so many ASCII characters. */

@@ -61,7 +61,9 @@ function caddyfileText({
 			roll_disabled
 		}
 	}
+	encode /packed/* gzip
 	reverse_proxy /fetched/* ${source}
+	reverse_proxy /packed/* ${source}
 	file_server
 }
 `;

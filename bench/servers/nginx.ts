@@ -6,8 +6,8 @@ import { untilAnswers } from '../probe.ts';
 import type { BenchServer, Place } from './server.ts';
 
 /**
- * Nginx, set up as Debian's nginx.conf does it but for its workers: sendfile on, open_file_cache
- * off, access log on.
+ * Nginx, set up as Debian's nginx.conf does it but for its workers: sendfile and gzip on,
+ * open_file_cache off, access log on.
  */
 export function nginx(
   program: string,
@@ -40,7 +40,9 @@ export function nginx(
     root ${root};
     proxy_http_version 1.1;
     proxy_set_header Connection "";
+    gzip on;
     location /fetched/ { proxy_pass http://source; }
+    location /packed/ { proxy_pass http://source; }
     location /kept/ { proxy_pass http://source; proxy_cache kept; }
   }`,
   });
@@ -68,6 +70,7 @@ export function nginxSource(
     listen 127.0.0.1:${place.port};
     root ${root};
     location /fetched/ { add_header Cache-Control no-store; }
+    location /packed/ { add_header Cache-Control no-store; }
     location /kept/ { add_header Cache-Control max-age=3600; }
   }`,
   });
