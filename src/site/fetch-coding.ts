@@ -47,8 +47,11 @@ export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
 function withSourceTags(request: ContentRequest): ContentRequest {
   const ifMatch = request.fields['if-match'];
   if (ifMatch?.includes('W/"') !== true) return request;
-  return withFields(request, { 'if-match': ifMatch.replaceAll('W/"', '"') });
+  return withFields(request, { 'if-match': ifMatch.replaceAll(quotedTag, '$1') });
 }
+
+/** A tag whose quotes enclose all that may look like the beginning of another (RFC 9110 §8.8.3). */
+const quotedTag = /(?:W\/)?("[^"]*")/g;
 
 /** Does the same to what is fetched once more. */
 function repeating(

@@ -237,6 +237,21 @@ suite('validators of fetched text', () => {
     assert.equal(await put(read.fields.etag), 204);
     assert.equal(await put('W/"y"'), 412);
   });
+
+  test('are written with as they are, whatever stands between the quotes', async (t) => {
+    const url = await start(t, (request, response) => {
+      request.resume();
+      response.writeHead(204, { 'x-if-match': request.headers['if-match'] }).end();
+    });
+    for (const [sent, come] of [
+      ['"aW/"', '"aW/"'],
+      ['W/"aW/"', '"aW/"'],
+      ['"aW/","b", W/"W/"', '"aW/","b", "W/"'],
+    ] as const) {
+      const { fields } = await ask(url, '/far/x', { method: 'PUT', headers: { 'if-match': sent } });
+      assert.equal(fields['x-if-match'], come);
+    }
+  });
 });
 
 suite('compressing on the way', () => {
