@@ -1,7 +1,8 @@
-import { rm } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import type { IncomingMessage, Server as HttpServer, ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
 import { connect, type AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
 import { Failure } from '../model/failure.ts';
@@ -96,10 +97,11 @@ function limited<L extends Listener>(
 
 /**
  * Starts listening and resolves to the address as a person would write it. Rejects with
- * `unavailable` and one clear line: port in use, no right to it, no such address.
+ * `unavailable` and one clear line: port in use, no right to it, no such address or folder, a file
+ * where a socket should be.
  */
 export async function listen(server: Listener, where: Listen): Promise<string> {
-  if (where.kind === 'unix') await removeStaleSocket(where.path);
+  if (where.kind === 'unix') await prepareSocketPath(where);
   await new Promise<void>((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void => {
       reject(listenFailure(where, error));
@@ -128,18 +130,42 @@ function addressText(server: Listener, where: Listen): string {
 }
 
 function listenFailure(where: Listen, error: NodeJS.ErrnoException): Failure {
-  const name = where.kind === 'unix' ? `unix:${where.path}` : `${where.host}:${where.port}`;
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: 'it is in use; stop what listens there or change listen in the ini file',
     EACCES: 'this user may not listen there',
     EADDRNOTAVAIL: 'this machine has no such address',
     ENOTFOUND: 'there is no such host',
+    ...(where.kind === 'unix' && { EINVAL: 'the path is too long for a socket' }),
   };
-  const reason = reasons[error.code ?? ''] ?? error.message;
-  return new Failure('unavailable', `Cannot listen on ${name}: ${reason}.`, { cause: error });
+  return cannotListen(where, reasons[error.code ?? ''] ?? error.message, error);
 }
 
-/** A unix socket outlives the process that made it; one that nobody answers is removed. */
+function cannotListen(where: Listen, reason: string, cause?: Error): Failure {
+  const name = where.kind === 'unix' ? `unix:${where.path}` : `${where.host}:${where.port}`;
+  return new Failure('unavailable', `Cannot listen on ${name}: ${reason}.`, { cause });
+}
+
+/**
+ * A unix socket outlives the process that made it; one that nobody answers is removed. What is no
+ * socket stays, and is told of, as is a folder that is not there, which binding calls forbidden.
+ */
+async function prepareSocketPath(where: Listen & { readonly kind: 'unix' }): Promise<void> {
+  const { path } = where;
+  const there = await stat(path).catch(() => undefined);
+  if (there?.isSocket() === true) await removeStaleSocket(path);
+  else if (there !== undefined) throw cannotListen(where, 'something that is no socket is there');
+  else if (await isMissing(dirname(path))) throw cannotListen(where, 'there is no such folder');
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
 async function removeStaleSocket(path: string): Promise<void> {
   const code = await new Promise<string | undefined>((resolve) => {
     const probe = connect(path, () => {

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { link, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { listen } from '../../src/server/listener.ts';
+import { temporaryFolder } from '../harness.ts';
+
+suite('listening on a unix socket', () => {
+  async function listenAt(t: TestContext, path: string): Promise<string> {
+    const server = createServer();
+    t.after(() => server.close());
+    return listen(server, { kind: 'unix', path });
+  }
+
+  test('takes the place of a socket that nobody answers, and of nothing else', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, 'notes'), 'precious');
+    await mkdir(join(folder, 'pages'));
+    const gone = createServer();
+    await listen(gone, { kind: 'unix', path: join(folder, 'gone') });
+    await link(join(folder, 'gone'), join(folder, 'w'));
+    gone.close();
+    await once(gone, 'close');
+    assert.equal(await listenAt(t, join(folder, 'w')), `unix:${join(folder, 'w')}`);
+    for (const [name, reason] of [
+      ['notes', 'something that is no socket is there'],
+      ['pages', 'something that is no socket is there'],
+      ['none/w', 'there is no such folder'],
+      ['x'.repeat(120), 'the path is too long for a socket'],
+      ['w', 'it is in use; stop what listens there or change listen in the ini file'],
+    ] as const) {
+      const path = join(folder, name);
+      const message = `Cannot listen on unix:${path}: ${reason}.`;
+      await assert.rejects(listenAt(t, path), { code: 'unavailable', message });
+    }
+    assert.equal(await readFile(join(folder, 'notes'), 'utf8'), 'precious');
+  });
+});
