@@ -58,8 +58,8 @@ export async function claimFolder(
 async function createWhole(path: string, text: string): Promise<boolean> {
   drafts += 1;
   const draft = `${path}.${process.pid}.${drafts}`;
-  await writeFile(draft, text, { mode: 0o600 });
   try {
+    await writeFile(draft, text, { mode: 0o600 });
     await link(draft, path);
     return true;
   } catch (error) {

@@ -3,11 +3,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { claimFolder } from '../../src/store/lock.ts';
 import { scratchFolder } from './scratch.ts';
 
 const { pid } = process;
+const isWindows = process.platform === 'win32';
 
 suite('the claim of a data folder', () => {
   test('keeps others out until it is released', async (t) => {
@@ -85,5 +87,19 @@ suite('the claim of a data folder', () => {
     });
     await mkdir(join(folder, 'serve.pid'));
     await assert.rejects(claimFolder(folder, { pid }), /cannot be claimed \(EISDIR\)/);
+  });
+
+  test('leaves nothing on a disk without room', { skip: isWindows }, async (t) => {
+    const folder = await scratchFolder(t);
+    const { href } = new URL('../../src/store/lock.ts', import.meta.url);
+    const source = `import { claimFolder } from ${JSON.stringify(href)};
+      await claimFolder(${JSON.stringify(folder)}, { pid: process.pid });`;
+    const run = spawn('sh', [
+      ...['-c', 'trap "" XFSZ; ulimit -f 0; exec "$@"', 'sh'],
+      ...[process.execPath, '--input-type=module', '-e', source],
+    ]);
+    const said = await text(run.stderr);
+    assert.match(said, /cannot be claimed \(EFBIG\)/);
+    assert.deepEqual(await readdir(folder), []);
   });
 });
