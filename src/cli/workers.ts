@@ -9,6 +9,7 @@ import {
 import type { Config } from '../config/config.ts';
 import { packConfig } from '../config/packed.ts';
 import type { Log } from '../observe/log.ts';
+import { returnHandedOver } from './handed-over.ts';
 import {
   MetricsOfWorkers,
   type MetricsFromLeader,
@@ -93,6 +94,7 @@ export class Workers {
     const startedMs = performance.now();
     const worker = cluster.fork({ WAYMARK_WORKER: String(number) });
     this.#running.set(worker, number);
+    returnHandedOver(worker, () => this.#hasOthers(worker));
     let serves = false;
     return new Promise((resolve) => {
       worker.on('message', (message: WorkerMessage) => {
@@ -134,6 +136,12 @@ export class Workers {
         });
       });
     });
+  }
+
+  #hasOthers(than: Worker): boolean {
+    return [...this.#running.keys()].some(
+      (worker) => worker !== than && this.#serving.has(worker) && worker.isConnected(),
+    );
   }
 
   async #replace(
