@@ -65,9 +65,18 @@ function isOfSource(thrown: unknown): thrown is Failure {
   return thrown.code === 'bad_gateway' || thrown.code === 'gateway_timeout';
 }
 
-/** An answer that tells its attempt when nothing more comes of it. */
+/**
+ * Whether the connection is what content has failed by, and not whoever wanted it. Silence in the
+ * middle of an answer, such as an event stream, says nothing of a source.
+ */
+function isCut(error: Error | null): boolean {
+  return isOfSource(error) && error.code === 'bad_gateway' && error.cause !== undefined;
+}
+
+/** An answer that tells its attempt what becomes of its content. */
 function untilEnd(answer: Answer, attempt: Attempt): Answer {
   if (answer.connection !== undefined) {
+    attempt.whole();
     answer.connection.once('close', () => {
       attempt.ended();
     });
@@ -79,13 +88,19 @@ function untilEnd(answer: Answer, attempt: Attempt): Answer {
       const content = answer.content();
       if (content instanceof Readable) {
         content.once('close', () => {
+          if (content.readableEnded) attempt.whole();
+          else if (isCut(content.errored)) attempt.failed();
           attempt.ended();
         });
-      } else attempt.ended();
+      } else {
+        attempt.whole();
+        attempt.ended();
+      }
       return content;
     },
     discard() {
       answer.discard();
+      attempt.whole();
       attempt.ended();
     },
   };

@@ -10,8 +10,10 @@ interface Server {
   open: number;
   answered: number;
   failed: number;
-  /** Pauses since it last answered. */
+  /** Pauses since an answer of it last came to its end. */
   rests: number;
+  /** Whether it has not answered since it was last set aside. */
+  isDoubtful: boolean;
   restSinceMs: number;
   /** Infinity while one request finds out whether it answers again. */
   restUntilMs: number;
@@ -19,9 +21,11 @@ interface Server {
 
 /** One request to one server. */
 export interface Attempt {
-  /** The server has answered, whatever it was. */
+  /** The server has begun to answer, whatever it was. */
   answered(): void;
-  /** The server could not be reached, broke off or kept silent. */
+  /** The whole answer has come. */
+  whole(): void;
+  /** The server could not be reached, broke off, be it in its answer, or kept silent. */
   failed(): void;
   /** Nothing more comes of it. */
   ended(): void;
@@ -78,16 +82,20 @@ export class FetchHealth {
     const server = this.#server(origin);
     const startMs = this.#monotonicMs();
     const wasResting = server.restUntilMs > startMs;
-    const isProbe = !wasResting && server.rests > 0;
+    const isProbe = !wasResting && server.isDoubtful;
     if (isProbe) server.restUntilMs = Infinity;
     server.open += 1;
     return {
       answered: () => {
         server.answered += 1;
-        if (server.rests === 0) return;
+        if (!server.isDoubtful) return;
         this.#log.info({ server: origin }, 'a source answers again');
-        server.rests = 0;
+        server.isDoubtful = false;
         server.restUntilMs = 0;
+      },
+      whole: () => {
+        // One who asked before the last failure says nothing of the time since.
+        if (startMs >= server.restSinceMs) server.rests = 0;
       },
       failed: () => {
         server.failed += 1;
@@ -127,7 +135,7 @@ export class FetchHealth {
       {
         name: 'waymark_fetch_source_failures_total',
         type: 'counter',
-        help: 'Requests to such a server that it did not answer.',
+        help: 'Requests to such a server that it did not answer, or not to the end.',
         samples: samples(({ failed }) => failed),
       },
       {
@@ -147,6 +155,7 @@ export class FetchHealth {
 
   #setAside(origin: string, server: Server): void {
     server.rests += 1;
+    server.isDoubtful = true;
     server.restSinceMs = this.#monotonicMs();
     server.restUntilMs = server.restSinceMs + restMs(server.rests);
     const told = { server: origin, pauseMs: restMs(server.rests) };
@@ -161,6 +170,7 @@ export class FetchHealth {
         answered: 0,
         failed: 0,
         rests: 0,
+        isDoubtful: false,
         restSinceMs: -Infinity,
         restUntilMs: 0,
       };

@@ -27,6 +27,7 @@ function rig() {
   const answer = (origin: string): void => {
     const attempt = health.begin(origin);
     attempt.answered();
+    attempt.whole();
     attempt.ended();
   };
   return { clock, health, order, fail, answer };
@@ -85,9 +86,28 @@ suite('a source that has failed', () => {
     assert.equal(order().at(-1), a);
     probe.answered();
     assert.deepEqual(health.setAside([a]), []);
+    probe.whole();
     probe.ended();
     fail(a);
     assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: fetchRestMs }]);
+  });
+
+  test('again and again in its answers is set aside for longer each time', () => {
+    const { clock, health } = rig();
+    const pauses = Array.from({ length: 3 }, () => {
+      const attempt = health.begin(a);
+      attempt.answered();
+      clock.ms += 1;
+      attempt.failed();
+      attempt.ended();
+      const [{ leftMs = 0 } = {}] = health.setAside([a]);
+      clock.ms += leftMs;
+      return leftMs;
+    });
+    assert.deepEqual(
+      pauses,
+      [1, 2, 4].map((times) => times * fetchRestMs),
+    );
   });
 
   test('is asked by another one when the first has gone away before its answer', () => {

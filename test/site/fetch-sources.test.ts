@@ -115,6 +115,40 @@ suite('a source that is down', () => {
     assert.deepEqual([bad.asked.count, good.asked.count], [2, 12]);
   });
 
+  test('in its answers is set aside as well', async (t) => {
+    for (const head of ['Content-Length: 9', 'Transfer-Encoding: chunked']) {
+      const asked = { count: 0 };
+      const { origin } = await rawSource(t, (socket) => {
+        asked.count += 1;
+        socket.write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n`);
+        setTimeout(() => socket.destroy(), 10);
+      });
+      const good = await named(t, 'good');
+      const rule = fetchRule({ source: [`${origin}/*`, good.source] });
+      const fetch = testFetch(t);
+      await assert.rejects(replyText(await fetch.respond(rule, visit())));
+      assert.equal(remarks(fetch, rule).length, 1, head);
+      for (let turn = 0; turn < 4; turn += 1) {
+        assert.equal(await replyText(await fetch.respond(rule, visit())), 'good');
+      }
+      assert.equal(asked.count, 1);
+    }
+  });
+
+  test('is not one whose answer nobody wants to its end', async (t) => {
+    const endless = await httpSource(t, (_, response) => void response.writeHead(200).write('a'));
+    const good = await named(t, 'good');
+    const rule = fetchRule({ source: [`${endless.origin}/*`, good.source] });
+    const fetch = testFetch(t);
+    const gone = new AbortController();
+    const reply = await fetch.respond(rule, visit({ signal: gone.signal }));
+    gone.abort();
+    await assert.rejects(replyText(reply));
+    await discard(await fetch.respond(rule, visit()));
+    await discard(await fetch.respond(rule, visit()));
+    assert.deepEqual(remarks(fetch, rule), []);
+  });
+
   test('is asked all the same when all are', async (t) => {
     const one = { isUp: false };
     const { origin } = await rawSource(t, (socket) => {
