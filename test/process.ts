@@ -133,3 +133,9 @@ function collect(child: ChildProcess, name: 'stdout' | 'stderr'): () => string {
   });
   return () => text;
 }
+
+/** The processes that a process leads. */
+export function workersOf({ pid }: Pick<Served, 'pid'>): readonly number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return text.split(' ').filter(Boolean).map(Number);
+}

@@ -8,7 +8,8 @@ import { makeFirstKey } from '../first-start.ts';
 import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
 import { version } from '../version.ts';
 import { stopGraceMs } from '../model/limits.ts';
-import { createLogs, type Logs } from '../observe/log.ts';
+import { createLogs, silentLog, type Logs } from '../observe/log.ts';
+import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, Terminal } from './command.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
@@ -69,11 +70,20 @@ async function serveAlone(given: Given): Promise<number> {
 async function leadWorkers(given: Given): Promise<number> {
   const { config, logs, file } = given;
   let inForce = config;
-  const workers = new Workers(['serve', '--config', file], logs.log, () => inForce);
+  // A worker that is started later gets what the others use, whatever the files have become.
+  const surroundings = { log: silentLog, now: Date.now };
+  const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
+  const workers = new Workers(['serve', '--config', file], logs.log, () => ({
+    ...inForce,
+    tls: { ...inForce.tls, certificates: certificates.inUse() },
+  }));
   const signals = listenToSignals(given, () => {
     workers.kill();
   });
-  const prepared = await prepareData(config, logs);
+  const prepared = await prepareData(config, logs).catch(async (error: unknown) => {
+    await certificates.close();
+    throw error;
+  });
   try {
     const addresses = await workers.start(config.server.workers);
     if (addresses === undefined) return 1;
@@ -93,6 +103,7 @@ async function leadWorkers(given: Given): Promise<number> {
     signals.ignore();
     return 0;
   } finally {
+    await certificates.close();
     await prepared.release();
   }
 }

@@ -43,6 +43,8 @@ export interface Certificate {
   readonly host: string | undefined;
   readonly certFile: string;
   readonly keyFile: string;
+  /** PEM: what other workers use, for one that is started while the files cannot be used. */
+  readonly inUse?: { readonly cert: string; readonly key: string };
 }
 
 /** The keys of `[tls]` that begin with `acme_`, and the hosts whose section says `acme = yes`. */

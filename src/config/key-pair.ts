@@ -51,7 +51,8 @@ export async function readBindingKey(file: string): Promise<{ readonly key: stri
   return /^[\w+/-]{16,}={0,2}$/.test(key) ? { key } : { refused: 'holds no key in base64url' };
 }
 
-function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
+/** Reads a certificate and its private key from two PEM texts; refuses as readKeyPair does. */
+export function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
   const certificate = parseChain(cert);
   if ('refused' in certificate) return { key: 'cert', refused: certificate.refused };
   const privateKey = parseKey(key);

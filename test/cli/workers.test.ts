@@ -6,17 +6,11 @@ import { text } from 'node:stream/consumers';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openSocket, postOperation } from '../harness.ts';
-import { runWaymark, serverFolder, spawnWaymark, startServed, type Served } from '../process.ts';
+import { runWaymark, serverFolder, spawnWaymark, startServed, workersOf } from '../process.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
-
-/** The processes that a process leads. */
-function workersOf({ pid }: Pick<Served, 'pid'>): readonly number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  return text.split(' ').filter(Boolean).map(Number);
-}
 
 function isAlive(pid: number): boolean {
   try {
@@ -107,38 +101,6 @@ suite('several workers', onLinux, () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.ok(workersOf(served).includes(second));
-  });
-
-  test('a visitor who comes as a worker dies is answered by another one', async (t) => {
-    const { iniFile } = await serverFolder(t, 'workers = 2\n');
-    const served = await startServed(t, iniFile);
-    for (let round = 0; round < 2; round += 1) {
-      const [first = 0] = workersOf(served);
-      process.kill(first, 'SIGKILL');
-      const asked = Array.from({ length: 4 }, () => {
-        const options = { headers: { connection: 'close' }, signal: AbortSignal.timeout(15_000) };
-        return fetch(`${served.url}/none`, options).then(
-          ({ status }) => String(status),
-          (error: unknown) => (error instanceof Error ? error.name : 'failed'),
-        );
-      });
-      const answers = await Promise.all(asked);
-      assert.deepEqual(new Set(answers), new Set(['404']), `round ${round}`);
-      while (workersOf(served).length < 2) await delay(20);
-      // Until the new one serves, the other is spared.
-      while (served.out().split('another one is started').length < round + 2) await delay(20);
-      await delay(1_500);
-    }
-  });
-
-  test('and is let go where there is no other one', async (t) => {
-    const { iniFile } = await serverFolder(t, 'workers = 2\n');
-    const served = await startServed(t, iniFile);
-    for (const worker of workersOf(served)) process.kill(worker, 'SIGKILL');
-    const asked = Array.from({ length: 4 }, () =>
-      assert.rejects(fetch(served.url, { signal: AbortSignal.timeout(15_000) }), TypeError),
-    );
-    await Promise.all(asked);
   });
 
   test('those that die while they are being spoken to do not end the one that leads them', async (t) => {

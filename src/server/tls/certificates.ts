@@ -105,6 +105,15 @@ export class Certificates {
     return names.find((name) => name !== '' && !name.startsWith('*'));
   }
 
+  /** The certificates of the ini file with what is in use of each, for another process. */
+  inUse(): readonly Certificate[] {
+    return this.#own.map(({ files, current }) => {
+      if (current === undefined) return files;
+      const { cert, key } = current.pair;
+      return { ...files, inUse: { cert, key } };
+    });
+  }
+
   /** How each certificate stands. */
   states(): Promise<readonly CertificateState[]> {
     return Promise.all(

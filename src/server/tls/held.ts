@@ -1,7 +1,12 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../../config/config.ts';
-import { readKeyPair, type KeyPair, type RefusedPair } from '../../config/key-pair.ts';
+import {
+  parseKeyPair,
+  readKeyPair,
+  type KeyPair,
+  type RefusedPair,
+} from '../../config/key-pair.ts';
 import { Failure } from '../../model/failure.ts';
 
 /** A certificate of the ini file, or one that is got by ACME. */
@@ -47,7 +52,7 @@ export const protocol: SecureContextOptions = {
 
 /**
  * Reads a certificate for the first time. Rejects with `invalid` where one of the ini file cannot
- * be used; what ACME has not got yet is not there.
+ * be used and nothing is in use of it; what ACME has not got yet is not there.
  */
 export async function hold(files: Certificate, isManaged: boolean): Promise<Held> {
   const section = files.host === undefined ? '[tls]' : `[tls.${files.host}]`;
@@ -55,12 +60,19 @@ export async function hold(files: Certificate, isManaged: boolean): Promise<Held
   if (!('refused' in now)) return { files, section, isManaged, current: now, problem: null };
   if (isManaged) return { files, section, isManaged, current: undefined, problem: null };
   const { refused } = now;
+  const before = files.inUse && using(parseKeyPair(files.inUse.cert, files.inUse.key));
+  if (before !== undefined && !('refused' in before)) {
+    return { files, section, isManaged, current: before, problem: `\`${now.key}\` ${refused}` };
+  }
   throw new Failure('invalid', `The certificate of ${section}: ${fileOf(files, now)} ${refused}.`);
 }
 
 /** Reads a certificate and its key; refuses what no handshake could be made with. */
 export async function read(files: Certificate): Promise<InUse | RefusedPair> {
-  const pair = await readKeyPair(files);
+  return using(await readKeyPair(files));
+}
+
+function using(pair: KeyPair | RefusedPair): InUse | RefusedPair {
   if ('refused' in pair) return pair;
   const options = { ...protocol, cert: pair.cert, key: pair.key };
   try {
