@@ -129,7 +129,7 @@ export const codedWaitingBytesMax = 64 * MIB;
 export const codedAtOnceMax = 32;
 /**
  * Fetched content up to this size is compressed in the turn of the event loop in which it came.
- * That takes about a tenth of a millisecond at most; to hand it to a thread costs more.
+ * A page takes about a tenth of a millisecond then, and to hand it to a thread costs more.
  */
 export const codedInTurnBytesMax = { zstd: 64 * KIB, br: 16 * KIB, gzip: 32 * KIB } as const;
 /** Fetched content that came by more than once, kept with its compressed forms. */
