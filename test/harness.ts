@@ -1,37 +1,13 @@
 import { EventEmitter, once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { readConfig } from '../src/config/read.ts';
 import { problemText } from '../src/config/problem.ts';
 import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/observe/log.ts';
-
-/** What comes after a test, or after all of a file: the context, or the functions, of node:test. */
-export interface Cleaning {
-  after(cleanup: () => unknown): void;
-}
-
-/** A folder of its own for a test, gone afterwards. */
-export async function temporaryFolder(t: Cleaning): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waymark-test-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
-
-/** Writes files by their path below a folder. */
-export async function writeFiles(
-  folder: string,
-  files: Readonly<Record<string, string | Buffer>>,
-): Promise<void> {
-  for (const [path, content] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await writeFile(join(folder, path), content);
-  }
-}
+import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 
 /** The envelope of an answer, as loosely as a test looks at it. */
 export interface Answer {
@@ -96,6 +72,9 @@ export async function startSite(
     readonly rules?: readonly object[];
   } = {},
 ): Promise<TestSite> {
+  const started: Waymark[] = [];
+  // They stop before their folder goes: what comes after a test is done in this order.
+  t.after(() => Promise.all(started.map((one) => one.stop(0))));
   const folder = await temporaryFolder(t);
   const iniFile = join(folder, 'server.ini');
   await writeFiles(folder, {
@@ -119,7 +98,7 @@ export async function startSite(
     now: Date.now,
   });
   const waymark = await startWaymark(config, logs);
-  t.after(() => waymark.stop(0));
+  started.push(waymark);
   const [url = ''] = waymark.addresses;
   const { firstKey: adminKey = '' } = waymark;
   return {

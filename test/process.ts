@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { temporaryFolder, writeFiles } from './harness.ts';
+import { temporaryFolder, writeFiles } from './folder.ts';
 import { project } from './tidy/sources.ts';
 
 /** What a finished command left behind. */

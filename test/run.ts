@@ -2,22 +2,26 @@ import { spawn } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, sep } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 
 /**
  * `npm test`: every test file, those of one folder in one process. Most of a file's time of its own
  * is loading what it tests, which its neighbours need as well. A folder's report is printed when it
- * is done; the last line is `N passed, N failed`, and how many were skipped if any was.
+ * is done; the last line is `N passed, N failed`, and how many were skipped if any was. A process
+ * that says nothing for longer than a test may take is ended, and counts as a failed test: something
+ * that its tests began goes on behind them.
  */
 
 /** The folders that take longest, which begin first. */
 const longest = ['server', 'browser', 'cli', 'site', 'svc1', 'outbound', 'webhook', 'acme'];
 
+const testMs = 60_000;
+const silenceMs = testMs + 30_000;
+
 const flags = [
   '--import=./test/compile-cache.js',
   '--test',
   '--test-isolation=none',
-  '--test-timeout=120000',
+  `--test-timeout=${testMs}`,
   '--test-reporter=./test/reporter.ts',
 ];
 
@@ -48,7 +52,13 @@ async function run(folder: string, files: readonly string[], total: Counts): Pro
       resolve(code ?? signal ?? '');
     });
   });
-  const report = (await buffer(child.stdout)).toString();
+  const silence = setTimeout(() => child.kill('SIGKILL'), silenceMs);
+  let report = '';
+  for await (const chunk of child.stdout.setEncoding('utf8')) {
+    report += chunk as string;
+    silence.refresh();
+  }
+  clearTimeout(silence);
   const code = await ended;
   process.stdout.write(`test/${folder}: ${files.length} files\n${report}`);
   const summary = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\n$/m.exec(report);

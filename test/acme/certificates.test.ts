@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { connect } from 'node:tls';
 import { AcmeFolder } from '../../src/acme/folder.ts';
 import { createAuthority } from '../certificates.ts';
-import { temporaryFolder, writeFiles } from '../harness.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
 import { startServed } from '../process.ts';
 import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
 import { startAcmeServer } from './server.ts';

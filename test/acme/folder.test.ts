@@ -3,7 +3,7 @@ import { access, mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { AcmeFolder } from '../../src/acme/folder.ts';
-import { temporaryFolder } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
 
 const acme = {
   hosts: ['shop.example'],

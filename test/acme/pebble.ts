@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { temporaryFolder, writeFiles } from '../harness.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
 import { createAuthority } from '../certificates.ts';
 import { freePort } from './rig.ts';
 

@@ -10,7 +10,7 @@ import { acmeRestartMs, acmeRetryAfterMsMax, acmeRetryMs } from '../../src/model
 import { silentLog } from '../../src/observe/log.ts';
 import { OrderError, type AcmeOrder } from '../../src/outbound/acme-order.ts';
 import { createAuthority } from '../certificates.ts';
-import { temporaryFolder } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
 
 const authority = createAuthority();
 const dayMs = 86_400_000;

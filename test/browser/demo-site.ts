@@ -1,12 +1,12 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { after } from 'node:test';
 import { startWaymark, type Waymark } from '../../src/main.ts';
 import { Failure } from '../../src/model/failure.ts';
 import { createLogs } from '../../src/observe/log.ts';
+import { temporaryFolder } from '../folder.ts';
 import { readTestConfig } from '../harness.ts';
 import { startDataHost, type DataHost } from '../data-host/data-host.ts';
 import { project } from '../tidy/sources.ts';
@@ -21,8 +21,7 @@ export interface Demo {
 
 /** Starts the demo for a file, whose tests come after it; it stops after them. */
 export async function startDemo(attempts = 3): Promise<Demo> {
-  const folder = await mkdtemp(join(tmpdir(), 'waymark-test-'));
-  after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder({ after });
   await cp(join(project, 'conf'), join(folder, 'conf'), { recursive: true });
   const [shop = 0, supplier = 0, postRoom = 0] = await freePorts(3);
   for (const name of ['server.ini', 'demo.ndjson']) {

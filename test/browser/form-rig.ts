@@ -1,5 +1,6 @@
 import { before, after } from 'node:test';
-import { startSite, temporaryFolder, type TestSite } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
+import { startSite, type TestSite } from '../harness.ts';
 import { startDataHost, type DataHost } from '../data-host/data-host.ts';
 
 /** Letters, with a field of every sort that a form has. */

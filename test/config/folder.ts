@@ -1,17 +1,16 @@
-import { mkdtemp, mkdir, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Config, ConfigResult } from '../../src/config/config.ts';
 import { readConfig } from '../../src/config/read.ts';
+import { temporaryFolder } from '../folder.ts';
 
 /** Makes a folder with these files, by path below it; a path that ends in `/` is a folder. */
 export async function makeFolder(
   context: TestContext,
   files: Readonly<Record<string, string | Uint8Array>>,
 ): Promise<string> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'waymark-config-')));
-  context.after(() => rm(folder, { recursive: true, force: true }));
+  const folder = await temporaryFolder(context);
   for (const [path, content] of Object.entries(files)) {
     await mkdir(path.endsWith('/') ? join(folder, path) : dirname(join(folder, path)), {
       recursive: true,

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { createLookup, type FoundAddress, type NameSources } from '../../src/outbound/names.ts';
-import { temporaryFolder } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
 
 const typeA = 1;
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { listen } from '../../src/server/listener.ts';
-import { temporaryFolder } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
 
 suite('listening on a unix socket', () => {
   async function listenAt(t: TestContext, path: string): Promise<string> {

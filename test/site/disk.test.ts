@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { mkdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { startSite, temporaryFolder } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
+import { startSite } from '../harness.ts';
 import { ask, eventually, heldText, mountOf, visitDisk } from './disk-rig.ts';
 
 suite('several mounts', () => {

@@ -21,7 +21,7 @@ import type { SiteRules } from '../../src/site/rules.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
 import { createStoredPages } from '../../src/site/stored.ts';
 import { candidateOf } from '../../src/store/candidates.ts';
-import { temporaryFolder, writeFiles } from '../harness.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
 import { someVisitor, type VisitorTraits } from '../visitor.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { mountOf } from './disk-rig.ts';

@@ -3,11 +3,12 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { dumpChecked } from './dump.ts';
-import { commit, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, inserted, scratchStore, startWriter } from './scratch.ts';
 
 suite('a backup', () => {
   test('is whole, though it is taken while others write', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, child } = startWriter(t, [folder, '1000000']);
     const backups: string[] = [];
@@ -38,7 +39,7 @@ suite('a backup', () => {
   test('is for its owner alone, and holds the data and nothing else', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }));
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const [made, empty] = [join(folder, 'new/below'), join(folder, 'empty')];
     await mkdir(empty);
     for (const target of [made, empty]) {
@@ -53,7 +54,7 @@ suite('a backup', () => {
   test('goes nowhere where anything is, and leaves nothing of it that failed', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }));
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     await mkdir(join(folder, 'full'));
     await mkdir(join(folder, 'empty'));
     await writeFile(join(folder, 'full/notes'), 'mine');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { environmentOptions, type Conditional } from '../../src/store/databases.ts';
-import { scratchFolder } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
 
 interface Opened {
   readonly environment: RootDatabase<string, string>;
@@ -11,7 +11,7 @@ interface Opened {
 
 async function openPlain(t: TestContext): Promise<Opened> {
   const environment = open<string, string>({
-    path: await scratchFolder(t),
+    path: await temporaryFolder(t),
     ...environmentOptions,
   });
   t.after(() => environment.close());
@@ -108,7 +108,7 @@ suite('what the store relies on in lmdb', () => {
 
   test('a map that is too small grows by itself', async (t) => {
     const environment = open<string, string>({
-      path: await scratchFolder(t),
+      path: await temporaryFolder(t),
       ...environmentOptions,
       mapSize: 2 ** 18,
     });

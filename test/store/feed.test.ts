@@ -5,7 +5,8 @@ import fc from 'fast-check';
 import type { Draft } from '../../src/model/change.ts';
 import { feedSliceRowsMax } from '../../src/model/limits.ts';
 import type { FeedSlice, RuleChange, Store } from '../../src/store/store.ts';
-import { commit, edited, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, edited, inserted, scratchStore, startWriter } from './scratch.ts';
 
 const never = new AbortController().signal;
 
@@ -94,7 +95,7 @@ suite('a follower of the log', () => {
   });
 
   test('gets every change of another process, in its place among those of this one', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, closed } = startWriter(t, [folder, '200']);
     const last = 200 * 2 + 1 + 50;

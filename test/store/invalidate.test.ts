@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import type { Draft } from '../../src/model/change.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dumpChecked } from './dump.ts';
-import { commit, edited, inserted, scratchFolder, scratchStore } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, edited, inserted, scratchStore } from './scratch.ts';
 
 /** Takes rows of a page rule out. */
 function invalidated(id: string, ...rows: readonly number[]): Draft {
@@ -108,7 +109,7 @@ function storedIn(rules: Pick<Store, 'recordsAfter'>, after: string) {
 test('random changes: every state there was can be seen again, and the data is the fold of the log', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
-      const folder = await scratchFolder(t);
+      const folder = await temporaryFolder(t);
       let ms = Date.UTC(2026, 0, 1);
       // A clock that jumps back now and then.
       const store = await scratchStore(t, { folder, now: () => (ms += ms % 7 === 0 ? -50 : 3) });

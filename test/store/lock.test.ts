@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { claimFolder } from '../../src/store/lock.ts';
-import { scratchFolder } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
 
 const { pid } = process;
 const isWindows = process.platform === 'win32';
 
 suite('the claim of a data folder', () => {
   test('keeps others out until it is released', async (t) => {
-    const folder = join(await scratchFolder(t), 'data');
+    const folder = join(await temporaryFolder(t), 'data');
     const claim = await claimFolder(folder, { pid });
     await assert.rejects(claimFolder(folder, { pid }), {
       code: 'conflict',
@@ -27,7 +27,7 @@ suite('the claim of a data folder', () => {
   });
 
   test('goes to one of many that want it at once', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'serve.pid'), '999999999 1\n');
     const claims = await Promise.allSettled(
       Array.from({ length: 20 }, () => claimFolder(folder, { pid })),
@@ -46,7 +46,7 @@ suite('the claim of a data folder', () => {
   for (const [name, text] of stale) {
     const needsLinux = name.includes('has now') && process.platform !== 'linux';
     test(`replaces a stale one ${name}`, { skip: needsLinux }, async (t) => {
-      const folder = await scratchFolder(t);
+      const folder = await temporaryFolder(t);
       await writeFile(join(folder, 'serve.pid'), text);
       const claim = await claimFolder(folder, { pid });
       assert.match(await readFile(join(folder, 'serve.pid'), 'utf8'), new RegExp(`^${pid} `));
@@ -56,7 +56,7 @@ suite('the claim of a data folder', () => {
   }
 
   test('is replaced after SIGKILL of its process, not before', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
       stdio: ['pipe', 'ignore', 'ignore'],
     });
@@ -71,7 +71,7 @@ suite('the claim of a data folder', () => {
   });
 
   test('releases its own only', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const claim = await claimFolder(folder, { pid, startToken: 'mine' });
     await writeFile(join(folder, 'serve.pid'), `${pid} theirs\n`);
     await claim.release();
@@ -79,7 +79,7 @@ suite('the claim of a data folder', () => {
   });
 
   test('of what cannot be claimed ends with one clear line', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'file'), '');
     await assert.rejects(claimFolder(join(folder, 'file'), { pid }), {
       code: 'unavailable',
@@ -90,7 +90,7 @@ suite('the claim of a data folder', () => {
   });
 
   test('leaves nothing on a disk without room', { skip: isWindows }, async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const { href } = new URL('../../src/store/lock.ts', import.meta.url);
     const source = `import { claimFolder } from ${JSON.stringify(href)};
       await claimFolder(${JSON.stringify(folder)}, { pid: process.pid });`;

@@ -9,7 +9,8 @@ import { open } from 'lmdb';
 import { uuidv7 } from 'uuidv7';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
 import { openStore } from '../../src/store/open.ts';
-import { commit, edited, inserted, scratchFolder, scratchStore } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, edited, inserted, scratchStore } from './scratch.ts';
 
 function openIn(folder: string) {
   return openStore({ folder, now: Date.now, newId: uuidv7 });
@@ -98,7 +99,7 @@ const strange: readonly Strange[] = [
 suite('a data folder that is not ours', () => {
   for (const { name, message, make } of strange) {
     test(`${name}: one clear line, and the process goes on`, async (t) => {
-      const folder = join(await scratchFolder(t), 'data');
+      const folder = join(await temporaryFolder(t), 'data');
       await make(folder, t);
       await assert.rejects(openIn(folder), (error: Error & { code?: string }) => {
         assert.equal(error.code, 'unavailable');
@@ -110,7 +111,7 @@ suite('a data folder that is not ours', () => {
   }
 
   test('a folder below a file, or one that may not be written', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'file'), '');
     await assert.rejects(openIn(join(folder, 'file', 'data')), /cannot be written \(ENOTDIR\)/);
     await symlink(join(folder, 'nothing'), join(folder, 'link'));
@@ -149,7 +150,7 @@ test('where the system has no folders to make, that is said at once', async (t) 
 
 suite('a data folder of ours', () => {
   test('is made for its owner alone, and keeps what was in it', async (t) => {
-    const folder = join(await scratchFolder(t), 'new', 'data');
+    const folder = join(await temporaryFolder(t), 'new', 'data');
     const first = await openIn(folder);
     assert.equal((await stat(folder)).mode & 0o777, 0o700);
     assert.equal((await stat(join(folder, 'data.mdb'))).mode & 0o077, 0);
@@ -167,7 +168,7 @@ suite('a data folder of ours', () => {
   });
 
   test('of the layout before rules of one place were marked still shows them all', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const first = await openIn(folder);
     const places = ['/one', '/two', '/two', '/w*', '/v*', '/v*', '/v*'];
     const many = Array.from({ length: 1_100 }, (_, n) => `/many/${n >> 1}`);
@@ -192,7 +193,7 @@ suite('a data folder of ours', () => {
   });
 
   test('of a layout with fewer databases is taken over as it is', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const first = await openIn(folder);
     await commit(first, inserted('a', { path: '/a' }));
     await first.close();

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { suite, test } from 'node:test';
 import { dumpChecked } from './dump.ts';
-import { commit, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, inserted, scratchStore, startWriter } from './scratch.ts';
 
 suite('two processes on one data folder', () => {
   test('write into one log without gaps, and see what the other wrote', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, closed } = startWriter(t, [folder, '300']);
     let mine = 0;
@@ -45,7 +46,7 @@ suite('two processes on one data folder', () => {
 
 suite('a process killed in the middle of its writes', () => {
   test('loses nothing that was acknowledged and leaves no half transaction', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const acknowledged: string[] = [];
     for (const linesBefore of [1, 40, 150, 333, 900]) {
       const { child, lines, closed } = startWriter(t, [folder, '1000000']);
@@ -84,7 +85,7 @@ suite('a process killed in the middle of its writes', () => {
 
 suite('a disk without room', { skip: process.platform === 'win32' }, () => {
   test('refuses with storage_full, goes on reading, and stores again what fits', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     // 512-byte blocks: a file of this process ends at 4 MiB.
     const { child, lines, err, closed } = startWriter(t, [folder, '1000', '20000'], {
       shell: 'ulimit -f 8192',

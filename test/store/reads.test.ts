@@ -6,7 +6,8 @@ import { mergeFields } from '../../src/model/change.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 import type { Rule } from '../../src/model/rule.ts';
 import type { Store } from '../../src/store/store.ts';
-import { commit, edited, inserted, scratchFolder, scratchStore } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, edited, inserted, scratchStore } from './scratch.ts';
 
 suite('the history of a record', () => {
   test('is newest first, a page at a time, and of one family', async (t) => {
@@ -177,7 +178,7 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
 test('whatever is inserted and edited, reads say what a naive reader expects', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, fc.array(aPath, { maxLength: 6 }), async (commits, asked) => {
-      const store = await scratchStore(t, { folder: await scratchFolder(t) });
+      const store = await scratchStore(t, { folder: await temporaryFolder(t) });
       const imagined = new Imagined();
       const paths = new Set(asked);
       for (const step of commits) {

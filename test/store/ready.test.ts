@@ -5,14 +5,15 @@ import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
 import { openStore } from '../../src/store/open.ts';
 import { readyRule } from '../../src/store/ready.ts';
 import type { Decision } from '../../src/store/store.ts';
-import { commit, inserted, scratchFolder, scratchStore } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, inserted, scratchStore } from './scratch.ts';
 
 const id = (at: number) => `00000000-0000-7000-8000-${String(at).padStart(12, '0')}`;
 const vk = (at: number) => ({ vk: `vk ${at} ä`, requestHash: 'a'.repeat(64) });
 
 /** Every entry of every database after one decision was committed to an empty folder. */
 async function entriesAfter(t: TestContext, drafts: Decision<void>['drafts']) {
-  const folder = await scratchFolder(t);
+  const folder = await temporaryFolder(t);
   const store = await openStore({ folder, now: () => 1_000_000, newId: () => 'txn' });
   await store.commit('test', () => ({ drafts, answer: () => undefined }));
   await store.close();

@@ -1,30 +1,20 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import type { Change, Draft } from '../../src/model/change.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
-
-/** A folder of its own for a test, gone afterwards. */
-export async function scratchFolder(t: Pick<TestContext, 'after'>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'waymark-store-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  return folder;
-}
+import { temporaryFolder, type Cleaning } from '../folder.ts';
 
 /** A store in a folder; without one, in a folder of its own. Closed after the test. */
 export async function scratchStore(
-  t: Pick<TestContext, 'after'>,
+  t: Cleaning,
   { folder, now = Date.now }: { readonly folder?: string; readonly now?: () => number } = {},
 ): Promise<Store> {
   const store = await openStore({
-    folder: folder ?? (await scratchFolder(t)),
+    folder: folder ?? (await temporaryFolder(t)),
     now,
     newId: uuidv7,
   });
@@ -67,7 +57,7 @@ export interface Writer {
 
 /** Starts writer.ts on a folder, through a shell command where one is given. */
 export function startWriter(
-  t: Pick<TestContext, 'after'>,
+  t: Cleaning,
   words: readonly string[],
   { shell }: { readonly shell?: string } = {},
 ): Writer {

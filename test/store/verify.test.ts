@@ -6,7 +6,8 @@ import { openDatabases, openEnvironment, type Databases } from '../../src/store/
 import { dueKey, eventKey } from '../../src/store/delivery-keys.ts';
 import { historyKey, historyPrefix, keyOf } from '../../src/store/key-bytes.ts';
 import type { Store } from '../../src/store/store.ts';
-import { commit, edited, inserted, scratchFolder, scratchStore, startWriter } from './scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit, edited, inserted, scratchStore, startWriter } from './scratch.ts';
 
 const hash = 'f'.repeat(64);
 
@@ -92,7 +93,7 @@ async function afterDamage(
   t: TestContext,
   damage: (databases: Databases) => void,
 ): Promise<readonly string[]> {
-  const folder = await scratchFolder(t);
+  const folder = await temporaryFolder(t);
   const store = await scratchStore(t, { folder });
   await writeSample(store);
   await store.close();
@@ -401,7 +402,7 @@ suite('verifying the data', () => {
   }
 
   test('finds nothing while another process writes', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     await writeSample(store);
     const { lines, child } = startWriter(t, [folder, '1000000']);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { silentLog } from '../../src/observe/log.ts';
 import { createCountries } from '../../src/visitor/country.ts';
-import { temporaryFolder } from '../harness.ts';
+import { temporaryFolder } from '../folder.ts';
 import { mmdb } from './mmdb.ts';
 
 const swiss = { country: { iso_code: 'CH' } };

@@ -4,7 +4,8 @@ import { uuidv7 } from 'uuidv7';
 import { dispatchRowsMax } from '../../src/model/limits.ts';
 import { secretDraft } from '../../src/svc1/hooks.ts';
 import { createSecret } from '../../src/webhook/sign.ts';
-import { commit, scratchFolder } from '../store/scratch.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit } from '../store/scratch.ts';
 import {
   clocksAt,
   dayMs,
@@ -23,7 +24,7 @@ suite('a clock that jumps', () => {
   ] as const) {
     test(`a day ${way} neither hurries nor holds up what is to be tried again`, async (t) => {
       const clocks = clocksAt(start);
-      const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });
+      const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
       rig.status = 500;
       await rig.tell();
       await rig.until(1);
@@ -41,7 +42,7 @@ suite('a clock that jumps', () => {
 
     test(`a day ${way} does not hold up events that come`, async (t) => {
       const clocks = clocksAt(start);
-      const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });
+      const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
       await rig.tell();
       clocks.nowMs += jumpMs;
       await rig.tell(10);
@@ -56,7 +57,7 @@ suite('a clock that jumps', () => {
     test(`a day ${way} neither hurries nor holds up a batch that is gathered`, async (t) => {
       const clocks = clocksAt(start);
       const frequency = { mode: 'batch', every: '1h', max_events: 100, max_bytes: '1MiB' } as const;
-      const folder = await scratchFolder(t);
+      const folder = await temporaryFolder(t);
       const rig = await startDeliverer(t, { folder, clocks, hook: { frequency } });
       const id = uuidv7();
       const data = { ...hookFields, event: ['other.type'] };
@@ -75,7 +76,7 @@ suite('a clock that jumps', () => {
   }
 
   test('back while nothing runs does not hold up what was due since', async (t) => {
-    const folder = await scratchFolder(t);
+    const folder = await temporaryFolder(t);
     const clocks = clocksAt(start);
     const first = await startDeliverer(t, { folder, clocks });
     first.status = 500;
@@ -97,7 +98,7 @@ suite('a clock that jumps', () => {
   test('forward takes nothing away that is not old enough', async (t) => {
     const clocks = clocksAt(start);
     const rig = await startDeliverer(t, {
-      ...{ folder: await scratchFolder(t), clocks, retentionMs: hourMs },
+      ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs },
     });
     await rig.tell();
     await rig.until(1);
@@ -120,7 +121,7 @@ const inTime = { timeout: 10_000 };
 
 test('what is to be tried again does not wait for what may not be sent yet', inTime, async (t) => {
   const clocks = clocksAt(start);
-  const folder = await scratchFolder(t);
+  const folder = await temporaryFolder(t);
   const rig = await startDeliverer(t, { folder, clocks, retryMs: [20], hook: { retry_limit: 99 } });
   rig.status = 500;
   await rig.tell(12);
@@ -139,7 +140,7 @@ test('what is to be tried again does not wait for what may not be sent yet', inT
 
 test('a secret that was replaced signs for as long as it was said to, and no longer', async (t) => {
   const clocks = clocksAt(start);
-  const rig = await startDeliverer(t, { folder: await scratchFolder(t), clocks });
+  const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
   const id = firstHook(rig.store);
   const until = new Date(start + dayMs).toISOString();
   const secret = createSecret((bytes) => Buffer.alloc(bytes, 8));
@@ -163,7 +164,7 @@ test('a secret that was replaced signs for as long as it was said to, and no lon
 
 test('what is to be told of an attempt is told before it is recorded', async (t) => {
   const told = Promise.withResolvers<undefined>();
-  const folder = await scratchFolder(t);
+  const folder = await temporaryFolder(t);
   const clocks = clocksAt(start);
   const outcomes: string[] = [];
   const rig = await startDeliverer(t, {
@@ -191,7 +192,7 @@ suite('a hook that is taken back is obeyed', () => {
   ] as const) {
     test(what, async (t) => {
       const rig = await startDeliverer(t, {
-        folder: await scratchFolder(t),
+        folder: await temporaryFolder(t),
         clocks: clocksAt(start),
       });
       rig.hangs = true;
@@ -216,7 +217,7 @@ suite('messages are kept for a time', () => {
       clocks.monotonicMs += ms;
     };
     const rig = await startDeliverer(t, {
-      ...{ folder: await scratchFolder(t), clocks, retentionMs: hourMs, retryMs: [10 * hourMs] },
+      ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs, retryMs: [10 * hourMs] },
     });
     const { deliveries } = rig.store;
     await rig.tell();

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecret, parseSecret, signatureFields } from '../../src/webhook/sign.ts';
-import { temporaryFolder, writeFiles } from '../harness.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
 import { project } from '../tidy/sources.ts';
 
 const body = Buffer.from('{"type":"sale.completed","data":{"café":"☕","total":"12.50"}}');

@@ -3,7 +3,8 @@ import { request, type RequestOptions } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { createAuthority, type Authority } from '../../certificates.ts';
-import { startSite, type Cleaning, type TestSite } from '../../harness.ts';
+import { type Cleaning } from '../../folder.ts';
+import { startSite, type TestSite } from '../../harness.ts';
 
 /** A site with a listener in the clear, `url`, and one over TLS. */
 export interface TlsSite extends TestSite {

@@ -10,7 +10,8 @@ import type { StoredAnswer } from '../../../src/site/cache/answer.ts';
 import type { Answers } from '../../../src/site/cache/answers.ts';
 import { freshnessOf } from '../../../src/site/cache/freshness.ts';
 import { openAnswers, prepareAnswers } from '../../../src/site/cache/open-answers.ts';
-import { rawExchange, readTestConfig, startSite, temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { rawExchange, readTestConfig, startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 
 const url = 'http://visible.example/shop/a';

@@ -13,7 +13,7 @@ import {
 } from '../../../src/model/limits.ts';
 import type { FilePlace } from '../../../src/site/cache/arriving-file.ts';
 import { takeIn, type Intake } from '../../../src/site/cache/intake.ts';
-import { temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
 
 const mib = 2 ** 20;
 const most = 256 * mib;

@@ -9,7 +9,8 @@ import { discard } from '../../../src/http/reply.ts';
 import type { Answers } from '../../../src/site/cache/answers.ts';
 import { contentFile } from '../../../src/site/cache/content-file.ts';
 import { readBytes } from '../../../src/site/file-source.ts';
-import { startSite, temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { startRig, type Handler, type Rig } from './rig.ts';
 

@@ -11,7 +11,7 @@ import { cachedFetch } from '../../../src/site/cache/cached-fetch.ts';
 import { openAnswers, prepareAnswers } from '../../../src/site/cache/open-answers.ts';
 import type { FetchRule } from '../../../src/site/fetch-source.ts';
 import type { Fetch } from '../../../src/site/fetch.ts';
-import { temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
 import { fetchRule, visit } from '../fetch-rig.ts';
 
 /** What a source says of a page, and how long that lets it be used, in seconds. */

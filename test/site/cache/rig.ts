@@ -9,7 +9,7 @@ import type { Answers } from '../../../src/site/cache/answers.ts';
 import { openAnswers, prepareAnswers } from '../../../src/site/cache/open-answers.ts';
 import { silentLog } from '../../../src/observe/log.ts';
 import type { FetchRule } from '../../../src/site/fetch-source.ts';
-import { temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from '../fetch-rig.ts';
 

@@ -5,7 +5,8 @@ import { suite, test, type TestContext } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { replyField, type Reply } from '../../../src/http/reply.ts';
 import type { Fields } from '../../../src/http/request.ts';
-import { startSite, temporaryFolder, type TestSite } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { startSite, type TestSite } from '../../harness.ts';
 import { decoded, texts } from '../codings.ts';
 import { ask, eventually, mountOf, openDescriptors, visitDisk, type Seen } from '../disk-rig.ts';
 

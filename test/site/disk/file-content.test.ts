@@ -8,7 +8,7 @@ import {
   representFile,
   type FileForm,
 } from '../../../src/site/disk/file-content.ts';
-import { temporaryFolder, writeFiles } from '../../harness.ts';
+import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { mountOf } from '../disk-rig.ts';
 
 const said = ['Cache-Control', 'no-cache'];

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { startSite, writeFiles } from '../../harness.ts';
+import { writeFiles } from '../../folder.ts';
+import { startSite } from '../../harness.ts';
 import { ask, eventually } from '../disk-rig.ts';
 
 suite('folders', () => {

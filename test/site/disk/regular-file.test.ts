@@ -6,7 +6,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { locateFile, openLocated } from '../../../src/site/disk/regular-file.ts';
-import { startSite, temporaryFolder, writeFiles } from '../../harness.ts';
+import { temporaryFolder, writeFiles } from '../../folder.ts';
+import { startSite } from '../../harness.ts';
 import { ask, heldText, mountOf, visitDisk } from '../disk-rig.ts';
 
 const secret = 'what lies outside of the root';

@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Purge } from '../../../src/model/kept.ts';
 import { createContentFiles } from '../../../src/store/cache/files.ts';
 import { settleCache } from '../../../src/store/cache/prepare.ts';
-import { temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
 import { startCache } from './rig.ts';
 
 const url = 'http://a.example/x';

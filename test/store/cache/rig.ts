@@ -4,7 +4,7 @@ import type { AnswerCache } from '../../../src/store/cache/cache.ts';
 import { openCache } from '../../../src/store/cache/folder-cache.ts';
 import { prepareCache } from '../../../src/store/cache/prepare.ts';
 import type { CacheEntry, Row } from '../../../src/store/cache/record.ts';
-import { temporaryFolder } from '../../harness.ts';
+import { temporaryFolder } from '../../folder.ts';
 
 /** An answer as a test keeps it. */
 export interface Kept extends CacheEntry {
