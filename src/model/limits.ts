@@ -34,6 +34,13 @@ export const http2CookieFieldsMax = 200;
 export const http2StreamWindowBytes = 64 * KIB;
 /** Content of an answer that is handed to a stream at a time. */
 export const http2WriteBytes = 64 * KIB;
+/**
+ * What a connection may hold for its streams, in 10^6 bytes: more than all of them may have at a
+ * time, for Node counts what was handed to a stream that was reset as held from then on. When that
+ * alone comes to so many bytes, no further request is taken on the connection.
+ */
+export const http2SessionMegabytesMax = 128;
+export const http2LostBytesMax = 64 * MIB;
 /** Frames that make no sense, and streams above those allowed, after which a connection ends. */
 export const http2InvalidFramesMax = 100;
 export const http2RejectedStreamsMax = 100;

@@ -8,6 +8,7 @@ import {
   http2CookieFieldsMax,
   http2InvalidFramesMax,
   http2RejectedStreamsMax,
+  http2SessionMegabytesMax,
   http2SettingsMax,
   http2StreamWindowBytes,
   requestLineBytesMax,
@@ -39,7 +40,7 @@ export function speakHttp2(server: Listener, sessions: Sessions, answer: Answer)
 }
 
 /** A server of HTTP/2 with the limits of contract §10. */
-function createHttp2Server(): Http2Server {
+export function createHttp2Server(): Http2Server {
   return createServer({
     settings: {
       enablePush: false,
@@ -52,6 +53,7 @@ function createHttp2Server(): Http2Server {
     maxSettings: http2SettingsMax,
     maxSessionInvalidFrames: http2InvalidFramesMax,
     maxSessionRejectedStreams: http2RejectedStreamsMax,
+    maxSessionMemory: http2SessionMegabytesMax,
     strictSingleValueFields: false,
   });
 }

@@ -22,6 +22,8 @@ export interface Session {
   countedSinceMs: number;
   /** Whether it has done too much of that: it gets nothing any more. */
   isOver: boolean;
+  /** Content that was handed to its streams, and had not gone out when they were reset. */
+  lostBytes: number;
   /** Since when it has been seen to have ended, its socket being still there. */
   endedSinceMs: number | undefined;
 }
@@ -50,6 +52,7 @@ export function newSession(socket: Socket, nowMs: number): Session {
     resets: 0,
     countedSinceMs: nowMs,
     isOver: false,
+    lostBytes: 0,
     endedSinceMs: undefined,
   };
 }

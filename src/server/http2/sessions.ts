@@ -14,6 +14,7 @@ import {
   http2IdleFramesMax,
   http2LeaveMs,
   http2LookMs,
+  http2LostBytesMax,
   http2ResetsMax,
   http2StreamsMax,
   keepAliveTimeoutMs,
@@ -211,6 +212,9 @@ export class Sessions {
       this.#crowd.leave(address);
       known.open.delete(open);
       if (known.open.size === 0) known.idleSinceMs = monotonicMs();
+      known.lostBytes += answer.unsentBytes;
+      // Before Node would refuse requests: the client opens another connection for those to come.
+      if (known.lostBytes > http2LostBytesMax && !session.closed) session.close();
     });
     return open;
   }

@@ -23,6 +23,8 @@ export class StreamAnswer extends Writable {
   readonly #monotonicMs: () => number;
   #head: OutgoingHttpHeaders | undefined;
   #trailers: (() => FieldList) | undefined;
+  /** What was handed to the stream last, as long as it has not gone out. */
+  #unsent: Buffer | string = '';
 
   constructor(stream: ServerHttp2Stream, message: StreamMessage, monotonicMs: () => number) {
     super({ decodeStrings: false });
@@ -39,6 +41,11 @@ export class StreamAnswer extends Writable {
   /** Whether the head of the answer has gone out. */
   get headersSent(): boolean {
     return this.#stream.headersSent;
+  }
+
+  /** How much was handed to the stream and has not gone out, when it ended. */
+  get unsentBytes(): number {
+    return Buffer.byteLength(this.#unsent);
   }
 
   /** Holds the head until it is known whether content follows. */
@@ -81,6 +88,7 @@ export class StreamAnswer extends Writable {
       this.#respond(false);
       if (!stream.destroyed && !stream.writableEnded) {
         this.waitsSinceMs = this.#monotonicMs();
+        this.#unsent = content;
         stream.end(content, encoding === 'latin1' ? 'latin1' : 'utf8');
       }
       return super.end();
@@ -96,6 +104,7 @@ export class StreamAnswer extends Writable {
     let at = 0;
     const next = (error?: Error | null): void => {
       this.waitsSinceMs = undefined;
+      if (!error) this.#unsent = '';
       if (error || at >= bytes.length) {
         done(error);
       } else if (stream.destroyed || stream.writableEnded) {
@@ -104,6 +113,7 @@ export class StreamAnswer extends Writable {
         const piece = bytes.subarray(at, at + http2WriteBytes);
         at += piece.length;
         this.waitsSinceMs = this.#monotonicMs();
+        this.#unsent = piece;
         stream.write(piece, next);
       }
     };
@@ -117,6 +127,7 @@ export class StreamAnswer extends Writable {
     this.#respond(true);
     const end = (): void => {
       this.waitsSinceMs = undefined;
+      if (stream.writableFinished) this.#unsent = '';
       this.#message.readOver();
       done();
     };
@@ -126,6 +137,7 @@ export class StreamAnswer extends Writable {
       if (trailers === undefined) stream.once('finish', end);
       else {
         stream.once('wantTrailers', () => {
+          this.#unsent = '';
           stream.sendTrailers(fieldsOf(trailers()));
           end();
         });

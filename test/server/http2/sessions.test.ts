@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, constants, createServer, type ClientHttp2Session } from 'node:http2';
+import { connect, constants, type ClientHttp2Session } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -9,7 +9,12 @@ import { statusFor } from '../../../src/http/status.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import {
   headersTimeoutMs,
+  http2ConcurrentStreamsMax,
+  http2CountingMs,
   http2LookMs,
+  http2LostBytesMax,
+  http2RejectedStreamsMax,
+  http2WriteBytes,
   keepAliveTimeoutMs,
   lingerMs,
   requestTimeoutMs,
@@ -18,6 +23,7 @@ import {
 } from '../../../src/model/limits.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { readBody } from '../../../src/server/body.ts';
+import { createHttp2Server } from '../../../src/server/http2/server.ts';
 import { Sessions } from '../../../src/server/http2/sessions.ts';
 import type { StreamAnswer } from '../../../src/server/http2/stream-answer.ts';
 import type { StreamMessage } from '../../../src/server/http2/stream-message.ts';
@@ -47,7 +53,7 @@ async function startSessions(
     perAddress: () => perAddress,
     ...(streamsMax !== undefined && { streamsMax }),
   });
-  const server = createServer();
+  const server = createHttp2Server();
   sessions.watch(server, answer);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -240,6 +246,91 @@ suite('a session', () => {
   });
 });
 
+suite('answers that are given up half sent', () => {
+  const piece = Buffer.alloc(http2WriteBytes);
+  /** More than Node would let a connection lose without `maxSessionMemory`. */
+  const many = 2 * http2ConcurrentStreamsMax;
+
+  async function openWith(
+    t: TestContext,
+    answer: (message: StreamMessage, answer: StreamAnswer) => void,
+  ) {
+    const rig = await startSessions(t, answer);
+    const session = await rig.open();
+    const goaways: number[] = [];
+    session.on('goaway', (code: number) => goaways.push(code));
+    /** Asks, and resolves to how the stream was reset. */
+    const ask = async (isTakenBack = false): Promise<number> => {
+      const stream = session.request(pathOf);
+      const closed = new Promise((resolve) => stream.once('close', resolve));
+      stream.on('error', () => undefined);
+      if (!isTakenBack) stream.resume();
+      else {
+        await once(stream, 'response');
+        await new Promise((resolve) => session.ping(resolve));
+        stream.close(constants.NGHTTP2_CANCEL);
+      }
+      await closed;
+      return stream.rstCode;
+    };
+    return { rig, session, goaways, ask };
+  }
+
+  const giveUp = (_message: StreamMessage, answer: StreamAnswer): void => {
+    answer.writeHead(200, []);
+    answer.write(Buffer.concat([piece, piece, piece]));
+    setImmediate(() => answer.destroy());
+  };
+
+  test('here leave room for others on their connection, which ends well in the end', async (t) => {
+    const { rig, session, goaways, ask } = await openWith(t, giveUp);
+    const codes = new Set<number>();
+    const most = 2 * Math.ceil(http2LostBytesMax / http2WriteBytes);
+    let asked = 0;
+    for (; goaways.length === 0 && asked < most; asked += 10) {
+      for (const code of await Promise.all(Array.from({ length: 10 }, () => ask()))) {
+        codes.add(code);
+      }
+    }
+    assert.deepEqual(goaways, [constants.NGHTTP2_NO_ERROR]);
+    assert.ok(asked > http2LostBytesMax / http2WriteBytes, `${asked} were answered`);
+    assert.deepEqual([...codes], [constants.NGHTTP2_INTERNAL_ERROR]);
+    if (!session.closed) await once(session, 'close');
+    assert.deepEqual(rig.passed, []);
+  });
+
+  test('because the client takes them back leave room as well', async (t) => {
+    const { rig, session, goaways, ask } = await openWith(t, (_message, answer) => {
+      answer.writeHead(200, []);
+      answer.write(Buffer.concat([piece, piece, piece]));
+    });
+    session.settings({ initialWindowSize: 1_000 });
+    await once(session, 'localSettings');
+    for (let asked = 1; asked <= many; asked += 1) {
+      await ask(true);
+      // More at a time than a client may ask.
+      if (asked % 50 === 0) rig.pass(http2CountingMs);
+    }
+    const stream = session.request(pathOf);
+    assert.equal((await once(stream, 'response'))[0][':status'], 200);
+    assert.deepEqual(goaways, []);
+    assert.deepEqual(rig.passed, []);
+  });
+
+  test('and those that end whole are told apart', async (t) => {
+    const { rig, session, goaways } = await openWith(t, (_message, answer) => {
+      answer.writeHead(200, []).end(piece);
+    });
+    const most = Math.ceil(http2LostBytesMax / http2WriteBytes) + http2RejectedStreamsMax;
+    for (let asked = 0; asked < most; asked += 10) {
+      const replies = Array.from({ length: 10 }, () => readReply(session.request(pathOf)));
+      for (const { body } of await Promise.all(replies)) assert.equal(body.length, piece.length);
+    }
+    assert.deepEqual(goaways, []);
+    assert.deepEqual(rig.passed, []);
+  });
+});
+
 test('all sessions together have so many requests open, one more may be sent again', async (t) => {
   const answers: StreamAnswer[] = [];
   const rig = await startSessions(t, (_message, given) => answers.push(given), { streamsMax: 3 });
@@ -330,7 +421,7 @@ suite('content that does not come in time', () => {
 suite('a head that is not taken', () => {
   const { END_STREAM } = flags;
   const head = [[':method', 'GET'], ...Object.entries(pathOf)] as [string, string][];
-  const crowd = Array.from({ length: 200 }, (_, at) => [`x-${at}`, 'y'] as const);
+  const crowd = Array.from({ length: 350 }, (_, at) => [`x-${at}`, 'y'] as const);
   for (const [name, frames] of [
     ['for its many fields', frame('HEADERS', 5, 1, fieldBlock([...head, ...crowd]))],
     ['because it does not end', frame('HEADERS', END_STREAM, 1, fieldBlock(head))],
