@@ -13,7 +13,7 @@ export interface Session {
   readonly heads: HeadWatch;
   /** Since when no request has been open; undefined while one is. */
   idleSinceMs: number | undefined;
-  /** The flow-control window when content was last seen to move, NaN at first; and when. */
+  /** The flow-control window when it was looked at last, NaN at first; when content last moved. */
   window: number;
   movedMs: number;
   /** What the client has done since a moment that costs more than it is worth. */

@@ -221,11 +221,13 @@ export class Sessions {
 
   #lookAtOpen(session: ServerHttp2Session, known: Session, nowMs: number): void {
     const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
-    const isWaiting = [...known.open].some(({ answer }) => answer.waitsSinceMs !== undefined);
-    if (remoteWindowSize !== known.window || !isWaiting) {
-      known.window = remoteWindowSize;
-      known.movedMs = nowMs;
-    }
+    const answers = [...known.open].map(({ answer }) => answer);
+    const isWaiting = answers.some(({ waitsSinceMs }) => waitsSinceMs !== undefined);
+    // A window that is used up as soon as it opens looks the same each time.
+    const tookMs = Math.max(...answers.map((answer) => answer.tookMs ?? -Infinity));
+    if (remoteWindowSize !== known.window || !isWaiting) known.movedMs = nowMs;
+    known.movedMs = Math.max(known.movedMs, tookMs);
+    known.window = remoteWindowSize;
     if (nowMs - known.movedMs >= stalledMs) {
       this.#end(session, 'unread_answer');
       return;

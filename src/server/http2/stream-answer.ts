@@ -16,6 +16,8 @@ export class StreamAnswer extends Writable {
   shouldKeepAlive = true;
   /** Since when the client has not taken what was written; undefined while nothing waits for it. */
   waitsSinceMs: number | undefined;
+  /** When the last piece of it had all gone out; undefined before the first has. */
+  tookMs: number | undefined;
   /** Whether it was reset from here. */
   isGivenUp = false;
   readonly #stream: ServerHttp2Stream;
@@ -104,7 +106,10 @@ export class StreamAnswer extends Writable {
     let at = 0;
     const next = (error?: Error | null): void => {
       this.waitsSinceMs = undefined;
-      if (!error) this.#unsent = '';
+      if (!error && at > 0) {
+        this.#unsent = '';
+        this.tookMs = this.#monotonicMs();
+      }
       if (error || at >= bytes.length) {
         done(error);
       } else if (stream.destroyed || stream.writableEnded) {

@@ -119,8 +119,8 @@ suite('a session', () => {
     assert.equal((await goaway)[0], 0);
   });
 
-  test('whose client reads nothing any more ends, whatever else it sends', async (t) => {
-    const rig = await startSessions(t, answerMuch);
+  /** A client that asks for much, and says itself how much of it may come. */
+  async function askRaw(t: TestContext, rig: Awaited<ReturnType<typeof startSessions>>) {
     const client = clientOf(
       t,
       connectSocket(rig.port, '127.0.0.1'),
@@ -130,10 +130,25 @@ suite('a session', () => {
         frame('HEADERS', 5, 1, fieldBlock([[':method', 'GET'], ...Object.entries(pathOf)])),
       ]),
     );
-    const received = () => client.frames.filter(({ type }) => type === 'DATA');
-    await client.until(
-      () => received().reduce((sum, { payload }) => sum + payload.length, 0) === 65_535,
-    );
+    const isContent = ({ type }: { type: string }): boolean => type === 'DATA';
+    const received = () =>
+      client.frames.filter(isContent).reduce((sum, { payload }) => sum + payload.length, 0);
+    let window = 65_535;
+    await client.until(() => received() === window);
+    return {
+      client,
+      /** Lets so much more come, and waits for it. */
+      take: async (bytes: number): Promise<void> => {
+        for (const stream of [0, 1]) client.send(frame('WINDOW_UPDATE', 0, stream, uint32(bytes)));
+        window += bytes;
+        await client.until(() => received() === window);
+      },
+    };
+  }
+
+  test('whose client reads nothing any more ends, whatever else it sends', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const { client } = await askRaw(t, rig);
     rig.pass(http2LookMs);
     rig.pass(stalledMs - http2LookMs);
     client.send(frame('PING', 0, 0, 'here I am'.slice(0, 8)));
@@ -142,6 +157,17 @@ suite('a session', () => {
     rig.pass(http2LookMs);
     await client.until(() => client.closed());
     assert.deepEqual(rig.passed, ['unread_answer']);
+  });
+
+  test('whose client lets come what it reads at once, and no more, goes on', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const { client, take } = await askRaw(t, rig);
+    for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += stalledMs / 2) {
+      rig.pass(stalledMs / 2);
+      await take(http2WriteBytes);
+    }
+    assert.deepEqual(rig.passed, []);
+    assert.ok(!client.closed());
   });
 
   test('whose client reads slowly goes on', async (t) => {
