@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { Failure } from '../model/failure.ts';
 
 const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
 const mapFull = -30792;
@@ -15,8 +16,28 @@ const fullCodes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Whether lmdb failed because the disk is full or refuses to be written. */
-export function isDiskFull(error: unknown): boolean {
+function isDiskFull(error: unknown): boolean {
   return error instanceof Error && fullCodes.has((error as { code?: unknown }).code);
+}
+
+/**
+ * Why a write transaction failed: `storage_full`, or lmdb's own reason. A commit that failed on
+ * lmdb's thread carries its reason in a promise that rejects; where nobody waits for that, Node
+ * ends the process.
+ */
+export async function writeErrorOf(error: unknown): Promise<unknown> {
+  const cause = await commitErrorOf(error);
+  if (!isDiskFull(cause)) return cause;
+  return new Failure('storage_full', 'The disk is full or refuses to be written.', { cause });
+}
+
+async function commitErrorOf(error: unknown): Promise<unknown> {
+  try {
+    await (error as { commitError?: Promise<unknown> }).commitError;
+    return error;
+  } catch (reason) {
+    return reason;
+  }
 }
 
 let isQuiet = false;

@@ -1,7 +1,7 @@
 import { Failure, stoppingFailure } from '../model/failure.ts';
 import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
-import { isDiskFull } from './full-disk.ts';
+import { writeErrorOf } from './full-disk.ts';
 import { storedAt } from './reads.ts';
 import type { Decision, Reads } from './store.ts';
 import { putWrites } from './write-puts.ts';
@@ -136,22 +136,10 @@ interface Batch {
   readonly decided: Decided[];
 }
 
-/** A commit that failed on lmdb's own thread carries its reason in a promise. */
-async function commitErrorOf(error: unknown): Promise<unknown> {
-  try {
-    await (error as { commitError?: Promise<unknown> }).commitError;
-    return error;
-  } catch (reason) {
-    return reason;
-  }
-}
-
 /** What a failed write transaction means to those whose changes were in it. */
 export async function storageFailure(error: unknown): Promise<Failure> {
-  const cause = await commitErrorOf(error);
-  if (isDiskFull(cause)) {
-    return new Failure('storage_full', 'The disk is full or refuses to be written.', { cause });
-  }
+  const cause = await writeErrorOf(error);
+  if (cause instanceof Failure) return cause;
   return new Failure('unavailable', 'The change could not be stored.', {
     retryAfterSeconds: 1,
     cause,

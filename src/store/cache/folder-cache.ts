@@ -8,6 +8,7 @@ import {
   purgeSliceUrls,
 } from '../../model/limits.ts';
 import type { KeptCounts, Purge } from '../../model/kept.ts';
+import { writeErrorOf } from '../full-disk.ts';
 import { Ledger, sizeOf, type Work } from './budget.ts';
 import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
 import { openCacheDatabases, type CacheDatabases } from './environment.ts';
@@ -123,11 +124,13 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
       this.#noteUses();
       this.#ledger.keepWithin(this.#bytesMax, work);
     });
+    let kept = undefined as UrlRecord<T> | undefined;
     try {
       await written;
-      return after;
+      kept = after;
+      return kept;
     } finally {
-      if (after === undefined && isFile && added !== undefined) await this.removeFile(added.id);
+      if (kept === undefined && isFile && added !== undefined) await this.removeFile(added.id);
     }
   }
 
@@ -251,9 +254,12 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
   async #write(action: (work: Work) => void): Promise<void> {
     const work: Work = { files: [], bytes: 0, answers: 0 };
     // Only a child transaction is rolled back when something throws in it.
-    await this.#databases.environment.childTransaction(() => {
+    const written = this.#databases.environment.childTransaction(() => {
       action(work);
       this.#ledger.book(work);
+    });
+    await written.catch(async (error: unknown) => {
+      throw await writeErrorOf(error);
     });
     await this.#files.remove(work.files);
   }
