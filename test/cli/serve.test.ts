@@ -142,18 +142,21 @@ suite('waymark serve', () => {
   });
 
   for (const workers of [1, 2]) {
-    test(`goes on after a SIGHUP, with ${workers} workers`, async (t) => {
-      const { iniFile } = await serverFolder(t, `workers = ${workers}\n`);
-      const served = await startServed(t, iniFile);
-      served.child.kill('SIGHUP');
-      while (!served.out().includes('SIGHUP: ')) {
-        const ended = served.closed.then(() => assert.fail('it has ended'));
-        await Promise.race([once(served.child.stdout ?? served.child, 'data'), ended]);
-      }
-      assert.equal((await fetch(`${served.url}/svc1/health`)).status, 200);
-      served.child.kill('SIGTERM');
-      assert.deepEqual(await served.closed, { code: 0, signal: null });
-    });
+    for (const signal of ['SIGHUP', 'SIGUSR1'] as const) {
+      test(`goes on after a ${signal}, with ${workers} workers`, async (t) => {
+        const { iniFile } = await serverFolder(t, `workers = ${workers}\n`);
+        const served = await startServed(t, iniFile);
+        served.child.kill(signal);
+        while (!served.out().includes(`${signal}: `)) {
+          const ended = served.closed.then(() => assert.fail('it has ended'));
+          await Promise.race([once(served.child.stdout ?? served.child, 'data'), ended]);
+        }
+        assert.equal((await fetch(`${served.url}/svc1/health`)).status, 200);
+        served.child.kill('SIGTERM');
+        assert.deepEqual(await served.closed, { code: 0, signal: null });
+        assert.doesNotMatch(served.err(), /Debugger/);
+      });
+    }
   }
 
   test('does not wait for what comes for the cache alone, not even from before a reload', async (t) => {
