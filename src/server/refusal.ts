@@ -15,6 +15,9 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return tooLate(hasHead ? 'request_time' : 'header_time');
   }
+  if (code === 'HPE_INVALID_METHOD') {
+    return new Failure('invalid', 'The request has a method that is not known here.');
+  }
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
 

@@ -132,6 +132,12 @@ suite('the door', () => {
     }
   });
 
+  test('a method that is not known is named as what is wrong', async (t) => {
+    const site = await startSite(t, { files, ini });
+    const answer = await site.raw('FOO /a/b.txt HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    assert.match(answer, /^HTTP\/1\.1 400 .*The request has a method that is not known here\./s);
+  });
+
   test('the access log has a line for each, and none that a client has made up', async (t) => {
     const site = await startSite(t, { files, ini });
     const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
