@@ -48,6 +48,14 @@ export class StreamMessage extends Readable {
     this.socket = peer;
     this.complete = !hasContent;
     this.#stream = stream;
+    if (!hasContent) return;
+    // Of content that is empty, the end comes whether or not anybody reads.
+    stream.once('end', () => {
+      // A stream that was reset ends as well.
+      if (stream.rstCode !== 0 || stream.aborted) return;
+      this.complete = true;
+      if (this.#isBeingRead) this.push(null);
+    });
   }
 
   /** The fields by lower-case name; the first one counts where several have it. */
@@ -109,12 +117,6 @@ export class StreamMessage extends Readable {
         overBytes += chunk.length;
         if (overBytes > unreadBodyBytesMax) stopContent(stream);
       } else if (!this.push(chunk)) stream.pause();
-    });
-    stream.once('end', () => {
-      // A stream that was reset ends as well.
-      if (stream.rstCode !== 0 || stream.aborted) return;
-      this.complete = true;
-      this.push(null);
     });
     stream.once('close', () => {
       if (this.complete) return;

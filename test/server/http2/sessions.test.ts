@@ -477,6 +477,25 @@ suite('a head that is not taken', () => {
   }
 });
 
+test('content that is empty is told to who reads it later', async (t) => {
+  const asked: (() => Promise<void>)[] = [];
+  const rig = await startSessions(t, (message, answer) => {
+    asked.push(async () => {
+      const content = await readBody(message as never, 100);
+      answer.writeHead(200, []).end(`${content.length} bytes`);
+    });
+  });
+  const session = await rig.open();
+  const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+  const reply = readReply(stream);
+  stream.end();
+  await new Promise((resolve) => session.ping(resolve));
+  rig.pass(requestTimeoutMs);
+  assert.deepEqual(rig.passed, []);
+  await Promise.all(asked.map((answer) => answer()));
+  assert.equal((await reply).body.toString(), '0 bytes');
+});
+
 suite('content that nobody wants any more', () => {
   const post = [[':method', 'POST'], ...Object.entries(pathOf)] as [string, string][];
   const { END_STREAM, END_HEADERS } = flags;
