@@ -96,10 +96,12 @@ export class StreamMessage extends Readable {
    */
   readOver(): void {
     const stream = this.#stream;
-    if (this.complete || stream.closed || this.#isUnwanted) return;
+    if (this.complete || stream.destroyed || this.#isUnwanted) return;
     this.#isUnwanted = true;
     if (!this.#isBeingRead) this.#readOn();
     stream.resume();
+    // All has come, and what is left of it only keeps the stream.
+    if (stream.closed) return;
     const timer = setTimeout(() => {
       stopContent(stream);
     }, lingerMs).unref();

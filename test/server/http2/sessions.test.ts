@@ -497,6 +497,28 @@ test('content that is empty is told to who reads it later', async (t) => {
 });
 
 suite('content that nobody wants any more', () => {
+  test('holds no request when it has come whole, and was begun to be read', async (t) => {
+    const answers: StreamAnswer[] = [];
+    const rig = await startSessions(t, (message, answer) => {
+      message.once('data', () => {
+        message.pause();
+        answers.push(answer);
+      });
+    });
+    const session = await rig.open();
+    const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+    const reply = readReply(stream);
+    // More than the message and its stream hold without a reader is not taken.
+    stream.end(Buffer.alloc(100_000));
+    await once(stream, 'finish');
+    await new Promise((resolve) => session.ping(resolve));
+    for (const answer of answers) answer.writeHead(200, []).end('enough');
+    assert.equal((await reply).body.toString(), 'enough');
+    await rig.settled();
+    rig.pass(requestTimeoutMs);
+    assert.deepEqual(rig.passed, []);
+  });
+
   const post = [[':method', 'POST'], ...Object.entries(pathOf)] as [string, string][];
   const { END_STREAM, END_HEADERS } = flags;
 
