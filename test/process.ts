@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { temporaryFolder, writeFiles } from './folder.ts';
 import { project } from './tidy/sources.ts';
 
@@ -84,8 +85,8 @@ export async function startServed(
     child.stdout?.on('data', () => {
       if (address() !== undefined) resolve();
     });
-    void closed.then(({ code }) => {
-      reject(new Error(`serve ended with ${code ?? 'a signal'}: ${err()}`));
+    void closed.then(({ code, signal }) => {
+      reject(new Error(`serve ended with ${code ?? signal}: ${out()}${err()}`));
     });
   });
   const url = address() ?? '';
@@ -138,4 +139,18 @@ function collect(child: ChildProcess, name: 'stdout' | 'stderr'): () => string {
 export function workersOf({ pid }: Pick<Served, 'pid'>): readonly number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
   return text.split(' ').filter(Boolean).map(Number);
+}
+
+/** Kills processes that another one leads; resolves when they are dead, whether it knows or not. */
+export async function killAll(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  for (const pid of pids) while (!isDead(pid)) await nextTurn();
+}
+
+function isDead(pid: number): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return true;
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { writeFile } from 'node:fs/promises';
@@ -8,7 +8,14 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openSocket, postOperation } from '../harness.ts';
-import { runWaymark, serverFolder, spawnWaymark, startServed, workersOf } from '../process.ts';
+import {
+  killAll,
+  runWaymark,
+  serverFolder,
+  spawnWaymark,
+  startServed,
+  workersOf,
+} from '../process.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
 
@@ -118,11 +125,7 @@ suite('several workers', onLinux, () => {
     const told = Promise.allSettled(ask('/svc1/metrics', 0));
     // By now both have asked the one that leads them, which is going to ask the dead, too.
     await Promise.all(ask('/svc1/health', 8));
-    const dead = workersOf(served);
-    for (const pid of dead) process.kill(pid, 'SIGKILL');
-    for (const pid of dead) {
-      while (!/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))) await nextTurn();
-    }
+    await killAll(workersOf(served));
     process.kill(served.pid, 'SIGCONT');
     await told;
     while (!served.out().includes('another one is started')) {
