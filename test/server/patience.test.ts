@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { statusFor } from '../../src/http/status.ts';
 import type { LimitName } from '../../src/model/limit.ts';
 import { Failure } from '../../src/model/failure.ts';
@@ -125,9 +126,8 @@ suite('a server waits', () => {
     const socket = await openSocket(t, port);
     socket.pause();
     socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
-    await t.waitFor(() => {
-      assert.deepEqual(passed, ['unread_answer']);
-    });
+    while (passed.length === 0) await nextTurn();
+    assert.deepEqual(passed, ['unread_answer']);
     const read = await readToClose(socket.resume());
     assert.ok(read.length < 32 << 20);
   });
