@@ -4,14 +4,14 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { ratioOf, spreadOf } from './figures.ts';
-import { askSteadily, type SteadyResult } from './latency/steady.ts';
+import { askSteadily, buildGenerator, type SteadyResult } from './latency/steady.ts';
 import { wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';
 import type { Contestant } from './measure.ts';
 import { cpuMicroseconds } from './proc.ts';
 import { freePorts } from './processes.ts';
 import { spreadText } from './report.ts';
-import { scenarios, smallBytes, type Scenario } from './scenarios.ts';
+import { scenarios, type Scenario } from './scenarios.ts';
 import { nginx } from './servers/nginx.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
@@ -32,9 +32,6 @@ const { values: options } = parseArgs({
 const connections = Number(options.connections);
 const asked = ['file-1k', 'file-100k', 'page-1k'];
 const shareOfCapacity = 0.7;
-/** What the generator carries beside a server that answers at once, with time to spare. */
-const generatorSmallRate = 30_000;
-const generatorLargeRate = 15_000;
 
 /** One server in one round. */
 interface Round extends SteadyResult {
@@ -46,6 +43,7 @@ const programs = findPrograms();
 if (programs.nginx === undefined || programs.wrk === undefined) {
   throw new Error('nginx and wrk are needed: apt-get install nginx-light wrk');
 }
+const generator = await buildGenerator();
 const cores = await chooseCores();
 for (const [name, value] of Object.entries(await surroundings(programs))) {
   console.log(`${name.padEnd(7)} ${value}`);
@@ -97,8 +95,8 @@ async function measure(scenario: Scenario): Promise<void> {
   }
 }
 
-/** What share of their capacity both can be asked for, as far as the generator carries it. */
-async function chooseRate({ path, contentBytes = 0 }: Scenario): Promise<number> {
+/** The rate that both are asked for, unless one was given: a share of the lower capacity. */
+async function chooseRate({ path }: Scenario): Promise<number> {
   const capacities: number[] = [];
   for (const { name, server } of contestants) {
     const order = { url: server.url + path, headers: {}, connections, seconds: 3 };
@@ -109,12 +107,9 @@ async function chooseRate({ path, contentBytes = 0 }: Scenario): Promise<number>
     console.log(`  ${name} answers ${(requests / seconds).toFixed(0)}/s when asked for all it can`);
   }
   const capacity = Math.min(...capacities);
-  const carried = contentBytes > smallBytes ? generatorLargeRate : generatorSmallRate;
-  const rate = Number(options.rate ?? Math.min(shareOfCapacity * capacity, carried));
-  console.log(
-    `  asked for ${rate.toFixed(0)}/s, ${Math.round((100 * rate) / capacity)} % of the lower` +
-      (rate < shareOfCapacity * capacity ? ', which is what the generator carries' : ''),
-  );
+  const rate = Number(options.rate ?? shareOfCapacity * capacity);
+  const share = Math.round((100 * rate) / capacity);
+  console.log(`  asked for ${rate.toFixed(0)}/s, ${share} % of the lower`);
   return rate;
 }
 
@@ -125,7 +120,7 @@ async function measureRound(
 ): Promise<Round> {
   const seconds = { warmUpSeconds: 2, seconds: Number(options.seconds) };
   const before = await cpuMicroseconds(pids);
-  const result = await askSteadily(parts, {
+  const result = await askSteadily(generator, parts, {
     ...{ url: url + path, status, contentBytes, connections, rate },
     ...seconds,
   });
