@@ -1,4 +1,4 @@
-import type { ServerHttp2Stream } from 'node:http2';
+import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { lingerMs, stalledMs } from '../../model/limits.ts';
 import { HeadWatch } from './head-watch.ts';
@@ -13,8 +13,11 @@ export interface Session {
   readonly heads: HeadWatch;
   /** Since when no request has been open; undefined while one is. */
   idleSinceMs: number | undefined;
-  /** The flow-control window when it was looked at last, NaN at first; when content last moved. */
+  /** The flow-control window when it was looked at last, NaN at first. */
   window: number;
+  /** What waited for the socket then. */
+  queuedBytes: number;
+  /** When content last moved. */
   movedMs: number;
   /** What the client has done since a moment that costs more than it is worth. */
   idleFrames: number;
@@ -47,6 +50,7 @@ export function newSession(socket: Socket, nowMs: number): Session {
     heads: new HeadWatch(),
     idleSinceMs: nowMs,
     window: NaN,
+    queuedBytes: 0,
     movedMs: nowMs,
     idleFrames: 0,
     resets: 0,
@@ -55,6 +59,32 @@ export function newSession(socket: Socket, nowMs: number): Session {
     lostBytes: 0,
     endedSinceMs: undefined,
   };
+}
+
+/**
+ * Looks whether the content of a session with open requests moves, and notes when it does. Returns
+ * whether all that its client lets come could go out: what waits then waits for the client alone.
+ * To be called at intervals.
+ */
+export function lookAtFlow(session: ServerHttp2Session, known: Session, nowMs: number): boolean {
+  const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
+  const queuedBytes = queuedBytesOf(known.socket);
+  const answers = [...known.open].map(({ answer }) => answer);
+  const isWaiting = answers.some(({ waitsSinceMs }) => waitsSinceMs !== undefined);
+  // Both grow by what the client sends, whether or not it reads.
+  const isMoving = !(remoteWindowSize >= known.window) || queuedBytes < known.queuedBytes;
+  if (isMoving || !isWaiting) known.movedMs = nowMs;
+  // A window that is used up as soon as it opens looks the same each time.
+  for (const { tookMs = -Infinity } of answers) known.movedMs = Math.max(known.movedMs, tookMs);
+  known.window = remoteWindowSize;
+  known.queuedBytes = queuedBytes;
+  return remoteWindowSize > 0 && outboundQueueSize === 0 && queuedBytes === 0;
+}
+
+/** What has been written to a socket and waits for its client: Node has no public name for it. */
+function queuedBytesOf(socket: Socket): number {
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
+  return handle?.writeQueueSize ?? 0;
 }
 
 /**

@@ -28,7 +28,7 @@ import type { LimitLog } from '../../observe/limit-log.ts';
 import { breakBody } from '../body.ts';
 import { Crowd, type CrowdLimits } from '../crowd.ts';
 import { headerTooLarge, tooLate } from '../refusal.ts';
-import { cutWhenLeft, newSession, type Open, type Session } from './session.ts';
+import { cutWhenLeft, lookAtFlow, newSession, type Open, type Session } from './session.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 
@@ -220,20 +220,11 @@ export class Sessions {
   }
 
   #lookAtOpen(session: ServerHttp2Session, known: Session, nowMs: number): void {
-    const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
-    const answers = [...known.open].map(({ answer }) => answer);
-    const isWaiting = answers.some(({ waitsSinceMs }) => waitsSinceMs !== undefined);
-    // A window that is used up as soon as it opens looks the same each time.
-    const tookMs = Math.max(...answers.map((answer) => answer.tookMs ?? -Infinity));
-    if (remoteWindowSize !== known.window || !isWaiting) known.movedMs = nowMs;
-    known.movedMs = Math.max(known.movedMs, tookMs);
-    known.window = remoteWindowSize;
+    const isFree = lookAtFlow(session, known, nowMs);
     if (nowMs - known.movedMs >= stalledMs) {
       this.#end(session, 'unread_answer');
       return;
     }
-    // What waits although all could go out waits for the client alone.
-    const isFree = remoteWindowSize > 0 && outboundQueueSize === 0;
     for (const open of known.open) {
       const { stream, message, answer, startedMs, isLate } = open;
       const waitedMs = nowMs - (answer.waitsSinceMs ?? nowMs);
