@@ -120,6 +120,8 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#isOver) return;
+    // undici looks whether an idle connection has ended before it begins, and may find that out so.
+    if (this.#controller === undefined) this.#wasUsed = this.connection?.hasAnswered === true;
     if (this.#wasUsed && !this.#hasResponded && isLostConnection(error)) {
       this.#wasUsed = false;
       this.#controller = undefined;

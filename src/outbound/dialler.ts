@@ -36,7 +36,8 @@ export interface Dialler {
    * content is not decoded. Rejects with `bad_gateway` (down, refused address, no HTTP, broken
    * off), `gateway_timeout`, `invalid` (a field that cannot be sent), or the Failure that the body
    * was destroyed with. Where a connection that had been used before ends before an answer begins,
-   * an idempotent request without content is sent once more, over a new one (RFC 9110 §9.2.2).
+   * an idempotent request without content is sent once more, over a new one (RFC 9110 §9.2.2), and
+   * so is any other of which nothing had been sent.
    */
   send(request: OutboundRequest): Promise<Answer>;
   /**
@@ -100,16 +101,20 @@ export function createDialler({
   return {
     send(request) {
       const first = begin(request, 'pooled');
-      return first.answer.catch((failure: unknown) => {
-        const lost =
-          first.wasUsed && !first.responded && isLostConnection((failure as Error).cause);
-        if (lost && request.body === undefined && isIdempotent(request.method)) {
-          // What else is in the pool may have ended as well.
-          return begin(request, 'alone').answer;
-        }
+      const giveUp = (failure: unknown): never => {
         // undici leaves alone what it had not begun to send.
         request.body?.destroy();
         throw failure;
+      };
+      return first.answer.catch((failure: unknown) => {
+        const lost =
+          first.wasUsed && !first.responded && isLostConnection((failure as Error).cause);
+        const isRepeatable = request.body === undefined && isIdempotent(request.method);
+        if (lost && (isRepeatable || !first.hasBegun)) {
+          // What else is in the pool may have ended as well.
+          return begin(request, 'alone').answer.catch(giveUp);
+        }
+        return giveUp(failure);
       });
     },
     exchange(request) {

@@ -61,6 +61,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   responded = false;
   /** Whether the connection had carried an answer before. */
   wasUsed = false;
+  /** Whether any byte of it may have been sent. */
+  hasBegun = false;
   readonly #settle: PromiseWithResolvers<Answer>;
   readonly #signal: Cancellation;
   #waiting: NodeJS.Timeout | undefined;
@@ -98,6 +100,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     this.#controller = controller;
     this.connection?.begin();
     this.wasUsed = this.connection?.hasAnswered === true;
+    this.hasBegun = true;
     if (this.#failure === undefined) this.#begun?.();
     else controller.abort(this.#failure);
     // It starts a second time where its answer is handed over.
@@ -165,6 +168,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   }
 
   onResponseError(_: Control | null, error: Error): void {
+    // undici looks whether an idle connection has ended before it begins, and may find that out so.
+    if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
     this.#fail(outboundFailure(error));
   }
 

@@ -6,6 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
 import type { Answer } from '../../src/outbound/exchange.ts';
@@ -391,6 +392,43 @@ suite('connections', () => {
       assert.ok(ended > 0);
     });
   }
+
+  for (const method of ['POST', 'PUT', 'OPTIONS']) {
+    test(`that are reset before anything is sent cost nobody a page: ${method}`, async (t) => {
+      const sockets: Socket[] = [];
+      const { origin } = await rawSource(t, (socket) => {
+        sockets.push(socket);
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello');
+      });
+      const dialler = testDialler(t);
+      const ask = (): Promise<Answer> => {
+        const body = method === 'OPTIONS' ? undefined : Readable.from([Buffer.from('all')]);
+        const fields = body === undefined ? [] : ['Content-Length', '3'];
+        return dialler.send(outbound(origin, { method, body, fields }));
+      };
+      assert.equal(await contentOf(await ask()), 'hello');
+      // Of the loop's turn, what the kernel tells comes behind timers, and right after them.
+      await delay(10);
+      sockets[0]?.resetAndDestroy();
+      assert.equal(await contentOf(await ask()), 'hello');
+      assert.equal(sockets.length, 2);
+    });
+  }
+
+  test('that are reset before anything is sent cost nobody a brief exchange', async (t) => {
+    const sockets: Socket[] = [];
+    const { origin } = await rawSource(t, (socket) => {
+      sockets.push(socket);
+      socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+    });
+    const dialler = testDialler(t);
+    const request = { origin, target: '/', method: 'POST', fields: [], body: Buffer.from('all') };
+    assert.equal((await dialler.exchange(request)).status, 204);
+    await delay(10);
+    sockets[0]?.resetAndDestroy();
+    assert.equal((await dialler.exchange(request)).status, 204);
+    assert.equal(sockets.length, 2);
+  });
 
   test('that end before their first answer are the source\u2019s failure', async (t) => {
     let seen = 0;
