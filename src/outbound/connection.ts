@@ -8,7 +8,7 @@ export interface Travelling {
 
 /** What is to be known of a connection, and told to it. */
 export interface Carriage {
-  /** Whether it has brought an answer before. */
+  /** Whether it has brought an answer before, or has been idle. */
   hasAnswered: boolean;
   /** To be told before a request is written. */
   begin(): void;

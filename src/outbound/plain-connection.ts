@@ -85,7 +85,11 @@ export class PlainConnection implements Control, Carriage {
     if (this.#isAwaited) {
       this.#hasAsked = true;
       this.#owner.corks.write(this.#socket, request.head);
-    } else this.#owner.free(this);
+    } else {
+      // It lies idle from now on, and may end as one that has answered may.
+      this.hasAnswered = true;
+      this.#owner.free(this);
+    }
   }
 
   destroy(): void {

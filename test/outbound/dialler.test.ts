@@ -430,6 +430,22 @@ suite('connections', () => {
     assert.equal(sockets.length, 2);
   });
 
+  test('that were made for nobody and end then cost nobody a page', async (t) => {
+    const { origin, server } = await httpSource(t, plain);
+    const sockets: Socket[] = [];
+    server.on('connection', (socket: Socket) => sockets.push(socket));
+    const dialler = testDialler(t);
+    const controller = new AbortController();
+    const givenUp = dialler.send(outbound(origin, { controller }));
+    controller.abort();
+    await fails(givenUp, 'bad_gateway');
+    while (sockets.length === 0) await delay(10);
+    await delay(10);
+    sockets[0]?.resetAndDestroy();
+    assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+    assert.equal(sockets.length, 2);
+  });
+
   test('that end before their first answer are the source\u2019s failure', async (t) => {
     let seen = 0;
     const { origin } = await rawSource(t, (socket, request) => {
