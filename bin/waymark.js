@@ -13,6 +13,10 @@ if (Number(process.versions.node.split('.')[0]) < engineMajor) {
   process.exit(1);
 }
 
+// Unheard, it would have Node open a port to its debugger, to everybody on the machine. Where Node is
+// told --disable-sigusr1 instead, the signal is blocked, and the log of a server could not tell of it.
+process.on('SIGUSR1', () => undefined);
+
 const words = process.argv.slice(2);
 if (words[0] === 'serve') startAgainWithFlags();
 

@@ -135,7 +135,7 @@ async function serveAsWorker(given: Given): Promise<number> {
     process.once('disconnect', resolve);
   });
   // A terminal sends them to all processes; the one that leads them passes on what they mean.
-  for (const name of ['SIGINT', 'SIGHUP', 'SIGUSR1']) process.on(name, () => undefined);
+  for (const name of ['SIGINT', 'SIGHUP']) process.on(name, () => undefined);
   const store = await openData(given.config.server.data);
   try {
     await serveUntil(asked, given, store);
@@ -211,7 +211,6 @@ function listenToSignals(
       );
     });
   }
-  // Unheard, it would have Node open a port to its debugger, to everybody on the machine.
   process.on('SIGUSR1', () => {
     logs.log.info({}, 'SIGUSR1: the log has no file to open anew, nothing is to be done.');
   });

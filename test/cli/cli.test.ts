@@ -11,6 +11,8 @@ import { runWaymark, serverFolder, spawnWaymark } from '../process.ts';
 import { project } from '../tidy/sources.ts';
 import { runHere, startClient } from './here.ts';
 
+const onPosix = { skip: process.platform === 'win32' };
+
 suite('the command line', () => {
   test('wrong words get the usage and exit code 2', async () => {
     for (const words of [
@@ -45,6 +47,27 @@ suite('the command line', () => {
     child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
     assert.deepEqual(await once(child, 'close'), [1, null]);
     assert.equal(err, 'waymark: standard output cannot be written (ENOSPC)\n');
+  });
+
+  test('no debugger is opened by SIGUSR1, not even while it starts', onPosix, async () => {
+    const early = `
+      import { registerHooks } from 'node:module';
+      registerHooks({
+        resolve(name, context, next) {
+          if (name.endsWith('/cli.ts')) {
+            process.kill(process.pid, 'SIGUSR1');
+            for (const end = Date.now() + 100; Date.now() < end; );
+          }
+          return next(name, context);
+        },
+      });`;
+    const words = ['--import', `data:text/javascript,${encodeURIComponent(early)}`];
+    const file = join(project, 'bin/waymark.js');
+    const child = spawn(process.execPath, [...words, file, '--version']);
+    let err = '';
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    assert.deepEqual(await once(child, 'close'), [0, null]);
+    assert.equal(err, '');
   });
 
   test('an older Node is told which one is needed', async () => {
