@@ -81,10 +81,18 @@ export function lookAtFlow(session: ServerHttp2Session, known: Session, nowMs: n
   return remoteWindowSize > 0 && outboundQueueSize === 0 && queuedBytes === 0;
 }
 
-/** What has been written to a socket and waits for its client: Node has no public name for it. */
+/** What of a handle of Node's says how much waits in it: there is no public name for it. */
+interface Handle {
+  readonly writeQueueSize?: number;
+  /** What TLS writes to. */
+  readonly _parent?: Handle;
+}
+
+/** What has been written to a socket and waits for its client. */
 function queuedBytesOf(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
-  return handle?.writeQueueSize ?? 0;
+  const { _handle: handle } = socket as { _handle?: Handle | null };
+  // TLS lets go of what it writes when all of it is written, however long that takes.
+  return handle?._parent?.writeQueueSize ?? handle?.writeQueueSize ?? 0;
 }
 
 /**
