@@ -52,6 +52,8 @@ export const http2ResetsMax = 200;
 export const http2IdleFramesMax = 100;
 /** How often is looked at what takes too long. */
 export const http2LookMs = 5_000;
+/** More than what goes out from one look to the next in answer to PING and SETTINGS alone. */
+export const http2ControlBytesMax = 2 * KIB;
 /** How long ago an answer may have ended that its client is given time to read at a stop. */
 export const http2LeaveMs = 10_000;
 /** How long after each failure in a row a certificate is asked for again (RFC 8555). */

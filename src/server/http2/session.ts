@@ -1,6 +1,6 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import { lingerMs, stalledMs } from '../../model/limits.ts';
+import { http2ControlBytesMax, lingerMs, stalledMs } from '../../model/limits.ts';
 import { HeadWatch } from './head-watch.ts';
 import type { StreamAnswer } from './stream-answer.ts';
 import type { Peer, StreamMessage } from './stream-message.ts';
@@ -15,8 +15,9 @@ export interface Session {
   idleSinceMs: number | undefined;
   /** The flow-control window when it was looked at last, NaN at first. */
   window: number;
-  /** What waited for the socket then. */
+  /** What waited for the socket then, and what had been written to it. */
   queuedBytes: number;
+  writtenBytes: number;
   /** When content last moved. */
   movedMs: number;
   /** What the client has done since a moment that costs more than it is worth. */
@@ -51,6 +52,7 @@ export function newSession(socket: Socket, nowMs: number): Session {
     idleSinceMs: nowMs,
     window: NaN,
     queuedBytes: 0,
+    writtenBytes: 0,
     movedMs: nowMs,
     idleFrames: 0,
     resets: 0,
@@ -69,15 +71,16 @@ export function newSession(socket: Socket, nowMs: number): Session {
 export function lookAtFlow(session: ServerHttp2Session, known: Session, nowMs: number): boolean {
   const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
   const queuedBytes = queuedBytesOf(known.socket);
-  const answers = [...known.open].map(({ answer }) => answer);
-  const isWaiting = answers.some(({ waitsSinceMs }) => waitsSinceMs !== undefined);
+  const { bytesWritten: writtenBytes } = known.socket;
+  const isWaiting = [...known.open].some(({ answer }) => answer.waitsSinceMs !== undefined);
   // Both grow by what the client sends, whether or not it reads.
-  const isMoving = !(remoteWindowSize >= known.window) || queuedBytes < known.queuedBytes;
-  if (isMoving || !isWaiting) known.movedMs = nowMs;
+  const isLess = !(remoteWindowSize >= known.window) || queuedBytes < known.queuedBytes;
   // A window that is used up as soon as it opens looks the same each time.
-  for (const { tookMs = -Infinity } of answers) known.movedMs = Math.max(known.movedMs, tookMs);
+  const isMore = writtenBytes - known.writtenBytes > http2ControlBytesMax;
+  if (isLess || isMore || !isWaiting) known.movedMs = nowMs;
   known.window = remoteWindowSize;
   known.queuedBytes = queuedBytes;
+  known.writtenBytes = writtenBytes;
   return remoteWindowSize > 0 && outboundQueueSize === 0 && queuedBytes === 0;
 }
 

@@ -16,8 +16,6 @@ export class StreamAnswer extends Writable {
   shouldKeepAlive = true;
   /** Since when the client has not taken what was written; undefined while nothing waits for it. */
   waitsSinceMs: number | undefined;
-  /** When the last piece of it had all gone out; undefined before the first has. */
-  tookMs: number | undefined;
   /** Whether it was reset from here. */
   isGivenUp = false;
   readonly #stream: ServerHttp2Stream;
@@ -106,10 +104,7 @@ export class StreamAnswer extends Writable {
     let at = 0;
     const next = (error?: Error | null): void => {
       this.waitsSinceMs = undefined;
-      if (!error && at > 0) {
-        this.#unsent = '';
-        this.tookMs = this.#monotonicMs();
-      }
+      if (!error) this.#unsent = '';
       if (error || at >= bytes.length) {
         done(error);
       } else if (stream.destroyed || stream.writableEnded) {

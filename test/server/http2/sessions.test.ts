@@ -162,9 +162,9 @@ suite('a session', () => {
   test('whose client lets come what it reads at once, and no more, goes on', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
-    for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += stalledMs / 2) {
-      rig.pass(stalledMs / 2);
-      await take(http2WriteBytes);
+    for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += http2LookMs) {
+      rig.pass(http2LookMs);
+      await take(4_096);
     }
     assert.deepEqual(rig.passed, []);
     assert.ok(!client.closed());
