@@ -40,6 +40,8 @@ export interface Open {
   readonly startedMs: number;
   /** Whether its content did not come in time. */
   isLate: boolean;
+  /** Since when its answer has been seen to wait for the client alone, at each look. */
+  heldUpSinceMs: number | undefined;
 }
 
 /** A session that begins, on a socket. */

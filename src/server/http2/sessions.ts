@@ -199,7 +199,9 @@ export class Sessions {
     });
     if (isTooLarge) breakBody(message as unknown as IncomingMessage, headerTooLarge());
     const answer = new StreamAnswer(stream, message, monotonicMs);
-    const open: Open = { stream, message, answer, startedMs: monotonicMs(), isLate: false };
+    const startedMs = monotonicMs();
+    const more = { startedMs, isLate: false, heldUpSinceMs: undefined };
+    const open: Open = { stream, message, answer, ...more };
     known.open.add(open);
     // What was seen before the session was idle says nothing any more.
     if (known.idleSinceMs !== undefined) known.window = NaN;
@@ -227,8 +229,12 @@ export class Sessions {
     }
     for (const open of known.open) {
       const { stream, message, answer, startedMs, isLate } = open;
-      const waitedMs = nowMs - (answer.waitsSinceMs ?? nowMs);
-      if (isFree && waitedMs >= stalledMs) {
+      const { waitsSinceMs } = answer;
+      open.heldUpSinceMs =
+        isFree && waitsSinceMs !== undefined
+          ? Math.max(open.heldUpSinceMs ?? nowMs, waitsSinceMs)
+          : undefined;
+      if (nowMs - (open.heldUpSinceMs ?? nowMs) >= stalledMs) {
         this.#passed(known, 'unread_answer');
         stream.close(NGHTTP2_CANCEL);
       } else if (!message.complete && !isLate && nowMs - startedMs >= requestTimeoutMs) {

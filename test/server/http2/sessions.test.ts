@@ -137,9 +137,10 @@ suite('a session', () => {
     await client.until(() => received() === window);
     return {
       client,
-      /** Lets so much more come, and waits for it. */
-      take: async (bytes: number): Promise<void> => {
-        for (const stream of [0, 1]) client.send(frame('WINDOW_UPDATE', 0, stream, uint32(bytes)));
+      /** Lets so much more come, of the connection and of the stream, and waits for it. */
+      take: async (bytes: number, ofConnection = bytes): Promise<void> => {
+        const more = (stream: number, by: number) => frame('WINDOW_UPDATE', 0, stream, uint32(by));
+        client.send(more(0, ofConnection), more(1, bytes));
         window += bytes;
         await client.until(() => received() === window);
       },
@@ -168,6 +169,26 @@ suite('a session', () => {
     }
     assert.deepEqual(rig.passed, []);
     assert.ok(!client.closed());
+  });
+
+  test('that could send more at some looks and not at others goes on', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const { client, take } = await askRaw(t, rig);
+    const bytes = 2_100;
+    assert.ok(bytes * (stalledMs / http2LookMs) < http2WriteBytes, 'a piece takes longer');
+    const pings = () => client.frames.filter(({ type }) => type === 'PING').length;
+    for (let look = 1; look <= (3 * stalledMs) / http2LookMs; look += 1) {
+      const isFree = look % 10 === 0;
+      if (isFree) {
+        const before = pings();
+        const window = frame('WINDOW_UPDATE', 0, 0, uint32(1));
+        client.send(Buffer.concat([window, frame('PING', 0, 0, 'is it so')]));
+        await client.until(() => pings() > before);
+      }
+      rig.pass(http2LookMs);
+      await take(bytes, isFree ? bytes - 1 : bytes);
+    }
+    assert.deepEqual(rig.passed, []);
   });
 
   test('whose client reads slowly goes on', async (t) => {
