@@ -214,7 +214,7 @@ export class Sessions {
       this.#crowd.leave(address);
       known.open.delete(open);
       if (known.open.size === 0) known.idleSinceMs = monotonicMs();
-      known.lostBytes += answer.unsentBytes;
+      if (isCut) known.lostBytes += answer.unsentBytes;
       // Before Node would refuse requests: the client opens another connection for those to come.
       if (known.lostBytes > http2LostBytesMax && !session.closed) session.close();
     });

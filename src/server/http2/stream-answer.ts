@@ -126,7 +126,8 @@ export class StreamAnswer extends Writable {
     if (!stream.headersSent) this.#message.readOver();
     this.#respond(true);
     const end = (): void => {
-      this.waitsSinceMs = undefined;
+      // The end goes out as content does: it waits for the client until the stream closes.
+      this.waitsSinceMs = this.#monotonicMs();
       if (stream.writableFinished) this.#unsent = '';
       this.#message.readOver();
       done();

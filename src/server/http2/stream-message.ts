@@ -48,7 +48,12 @@ export class StreamMessage extends Readable {
     this.socket = peer;
     this.complete = !hasContent;
     this.#stream = stream;
-    if (!hasContent) return;
+    if (!hasContent) {
+      // Node resets a stream that nobody reads as soon as it has been told the end of the answer,
+      // and so before that end where the client lets nothing more come as yet (RFC 9113 §8.1).
+      stream.resume();
+      return;
+    }
     // Of content that is empty, the end comes whether or not anybody reads.
     stream.once('end', () => {
       // A stream that was reset ends as well.

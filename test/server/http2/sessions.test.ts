@@ -191,6 +191,33 @@ suite('a session', () => {
     assert.deepEqual(rig.passed, []);
   });
 
+  for (const isOpened of [true, false]) {
+    const outcome = isOpened ? 'has the end as well when more may come' : 'ends when nothing may';
+    test(`whose client let come all content of an answer and no more ${outcome}`, async (t) => {
+      const rig = await startSessions(t, (_message, answer) => {
+        answer.writeHead(200, []);
+        answer.write(Buffer.alloc(65_535), () => answer.end());
+      });
+      const { client } = await askRaw(t, rig);
+      await new Promise((resolve) => setImmediate(resolve));
+      rig.pass(http2LookMs);
+      const isEnd = ({ type, flags: given }: (typeof client.frames)[number]): boolean =>
+        type === 'DATA' && (given & flags.END_STREAM) !== 0;
+      assert.ok(!client.frames.some(isEnd));
+      if (isOpened) {
+        const more = [0, 1].map((stream) => frame('WINDOW_UPDATE', 0, stream, uint32(1)));
+        client.send(...more);
+        await client.until(() => client.frames.some(isEnd));
+        assert.deepEqual(rig.passed, []);
+      } else {
+        rig.pass(stalledMs);
+        await client.until(() => client.closed());
+        assert.deepEqual(rig.passed, ['unread_answer']);
+      }
+      assert.ok(!client.frames.some(({ type }) => type === 'RST_STREAM'));
+    });
+  }
+
   test('whose client reads slowly goes on', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const session = await rig.open();
