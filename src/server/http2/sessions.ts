@@ -199,9 +199,14 @@ export class Sessions {
     });
     if (isTooLarge) breakBody(message as unknown as IncomingMessage, headerTooLarge());
     const answer = new StreamAnswer(stream, message, monotonicMs);
-    const startedMs = monotonicMs();
-    const more = { startedMs, isLate: false, heldUpSinceMs: undefined };
-    const open: Open = { stream, message, answer, ...more };
+    const open: Open = {
+      stream,
+      message,
+      answer,
+      startedMs: monotonicMs(),
+      isLate: false,
+      heldUpSinceMs: undefined,
+    };
     known.open.add(open);
     // What was seen before the session was idle says nothing any more.
     if (known.idleSinceMs !== undefined) known.window = NaN;
