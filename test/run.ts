@@ -6,9 +6,9 @@ import { dirname, sep } from 'node:path';
 /**
  * `npm test`: every test file, those of one folder in one process. Most of a file's time of its own
  * is loading what it tests, which its neighbours need as well. A folder's report is printed when it
- * is done; the last line is `N passed, N failed`, and how many were skipped if any was. A process
- * that says nothing for longer than a test may take is ended, and counts as a failed test: something
- * that its tests began goes on behind them.
+ * is done; what failed is told once more at the end, and the last line is `N passed, N failed`, and
+ * how many were skipped if any was. A process that says nothing for longer than a test may take is
+ * ended, and counts as a failed test: something that its tests began goes on behind them.
  */
 
 /** The folders that take longest, which begin first. */
@@ -25,10 +25,12 @@ const flags = [
   '--test-reporter=./test/reporter.ts',
 ];
 
-interface Counts {
+interface Outcome {
   passed: number;
   failed: number;
   skipped: number;
+  /** What is to be read of what failed, by folders. */
+  readonly failures: string[];
 }
 
 /** The test files, by the folder below test/ that they are in. */
@@ -42,7 +44,7 @@ function filesByFolder(): readonly (readonly [folder: string, files: readonly st
 }
 
 /** Runs the tests of a folder and prints their report. */
-async function run(folder: string, files: readonly string[], total: Counts): Promise<void> {
+async function run(folder: string, files: readonly string[], total: Outcome): Promise<void> {
   const child = spawn(process.execPath, [...flags, ...files], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -70,11 +72,14 @@ async function run(folder: string, files: readonly string[], total: Counts): Pro
   // One that ended in another way, or before its end, has not told of all of its tests.
   const isBroken = summary === null || (code !== 0 && failed === 0);
   total.failed += isBroken ? 1 : failed;
-  if (isBroken) process.stdout.write(`test/${folder} ended with ${code}.\n`);
+  const end = isBroken ? `test/${folder} ended with ${code}.\n` : '';
+  process.stdout.write(end);
+  const [, why = report.slice(-2_000)] = report.split('\n✖ failing tests:\n');
+  if (isBroken || failed > 0) total.failures.push(`\n✖ test/${folder}\n${why}${end}`);
 }
 
 const waiting = [...filesByFolder()];
-const total: Counts = { passed: 0, failed: 0, skipped: 0 };
+const total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [] };
 await Promise.all(
   Array.from({ length: availableParallelism() + 1 }, async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
@@ -83,6 +88,7 @@ await Promise.all(
   }),
 );
 const { passed, failed, skipped } = total;
+process.stdout.write(total.failures.join(''));
 const left = skipped > 0 ? `, ${skipped} skipped` : '';
 process.stdout.write(`${passed} passed, ${failed} failed${left}\n`);
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
