@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -147,9 +147,11 @@ export async function killAll(pids: readonly number[]): Promise<void> {
   for (const pid of pids) while (!isDead(pid)) await nextTurn();
 }
 
+/** Whether also the last thread is gone: its first one may be sooner, its files only then are. */
 function isDead(pid: number): boolean {
   try {
-    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return /^State:\s+[ZX]/m.test(status) && readdirSync(`/proc/${pid}/task`).length === 1;
   } catch {
     return true;
   }

@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { createAuthority } from '../certificates.ts';
-import { freePort } from './rig.ts';
+import { freePort } from '../free-port.ts';
 
 /** Why tests that need Pebble are left out; false where it is installed. */
 export const withoutPebble: string | false = ['pebble', 'pebble-challtestsrv'].every(isInstalled)

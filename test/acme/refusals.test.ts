@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { AcmeFolder } from '../../src/acme/folder.ts';
 import { createAuthority } from '../certificates.ts';
+import { freePort } from '../free-port.ts';
 import { readTestConfig } from '../harness.ts';
 import { certificateOf, freePorts, startBoth, startManagedSite, type ManagedSite } from './rig.ts';
 import { startAcmeServer } from './server.ts';
@@ -60,7 +61,7 @@ suite('an ACME server that gives no certificate', () => {
 
   test('because it does not find us is quoted', async (t) => {
     const ports = await freePorts();
-    const { http: nobody } = await freePorts();
+    const nobody = await freePort();
     const acme = await startAcmeServer(t, { httpPort: nobody, tlsPort: ports.https });
     const site = await startManagedSite(t, { acme, ports });
     await site.untilLogged(/No certificate for shop\.example: .*found .*ECONNREFUSED.* Next try/);

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
-import { createServer } from 'node:net';
 import { json } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { connect, type PeerCertificate } from 'node:tls';
+import { freePort } from '../free-port.ts';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
 import { startAcmeServer, type AcmeServer } from './server.ts';
 
@@ -100,13 +100,4 @@ async function statusOf(port: number, apikey: string): Promise<Answer> {
   }).end();
   const [message] = (await once(sent, 'response')) as [IncomingMessage];
   return (await json(message)) as Answer;
-}
-
-/** A port that nobody listens to. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }

@@ -1,12 +1,11 @@
 import { cp, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { after } from 'node:test';
 import { startWaymark, type Waymark } from '../../src/main.ts';
-import { Failure } from '../../src/model/failure.ts';
 import { createLogs } from '../../src/observe/log.ts';
 import { temporaryFolder } from '../folder.ts';
+import { freePort } from '../free-port.ts';
 import { readTestConfig } from '../harness.ts';
 import { startDataHost, type DataHost } from '../data-host/data-host.ts';
 import { project } from '../tidy/sources.ts';
@@ -20,10 +19,10 @@ export interface Demo {
 }
 
 /** Starts the demo for a file, whose tests come after it; it stops after them. */
-export async function startDemo(attempts = 3): Promise<Demo> {
+export async function startDemo(): Promise<Demo> {
   const folder = await temporaryFolder({ after });
   await cp(join(project, 'conf'), join(folder, 'conf'), { recursive: true });
-  const [shop = 0, supplier = 0, postRoom = 0] = await freePorts(3);
+  const [shop, supplier, postRoom] = [await freePort(), await freePort(), await freePort()];
   for (const name of ['server.ini', 'demo.ndjson']) {
     const file = join(folder, 'conf', name);
     const text = await readFile(file, 'utf8');
@@ -33,27 +32,21 @@ export async function startDemo(attempts = 3): Promise<Demo> {
       .replaceAll(':8082', `:${postRoom}`);
     await writeFile(file, moved);
   }
-  try {
-    const waymark = await start(join(folder, 'conf/server.ini'));
-    after(() => waymark.stop(0));
-    return {
-      url: `http://localhost:${shop}`,
-      async openPostRoom(t) {
-        const schema = await readFile(join(folder, 'conf/tables/letters.json'), 'utf8');
-        const host = await startDataHost({
-          folder: join(folder, 'letters'),
-          port: postRoom,
-          tables: new Map([['letters', JSON.parse(schema) as object]]),
-        });
-        t.after(() => host.close());
-        return host;
-      },
-    };
-  } catch (error) {
-    const isTaken = error instanceof Failure && error.code === 'unavailable';
-    if (!isTaken || attempts === 1) throw error;
-    return startDemo(attempts - 1);
-  }
+  const waymark = await start(join(folder, 'conf/server.ini'));
+  after(() => waymark.stop(0));
+  return {
+    url: `http://localhost:${shop}`,
+    async openPostRoom(t) {
+      const schema = await readFile(join(folder, 'conf/tables/letters.json'), 'utf8');
+      const host = await startDataHost({
+        folder: join(folder, 'letters'),
+        port: postRoom,
+        tables: new Map([['letters', JSON.parse(schema) as object]]),
+      });
+      t.after(() => host.close());
+      return host;
+    },
+  };
 }
 
 async function start(iniFile: string): Promise<Waymark> {
@@ -65,16 +58,4 @@ async function start(iniFile: string): Promise<Waymark> {
   });
   const logs = createLogs({ settings: config.log, destination, colour: false, now: Date.now });
   return startWaymark(config, logs);
-}
-
-/** Ports that were free a moment ago: the demo's files name them before it is started. */
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports: number[] = [];
-  for (const server of servers) {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    ports.push((server.address() as AddressInfo).port);
-  }
-  for (const server of servers) await new Promise((resolve) => server.close(resolve));
-  return ports;
 }

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { createAuthority } from '../certificates.ts';
+import { freePort } from '../free-port.ts';
 import { killAll, serverFolder, startServed, workersOf, type Served } from '../process.ts';
 import { openSocket, readToClose } from '../server/raw-client.ts';
 
@@ -55,10 +56,7 @@ suite('when a worker is killed', onLinux, () => {
       await authority.issue(['localhost']),
       await authority.issue(['localhost']),
     ];
-    const unused = createServer().listen(0, '127.0.0.1');
-    await once(unused, 'listening');
-    const { port } = unused.address() as AddressInfo;
-    unused.close();
+    const port = await freePort();
     const tls = `listen[] = https://127.0.0.1:${port}\n[tls]\ncert = a.pem\nkey = a.key\n`;
     const files = { 'a.pem': old.cert, 'a.key': old.key };
     const { folder, iniFile, ini } = await serverFolder(t, '', files);

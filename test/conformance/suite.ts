@@ -3,10 +3,10 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { freePort } from '../free-port.ts';
 import { project } from '../tidy/sources.ts';
 
 /** The release of the suite on npm that is run where nobody says which one. */
@@ -97,13 +97,4 @@ async function startSource(engine: string): ReturnType<Suite['startSource']> {
   await once(child.stdout, 'data');
   child.stdout.resume();
   return { port, stop: () => child.kill() };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -7,6 +7,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../../src/model/limits.ts';
 import { Tunnels } from '../../src/server/tunnels.ts';
+import { freePort } from '../free-port.ts';
 import { readTestConfig, startSite } from '../harness.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
 import { upgradeRequest } from './socket-rig.ts';
@@ -138,11 +139,7 @@ suite('a websocket of a source', () => {
     const origin = await socketSource(t, (socket) => {
       socket.send('here');
     });
-    const unused = createRaw().listen(0, '127.0.0.1');
-    await once(unused, 'listening');
-    const { port } = unused.address() as AddressInfo;
-    unused.close();
-    const site = await siteTo(t, [`http://127.0.0.1:${port}/*`, `${origin}/*`]);
+    const site = await siteTo(t, [`http://127.0.0.1:${await freePort()}/*`, `${origin}/*`]);
     await open(t, site.url);
     await open(t, site.url);
   });

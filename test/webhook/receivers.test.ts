@@ -3,12 +3,13 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import net, { type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createSecret, parseSecret, signatureFields } from '../../src/webhook/sign.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
+import { freePort } from '../free-port.ts';
 import { project } from '../tidy/sources.ts';
 
 const body = Buffer.from('{"type":"sale.completed","data":{"café":"☕","total":"12.50"}}');
@@ -66,7 +67,7 @@ async function sampleFile(t: TestContext, name: string, file: string): Promise<s
 
 /** Whether somebody takes connections at a port. */
 async function isListening(port: number): Promise<boolean> {
-  const socket = net.connect(port, '127.0.0.1');
+  const socket = connect(port, '127.0.0.1');
   const connected = await once(socket, 'connect').then(
     () => true,
     () => false,
@@ -78,11 +79,7 @@ async function isListening(port: number): Promise<boolean> {
 /** Runs a sample as it is; resolves to its URL once it listens. */
 async function startSample(t: TestContext, sample: Sample, secret: string): Promise<string> {
   const file = await sampleFile(t, sample.name, sample.file);
-  const probe = net.createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
+  const port = await freePort();
   const [command, ...words] = sample.words(file, port);
   const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) };
   // A group of its own: `go run` has a child that would outlive it.
