@@ -181,6 +181,15 @@ export class Connections {
     else owed.once('close', answer);
   }
 
+  /**
+   * Answers in the clear what came so where TLS is spoken. The handshake is over by then; what it
+   * ran over is known to Node alone, and where it does not tell one day, nobody is answered.
+   */
+  refuseInClear(handshake: Duplex & { readonly _parent?: Duplex }, failure: Failure): void {
+    const { _parent: socket } = handshake;
+    if (socket?.writable === true) this.#parts.refuse(socket, failure, '');
+  }
+
   /** Whether the head of the newest request has come, and its content has not. */
   hasHead(socket: Duplex): boolean {
     return this.#open.get(socket)?.last?.req.complete === false;

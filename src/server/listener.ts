@@ -15,7 +15,7 @@ import {
 import type { Connections } from './connections.ts';
 import { createServer } from './node-http.ts';
 import { patience, type Patience } from './patience.ts';
-import { parserFailure } from './refusal.ts';
+import { notTls, parserFailure } from './refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
 import { handshake } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';
@@ -86,6 +86,7 @@ function limited<L extends Listener>(
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // The client was told that no more would be read (RFC 9112 §9.6).
     if (error.code === 'HPE_CLOSED_CONNECTION') return;
+    if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.refuseInClear(socket, notTls());
     const isOver = error.code === 'ECONNRESET' || !socket.writable;
     if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
     // Before the end of a TLS handshake there is nobody to tell.

@@ -21,6 +21,11 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
 
+/** What a client is told that speaks HTTP in the clear where TLS is spoken. */
+export function notTls(): Failure {
+  return new Failure('invalid', 'This port speaks HTTPS: ask for https:// instead of http://.');
+}
+
 /** What a client is told whose header section is larger than it may be. */
 export function headerTooLarge(): Failure {
   return new Failure('too_large', 'The header of the request is too large.', {

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { connectHttp2 } from '../http2/client.ts';
+import { openSocket, readToClose } from '../raw-client.ts';
 import { startTlsSite } from './tls-rig.ts';
 
 suite('over TLS', () => {
@@ -88,6 +89,24 @@ suite('over TLS', () => {
     assert.match(site.logged(), / 400 GET \S+/);
   });
 
+  test('who speaks HTTP in the clear to its port is told so, and nothing is served', async (t) => {
+    const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
+    const content = 'x'.repeat(100_000);
+    for (const asked of [
+      'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n',
+      'HEAD /page HTTP/1.0\r\n\r\n',
+      `POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n${content}`,
+    ]) {
+      const socket = await openSocket(t, site.tlsPort);
+      socket.write(asked);
+      const answer = await readToClose(socket);
+      assert.match(answer, /^HTTP\/1\.1 400 Bad Request\r\n/);
+      assert.match(answer, /\r\n\r\n[^]*This port speaks HTTPS/);
+    }
+    assert.equal(site.logged().match(/ 400 - /g)?.length, 3);
+    assert.equal((await site.ask(`https://localhost:${site.tlsPort}/page`)).body, 'page');
+  });
+
   suite('the certificate is the one for the name that the client asks for', () => {
     const table: readonly (readonly [asked: string | undefined, got: string])[] = [
       ['www.example.com', 'www.example.com'],
@@ -145,13 +164,9 @@ suite('over TLS', () => {
 
   test('what is no handshake gets no answer, and costs nobody else anything', async (t) => {
     const site = await startTlsSite(t);
-    const socket = connect(site.tlsPort, '127.0.0.1');
-    const chunks: Buffer[] = [];
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('error', () => undefined);
-    socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await once(socket, 'close');
-    assert.doesNotMatch(Buffer.concat(chunks).toString('latin1'), /HTTP/);
+    const socket = await openSocket(t, site.tlsPort);
+    socket.write('SSH-2.0-OpenSSH_10.0\r\n');
+    assert.doesNotMatch(await readToClose(socket), /HTTP/);
     assert.equal((await site.ask('https://localhost/')).status, 404);
   });
 
