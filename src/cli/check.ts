@@ -1,4 +1,5 @@
 import { configJson, describeConfig } from '../config/describe.ts';
+import { findDoubtful } from '../config/doubtful.ts';
 import { findIneffective } from '../config/ineffective.ts';
 import { checkData } from './check-data.ts';
 import { say, type Command } from './command.ts';
@@ -22,18 +23,17 @@ export const check: Command = {
     requireNoMore(positionals);
     const result = await terminal.readConfig(values.config);
     if (values.data && result.ok) return checkData(result.config, terminal, values);
+    const warnings = result.ok
+      ? [...findIneffective(result.config), ...(await findDoubtful(result.config, Date.now()))]
+      : [];
     if (values.json) {
       const answer = result.ok
-        ? {
-            ok: true,
-            config: configJson(result.config),
-            warnings: findIneffective(result.config),
-          }
+        ? { ok: true, config: configJson(result.config), warnings }
         : { ok: false, problems: result.problems };
       say(terminal.out, JSON.stringify(answer, undefined, 2));
     } else if (result.ok) {
       terminal.out.write(describeConfig(result.config));
-      for (const said of findIneffective(result.config)) say(terminal.err, said);
+      for (const said of warnings) say(terminal.err, said);
       say(terminal.err, `${values.config} is fine.`);
     } else {
       say(terminal.err, problemsText(values.config, result.problems));

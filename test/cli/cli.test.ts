@@ -109,6 +109,38 @@ suite('waymark check', () => {
     assert.equal(answer.config.log.level, 'warn');
   });
 
+  test('tells of certificates that clients refuse, or soon will', async (t) => {
+    const authority = await createAuthority();
+    const files: Record<string, string> = {};
+    const sections: string[] = [];
+    for (const [section, name, days] of [
+      ['tls', 'any.example', -0.5],
+      ['tls.a.example', 'a.example', 3],
+      ['tls.*.b.example', 'b.example', 90],
+      ['tls.www.c.example', '*.c.example', 90],
+    ] as const) {
+      const { cert, key } = await authority.issue([name], { days });
+      files[`${name}.pem`] = `${key}\n${cert}`;
+      sections.push(`[${section}]\ncert = ${name}.pem\nkey = ${name}.pem\n`);
+    }
+    const { iniFile, ini } = await serverFolder(t, sections.join(''), files);
+    await writeFile(iniFile, ini.replace('listen = ', 'listen = https://'));
+    const { code, err } = await runHere(['check', '--config', iniFile]);
+    assert.equal(code, 0, err);
+    const json = await runHere(['check', '--config', iniFile, '--json']);
+    const { warnings } = JSON.parse(json.out) as { readonly warnings: readonly string[] };
+    const expected = [
+      /^The certificate of \[tls\] has ended: 20/,
+      /^The certificate of \[tls\.a\.example\] ends 20/,
+      /^The certificate of \[tls\.\*\.b\.example\] is not for \*\.b\.example: browsers/,
+    ];
+    assert.equal(warnings.length, expected.length);
+    for (const [at, warning] of warnings.entries()) {
+      assert.match(warning, expected[at] ?? /$^/);
+      assert.ok(err.includes(warning));
+    }
+  });
+
   test('names every mistake with its line', async (t) => {
     const { iniFile, ini } = await serverFolder(t, '');
     await writeFile(iniFile, `${ini}wokers = 2\n[dsk.a]\nroot = .\n`);

@@ -2,8 +2,9 @@ import { isIP } from 'node:net';
 import type { SecureContext, Server } from 'node:tls';
 import type { AcmeFolder } from '../../acme/folder.ts';
 import type { Certificate } from '../../config/config.ts';
+import { findDoubts } from '../../config/doubtful.ts';
 import { fileChanges } from '../../config/file-changes.ts';
-import { certificateLookMs, certificateWarnMs } from '../../model/limits.ts';
+import { certificateLookMs } from '../../model/limits.ts';
 import type { Log } from '../../observe/log.ts';
 import type { Metric } from '../../observe/metrics.ts';
 import type { CertificateState } from '../../svc1/server-status.ts';
@@ -35,7 +36,7 @@ export class Certificates {
     this.#own = own;
     this.#surroundings = surroundings;
     this.#looking = setInterval(() => {
-      this.#warnOfEnds();
+      this.#warnOfAll();
     }, certificateLookMs);
     this.#looking.unref();
   }
@@ -62,7 +63,7 @@ export class Certificates {
     this.#acme = acme;
     const end = new AbortController();
     this.#watch = { end, over: this.#follow(end.signal) };
-    this.#warnOfEnds();
+    this.#warnOfAll();
   }
 
   /** Gives a server the certificate for clients that name no host, now and whenever it changes. */
@@ -215,30 +216,19 @@ export class Certificates {
     const until = next.pair.certificate.validToDate.toISOString();
     const what = cert === undefined ? 'is in use' : 'was read again';
     log.info({}, `The certificate of ${held.section} ${what}: valid until ${until}.`);
-    this.#warnOfEnd(held);
+    this.#warnOf(held);
   }
 
-  #warnOfEnds(): void {
-    for (const held of this.#all()) this.#warnOfEnd(held);
+  #warnOfAll(): void {
+    for (const held of this.#all()) this.#warnOf(held);
   }
 
-  #warnOfEnd({ current, section, files }: Held): void {
+  #warnOf({ current, files }: Held): void {
     if (current === undefined) return;
     const { log, now } = this.#surroundings;
-    const { certificate } = current.pair;
-    const { validToDate, validFromDate } = certificate;
-    const leftMs = validToDate.getTime() - now();
-    const until = validToDate.toISOString();
-    if (leftMs <= 0) log.error({}, `The certificate of ${section} has ended: ${until}.`);
-    else if (leftMs < certificateWarnMs)
-      log.warn({}, `The certificate of ${section} ends ${until}.`);
-    if (validFromDate.getTime() > now()) {
-      log.warn({}, `The certificate of ${section} begins only ${validFromDate.toISOString()}.`);
+    for (const { isOver, said } of findDoubts(files, current.pair.certificate, now())) {
+      if (isOver) log.error({}, said);
+      else log.warn({}, said);
     }
-    const { host } = files;
-    if (host === undefined) return;
-    const sample = host.replace(/^\*/, 'www');
-    if (certificate.checkHost(sample, { subject: 'never' }) !== undefined) return;
-    log.warn({}, `The certificate of ${section} is not for ${host}: browsers will refuse it.`);
   }
 }

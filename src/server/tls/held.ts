@@ -1,6 +1,7 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../../config/config.ts';
+import { sectionOf } from '../../config/doubtful.ts';
 import {
   parseKeyPair,
   readKeyPair,
@@ -55,7 +56,7 @@ export const protocol: SecureContextOptions = {
  * be used and nothing is in use of it; what ACME has not got yet is not there.
  */
 export async function hold(files: Certificate, isManaged: boolean): Promise<Held> {
-  const section = files.host === undefined ? '[tls]' : `[tls.${files.host}]`;
+  const section = sectionOf(files);
   const now = await read(files);
   if (!('refused' in now)) return { files, section, isManaged, current: now, problem: null };
   if (isManaged) return { files, section, isManaged, current: undefined, problem: null };
