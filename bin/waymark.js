@@ -31,8 +31,8 @@ process.exitCode = await run(words);
  * Becomes the same process with flags that V8 takes only when it starts (measured in bench/README.md),
  * and that a line `#!` could say is not understood everywhere: room for young objects that fits into
  * a core's cache, one thread that looks through it, no object taken for an old one because others of
- * its kind have grown old, and a way to have that done in time (src/outbound/passed-bytes.ts). Whoever sets the size keeps theirs, and Windows, where no process
- * can become another, V8's own.
+ * its kind have grown old, and a way to have that done in time (src/outbound/passed-bytes.ts).
+ * Whoever sets the size keeps theirs, and Windows, where no process can become another, V8's own.
  */
 function startAgainWithFlags() {
   const asked = '--expose-gc';
