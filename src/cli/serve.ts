@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
+import { isDeepStrictEqual } from 'node:util';
 import type { Config, ConfigResult } from '../config/config.ts';
-import { unpackConfig } from '../config/packed.ts';
 import { configInForce } from '../config/restart.ts';
 import { configResults } from '../config/watch.ts';
 import { openData } from '../data.ts';
@@ -12,9 +12,10 @@ import { createLogs, silentLog, type Logs } from '../observe/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, Terminal } from './command.ts';
+import { Leader, tellLeader } from './leader.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
 import { MetricsOfAll } from './worker-metrics.ts';
-import { Workers, type LeaderMessage, type WorkerMessage } from './workers.ts';
+import { Workers, type LeaderMessage } from './workers.ts';
 
 /** `waymark serve`: runs the server until a signal ends it, and follows changes of the ini file. */
 export const serve: Command = {
@@ -23,9 +24,8 @@ export const serve: Command = {
   async run(words, terminal) {
     const { values, positionals } = parseWords(words, configOption);
     requireNoMore(positionals);
-    const config = cluster.isWorker
-      ? await configOfLeader()
-      : await requireConfig(values.config, terminal);
+    const leader = cluster.isWorker ? new Leader() : undefined;
+    const config = await (leader?.config() ?? requireConfig(values.config, terminal));
     const { out, err } = terminal;
     const logs = createLogs({
       settings: config.log,
@@ -36,7 +36,7 @@ export const serve: Command = {
     // Whoever read the log has gone; the site goes on.
     for (const stream of [out, err]) stream.on('error', () => undefined);
     const given = { file: values.config, config, terminal, logs };
-    if (cluster.isWorker) return serveAsWorker(given);
+    if (leader !== undefined) return serveAsWorker(given, leader);
     return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
   },
 };
@@ -55,7 +55,7 @@ async function serveAlone(given: Given): Promise<number> {
   const waymark = await startWaymark(config, logs);
   greet(waymark, given);
   const ended = new AbortController();
-  const following = follow(given, { serving: waymark, signal: ended.signal });
+  const following = follow(iniFile(given, ended.signal), waymark, logs);
   await signals.first;
   logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
   ended.abort();
@@ -70,12 +70,13 @@ async function serveAlone(given: Given): Promise<number> {
 async function leadWorkers(given: Given): Promise<number> {
   const { config, logs, file } = given;
   let inForce = config;
+  let pending: ConfigResult | undefined = undefined;
   // A worker that is started later gets what the others use, whatever the files have become.
   const surroundings = { log: silentLog, now: Date.now };
   const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
   const workers = new Workers(['serve', '--config', file], logs.log, () => ({
-    ...inForce,
-    tls: { ...inForce.tls, certificates: certificates.inUse() },
+    inForce: { ...inForce, tls: { ...inForce.tls, certificates: certificates.inUse() } },
+    pending,
   }));
   const signals = listenToSignals(given, () => {
     workers.kill();
@@ -90,11 +91,14 @@ async function leadWorkers(given: Given): Promise<number> {
     greet({ addresses, firstKey: await makeFirstKey(prepared.store) }, given);
     const ended = new AbortController();
     const reload = (result: ConfigResult): void => {
-      if (!result.ok) return;
-      inForce = configInForce(inForce, result.config);
-      logs.configure(inForce.log);
+      if (result.ok) {
+        inForce = configInForce(inForce, result.config);
+        logs.configure(inForce.log);
+      }
+      pending = result.ok && isDeepStrictEqual(inForce, result.config) ? undefined : result;
+      workers.reload(result);
     };
-    const following = follow(given, { serving: { reload }, signal: ended.signal });
+    const following = follow(iniFile(given, ended.signal), { reload }, logs);
     await signals.first;
     ended.abort();
     await following;
@@ -108,25 +112,8 @@ async function leadWorkers(given: Given): Promise<number> {
   }
 }
 
-/**
- * What is in force, as the process knows that leads this one: the ini file may have become another
- * one meanwhile, or a broken one.
- */
-async function configOfLeader(): Promise<Config> {
-  const told = new Promise<Config>((resolve) => {
-    const take = (message: LeaderMessage): void => {
-      if (message.kind !== 'config') return;
-      process.off('message', take);
-      resolve(unpackConfig(message.packed));
-    };
-    process.on('message', take);
-  });
-  tell({ kind: 'ask-config' });
-  return told;
-}
-
 /** One of several processes on the same ports. */
-async function serveAsWorker(given: Given): Promise<number> {
+async function serveAsWorker(given: Given, leader: Leader): Promise<number> {
   const asked = new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve).on('message', (message: LeaderMessage) => {
       if (message.kind === 'stop') resolve();
@@ -136,58 +123,63 @@ async function serveAsWorker(given: Given): Promise<number> {
   });
   // A terminal sends them to all processes; the one that leads them passes on what they mean.
   for (const name of ['SIGINT', 'SIGHUP']) process.on(name, () => undefined);
-  const store = await openData(given.config.server.data);
   try {
-    await serveUntil(asked, given, store);
+    const store = await openData(given.config.server.data);
+    try {
+      await serveUntil(asked, given, { store, leader });
+    } finally {
+      await store.close();
+    }
     return 0;
   } finally {
-    await store.close();
     // An open channel would keep the process.
     if (process.connected) process.disconnect?.();
   }
 }
 
-async function serveUntil(asked: Promise<void>, given: Given, store: Store): Promise<void> {
-  const { config, logs, terminal } = given;
+async function serveUntil(
+  asked: Promise<void>,
+  { config, logs, terminal }: Given,
+  { store, leader }: { readonly store: Store; readonly leader: Leader },
+): Promise<void> {
   const isSpokesman = terminal.env.WAYMARK_WORKER === '1';
   let running: Running | undefined = undefined;
-  const metrics = new MetricsOfAll({ tell, own: () => running?.metrics() ?? [] });
+  const metrics = new MetricsOfAll({ tell: tellLeader, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
-    if (message.kind !== 'stop' && message.kind !== 'config') metrics.take(message);
+    if (message.kind === 'tell-metrics' || message.kind === 'all-metrics') metrics.take(message);
   });
   running = await startServing(config, logs, {
     store,
     isSpokesman,
     gather: () => metrics.gather(),
   });
-  tell({ kind: 'serving', addresses: running.addresses });
-  const ended = new AbortController();
-  const following = follow(given, { serving: running, signal: ended.signal });
+  tellLeader({ kind: 'serving', addresses: running.addresses });
+  const following = follow(leader.results(), running, logs);
   await asked;
-  ended.abort();
+  await leader.end();
   const cut = await running.stop(stopGraceMs);
   await following;
-  tell({ kind: 'stopped', cut });
-}
-
-function tell(message: WorkerMessage): void {
-  if (process.connected) process.send?.(message);
+  tellLeader({ kind: 'stopped', cut });
 }
 
 function sayStopped({ log }: Logs, cut: number): void {
   log.info({}, cut === 0 ? 'Stopped, nothing was cut off.' : `Stopped; ${cut} were cut off.`);
 }
 
-/** Takes over every change of the ini file until the signal aborts. */
-async function follow(
-  { file, config, terminal, logs }: Given,
-  { serving, signal }: { readonly serving: Pick<Waymark, 'reload'>; readonly signal: AbortSignal },
-): Promise<void> {
+/** What the ini file comes to with each change, until the signal aborts. */
+function iniFile({ file, config, terminal }: Given, signal: AbortSignal) {
   const read = () => terminal.readConfig(file);
-  const current = { ok: true, config } as const;
+  return configResults({ file, current: { ok: true, config }, read, signal });
+}
+
+/** Takes over what the ini file comes to. */
+async function follow(
+  results: AsyncIterable<ConfigResult>,
+  serving: Pick<Waymark, 'reload'>,
+  logs: Logs,
+): Promise<void> {
   try {
-    for await (const result of configResults({ file, current, read, signal }))
-      serving.reload(result);
+    for await (const result of results) serving.reload(result);
   } catch (error) {
     logs.log.error({ err: error }, 'The ini file is no longer watched; restart to read it again.');
   }

@@ -6,8 +6,8 @@ import {
   workerRestartMsMax,
   workerSettledMs,
 } from '../model/limits.ts';
-import type { Config } from '../config/config.ts';
-import { packConfig } from '../config/packed.ts';
+import type { Config, ConfigResult } from '../config/config.ts';
+import { pack, type Packed } from '../config/packed.ts';
 import type { Log } from '../observe/log.ts';
 import { returnHandedOver } from './handed-over.ts';
 import {
@@ -26,9 +26,18 @@ export type WorkerMessage =
 /** What a worker is told. */
 export type LeaderMessage =
   | { readonly kind: 'stop' }
-  /** The configuration in force, packed. */
-  | { readonly kind: 'config'; readonly packed: string }
+  /** The configuration in force. */
+  | { readonly kind: 'config'; readonly packed: Packed<Config> }
+  /** What the ini file has come to. */
+  | { readonly kind: 'reload'; readonly packed: Packed<ConfigResult> }
   | MetricsFromLeader;
+
+/** What a worker that is started has to know of the configuration. */
+interface Standing {
+  readonly inForce: Config;
+  /** What the ini file has come to, where that is not all in force. */
+  readonly pending: ConfigResult | undefined;
+}
 
 /**
  * Processes that share ports and data folder, led by this one: a worker that ends without being
@@ -36,21 +45,23 @@ export type LeaderMessage =
  */
 export class Workers {
   readonly #log: Log;
-  readonly #config: () => Config;
+  readonly #standing: () => Standing;
   /** With their numbers. */
   readonly #running = new Map<Worker, number>();
   readonly #metrics = new MetricsOfWorkers();
   readonly #serving = new WeakSet<Worker>();
+  /** Those that know a configuration, and have to hear of every later one. */
+  readonly #configured = new WeakSet<Worker>();
   #stopping = false;
   #cut = 0;
 
   /**
-   * `args` are the words of the command line that a worker runs; `config` says what is in force,
+   * `args` are the words of the command line that a worker runs; `standing` says what is in force,
    * whatever the ini file has come to.
    */
-  constructor(args: readonly string[], log: Log, config: () => Config) {
+  constructor(args: readonly string[], log: Log, standing: () => Standing) {
     this.#log = log;
-    this.#config = config;
+    this.#standing = standing;
     cluster.setupPrimary({ args: [...args] });
   }
 
@@ -64,6 +75,13 @@ export class Workers {
     const others = Array.from({ length: count - 1 }, (_, at) => this.#startOne(at + 2));
     await Promise.all(others);
     return addresses;
+  }
+
+  /** Tells all what the ini file has come to. */
+  reload(result: ConfigResult): void {
+    for (const worker of this.#running.keys()) {
+      if (this.#configured.has(worker) && worker.isConnected()) this.#reload(worker, result);
+    }
   }
 
   /** Asks all to end, and resolves to how many requests were cut off when the last one has. */
@@ -108,7 +126,7 @@ export class Workers {
             resolve(message.addresses);
             break;
           case 'ask-config':
-            worker.send({ kind: 'config', packed: packConfig(this.#config()) });
+            this.#configure(worker);
             break;
           case 'ask-metrics':
           case 'told-metrics':
@@ -136,6 +154,17 @@ export class Workers {
         });
       });
     });
+  }
+
+  #configure(worker: Worker): void {
+    const { inForce, pending } = this.#standing();
+    this.#configured.add(worker);
+    worker.send({ kind: 'config', packed: pack(inForce) } satisfies LeaderMessage);
+    if (pending !== undefined) this.#reload(worker, pending);
+  }
+
+  #reload(worker: Worker, result: ConfigResult): void {
+    worker.send({ kind: 'reload', packed: pack(result) } satisfies LeaderMessage);
   }
 
   #hasOthers(than: Worker): boolean {

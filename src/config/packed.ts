@@ -1,15 +1,17 @@
 import { deserialize, serialize } from 'node:v8';
 import { parseCidr } from '../model/cidr.ts';
-import type { Config } from './config.ts';
 
-/** A configuration as text, for another process of the same version. */
-export function packConfig(config: Config): string {
-  return serialize(config).toString('base64');
+/** A text that stands for a value of a type; for another process of the same version. */
+export type Packed<T> = string & { readonly packed?: T };
+
+/** Makes a text of a configuration, or of what reading one came to. */
+export function pack<T>(value: T): Packed<T> {
+  return serialize(value).toString('base64');
 }
 
-/** The configuration that packConfig has made a text of, frozen as it was. */
-export function unpackConfig(text: string): Config {
-  return revived(deserialize(Buffer.from(text, 'base64'))) as Config;
+/** What a text was made of, frozen as it was. */
+export function unpack<T>(text: Packed<T>): T {
+  return revived(deserialize(Buffer.from(text, 'base64'))) as T;
 }
 
 /** A network has methods, with which its text makes it again. */

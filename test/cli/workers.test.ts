@@ -166,6 +166,31 @@ suite('several workers', onLinux, () => {
     assert.ok(!existsSync(join(folder, 'other')));
   });
 
+  test('all serve the same, also one that was busy while the ini file changed twice', async (t) => {
+    const { iniFile, ini } = await serverFolder(t, 'workers = 2\n[disk.site]\nroot = site\n', {
+      'site/index.html': 'x',
+    });
+    const served = await startServed(t, iniFile);
+    const untilLogged = async (text: string): Promise<void> => {
+      while (!served.out().includes(text)) await once(served.child.stdout ?? served.child, 'data');
+    };
+    // The first one writes the log.
+    const [, second = 0] = workersOf(served);
+    process.kill(second, 'SIGSTOP');
+    await writeFile(iniFile, ini.replace('root = site', 'root = site\npath = /shop'));
+    await untilLogged('ini file is in force');
+    await writeFile(iniFile, `${ini}broken\n`);
+    await untilLogged('is not used');
+    process.kill(second, 'SIGCONT');
+    const headers = { apikey: served.adminKey, connection: 'close' };
+    for (let count = 0; count < 8; count += 1) {
+      assert.equal(await textOf(`${served.url}/shop/`), '200 x');
+      const status = await fetch(`${served.url}/svc1/server/status`, { headers });
+      const { data } = (await status.json()) as { data: { configuration: { state: string } } };
+      assert.equal(data.configuration.state, 'broken');
+    }
+  });
+
   test('one that dies before it serves is replaced, or told of if it is the first', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     for (const number of [2, 1]) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { packConfig, unpackConfig } from '../../src/config/packed.ts';
+import { pack, unpack } from '../../src/config/packed.ts';
 import { cidrsContain } from '../../src/model/cidr.ts';
 import { readTestConfig } from '../harness.ts';
 import { serverFolder } from '../process.ts';
@@ -13,7 +13,7 @@ test('a configuration comes out as it went in', async (t) => {
     { 'a.json': JSON.stringify(schema), 'site/a': '' },
   );
   const config = await readTestConfig(iniFile);
-  const unpacked = unpackConfig(packConfig(config));
+  const unpacked = unpack(pack(config));
   assert.deepStrictEqual(unpacked, config);
   assert.ok(cidrsContain(unpacked.server.trustProxy, '10.1.2.3'));
   assert.ok(Object.isFrozen(unpacked.server));

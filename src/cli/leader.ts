@@ -1,0 +1,55 @@
+import { on } from 'node:events';
+import type { Config, ConfigResult } from '../config/config.ts';
+import { unpack } from '../config/packed.ts';
+import { stoppingFailure } from '../model/failure.ts';
+import type { LeaderMessage, WorkerMessage } from './workers.ts';
+
+/**
+ * A worker's side of what it is led by: that process alone reads the ini file, lest workers that
+ * read it at different moments come to serve different things.
+ */
+export class Leader {
+  /** All that comes waits here until it is looked at. */
+  readonly #messages = on(process, 'message', { close: ['disconnect'] }) as AsyncIterator<
+    [LeaderMessage],
+    undefined
+  >;
+
+  /**
+   * Asks for the configuration in force, whatever the ini file has become. Rejects with
+   * `unavailable` where nobody is left who knows it.
+   */
+  async config(): Promise<Config> {
+    tellLeader({ kind: 'ask-config' });
+    for await (const message of this.#told()) {
+      if (message.kind === 'config') return unpack(message.packed);
+    }
+    throw stoppingFailure();
+  }
+
+  /** Each outcome of reading the ini file, from what the configuration was told with to `end`. */
+  async *results(): AsyncGenerator<ConfigResult, void, undefined> {
+    for await (const message of this.#told()) {
+      if (message.kind === 'reload') yield unpack(message.packed);
+    }
+  }
+
+  /** Listens no more. */
+  async end(): Promise<void> {
+    await this.#messages.return?.();
+  }
+
+  /** What comes from now on; leaving a loop over it leaves the rest to the next one. */
+  async *#told(): AsyncGenerator<LeaderMessage, void, undefined> {
+    for (;;) {
+      const next = await this.#messages.next();
+      if (next.done === true) return;
+      yield next.value[0];
+    }
+  }
+}
+
+/** Tells the process that leads this one, while it is there. */
+export function tellLeader(message: WorkerMessage): void {
+  if (process.connected) process.send?.(message);
+}
