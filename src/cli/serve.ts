@@ -70,7 +70,7 @@ async function serveAlone(given: Given): Promise<number> {
 async function leadWorkers(given: Given): Promise<number> {
   const { config, logs, file } = given;
   let inForce = config;
-  let pending: ConfigResult | undefined = undefined;
+  let pending: readonly ConfigResult[] = [];
   // A worker that is started later gets what the others use, whatever the files have become.
   const surroundings = { log: silentLog, now: Date.now };
   const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
@@ -94,8 +94,10 @@ async function leadWorkers(given: Given): Promise<number> {
       if (result.ok) {
         inForce = configInForce(inForce, result.config);
         logs.configure(inForce.log);
+        pending = isDeepStrictEqual(inForce, result.config) ? [] : [result];
+      } else {
+        pending = [...pending.filter(({ ok }) => ok), result];
       }
-      pending = result.ok && isDeepStrictEqual(inForce, result.config) ? undefined : result;
       workers.reload(result);
     };
     const following = follow(iniFile(given, ended.signal), { reload }, logs);

@@ -35,8 +35,8 @@ export type LeaderMessage =
 /** What a worker that is started has to know of the configuration. */
 interface Standing {
   readonly inForce: Config;
-  /** What the ini file has come to, where that is not all in force. */
-  readonly pending: ConfigResult | undefined;
+  /** What the ini file came to last, where that is not all in force, and what is wrong with it. */
+  readonly pending: readonly ConfigResult[];
 }
 
 /**
@@ -160,7 +160,7 @@ export class Workers {
     const { inForce, pending } = this.#standing();
     this.#configured.add(worker);
     worker.send({ kind: 'config', packed: pack(inForce) } satisfies LeaderMessage);
-    if (pending !== undefined) this.#reload(worker, pending);
+    for (const result of pending) this.#reload(worker, result);
   }
 
   #reload(worker: Worker, result: ConfigResult): void {

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { openSocket, postOperation } from '../harness.ts';
+import { openSocket, postOperation, type Answer } from '../harness.ts';
 import {
   killAll,
   runWaymark,
@@ -161,7 +161,10 @@ suite('several workers', onLinux, () => {
     const headers = { apikey: served.adminKey, connection: 'close' };
     for (let count = 0; count < 8; count += 1) {
       assert.equal(await textOf(`${served.url}/shop/`), '200 x');
-      assert.equal((await fetch(`${served.url}/svc1/server/status`, { headers })).status, 200);
+      const status = await fetch(`${served.url}/svc1/server/status`, { headers });
+      const { configuration } = ((await status.json()) as Answer).data;
+      assert.equal(configuration.state, 'broken');
+      assert.deepEqual(configuration.restart_needed, ['[server] listen', '[server] data']);
     }
     assert.ok(!existsSync(join(folder, 'other')));
   });
@@ -186,8 +189,7 @@ suite('several workers', onLinux, () => {
     for (let count = 0; count < 8; count += 1) {
       assert.equal(await textOf(`${served.url}/shop/`), '200 x');
       const status = await fetch(`${served.url}/svc1/server/status`, { headers });
-      const { data } = (await status.json()) as { data: { configuration: { state: string } } };
-      assert.equal(data.configuration.state, 'broken');
+      assert.equal(((await status.json()) as Answer).data.configuration.state, 'broken');
     }
   });
 
