@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
 import type { Answer } from '../../src/outbound/exchange.ts';
+import { withTimeOut } from '../time-outs.ts';
 import { httpSource, oneAddress, outbound, rawSource, selfSigned, testDialler } from './sources.ts';
 
 async function contentOf(answer: Answer): Promise<string> {
@@ -199,19 +200,21 @@ suite('the dialler waits no longer than it may', { concurrency: true }, () => {
     const { origin } = await rawSource(t, (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'),
     );
-    const answer = await testDialler(t, { timeoutMs: 50 }).send(outbound(origin));
-    await fails(contentOf(answer), 'gateway_timeout');
+    const answer = testDialler(t, { timeoutMs: 50 }).send(outbound(origin));
+    await fails(answer.then(contentOf), 'gateway_timeout');
   });
 
   test('but for as long as its own reader takes', async (t) => {
     const big = Buffer.alloc(4_000_000, 'x');
     const { origin } = await httpSource(t, (_, response) => response.end(big));
-    const answer = await testDialler(t, { timeoutMs: 50 }).send(outbound(origin));
-    const content = answer.content() as Readable;
-    await once(content, 'readable');
-    // Longer than the time-out: the source waits for the reader, not the other way round.
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
-    assert.equal((await buffer(content)).length, big.length);
+    await withTimeOut([50, 500, 5_000], async (timeoutMs) => {
+      const answer = await testDialler(t, { timeoutMs }).send(outbound(origin));
+      const content = answer.content() as Readable;
+      await once(content, 'readable');
+      // Longer than the time-out: the source waits for the reader, not the other way round.
+      await delay(timeoutMs + 1_150);
+      assert.equal((await buffer(content)).length, big.length);
+    });
   });
 });
 

@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import tls, { type TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
@@ -13,6 +13,7 @@ import { outboundUnreadBytesMax } from '../../src/model/limits.ts';
 import { createAgents } from '../../src/outbound/agents.ts';
 import { guardedConnector } from '../../src/outbound/connector.ts';
 import { Exchange, type Answer } from '../../src/outbound/exchange.ts';
+import { withTimeOut } from '../time-outs.ts';
 import { httpSource, loopback, outbound, rawSource, selfSigned, testDialler } from './sources.ts';
 
 async function contentOf(answer: Answer): Promise<string> {
@@ -284,13 +285,12 @@ suite('a connection to a source', () => {
     const { origin } = await inPieces(t, () => [
       `HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`,
     ]);
-    const dialler = testDialler(t, { timeoutMs: 100 });
-    const answer = await dialler.send(outbound(origin));
-    // Longer than the time-out, which is about the source.
-    const waited = Promise.withResolvers<undefined>();
-    setTimeout(waited.resolve, 400, undefined);
-    await waited.promise;
-    assert.equal((await contentOf(answer)).length, 300_000);
+    await withTimeOut([100, 500, 5_000], async (timeoutMs) => {
+      const answer = await testDialler(t, { timeoutMs }).send(outbound(origin));
+      // Longer than the time-out, which is about the source.
+      await delay(timeoutMs + 300);
+      assert.equal((await contentOf(answer)).length, 300_000);
+    });
   });
 
   test('over TLS is read on after content whose end came to a reader who was late', async (t) => {
