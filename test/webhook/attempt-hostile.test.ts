@@ -7,9 +7,13 @@ import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { httpSource, oneAddress, rawSource, selfSigned } from '../outbound/sources.ts';
+import { withTimeOut } from '../time-outs.ts';
 import { attempts, fullPort } from './attempt-rig.ts';
 
+/** For what comes to the same whenever the time is over. */
 const soon = { timeoutMs: 1_000 };
+/** For what has to come before it is, until one is long enough for it. */
+const later = [200, 2_000, 10_000];
 
 /** A receiver that repeats a text forever, a piece at a time; resolves once it is not heard any more. */
 async function drip(t: TestContext, beginning: string, text: string) {
@@ -75,8 +79,10 @@ suite('a receiver that hangs', { concurrency: true }, () => {
     const { origin } = await rawSource(t, (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
     );
-    const { status, answer, problem } = await attempts(t, soon)(origin);
-    assert.deepEqual([status, answer, problem?.code], [200, 'half', 'timeout']);
+    await withTimeOut(later, async (timeoutMs) => {
+      const { status, answer, problem } = await attempts(t, { timeoutMs })(origin);
+      assert.deepEqual([status, answer, problem?.code], [200, 'half', 'timeout']);
+    });
   });
 
   test('in the middle of reading the message', async (t) => {
@@ -98,11 +104,13 @@ suite('a receiver that drips', { concurrency: true }, () => {
   ];
   for (const [what, beginning, text, expected] of cases) {
     test(`${what} gets no more time than any other`, async (t) => {
-      const { origin, gone } = await drip(t, beginning, text);
-      const { status, problem } = await attempts(t, soon)(origin);
-      assert.equal(status, expected);
-      assert.notEqual(problem, undefined);
-      assert.equal(await gone, true);
+      await withTimeOut(later, async (timeoutMs) => {
+        const { origin, gone } = await drip(t, beginning, text);
+        const { status, problem } = await attempts(t, { timeoutMs })(origin);
+        assert.equal(status, expected);
+        assert.notEqual(problem, undefined);
+        assert.equal(await gone, true);
+      });
     });
   }
 });
