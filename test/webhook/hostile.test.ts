@@ -5,14 +5,15 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
+import { withTimeOut } from '../time-outs.ts';
 import { fullPort } from './attempt-rig.ts';
 import { startReceiver } from './receiver.ts';
 import { sale, type Row } from './rig.ts';
 
-const ini = `[webhook]
+const ini = (timeoutMs: number): string => `[webhook]
 allow_private = 127.0.0.1
-connect_timeout = 300ms
-timeout = 600ms
+connect_timeout = ${timeoutMs / 2}ms
+timeout = ${timeoutMs}ms
 retry = 1h
 `;
 
@@ -69,7 +70,12 @@ const hostile: Readonly<Record<string, readonly [Make, Expected]>> = {
 };
 
 test('hostile receivers cost their own hooks an attempt, and hold up no other', async (t) => {
-  const site = await startSite(t, { ini });
+  // Those that do answer have to be heard within it.
+  await withTimeOut([600, 5_000, 20_000], (timeoutMs) => meetHostile(t, timeoutMs));
+});
+
+async function meetHostile(t: TestContext, timeoutMs: number): Promise<void> {
+  const site = await startSite(t, { ini: ini(timeoutMs) });
   const receiver = await startReceiver(t);
   const hooks = new Map<string, string>();
   for (const [what, [make]] of Object.entries(hostile)) {
@@ -87,7 +93,7 @@ test('hostile receivers cost their own hooks an attempt, and hold up no other', 
     assert.match(row.error ?? row.answer ?? '', says, what);
   }
   assert.equal((await fetch(`${site.url}/svc1/health`)).status, 200);
-});
+}
 
 async function firstAttempt(site: TestSite, id: string): Promise<Row> {
   for (;;) {
