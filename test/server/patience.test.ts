@@ -12,6 +12,7 @@ import { contentFailure } from '../../src/server/failures.ts';
 import { createHttpServer, createHttpsServer, type Listener } from '../../src/server/listener.ts';
 import { patience, type Patience } from '../../src/server/patience.ts';
 import { sayLast } from '../../src/server/refusal.ts';
+import { withTimeOut } from '../time-outs.ts';
 import { openSocket, readToClose } from './raw-client.ts';
 
 interface Given {
@@ -74,6 +75,9 @@ async function listenOn(
 }
 
 const brief = { headersMs: 100, requestMs: 200, lookMs: 50 };
+/** What content may take, where its head has to be read before: more of it is enough for that. */
+const contentMs = [200, 2_000, 10_000];
+const patienceOf = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, lookMs: 50 });
 const host = 'Host: localhost\r\n';
 
 suite('a server waits', () => {
@@ -104,21 +108,27 @@ suite('a server waits', () => {
   });
 
   test('for the content of a request only so long, however it drips in', async (t) => {
-    const { port } = await startServer(t, brief);
-    const socket = await openSocket(t, port);
-    const answer = readToClose(socket);
-    socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
-    const drip = setInterval(() => socket.write('y'), 10);
-    assert.match(await answer, /^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n[^]*request_time/);
-    clearInterval(drip);
+    await withTimeOut(contentMs, async (requestMs) => {
+      const { port } = await startServer(t, patienceOf(requestMs));
+      const socket = await openSocket(t, port);
+      const answer = readToClose(socket);
+      socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
+      const drip = setInterval(() => socket.write('y'), 10);
+      const text = await answer;
+      clearInterval(drip);
+      assert.match(text, /^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n[^]*request_time/);
+    });
   });
 
   test('for content that nobody reads only so long as well, whose answer has gone out', async (t) => {
-    const { port, passed } = await startServer(t, { ...brief, readsContent: false });
-    const socket = await openSocket(t, port);
-    socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\nx`);
-    assert.match(await readToClose(socket), /^HTTP\/1\.1 200 /);
-    assert.deepEqual(passed, ['request_time']);
+    await withTimeOut(contentMs, async (requestMs) => {
+      const given = { ...patienceOf(requestMs), readsContent: false };
+      const { port, passed } = await startServer(t, given);
+      const socket = await openSocket(t, port);
+      socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\nx`);
+      assert.match(await readToClose(socket), /^HTTP\/1\.1 200 /);
+      assert.deepEqual(passed, ['request_time']);
+    });
   });
 
   test('for an answer to be read only so long', async (t) => {
