@@ -27,7 +27,7 @@ async function contentOf(answer: Answer): Promise<string> {
 function guarded(): ReturnType<typeof guardedConnector> {
   return guardedConnector({
     allowPrivate: loopback,
-    connectTimeoutMs: 2_000,
+    connectTimeoutMs: 20_000,
     ca: undefined,
     lookup: () => Promise.reject(new Error('nothing is to be looked up')),
   });
@@ -157,7 +157,7 @@ suite('a connection to a source', () => {
   };
   for (const [what, bytes] of Object.entries(broken)) {
     test(`brings nothing of an answer ${what}`, async (t) => {
-      const { origin } = await inPieces(t, () => [bytes]);
+      const { origin } = await inPieces(t, () => [bytes, '']);
       const dialler = testDialler(t);
       for (let count = 0; count < 3; count += 1) {
         const outcome = dialler.send(outbound(origin)).then(contentOf);
@@ -318,7 +318,7 @@ suite('a connection to a source', () => {
     });
     const origin = `https://localhost:${(server.address() as AddressInfo).port}`;
     const lookup = () => Promise.resolve([{ address: '127.0.0.1', family: 4 as const }]);
-    const dialler = testDialler(t, { ca: [certificate.cert], lookup, timeoutMs: 1_000 });
+    const dialler = testDialler(t, { ca: [certificate.cert], lookup });
     const content = (await dialler.send(outbound(origin))).content();
     assert.ok(content instanceof Readable);
     const holds = async (length: number): Promise<void> => {
@@ -427,7 +427,7 @@ suite('what a plain connection makes of an answer', () => {
   test('is what undici makes of it, however it comes', async (t) => {
     const agents = createAgents({
       connect: guarded(),
-      timeoutMs: 5_000,
+      timeoutMs: 20_000,
     });
     t.after(() => agents.close());
     const outcome = async (origin: string, how: 'pooled' | 'alone'): Promise<unknown> => {

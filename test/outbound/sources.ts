@@ -12,15 +12,18 @@ export const loopback = ['127.0.0.0/8'].flatMap((text) => parseCidr(text) ?? [])
 /** Of that network, one address: another one stands for a network that must not be reached. */
 export const oneAddress = ['127.0.0.1'].flatMap((text) => parseCidr(text) ?? []);
 
-/** A dialler for the time of a test, with time-outs that a test can wait for. */
+/**
+ * A dialler for the time of a test. Its time-outs are for a test that hangs: one that is about them
+ * has its own.
+ */
 export function testDialler(
   t: TestContext,
   options: Partial<Parameters<typeof createDialler>[0]> = {},
 ): Dialler {
   const dialler = createDialler({
     allowPrivate: loopback,
-    connectTimeoutMs: 2_000,
-    timeoutMs: 5_000,
+    connectTimeoutMs: 20_000,
+    timeoutMs: 20_000,
     ...options,
   });
   t.after(() => dialler.close());

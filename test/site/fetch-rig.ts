@@ -46,7 +46,7 @@ export function visit(
 /** The source of fetched content for the time of a test. */
 export function testFetch(
   t: TestContext,
-  { bodyBytesMax = 1_000, timeoutMs = 5_000, monotonicMs = () => performance.now() } = {},
+  { bodyBytesMax = 1_000, timeoutMs = 20_000, monotonicMs = () => performance.now() } = {},
 ): Fetch {
   return createFetch({
     dialler: testDialler(t, { timeoutMs }),
