@@ -15,7 +15,7 @@ import { dirname, sep } from 'node:path';
 const longest = ['server', 'browser', 'cli', 'site', 'svc1', 'outbound', 'webhook', 'acme'];
 
 const testMs = 60_000;
-/** Longer than the one that has more time than others, which says so itself. */
+/** Longer than those that have more time than others, which say so themselves. */
 const silenceMs = 270_000;
 
 const flags = [

@@ -2,14 +2,17 @@ import { suite, test } from 'node:test';
 import { assertAgreement } from './model/agreement.ts';
 import { inProcess, overWebsockets } from './model/systems.ts';
 
+// Many commits, each as slow as the disk is; and a counterexample is made smaller by many more.
+const patient = { timeout: 240_000 };
+
 suite(
   'whatever is written, taken back and read in whatever order is as a naive replay has it',
   () => {
-    test('called directly', async (t) => {
+    test('called directly', patient, async (t) => {
       await assertAgreement(await inProcess(t), { runs: 50, stepsMax: 30, languages: true });
     });
 
-    test('over websockets', async () => {
+    test('over websockets', patient, async () => {
       await assertAgreement(overWebsockets, { runs: 24, stepsMax: 15, languages: false });
     });
   },
