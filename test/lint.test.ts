@@ -15,7 +15,7 @@ const checks = [
 suite('the sources', { concurrency: 1 }, () => {
   for (const [what, program, words] of checks) {
     // They look at everything that there is, beside all other tests.
-    test(what, { timeout: 240_000 }, async () => {
+    test(what, { timeout: 120_000 }, async () => {
       const path = fileURLToPath(new URL(`../node_modules/${program}`, import.meta.url));
       const child = spawn(process.execPath, [path, ...words], { cwd: folder });
       const said = Promise.all([text(child.stdout), text(child.stderr)]);

@@ -3,7 +3,7 @@ import { assertAgreement } from './model/agreement.ts';
 import { inProcess, overWebsockets } from './model/systems.ts';
 
 // Many commits, each as slow as the disk is; and a counterexample is made smaller by many more.
-const patient = { timeout: 240_000 };
+const patient = { timeout: 120_000 };
 
 suite(
   'whatever is written, taken back and read in whatever order is as a naive replay has it',
