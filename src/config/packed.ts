@@ -1,12 +1,12 @@
 import { deserialize, serialize } from 'node:v8';
-import { parseCidr } from '../model/cidr.ts';
+import { isCidr, parseCidr } from '../model/cidr.ts';
 
 /** A text that stands for a value of a type; for another process of the same version. */
 export type Packed<T> = string & { readonly packed?: T };
 
 /** Makes a text of a configuration, or of what reading one came to. */
 export function pack<T>(value: T): Packed<T> {
-  return serialize(value).toString('base64');
+  return serialize(plain(value)).toString('base64');
 }
 
 /** What a text was made of, frozen as it was. */
@@ -14,11 +14,20 @@ export function unpack<T>(text: Packed<T>): T {
   return revived(deserialize(Buffer.from(text, 'base64'))) as T;
 }
 
-/** A network has methods, with which its text makes it again. */
+/**
+ * A network has methods, with which its text makes it again. A Set of that stands for it, lest it
+ * be mistaken: a schema may hold everything that there is in JSON.
+ */
+function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isCidr(value)) return new Set([value.text]);
+  if (Array.isArray(value)) return value.map(plain);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]));
+}
+
 function revived(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const network = 'network' in value && 'text' in value ? parseCidr(String(value.text)) : undefined;
-  if (network !== undefined) return Object.freeze(network);
+  if (value instanceof Set) return Object.freeze(parseCidr(String([...value][0])));
   for (const [name, member] of Object.entries(value)) Reflect.set(value, name, revived(member));
   return Object.freeze(value);
 }

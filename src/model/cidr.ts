@@ -18,6 +18,14 @@ export function parseCidr(text: string): Cidr | undefined {
   return { text, network, prefixBits };
 }
 
+/** Whether a value of any kind is a network that has been parsed. */
+export function isCidr(value: object): value is Cidr {
+  return (
+    'network' in value &&
+    (value.network instanceof ipaddr.IPv4 || value.network instanceof ipaddr.IPv6)
+  );
+}
+
 /**
  * Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as its IPv4
  * address.

@@ -6,7 +6,12 @@ import { readTestConfig } from '../harness.ts';
 import { serverFolder } from '../process.ts';
 
 test('a configuration comes out as it went in', async (t) => {
-  const schema = { type: 'object', properties: { network: { text: 'of no kind' } } };
+  const likeNetwork = { network: 'a', text: '10.0.0.1' };
+  const schema = {
+    type: 'object',
+    properties: { network: { const: likeNetwork }, text: { toString: { type: 'string' } } },
+    default: { network: 1, text: { toString: 1 } },
+  };
   const { iniFile } = await serverFolder(
     t,
     'trust_proxy = 10.0.0.0/8, ::1\n[table.a]\nschema = a.json\n[disk.site]\nroot = site\n',
