@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { on } from 'node:events';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { unpack } from '../config/packed.ts';
@@ -14,6 +15,11 @@ export class Leader {
     [LeaderMessage],
     undefined
   >;
+
+  constructor() {
+    // What is said to one that has just died is lost; that it died is told by `disconnect`.
+    cluster.worker?.on('error', () => undefined);
+  }
 
   /**
    * Asks for the configuration in force, whatever the ini file has become. Rejects with
@@ -42,8 +48,9 @@ export class Leader {
   /** What comes from now on; leaving a loop over it leaves the rest to the next one. */
   async *#told(): AsyncGenerator<LeaderMessage, void, undefined> {
     for (;;) {
-      const next = await this.#messages.next();
-      if (next.done === true) return;
+      // Node tells of a word that is lost as an error of the process: with that it has ended too.
+      const next = await this.#messages.next().catch(() => undefined);
+      if (next === undefined || next.done === true) return;
       yield next.value[0];
     }
   }

@@ -9,7 +9,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { createAuthority } from '../certificates.ts';
 import { freePort } from '../free-port.ts';
-import { killAll, serverFolder, startServed, workersOf, type Served } from '../process.ts';
+import {
+  killAll,
+  runWaymark,
+  serverFolder,
+  startServed,
+  workersOf,
+  type Served,
+} from '../process.ts';
 import { openSocket, readToClose } from '../server/raw-client.ts';
 
 const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
@@ -86,6 +93,25 @@ suite('when a worker is killed', onLinux, () => {
     }
     assert.equal(serial, new X509Certificate(old.cert).serialNumber);
   });
+});
+
+test('one whose leader is killed as it asks for the configuration ends quietly', async (t) => {
+  const { iniFile } = await serverFolder(t, 'workers = 2\n');
+  // Nobody else could be sure to come right before it asks; and the pipe takes a moment to close.
+  const killed = `const { send } = process;
+    process.send = (message, ...more) => {
+      if (message.kind === 'ask-config') {
+        process.kill(process.ppid, 'SIGKILL');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
+      }
+      return send.call(process, message, ...more);
+    };`;
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(killed)}`;
+  const { signal, err } = await runWaymark(['serve', '--config', iniFile], {
+    env: { NODE_OPTIONS },
+  });
+  assert.equal(signal, 'SIGKILL');
+  assert.match(err, /^(?:waymark: The server is stopping\.\n)?$/);
 });
 
 /** Whether each of two workers serves: only one that does has anything to tell of itself. */
