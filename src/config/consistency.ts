@@ -2,6 +2,7 @@ import type { Listen } from './config.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
+import { tlsSection } from './section.ts';
 
 /**
  * The line to blame for a key: its own, or its section's where it is absent; undefined where the
@@ -48,7 +49,7 @@ function listenTwice({ server }: ParsedIni): readonly LineProblem[] {
 function halfCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
   return [tls, ...hosts].flatMap((section) => {
     const { cert, key } = section.values;
-    const title = section.name === '' ? '[tls]' : `[tls.${section.name}]`;
+    const title = tlsSection(section.name === '' ? undefined : section.name);
     if (!section.sound) return [];
     if ('acme' in section.values && section.values.acme) return wrongAcme(section, title);
     if (section.name !== '' && cert === undefined && key === undefined) {

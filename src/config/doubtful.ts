@@ -2,6 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { certificateWarnMs } from '../model/limits.ts';
 import type { Certificate, Config } from './config.ts';
 import { readKeyPair } from './key-pair.ts';
+import { tlsSection } from './section.ts';
 
 /** What is to be said of a certificate that can be used, as a sentence. */
 export interface Doubt {
@@ -10,22 +11,16 @@ export interface Doubt {
   readonly said: string;
 }
 
-/** The section of the ini file that a certificate is in. */
-export function sectionOf({ host }: Pick<Certificate, 'host'>): string {
-  return host === undefined ? '[tls]' : `[tls.${host}]`;
-}
-
 /**
  * What clients find wrong with a certificate, or soon will: that it has ended, ends within two
  * weeks, has not begun, or is not for the name that its section is for (RFC 9525).
  */
 export function findDoubts(
-  files: Pick<Certificate, 'host'>,
+  { host }: Pick<Certificate, 'host'>,
   certificate: X509Certificate,
   nowMs: number,
 ): readonly Doubt[] {
-  const { host } = files;
-  const what = `The certificate of ${sectionOf(files)}`;
+  const what = `The certificate of ${tlsSection(host)}`;
   const { validToDate, validFromDate } = certificate;
   const until = validToDate.toISOString();
   const leftMs = validToDate.getTime() - nowMs;

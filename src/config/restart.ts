@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
+import { tlsSection } from './section.ts';
 
 /**
  * Names the settings that differ between two configurations and that a running process cannot
@@ -12,7 +13,7 @@ export function restartNeeded(before: Config, after: Config): string[] {
   }
   const [old, recent] = [certificates(before), certificates(after)];
   for (const host of new Set([...old.keys(), ...recent.keys()])) {
-    const section = host === undefined ? '[tls]' : `[tls.${host}]`;
+    const section = tlsSection(host);
     const [one, other] = [old.get(host), recent.get(host)];
     if (one?.certFile !== other?.certFile) changed.push(`${section} cert`);
     if (one?.keyFile !== other?.keyFile) changed.push(`${section} key`);

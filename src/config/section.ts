@@ -12,6 +12,11 @@ export interface SectionIdentity {
 const prefixes = ['tls', 'disk', 'engine', 'table'] as const;
 const kinds = Object.keys(sections) as SectionKind[];
 
+/** The section of the certificate for a host; of the default one where there is none. */
+export function tlsSection(host: string | undefined): string {
+  return host === undefined ? '[tls]' : `[tls.${host}]`;
+}
+
 /** Tells what section a header names, or why it names none, as a message. */
 export function identifySection(header: string): SectionIdentity | string {
   const plain = kinds.find((kind) => kind === header);

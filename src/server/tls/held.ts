@@ -1,13 +1,13 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type { Certificate } from '../../config/config.ts';
-import { sectionOf } from '../../config/doubtful.ts';
 import {
   parseKeyPair,
   readKeyPair,
   type KeyPair,
   type RefusedPair,
 } from '../../config/key-pair.ts';
+import { tlsSection } from '../../config/section.ts';
 import { Failure } from '../../model/failure.ts';
 
 /** A certificate of the ini file, or one that is got by ACME. */
@@ -56,7 +56,7 @@ export const protocol: SecureContextOptions = {
  * be used and nothing is in use of it; what ACME has not got yet is not there.
  */
 export async function hold(files: Certificate, isManaged: boolean): Promise<Held> {
-  const section = sectionOf(files);
+  const section = tlsSection(files.host);
   const now = await read(files);
   if (!('refused' in now)) return { files, section, isManaged, current: now, problem: null };
   if (isManaged) return { files, section, isManaged, current: undefined, problem: null };
