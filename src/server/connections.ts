@@ -182,8 +182,8 @@ export class Connections {
   }
 
   /**
-   * Answers in the clear what came so where TLS is spoken. The handshake is over by then; what it
-   * ran over is known to Node alone, and where it does not tell one day, nobody is answered.
+   * Answers in the clear what came so where TLS is spoken; Node ends the connection right behind
+   * it. What the handshake ran over has no public name: without it, nobody is answered.
    */
   refuseInClear(handshake: Duplex & { readonly _parent?: Duplex }, failure: Failure): void {
     const { _parent: socket } = handshake;
