@@ -2,25 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { uuidv7 } from 'uuidv7';
 import type { Config } from './config/config.ts';
 import { builtInEngines } from './model/engine.ts';
-import type { Logs } from './observe/log.ts';
+import type { Logs } from './observability/log.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
-import { cachedFetch } from './site/cache/cached-fetch.ts';
-import type { Answers } from './site/cache/answers.ts';
-import { createDisk } from './site/disk.ts';
-import type { CodingPassage } from './site/coding-passage.ts';
-import { codedFetch } from './site/fetch-coding.ts';
-import type { FetchHealth } from './site/fetch-health.ts';
-import { fetchTelling } from './site/fetch-telling.ts';
-import { createFetch, type Fetch } from './site/fetch.ts';
-import { createGenericPages } from './site/generic.ts';
-import type { OwnFiles } from './site/own-files.ts';
-import type { PublicFiles } from './site/public.ts';
-import type { RememberedRules } from './site/rules.ts';
+import { cachedFetch } from './cache/cached-fetch.ts';
+import type { Answers } from './cache/answers.ts';
+import { createDisk } from './static/disk.ts';
+import type { CodingPassage } from './compression/coding-passage.ts';
+import { codedFetch } from './proxy/fetch-coding.ts';
+import type { FetchHealth } from './proxy/fetch-health.ts';
+import { fetchTelling } from './proxy/fetch-telling.ts';
+import { createFetch, type Fetch } from './proxy/fetch.ts';
+import { createGenericPages } from './pages/generic.ts';
+import type { OwnFiles } from './pages/own-files.ts';
+import type { PublicFiles } from './pages/public.ts';
+import type { RememberedRules } from './rules/rules.ts';
 import { createSite, type Site } from './site/site.ts';
-import type { StoredPages } from './site/stored.ts';
+import type { StoredPages } from './pages/stored.ts';
 import { claimFolder } from './store/lock.ts';
 import type { Store } from './store/store.ts';
 import {
@@ -28,20 +28,20 @@ import {
   requireUnrevoked,
   type Authenticate,
   type createWrongKeys,
-} from './svc1/authenticate.ts';
-import { createExecute } from './svc1/execute.ts';
-import type { RevertRequest } from './svc1/invalidate.ts';
-import type { KeyRates } from './svc1/key-rates.ts';
-import type { Operation } from './svc1/operation.ts';
-import { revertInThread } from './svc1/revert-worker.ts';
-import type { CertificateState, ConfigurationState } from './svc1/server-status.ts';
-import { operationTable } from './svc1/table.ts';
-import { createVisitors, type Visitors } from './visitor/visitor.ts';
-import { createAttempt, type Attempt } from './webhook/attempt.ts';
-import { Deliverer } from './webhook/deliverer.ts';
-import type { Detect } from './webhook/detected.ts';
-import { createReports } from './webhook/reports.ts';
-import { createSecret } from './webhook/sign.ts';
+} from './api/keys/authenticate.ts';
+import { createExecute } from './api/execute.ts';
+import type { RevertRequest } from './api/rules/invalidate.ts';
+import type { KeyRates } from './api/keys/key-rates.ts';
+import type { Operation } from './api/operation.ts';
+import { revertInThread } from './api/rules/revert-worker.ts';
+import type { CertificateState, ConfigurationState } from './api/server-status.ts';
+import { operationTable } from './api/table.ts';
+import { createVisitors, type Visitors } from './visitors/visitor.ts';
+import { createAttempt, type Attempt } from './webhooks/attempt.ts';
+import { Deliverer } from './webhooks/deliverer.ts';
+import type { Detect } from './webhooks/detected.ts';
+import { createReports } from './webhooks/reports.ts';
+import { createSecret } from './webhooks/sign.ts';
 
 /** What lives as long as the process, whatever the configuration. */
 export interface Foundation {

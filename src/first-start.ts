@@ -5,11 +5,11 @@ import { engineNames } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { Failure } from './model/failure.ts';
 import { refusalsKeptMax } from './model/limits.ts';
-import type { Logs } from './observe/log.ts';
+import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
-import { importRecords } from './svc1/import.ts';
-import { addKey } from './svc1/keys.ts';
-import { createSecret } from './webhook/sign.ts';
+import { importRecords } from './api/transfer/import.ts';
+import { addKey } from './api/keys/keys.ts';
+import { createSecret } from './webhooks/sign.ts';
 
 /** `[server] import`: rules and hooks for a data folder that has none yet. */
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {

@@ -12,7 +12,18 @@ import { dirname, sep } from 'node:path';
  */
 
 /** The folders that take longest, which begin first. */
-const longest = ['server', 'browser', 'cli', 'site', 'svc1', 'outbound', 'webhook', 'acme'];
+const longest = [
+  'server',
+  'browser',
+  'cli',
+  'api',
+  'webhooks',
+  'proxy',
+  'cache',
+  'outbound',
+  'acme',
+  'static',
+];
 
 const testMs = 60_000;
 /** Longer than those that have more time than others, which say so themselves. */

@@ -1,7 +1,7 @@
 // The process behind matching.ts: a few matches a turn of the event loop, as requests come. Its
 // arguments are the data folder and how many rules it has; it prints MatchTimes as JSON.
 import { uuidv7 } from 'uuidv7';
-import { contendersFor, inOrder } from '../../src/site/matcher.ts';
+import { contendersFor, inOrder } from '../../src/rules/matcher.ts';
 import { openStore } from '../../src/store/open.ts';
 import { visitOf } from './fill.ts';
 import { percentilesOf, type MatchTimes } from './matching.ts';

@@ -1,4 +1,4 @@
-import type { Metric } from '../observe/metrics.ts';
+import type { Metric } from '../observability/metrics.ts';
 
 /** Orders of certificates, as metrics. */
 export function renewalMetrics(

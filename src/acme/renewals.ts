@@ -9,15 +9,15 @@ import {
   acmeRestartMs,
   acmeRetryAfterMsMax,
 } from '../model/limits.ts';
-import type { Log } from '../observe/log.ts';
-import type { Metric } from '../observe/metrics.ts';
+import type { Log } from '../observability/log.ts';
+import type { Metric } from '../observability/metrics.ts';
 import {
   OrderError,
   type AcmeChallenge,
   type AcmeOrder,
   type Issued,
   type Presented,
-} from '../outbound/acme-order.ts';
+} from './acme-order.ts';
 import type { AcmeFolder, HostState } from './folder.ts';
 import { renewalMetrics } from './metrics.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Listen } from '../config/config.ts';
 import { defaultPorts } from '../model/authority.ts';
-import type { AcmeChallenge } from '../outbound/acme-order.ts';
+import type { AcmeChallenge } from './acme-order.ts';
 
 /**
  * The ways to show a host to be ours that the listeners allow, the most promising first: an ACME

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { exportedHistory, exportedRecords } from '../svc1/export.ts';
+import { exportedHistory, exportedRecords } from '../api/transfer/export.ts';
 import { say, type Command, type Output } from './command.ts';
 import { openExistingData } from './data.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';

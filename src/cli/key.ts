@@ -4,7 +4,7 @@ import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
-import { addKey, keyViews, revokedKeys, revokeKey, type NewKey } from '../svc1/keys.ts';
+import { addKey, keyViews, revokedKeys, revokeKey, type NewKey } from '../api/keys/keys.ts';
 import { say, UsageError, type Command, type Terminal } from './command.ts';
 import { openExistingData } from './data.ts';
 import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';

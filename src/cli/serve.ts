@@ -8,7 +8,7 @@ import { makeFirstKey } from '../first-start.ts';
 import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
 import { version } from '../version.ts';
 import { stopGraceMs } from '../model/limits.ts';
-import { createLogs, silentLog, type Logs } from '../observe/log.ts';
+import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
 import type { Command, Terminal } from './command.ts';

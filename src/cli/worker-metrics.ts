@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { metricsWaitMs } from '../model/limits.ts';
-import type { Metric, ProcessMetrics } from '../observe/metrics.ts';
+import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
 
 /** What a worker asks of the process that leads it, and what it tells when it is asked. */
 export type MetricsFromWorker =

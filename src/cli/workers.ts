@@ -8,7 +8,7 @@ import {
 } from '../model/limits.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { pack, type Packed } from '../config/packed.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../observability/log.ts';
 import { returnHandedOver } from './handed-over.ts';
 import {
   MetricsOfWorkers,

@@ -3,9 +3,9 @@ import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
 import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
 import type { BriefExchange } from './brief.ts';
 import { newConnection } from './connection.ts';
-import { Corks } from './corks.ts';
+import { Corks } from './fast/corks.ts';
 import { Exchange } from './exchange.ts';
-import { PlainPools } from './plain-pools.ts';
+import { PlainPools } from './fast/plain-pools.ts';
 
 /** The pools of connections of a dialler. */
 export interface Agents {

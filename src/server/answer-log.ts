@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reply } from '../http/reply.ts';
 import { refusedLineCharactersMax } from '../model/limits.ts';
-import type { AccessEntry, AccessLog } from '../observe/access.ts';
-import type { RequestMetrics } from '../observe/request-metrics.ts';
+import type { AccessEntry, AccessLog } from '../observability/access.ts';
+import type { RequestMetrics } from '../observability/request-metrics.ts';
 import type { Moment } from './prepared.ts';
 
 /** When a request came, and what held then. */

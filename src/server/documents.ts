@@ -1,6 +1,6 @@
-import { publicFile, type PublicFile } from '../site/page.ts';
-import { asyncApi } from '../svc1/documents/asyncapi.ts';
-import { openApi, type DocumentParts } from '../svc1/documents/openapi.ts';
+import { publicFile, type PublicFile } from '../http/page.ts';
+import { asyncApi } from '../api/documents/asyncapi.ts';
+import { openApi, type DocumentParts } from '../api/documents/openapi.ts';
 
 /** The documents of the operations, by their paths below `{base}/svc1`. */
 export interface Documents {

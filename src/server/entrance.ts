@@ -3,7 +3,7 @@ import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import type { Caller } from '../model/key.ts';
-import type { Told } from '../visitor/visitor.ts';
+import type { Told } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { RequestMessage } from './request-message.ts';
 

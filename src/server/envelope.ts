@@ -2,7 +2,7 @@ import { parseMediaType } from '../http/mediatype.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
 import { jsonDepthMax, memberNameCharactersMax } from '../model/limits.ts';
-import type { Operation } from '../svc1/operation.ts';
+import type { Operation } from '../api/operation.ts';
 
 /**
  * A request of either transport before it is run (seed 4.1): operation, input, idempotency key,

@@ -3,9 +3,9 @@ import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
-import type { LimitLog } from '../observe/limit-log.ts';
-import type { Log } from '../observe/log.ts';
-import { STATUS_CODES } from './node-http.ts';
+import type { LimitLog } from '../observability/limit-log.ts';
+import type { Log } from '../observability/log.ts';
+import { STATUS_CODES } from './h1/node-http.ts';
 
 /** A failure as an envelope carries it (contract §9). */
 export interface FailureMember {

@@ -12,10 +12,10 @@ import {
   requestLineBytesMax,
   tcpKeepAliveMs,
 } from '../model/limits.ts';
-import type { Connections } from './connections.ts';
-import { createServer } from './node-http.ts';
-import { patience, type Patience } from './patience.ts';
-import { notTls, parserFailure } from './refusal.ts';
+import type { Connections } from './h1/connections.ts';
+import { createServer } from './h1/node-http.ts';
+import { patience, type Patience } from './h1/patience.ts';
+import { notTls, parserFailure } from './h1/refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
 import { handshake } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';

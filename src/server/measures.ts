@@ -1,6 +1,6 @@
-import { metricsText, type Gather, type Metric } from '../observe/metrics.ts';
-import { processMetrics } from '../observe/process-metrics.ts';
-import { RequestMetrics } from '../observe/request-metrics.ts';
+import { metricsText, type Gather, type Metric } from '../observability/metrics.ts';
+import { processMetrics } from '../observability/process-metrics.ts';
+import { RequestMetrics } from '../observability/request-metrics.ts';
 import { storeMetrics } from '../store/metrics.ts';
 import type { Store } from '../store/store.ts';
 import type { Server } from './server.ts';

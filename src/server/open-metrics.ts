@@ -1,4 +1,4 @@
-import { single, type Metric } from '../observe/metrics.ts';
+import { single, type Metric } from '../observability/metrics.ts';
 
 /** How much of each is open at this moment. */
 interface Open {

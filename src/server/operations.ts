@@ -6,10 +6,10 @@ import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
-import { authorise } from '../svc1/execute.ts';
-import type { Effect, Operation, Outcome } from '../svc1/operation.ts';
-import { readBody, requirePlain } from './body.ts';
-import { DirectRequest } from './direct-request.ts';
+import { authorise } from '../api/execute.ts';
+import type { Effect, Operation, Outcome } from '../api/operation.ts';
+import { readBody, requirePlain } from './h1/body.ts';
+import { DirectRequest } from './h1-fast/direct-request.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
 import type { Serving } from './serving.ts';
 

@@ -15,7 +15,7 @@ import {
   preparedVariantsMax,
 } from '../model/limits.ts';
 import type { RequestMessage } from './request-message.ts';
-import { headText } from './head-text.ts';
+import { headText } from './h1-fast/head-text.ts';
 import type { Serving } from './serving.ts';
 
 /** An answer that goes out again as it is. */

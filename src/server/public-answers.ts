@@ -3,8 +3,8 @@ import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
 import { ownBytes } from '../model/own-bytes.ts';
-import type { OwnFiles } from '../site/own-files.ts';
-import { publicFile, type PublicFile } from '../site/page.ts';
+import type { OwnFiles } from '../pages/own-files.ts';
+import { publicFile, type PublicFile } from '../http/page.ts';
 
 /** Envelopes that anybody is answered with, as representations: validated, compressed, prepared. */
 export interface PublicAnswers {

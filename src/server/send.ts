@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
-import { takeBuffers } from './file-buffers.ts';
-import { StreamAnswer } from './http2/stream-answer.ts';
-import { NodeResponse } from './node-http.ts';
-import { endInPieces, goesInPieces, writeAll } from './pieces.ts';
+import { takeBuffers } from './h1/file-buffers.ts';
+import { StreamAnswer } from './h2/stream-answer.ts';
+import { NodeResponse } from './h1/node-http.ts';
+import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
 import type { Prepared } from './prepared.ts';
 import { answerHeadHeldMs, preparedTextBytesMax } from '../model/limits.ts';
 

@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.ts';
 import type { Caller } from '../model/key.ts';
-import type { OwnFiles } from '../site/own-files.ts';
-import type { PublicFiles } from '../site/public.ts';
+import type { OwnFiles } from '../pages/own-files.ts';
+import type { PublicFiles } from '../pages/public.ts';
 import type { Site } from '../site/site.ts';
-import type { Authenticate } from '../svc1/authenticate.ts';
-import type { Visitors } from '../visitor/visitor.ts';
-import type { Execute } from '../svc1/execute.ts';
+import type { Authenticate } from '../api/keys/authenticate.ts';
+import type { Visitors } from '../visitors/visitor.ts';
+import type { Execute } from '../api/execute.ts';
 import type { Documents } from './documents.ts';
 import type { PublicAnswers } from './public-answers.ts';
 

@@ -1,5 +1,5 @@
 import { winnerName, type Explanation, type Tried, type Winner } from '../model/explanation.ts';
-import { answerAbsence, outcomeOf, type Asked, type Look, type Source } from './source.ts';
+import { answerAbsence, outcomeOf, type Asked, type Look, type Source } from '../rules/source.ts';
 
 /**
  * What asking the sources in their order would come to, and why (contract §5). The sources behind

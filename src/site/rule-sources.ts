@@ -5,17 +5,17 @@ import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/found.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
-import { lookAlong, withBranches } from './breadcrumb-look.ts';
-import { breadcrumbReply } from './breadcrumb-reply.ts';
-import type { Answer } from './disk/files.ts';
-import type { Fetch } from './fetch.ts';
-import { allowedMethods } from './fetch-source.ts';
-import { candidatesOf, findRule, winnerOf } from './find.ts';
-import type { GenericPages } from './generic.ts';
-import { namedRules } from './named-rules.ts';
-import { resolveVisit, type Step } from './resolve.ts';
-import type { SiteRules } from './rules.ts';
+import { lookAlong, withBranches } from '../breadcrumbs/breadcrumb-look.ts';
+import { breadcrumbReply } from '../breadcrumbs/breadcrumb-reply.ts';
+import type { Fetch } from '../proxy/fetch.ts';
+import { allowedMethods } from '../proxy/fetch-source.ts';
+import { candidatesOf, findRule, winnerOf } from '../rules/find.ts';
+import type { GenericPages } from '../pages/generic.ts';
+import { namedRules } from '../rules/named-rules.ts';
+import { resolveVisit, type Step } from '../breadcrumbs/resolve.ts';
+import type { SiteRules } from '../rules/rules.ts';
 import {
+  type Answer,
   answerUnread,
   lookUnread,
   optionsReply,
@@ -24,8 +24,8 @@ import {
   type LookedAnswer,
   type Outcome,
   type Source,
-} from './source.ts';
-import { pageStatus, type StoredPages } from './stored.ts';
+} from '../rules/source.ts';
+import { pageStatus, type StoredPages } from '../pages/stored.ts';
 
 /** The whole precedence, asked again for the page that a generic page shows. */
 export interface Precedence {

@@ -4,22 +4,21 @@ import type { FoundRule, Resolution } from '../model/found.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
-import { explainKey } from './breadcrumb-look.ts';
-import { breadcrumbReply, cachingFields, resolutionData } from './breadcrumb-reply.ts';
-import { diskSource, fallbackSource } from './disk-sources.ts';
-import type { Disk } from './disk.ts';
-import type { Failed } from './disk/error-page.ts';
-import type { Answer } from './disk/files.ts';
+import { explainKey } from '../breadcrumbs/breadcrumb-look.ts';
+import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/breadcrumb-reply.ts';
+import { diskSource, fallbackSource } from '../static/disk-sources.ts';
+import type { Disk } from '../static/disk.ts';
+import type { Failed } from '../static/error-page.ts';
 import { explainFrom } from './explain.ts';
-import type { Fetch, Opened } from './fetch.ts';
-import { findRule } from './find.ts';
-import type { GenericPages } from './generic.ts';
-import type { CandidateReads } from './matcher.ts';
-import { resolveKey, type Resolved, type Visit } from './resolve.ts';
+import type { Fetch, Opened } from '../proxy/fetch.ts';
+import { findRule } from '../rules/find.ts';
+import type { GenericPages } from '../pages/generic.ts';
+import type { CandidateReads } from '../rules/matcher.ts';
+import { resolveKey, type Resolved, type Visit } from '../breadcrumbs/resolve.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
-import type { SiteRules } from './rules.ts';
-import { answerAbsence, type Asked, type Source } from './source.ts';
-import type { StoredPages } from './stored.ts';
+import type { SiteRules } from '../rules/rules.ts';
+import { type Answer, answerAbsence, type Asked, type Source } from '../rules/source.ts';
+import type { StoredPages } from '../pages/stored.ts';
 
 /** What the site's sources are made of. */
 export interface SiteParts {

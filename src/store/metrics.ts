@@ -1,4 +1,4 @@
-import { single, type Metric } from '../observe/metrics.ts';
+import { single, type Metric } from '../observability/metrics.ts';
 import type { StoreCounts } from './store.ts';
 
 /** How a store stands, as metrics. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { after } from 'node:test';
 import { startWaymark, type Waymark } from '../../src/main.ts';
-import { createLogs } from '../../src/observe/log.ts';
+import { createLogs } from '../../src/observability/log.ts';
 import { temporaryFolder } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { readTestConfig } from '../harness.ts';

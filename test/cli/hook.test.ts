@@ -3,8 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { startReceiver } from '../webhook/receiver.ts';
-import { local } from '../webhook/rig.ts';
+import { startReceiver } from '../webhooks/receiver.ts';
+import { local } from '../webhooks/rig.ts';
 import { startClient } from './here.ts';
 
 const sales = '{"name":"till","event":"sale.completed","url":"https://shop.example/hook"}';

@@ -7,7 +7,7 @@ import {
   type MetricsFromLeader,
   type MetricsFromWorker,
 } from '../../src/cli/worker-metrics.ts';
-import { single } from '../../src/observe/metrics.ts';
+import { single } from '../../src/observability/metrics.ts';
 
 test('a worker that does not answer is left out, and one without a leader tells its own', async () => {
   const leader = new MetricsOfWorkers();

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
-import { connectHttp2, readReply } from './http2/client.ts';
+import { connectHttp2, readReply } from './h2/client.ts';
 import { startTlsSite } from './tls/tls-rig.ts';
 
 /** What a site needs to fetch from this machine. */

@@ -14,7 +14,7 @@ import {
 } from '../../src/model/limits.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { frame, openRaw, opcodes } from './socket-rig.ts';
+import { frame, openRaw, opcodes } from './websocket/socket-rig.ts';
 import { openSocket, readToClose } from './raw-client.ts';
 
 const files = { 'site/page.txt': 'x'.repeat(1_000), 'site/big.bin': Buffer.alloc(8 << 20, 'x') };

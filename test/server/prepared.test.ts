@@ -9,7 +9,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { newIssuer } from '../visitor/issuer.ts';
+import { newIssuer } from '../visitors/issuer.ts';
 
 interface Answered {
   readonly status: number;

@@ -5,8 +5,8 @@ import { suite, test, type TestContext } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { codings, type ByCoding, type Coding } from '../../src/http/coding.ts';
 import { startSite } from '../harness.ts';
-import { askUntilCoded, decoded, texts } from './codings.ts';
-import { ask, type Seen } from './disk-rig.ts';
+import { askUntilCoded, decoded, texts } from '../compression/codings.ts';
+import { ask, type Seen } from '../static/disk-rig.ts';
 
 type Form = 'identity' | Coding;
 const forms: readonly Form[] = ['identity', ...codings];

@@ -5,9 +5,9 @@ import type { Certificate } from '../../config/config.ts';
 import { findDoubts } from '../../config/doubtful.ts';
 import { fileChanges } from '../../config/file-changes.ts';
 import { certificateLookMs } from '../../model/limits.ts';
-import type { Log } from '../../observe/log.ts';
-import type { Metric } from '../../observe/metrics.ts';
-import type { CertificateState } from '../../svc1/server-status.ts';
+import type { Log } from '../../observability/log.ts';
+import type { Metric } from '../../observability/metrics.ts';
+import type { CertificateState } from '../../api/server-status.ts';
 import { fileOf, hold, namesOf, read, type Held } from './held.ts';
 
 /** What certificates need of their surroundings. */

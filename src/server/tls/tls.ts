@@ -4,9 +4,9 @@ import { AcmeFolder } from '../../acme/folder.ts';
 import { Renewals } from '../../acme/renewals.ts';
 import { challengesFor } from '../../acme/ways.ts';
 import type { AcmeConfig, Config, Listen } from '../../config/config.ts';
-import { silentLog, type Log } from '../../observe/log.ts';
-import type { Metric } from '../../observe/metrics.ts';
-import { orderCertificate } from '../../outbound/acme-order.ts';
+import { silentLog, type Log } from '../../observability/log.ts';
+import type { Metric } from '../../observability/metrics.ts';
+import { orderCertificate } from '../../acme/acme-order.ts';
 import { Certificates } from './certificates.ts';
 
 /** What TLS needs of its surroundings. */

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
-import { connectHttp2 } from '../http2/client.ts';
+import { connectHttp2 } from '../h2/client.ts';
 import { openSocket, readToClose } from '../raw-client.ts';
 import { startTlsSite } from './tls-rig.ts';
 

@@ -1,0 +1,155 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { Failure } from '../model/failure.ts';
+import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
+import { hasScope, type Caller } from '../model/key.ts';
+import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
+import type { RuleChange } from '../store/store.ts';
+import type { KeyRates } from './keys/key-rates.ts';
+import type { Call, Operation, Outcome, Packet } from './operation.ts';
+import { ownSchemas } from './own-schemas.ts';
+
+/** Runs operations by name. */
+export interface Execute {
+  /** The definition of an operation; undefined when there is none of that name. */
+  find(name: string): Operation | undefined;
+  /**
+   * Authorises, parses and runs. Rejects with `not_found` for an unknown name, `unauthenticated` or
+   * `forbidden` without the scope, `rate_limited` when the key has used up its rate, `invalid` or
+   * `too_large` for input that does not fit, and with what the operation itself refuses.
+   */
+  run(name: string, v: unknown, call: Call): Promise<Outcome>;
+  /**
+   * Authorises anew, and makes the packet of a change for a caller of an operation that streams.
+   * Throws `unauthenticated` or `forbidden`.
+   */
+  packet(name: string, change: RuleChange, call: Call): Packet;
+}
+
+/** Makes the one way in which every transport runs an operation. */
+export function createExecute(
+  operations: readonly Operation[],
+  { keyRates }: { readonly keyRates: KeyRates },
+): Execute {
+  const table = new Map(operations.map((one) => [one.name, one]));
+  // Query strings and forms carry text only, so a numeral stands for its number.
+  const ajv = new Ajv({ ...ownSchemas, coerceTypes: true, allErrors: false });
+  const validators = new Map<string, ValidateFunction>();
+
+  function parse({ name, input }: Operation, v: JsonObject): JsonObject {
+    let validate = validators.get(name);
+    if (validate === undefined) {
+      validate = ajv.compile(input);
+      validators.set(name, validate);
+    }
+    if (!validate(v)) throw inputFailure(validate.errors?.[0]);
+    return withoutNulls(v, input);
+  }
+
+  return {
+    find: (name) => table.get(name),
+    async run(name, given, call) {
+      const found = table.get(name);
+      if (found === undefined) {
+        throw new Failure(
+          'not_found',
+          `There is no operation ${JSON.stringify(name.slice(0, 80))}.`,
+        );
+      }
+      authorise(found, call.caller);
+      keyRates.count(call.caller);
+      const v = given ?? {};
+      if (!isJsonObject(v)) {
+        throw new Failure('invalid', 'v must be an object of input fields.', { field: 'v' });
+      }
+      if (nestsDeeper(v, jsonDepthMax)) {
+        throw new Failure('too_large', `v nests deeper than ${jsonDepthMax} levels.`, {
+          field: 'v',
+        });
+      }
+      if (call.vk !== undefined && (call.vk === '' || call.vk.length > vkCharactersMax)) {
+        throw new Failure('invalid', `vk must have 1 to ${vkCharactersMax} characters.`, {
+          field: 'vk',
+        });
+      }
+      if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
+      if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyGuard();
+      return found.run(parse(found, v), call);
+    },
+    packet(name, change, call) {
+      const found = table.get(name);
+      if (found?.packet === undefined) throw new TypeError(`${name} does not stream`);
+      authorise(found, call.caller);
+      return found.packet(change, call);
+    },
+  };
+}
+
+/**
+ * Throws `unauthenticated` or `forbidden` for a caller without the scope that an operation asks
+ * for.
+ */
+export function authorise(
+  { scope, name }: Pick<Operation, 'scope' | 'name'>,
+  caller: Caller,
+): void {
+  if (scope === undefined || hasScope(caller, scope)) return;
+  if (caller.keyId === undefined) {
+    throw new Failure(
+      'unauthenticated',
+      `${name} needs an API key with the scope ${scope}; send it in the header apikey.`,
+    );
+  }
+  throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);
+}
+
+/**
+ * The input without the optional fields that are null, as an empty one of a form is: null says that
+ * a field is not there. What no schema names, such as the fields of a page rule, stays as it is.
+ */
+function withoutNulls(v: JsonObject, { properties }: JsonObject): JsonObject {
+  if (!isJsonObject(properties)) return v;
+  const isAbsent = (name: string): boolean => v[name] === null && Object.hasOwn(properties, name);
+  const absent = Object.keys(v).filter(isAbsent);
+  if (absent.length === 0) return v;
+  return Object.fromEntries(Object.entries(v).filter(([name]) => !absent.includes(name)));
+}
+
+/** Whether an operation can answer for the past, or keeps any field that it is sent. */
+function takesMoment(operation: Operation): boolean {
+  return operation.effect === 'writes' || declares(operation, 'as_of');
+}
+
+function declares({ input: { properties } }: Operation, field: string): boolean {
+  return isJsonObject(properties) && properties[field] !== undefined;
+}
+
+/** An answer of now to a question about then would be a wrong one. */
+function presentOnly(name: string): Failure {
+  return new Failure('invalid', `${name} knows only the present: leave out as_of.`, {
+    field: 'as_of',
+  });
+}
+
+/** Text without a numeral would be taken for null, and the edit would go unguarded. */
+function emptyGuard(): Failure {
+  return new Failure(
+    'invalid',
+    'if_seq is empty: give the seq that the record has to be at, or leave it out.',
+    { field: 'if_seq' },
+  );
+}
+
+function inputFailure(error: ErrorObject | undefined): Failure {
+  if (error === undefined) return new Failure('invalid', 'The input is not valid.');
+  const missing: unknown = error.params.missingProperty;
+  const path = error.instancePath.slice(1).replaceAll('/', '.');
+  if (typeof missing === 'string') {
+    const field = path === '' ? missing : `${path}.${missing}`;
+    return new Failure('invalid', `${field} is missing.`, { field });
+  }
+  const allowed: unknown = error.params.allowedValues;
+  const why = Array.isArray(allowed)
+    ? `has to be one of ${allowed.filter((value) => value !== null).join(', ')}`
+    : (error.message ?? 'is not valid');
+  return new Failure('invalid', `${path} ${why}.`, { field: path });
+}

@@ -1,0 +1,119 @@
+import { Failure } from '../../model/failure.ts';
+import { hasScope } from '../../model/key.ts';
+import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
+import { getResolveDescription, linkDescription } from './gets-description.ts';
+import { asOfProperty, timeThen } from './moment.ts';
+import type { Call, Handler, Outcome } from '../operation.ts';
+import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
+import {
+  isPreview,
+  previewOf,
+  previewProperties,
+  previewVisitor,
+  type Preview,
+} from './preview.ts';
+
+interface Breadcrumb {
+  k: string;
+  origin?: string;
+  query?: string;
+}
+
+const breadcrumb = {
+  k: { type: 'string', description: 'The key of the breadcrumb.' },
+  origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
+  query: { type: 'string', nullable: true },
+} as const;
+
+/**
+ * userinterface.get_resolve: what a breadcrumb comes to, as data; for the caller, or for a visitor
+ * as the caller describes one.
+ */
+export function getResolve(
+  parts: GetOperations,
+): Handler<Breadcrumb & Preview & { as_of?: string }> {
+  return {
+    ...getResolveDescription,
+    input: {
+      type: 'object',
+      required: ['k'],
+      properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
+    },
+    run: async (v, call) => {
+      const site = siteThen(parts, v, call);
+      const nowMs = timeThen(parts.store, v.as_of);
+      const described = await describedVisitor(v, { ...parts, call, nowMs });
+      const crumb = crumbOf(v, call);
+      const visitor = nowMs === undefined ? crumb.visitor : crumb.visitor.with({ nowMs });
+      return answerData(site, { ...crumb, visitor, ...described });
+    },
+  };
+}
+
+/**
+ * userinterface.link.htm: the breadcrumb itself (seed 4.2): over HTTP a redirect or a page, over a
+ * websocket what get_resolve answers.
+ */
+export function linkHtm({ site }: GetOperations): Handler<Breadcrumb> {
+  return {
+    ...linkDescription,
+    input: { type: 'object', required: ['k'], properties: breadcrumb },
+    run: (v, call) => {
+      const crumb = crumbOf(v, call);
+      if (call.transport === 'websocket') return answerData(site, crumb);
+      const resolved = site.resolve(crumb);
+      if (!(resolved instanceof Promise)) {
+        return { kind: 'reply', reply: site.breadcrumb(resolved, crumb) };
+      }
+      return resolved.then((come) => ({ kind: 'reply', reply: site.breadcrumb(come, crumb) }));
+    },
+  };
+}
+
+async function answerData(site: SiteAccess, crumb: Crumb): Promise<Outcome> {
+  const resolved = await site.resolve(crumb);
+  const { data, caching } = site.breadcrumbData(resolved);
+  return { kind: 'data', data, caching };
+}
+
+function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
+  requireBreadcrumbKey(k);
+  return {
+    key: k,
+    origin: origin === undefined ? call.origin : parseOrigin(origin),
+    query: parseQueryText(query ?? ''),
+    fields: call.fields,
+    visitor: call.visitor,
+  };
+}
+
+/**
+ * Another visitor in place of the caller, where one is described. What others see is for callers
+ * who may read: a page for some is not to be had by saying that one is one of them.
+ */
+async function describedVisitor(
+  v: Preview,
+  {
+    call,
+    nowMs = call.visitor.nowMs,
+    countryOf,
+  }: Pick<GetOperations, 'countryOf'> & {
+    readonly call: Call;
+    readonly nowMs: number | undefined;
+  },
+): Promise<Pick<Crumb, 'visitor' | 'fields'> | undefined> {
+  const preview = previewOf(v);
+  if (!isPreview(preview)) return undefined;
+  if (!hasScope(call.caller, 'read')) {
+    throw new Failure(
+      call.caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
+      'To see what another visitor sees needs an API key with the scope read.',
+      { field: Object.keys(preview)[0] ?? 'user' },
+    );
+  }
+  const { lang } = preview;
+  return {
+    visitor: await previewVisitor(preview, { nowMs, countryOf }),
+    fields: lang === undefined ? {} : { 'accept-language': lang },
+  };
+}

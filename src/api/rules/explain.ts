@@ -1,0 +1,200 @@
+import type { Fields } from '../../http/request.ts';
+import type { Explanation, Winner } from '../../model/explanation.ts';
+import { Failure } from '../../model/failure.ts';
+import { methodCharactersMax } from '../../model/limits.ts';
+import { servicePath, urlOf } from '../../model/path.ts';
+import type { Visitor } from '../../model/visitor.ts';
+import { explainDescription } from './explain-description.ts';
+import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
+import { asOfProperty, timeThen } from './moment.ts';
+import type { Handler } from '../operation.ts';
+import {
+  parseOrigin,
+  parsePlace,
+  parseQueryText,
+  parseUrl,
+  requireBreadcrumbKey,
+  type Place,
+} from './place.ts';
+import { previewOf, previewProperties, previewVisitor, type Preview } from './preview.ts';
+
+interface Question extends Preview {
+  url?: string;
+  origin?: string;
+  path?: string;
+  query?: string;
+  k?: string;
+  method?: string;
+  as_of?: string;
+}
+
+/** An explanation with the question as it was understood, and its first sentence. */
+interface Explained extends Explanation {
+  readonly says: string;
+  readonly request: object;
+}
+
+const text = { type: 'string', nullable: true } as const;
+
+/**
+ * userinterface.explain: how a request, or a breadcrumb's key, would be answered (contract §5). It
+ * asks no other server and reads no file. The visitor is the one that the question describes, of
+ * whom nothing else is known.
+ */
+export function explainRequest({ view, ...parts }: GetOperations): Handler<Question> {
+  return {
+    ...explainDescription,
+    input: {
+      type: 'object',
+      properties: {
+        url: text,
+        origin: text,
+        path: text,
+        query: text,
+        k: text,
+        method: {
+          ...text,
+          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+          maxLength: methodCharactersMax,
+        },
+        ...previewProperties,
+        as_of: asOfProperty,
+      },
+    },
+    run: async (v, call) => {
+      const question = withoutNull(v);
+      const site = siteThen(parts, question, call);
+      const explained = explain(site, question, {
+        origin: call.origin,
+        base: view.base,
+        visitor: await previewVisitor(question, {
+          nowMs: timeThen(parts.store, question.as_of) ?? call.visitor.nowMs,
+          countryOf: parts.countryOf,
+        }),
+      });
+      const then = `Page rules and time are those of ${v.as_of ?? ''}; all else is as it is now.`;
+      const notes = question.as_of === undefined ? waiting(parts, explained.winner) : [then];
+      return { kind: 'data', data: { ...explained, notes: [...explained.notes, ...notes] } };
+    },
+  };
+}
+
+/** What the rule that answers does not heed, for it is not valid. */
+function waiting({ store }: Pick<GetOperations, 'store'>, winner: Winner | null): string[] {
+  const rule = winner?.id === undefined ? undefined : store.rule(winner.id)?.rule;
+  const names = Object.keys(rule?._unknowns_ ?? {});
+  return names.length === 0 ? [] : [`Not valid, and kept in _unknowns_: ${names.join(', ')}.`];
+}
+
+/** A field that is null is one that was not sent. */
+function withoutNull(v: Question): Question {
+  const sent = Object.entries(v).filter(([, value]) => (value as unknown) !== null);
+  return Object.fromEntries(sent);
+}
+
+/** By whom, and under which origin and prefix, a question is asked. */
+interface Asking {
+  readonly origin: string;
+  readonly base: string;
+  readonly visitor: Visitor;
+}
+
+function explain(site: SiteAccess, question: Question, asking: Asking): Explained {
+  const { k, query = '', lang } = question;
+  const visit = { fields: fieldsOf(lang), visitor: asking.visitor };
+  const about = previewOf(question);
+  if (k !== undefined) {
+    requireOnly(question, 'k', ['url', 'path']);
+    const origin = parseOrigin(question.origin ?? asking.origin);
+    return explainKey(site, { key: k, origin, query: parseQueryText(query), ...visit }, about);
+  }
+  const place = readPlace(question, asking.origin);
+  const own = servicePath(place.path, asking.base);
+  if (own !== undefined) return explainOwn(site, own, { ...place, ...visit }, about);
+  const method = (question.method ?? 'GET').toUpperCase();
+  if (method === 'CONNECT') {
+    throw new Failure('invalid', 'CONNECT asks for no page.', { field: 'method' });
+  }
+  const explanation = site.explain({ ...place, method, ...visit });
+  return {
+    says: sentence(`${method} ${urlOf(place)}`, explanation),
+    request: { method, ...place, ...about },
+    ...explanation,
+  };
+}
+
+function fieldsOf(lang: string | undefined): Fields {
+  return lang === undefined ? {} : { 'accept-language': lang };
+}
+
+function readPlace(question: Question, ownOrigin: string): Required<Place> {
+  const { url, path, origin = ownOrigin, query = '' } = question;
+  if (url === undefined) {
+    if (path !== undefined) return parsePlace({ origin, path, query });
+    throw new Failure('invalid', 'Give a url, a path (and its origin), or the k of a breadcrumb.', {
+      field: 'url',
+    });
+  }
+  requireOnly(question, 'url', ['origin', 'path']);
+  return parseUrl(url, { origin: ownOrigin, query });
+}
+
+function requireOnly(
+  question: Question,
+  given: keyof Question,
+  others: readonly (keyof Question)[],
+): void {
+  const field = others.find((name) => question[name] !== undefined);
+  if (field === undefined) return;
+  throw new Failure('invalid', `Leave out ${field}, or ${given}: each says what is asked for.`, {
+    field,
+  });
+}
+
+function explainKey(site: SiteAccess, crumb: Crumb, about: Preview): Explained {
+  const { key: k, origin, query } = crumb;
+  requireBreadcrumbKey(k);
+  const explanation = site.explainKey(crumb);
+  return {
+    says: sentence(`The breadcrumb ${k} of ${origin}`, explanation),
+    request: { k, origin, query, ...about },
+    ...explanation,
+  };
+}
+
+/** What is below `{base}/svc1` is never content; a breadcrumb's own address is one nevertheless. */
+function explainOwn(
+  site: SiteAccess,
+  own: string,
+  { path, ...asked }: Required<Place> & Omit<Crumb, 'key'>,
+  about: Preview,
+): Explained {
+  const parameters = new URLSearchParams(asked.query);
+  const k = parameters.get('k');
+  parameters.delete('k');
+  if (own === '/userinterface.link.htm' && k !== null) {
+    return explainKey(site, { ...asked, key: k, query: parameters.toString() }, about);
+  }
+  const { origin, query } = asked;
+  return {
+    says:
+      `${urlOf({ origin, path, query })} is Waymark's own: ` +
+      'no source of content is asked for it.',
+    request: { origin, path, query, ...about },
+    winner: null,
+    status: null,
+    tried: [],
+    notes: [],
+  };
+}
+
+function sentence(subject: string, { winner, status }: Explanation): string {
+  if (winner === null) return `${subject} is answered by no source: the status is ${status ?? ''}.`;
+  const ending = status === null ? 'with the status of its source' : `with ${status}`;
+  return `${subject} is answered by ${describe(winner)}, ${ending}.`;
+}
+
+function describe({ source, mount, id = '' }: Winner): string {
+  if (mount === undefined) return `the page rule ${id}`;
+  return source === 'fallback' ? `the fallback file of the mount ${mount}` : `the mount ${mount}`;
+}

@@ -1,0 +1,284 @@
+import type { FieldList, Reply } from '../../http/reply.ts';
+import type { ContentRequest, Fields } from '../../http/request.ts';
+import type { Explanation } from '../../model/explanation.ts';
+import type { ConditionName } from '../../model/condition.ts';
+import { Failure } from '../../model/failure.ts';
+import type { FoundRule, Resolution } from '../../model/found.ts';
+import { hasScope } from '../../model/key.ts';
+import { headerFieldsMax } from '../../model/limits.ts';
+import { servicePath } from '../../model/path.ts';
+import { needsUser, type Visitor } from '../../model/visitor.ts';
+import type { PastRules, Reads } from '../../store/store.ts';
+import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
+import { asOfProperty, rulesThen, timeThen } from './moment.ts';
+import type { Call, Handler, Outcome } from '../operation.ts';
+import { parsePlace, type Place } from './place.ts';
+import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
+
+/** A breadcrumb's key, and who follows it from where. */
+export interface Crumb {
+  readonly key: string;
+  readonly origin: string;
+  readonly query: string;
+  readonly fields: Fields;
+  readonly visitor: Visitor;
+}
+
+/** What a breadcrumb comes to, and the conditions that it depended on. */
+export interface Resolved extends Resolution {
+  readonly asks: ReadonlySet<ConditionName>;
+  /** Stands for the answer where it is the same for all who come to it; else undefined. */
+  readonly fixed: object | undefined;
+}
+
+/** What these operations ask of the site: the very functions that answer visitors. */
+export interface SiteAccess {
+  respond(request: ContentRequest): Reply | Promise<Reply>;
+  /** The page rule that would answer if no file did; undefined when there is none. */
+  findRule(asked: {
+    readonly origin: string;
+    readonly path: string;
+    readonly fields: Fields;
+  }): FoundRule | undefined;
+  /** Fails with `not_found` for an unknown key, `unprocessable` for keys that lead in a circle. */
+  resolve(asked: Crumb): Resolved | Promise<Resolved>;
+  /** The HTTP answer to a visitor of a breadcrumb. */
+  breadcrumb(resolved: Resolved, visit: Omit<Crumb, 'key'>): Reply;
+  /** What get_resolve answers of a breadcrumb, and what it tells caches. */
+  breadcrumbData(resolved: Resolved): { readonly data: Resolution; readonly caching: FieldList };
+  /** How respond would answer, and why: reads only, and asks no other server. */
+  explain(asked: Omit<ContentRequest, 'address' | 'body' | 'signal'>): Explanation;
+  /** How a breadcrumb's key would be answered, and why. */
+  explainKey(asked: Crumb): Explanation;
+  /** The same site over page rules of another moment; files and sources stay those of now. */
+  at(rules: PastRules): SiteAccess;
+}
+
+/** What the operations of the scope render stand on. */
+export interface GetOperations {
+  readonly site: SiteAccess;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
+  readonly view: ViewConfig;
+  /** Where an address is; undefined where nobody knows. */
+  readonly countryOf: (address: string) => Promise<string | undefined>;
+}
+
+interface PlaceThen extends Place {
+  as_of?: string;
+}
+
+const place = {
+  type: 'object',
+  required: ['origin', 'path'],
+  properties: {
+    origin: { type: 'string' },
+    path: { type: 'string', description: 'As in a URL, or decoded; a query may follow.' },
+    query: { type: 'string', nullable: true },
+    as_of: asOfProperty,
+  },
+} as const;
+
+/** userinterface.get: the render-safe fields of the rule that wins for an origin and path. */
+export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
+  return {
+    ...getDescription,
+    input: place,
+    run: (v, call) => {
+      const found = winner(siteThen(parts, v, call), contentPlace(v, view), call);
+      const data = { ...renderView(found), ...serverFields(found.stored.rule, view, call.origin) };
+      return renderAnswer(data, found, { isForAll: call.caller.keyId === undefined });
+    },
+  };
+}
+
+/** userinterface.get_render: what a generic page needs to render itself (contract §6). */
+export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen> {
+  return {
+    ...getRenderDescription,
+    input: place,
+    run: async (v, call) => {
+      await call.visitor.prepare(needsUser);
+      const user = call.visitor.user();
+      const where = contentPlace(v, view);
+      const found = winner(siteThen(parts, v, call), where, call);
+      const { stored, capture } = found;
+      const { rule, seq } = stored;
+      const hidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
+      const data = {
+        id: rule.id,
+        seq,
+        origin: where.origin,
+        path: where.path,
+        query: parseQuery(where.query),
+        capture: capture ?? null,
+        kind: rule.kind,
+        lang: rule.lang ?? null,
+        engine: rule.engine ?? null,
+        enginedata: hidden ? {} : publicData(rule.enginedata ?? {}),
+        table: rule.table ?? null,
+        script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
+        ...serverFields(rule, view, call.origin),
+        user: user ?? null,
+      };
+      const isForAll = call.caller.keyId === undefined && user === undefined;
+      return renderAnswer(data, found, { isForAll });
+    },
+  };
+}
+
+/** What all who are not known by key or name are answered with is prepared for the next of them. */
+function renderAnswer(
+  data: object,
+  { variesByLanguage }: FoundRule,
+  { isForAll }: { readonly isForAll: boolean },
+): Outcome {
+  return isForAll
+    ? { kind: 'data', data, forAll: { variesByLanguage } }
+    : { kind: 'data', data, etag: etagOf(data) };
+}
+
+/**
+ * userinterface.get_content: the page's own HTTP answer; over a websocket its packet (contract §5).
+ */
+export function getContent({
+  view,
+  ...parts
+}: GetOperations): Handler<PlaceThen & { headers?: object }> {
+  return {
+    ...getContentDescription,
+    input: {
+      type: 'object',
+      required: ['origin', 'path'],
+      properties: {
+        ...place.properties,
+        as_of: {
+          ...asOfProperty,
+          description:
+            `${asOfProperty.description} Files are those of now; a page of another server was ` +
+            'not kept, and is `unprocessable`.',
+        },
+        headers: { type: 'object', nullable: true, maxProperties: headerFieldsMax },
+      },
+    },
+    run: async (v, call) => {
+      const where = contentPlace(v, view);
+      const asked = requestFields(v.headers ?? {});
+      const reply = await siteThen(parts, v, call).respond({
+        method: 'GET',
+        ...where,
+        fields: withVia(asked, call.fields.via),
+        address: call.caller.address,
+        visitor: visitorWith(asked, timeThen(parts.store, v.as_of), call),
+        body: undefined,
+        signal: call.signal(),
+      });
+      return { kind: 'reply', reply: where.origin === call.origin ? reply : sandboxed(reply) };
+    },
+  };
+}
+
+/**
+ * A page of another origin, shown under this one, may do nothing in its name: an origin of its own
+ * keeps the two apart (CSP 3, sandbox).
+ */
+function sandboxed(reply: Reply): Reply {
+  return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
+}
+
+/**
+ * The site over the page rules of the moment that is asked for. The past is for callers who may
+ * read: what was taken away from visitors stays away from them (contract §5).
+ */
+export function siteThen(
+  { site, store }: Pick<GetOperations, 'site' | 'store'>,
+  { as_of: asOf }: { readonly as_of?: string },
+  { caller }: Call,
+): SiteAccess {
+  const rules = rulesThen(store, asOf);
+  if (rules === undefined) return site;
+  if (hasScope(caller, 'read')) return site.at(rules);
+  throw new Failure(
+    caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
+    'To see the site as it was needs an API key with the scope read.',
+    { field: 'as_of' },
+  );
+}
+
+/**
+ * The place that is asked for, which is one that visitors find content at: below `{base}/svc1` they
+ * find Waymark's own, whatever page rules and files there are (contract §3). Throws `invalid`, and
+ * `not_found` there.
+ */
+function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
+  const where = parsePlace(v);
+  if (servicePath(where.path, base) === undefined) return where;
+  throw new Failure('not_found', `${where.path} is Waymark's own: no page is shown there.`, {
+    field: 'path',
+  });
+}
+
+function winner(site: SiteAccess, where: Required<Place>, call: Call): FoundRule {
+  const found = site.findRule({ ...where, fields: call.fields });
+  if (found === undefined) {
+    throw new Failure('not_found', `No page rule answers ${where.origin}${where.path}.`);
+  }
+  return found;
+}
+
+function parseQuery(query: string): Record<string, string | string[]> {
+  // It would take a question mark away.
+  const parameters = new URLSearchParams(`?${query}`);
+  return Object.fromEntries(
+    [...new Set(parameters.keys())].map((name) => {
+      const [first = '', ...others] = parameters.getAll(name);
+      return [name, others.length === 0 ? first : [first, ...others]];
+    }),
+  );
+}
+
+/** What a page may be asked with; what says who asks is the server's to say. */
+const askable: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-language',
+  'cookie',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'range',
+  'referer',
+  'sec-ch-ua-form-factors',
+  'sec-ch-ua-mobile',
+  'sec-ch-ua-platform',
+  'user-agent',
+]);
+
+/** What a browser says of its device besides the User-Agent. */
+const hints = ['sec-ch-ua-mobile', 'sec-ch-ua-platform', 'sec-ch-ua-form-factors'] as const;
+
+/** The way that a request has come: a page that is fetched from itself would have no end. */
+function withVia(fields: Fields, via: string | undefined): Fields {
+  if (via === undefined) return fields;
+  return Object.assign(Object.create(null) as Record<string, string>, fields, { via });
+}
+
+/** The visitor that asks, with the fields that it wants a page requested with, at some time. */
+function visitorWith(fields: Fields, nowMs: number | undefined, { visitor }: Call): Visitor {
+  if (Object.keys(fields).length === 0 && nowMs === undefined) return visitor;
+  // Hints of the caller's own browser would belie another User-Agent.
+  const unsaid = fields['user-agent'] === undefined ? [] : hints;
+  const others = Object.fromEntries(unsaid.map((name) => [name, undefined]));
+  return visitor.with({ fields: { ...others, ...fields }, nowMs });
+}
+
+/** Header fields that the caller wants the page requested with, as far as they can be asked for. */
+function requestFields(headers: object): Fields {
+  const fields = Object.create(null) as Record<string, string>;
+  for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
+    const lower = name.toLowerCase();
+    if (!askable.has(lower) || typeof value !== 'string') continue;
+    if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
+  }
+  return fields;
+}

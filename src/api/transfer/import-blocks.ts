@@ -1,0 +1,93 @@
+import { importAheadBytesMax, importBlockBytes, importLineBytesMax } from '../../model/limits.ts';
+import type { ReadLines } from './import-line.ts';
+import { LinePacker } from './import-packed.ts';
+import type { ReadBlock } from './import.ts';
+
+/** Reads whole lines, the first of them with a number. */
+export type ReadWholeLines = (bytes: Uint8Array, first: number) => Promise<ReadLines>;
+
+/**
+ * Reads an import as its bytes come: lines are cut into blocks, and several blocks may be with
+ * `read` at a time. A line over importLineBytesMax is refused without being kept.
+ */
+export async function* readBlocks(
+  chunks: AsyncIterable<Uint8Array>,
+  read: ReadWholeLines,
+): AsyncGenerator<ReadBlock> {
+  const ahead: { readonly bytes: number; readonly block: Promise<ReadBlock> }[] = [];
+  let first = 1;
+  for await (const bytes of wholeLines(chunks)) {
+    const block = bytes === undefined ? tooLong(first) : readBlock(read, bytes, first);
+    // Awaited in its turn; until then, nobody would hear of a failure.
+    block.catch(() => undefined);
+    ahead.push({ bytes: bytes?.length ?? importBlockBytes, block });
+    first += bytes === undefined ? 1 : lineCount(bytes);
+    while (ahead.reduce((sum, one) => sum + one.bytes, 0) > importAheadBytesMax) {
+      const oldest = ahead.shift();
+      if (oldest !== undefined) yield await oldest.block;
+    }
+  }
+  for (const { block } of ahead) yield await block;
+}
+
+const lineFeed = 0x0a;
+
+/** Cuts bytes into blocks of whole lines; undefined stands for a line that is too long. */
+async function* wholeLines(
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array | undefined> {
+  let whole: Uint8Array[] = [];
+  let open: Uint8Array[] = [];
+  let isTooLong = false;
+  for await (const chunk of chunks) {
+    let rest = chunk;
+    if (isTooLong) {
+      const end = chunk.indexOf(lineFeed);
+      if (end < 0) continue;
+      yield* joined(whole);
+      yield undefined;
+      [whole, isTooLong, rest] = [[], false, chunk.subarray(end + 1)];
+    }
+    const end = rest.lastIndexOf(lineFeed) + 1;
+    if (end > 0) [whole, open] = [[...whole, ...open, rest.subarray(0, end)], []];
+    open.push(rest.subarray(end));
+    if (bytesOf(open) > importLineBytesMax) [open, isTooLong] = [[], true];
+    if (bytesOf(whole) < importBlockBytes) continue;
+    yield* joined(whole);
+    whole = [];
+  }
+  yield* joined([...whole, ...open]);
+  if (isTooLong) yield undefined;
+}
+
+function bytesOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}
+
+function* joined(pieces: readonly Uint8Array[]): Iterable<Uint8Array> {
+  const bytes = Buffer.concat(pieces);
+  if (bytes.length > 0) yield bytes;
+}
+
+function lineCount(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = -1; at < bytes.length - 1; count += 1) {
+    const next = bytes.indexOf(lineFeed, at + 1);
+    at = next < 0 ? bytes.length : next;
+  }
+  return count;
+}
+
+async function readBlock(
+  read: ReadWholeLines,
+  bytes: Uint8Array,
+  first: number,
+): Promise<ReadBlock> {
+  return { ...(await read(bytes, first)), bytes: bytes.length };
+}
+
+function tooLong(line: number): Promise<ReadBlock> {
+  const why = `longer than ${importLineBytesMax} bytes.`;
+  const ready = new LinePacker(0).packed();
+  return Promise.resolve({ count: 1, ready, refused: [{ line, why }], kept: [], bytes: 0 });
+}

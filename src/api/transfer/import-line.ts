@@ -1,0 +1,185 @@
+import { isUtf8 } from 'node:buffer';
+import { mergeFields, type RevertibleFamily } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
+import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../../model/json.ts';
+import { jsonDepthMax, vkCharactersMax } from '../../model/limits.ts';
+import { readyRule } from '../../store/ready.ts';
+import { unreadEnginedata } from '../rules/enginedata.ts';
+import { idOfExportVk } from './export.ts';
+import { placeHookFields } from '../webhooks/hook-placement.ts';
+import { requestHashOf } from '../rules/idempotency.ts';
+import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
+import { placeFields } from '../rules/placement.ts';
+
+/** A line that cannot be imported. */
+export interface Refusal {
+  readonly line: number;
+  readonly why: string;
+}
+
+/** A line of which something is not valid: it is kept, and waits in `_unknowns_`. */
+export interface Kept {
+  readonly line: number;
+  /** What `unknowns` of an insert would name. */
+  readonly names: readonly string[];
+}
+
+/** What became of some lines, each kind in the order of its lines. */
+export interface ReadLines {
+  /** How many lines these were, empty ones included. */
+  readonly count: number;
+  readonly ready: PackedLines;
+  readonly refused: readonly Refusal[];
+  /** Those of the ready lines of which something waits. */
+  readonly kept: readonly Kept[];
+}
+
+/** The operations whose envelopes are lines, and what their requests are known by. */
+const inserts: ReadonlyMap<string, { readonly family: RevertibleFamily; readonly name: string }> =
+  new Map([
+    ['svc1.userinterface.insert', { family: 'userinterface', name: 'insert' }],
+    ['svc1.webhook.insert', { family: 'webhook', name: 'webhook.insert' }],
+  ]);
+const ruleInsert = 'svc1.userinterface.insert';
+const lineFeed = 0x0a;
+/** What is packed of a line has more bytes than the line: its key and its hash stand beside it. */
+const packedFactor = 3;
+const byteOrderMark = Buffer.from('\ufeff');
+
+/** What lines are read with; `first` is the number of the first one. */
+export interface ReadingParts {
+  readonly first: number;
+  readonly engines: ReadonlySet<string>;
+  readonly newId: () => string;
+}
+
+/**
+ * Reads whole lines of NDJSON (contract §1: a rule a line, its vk beside its fields, or an envelope
+ * `{a, v, vk}`); empty ones count, too.
+ */
+export function readImportLines(
+  bytes: Uint8Array,
+  { first, engines, newId }: ReadingParts,
+): ReadLines {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const ready = new LinePacker(packedFactor * bytes.length);
+  const refused: Refusal[] = [];
+  const kept: Kept[] = [];
+  let line = first;
+  for (let start = 0; start < buffer.length; line += 1) {
+    const found = buffer.indexOf(lineFeed, start);
+    const end = found < 0 ? buffer.length : found;
+    try {
+      const text = textOf(buffer.subarray(start, end), line);
+      if (text !== '') {
+        const { names, ...read } = readLine(text, engines);
+        ready.add({ line, newId: newId(), ...read });
+        if (names.length > 0) kept.push({ line, names });
+      }
+    } catch (thrown) {
+      if (!(thrown instanceof Failure)) throw thrown;
+      refused.push({ line, why: thrown.message });
+    }
+    start = end + 1;
+  }
+  return { count: line - first, ready: ready.packed(), refused, kept };
+}
+
+function textOf(bytes: Buffer, line: number): string {
+  if (!isUtf8(bytes)) throw new Failure('invalid', 'not UTF-8.');
+  const isMarked = line === 1 && bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+  return bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim();
+}
+
+function readLine(
+  text: string,
+  engines: ReadonlySet<string>,
+): Omit<ImportLine, 'line' | 'newId'> & Pick<Kept, 'names'> {
+  const { family, name, v, vk } = parseLine(text);
+  const requestHash = requestHashOf([name, v]);
+  const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
+  const place = family === 'webhook' ? placeHook : placeRule(engines);
+  const data = isExported ? restored(v, place) : place(v);
+  const ready = family === 'userinterface' ? readyRule(data) : undefined;
+  return {
+    family,
+    text: ready?.text ?? JSON.stringify(data),
+    ready,
+    vk: vk ?? `fields:${requestHash}`,
+    requestHash,
+    standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
+    // What an export has written waited where it comes from.
+    names: isExported ? [] : waitingIn(data, family),
+  };
+}
+
+function waitingIn(data: JsonObject, family: RevertibleFamily): readonly string[] {
+  const { _unknowns_: unknowns, enginedata, kind } = data;
+  const names = isJsonObject(unknowns) ? Object.keys(unknowns) : [];
+  if (family === 'webhook' || kind !== 'resolve' || !isJsonObject(enginedata)) return names;
+  return [...names, ...unreadEnginedata(enginedata, kind)];
+}
+
+interface ParsedLine {
+  readonly family: RevertibleFamily;
+  readonly name: string;
+  readonly v: JsonObject;
+  readonly vk: string | undefined;
+}
+
+function parseLine(text: string): ParsedLine {
+  const row = parseObject(text);
+  const { a, vk, ...fields } = row;
+  const insert =
+    typeof a === 'string' || a === undefined ? inserts.get(a ?? ruleInsert) : undefined;
+  if (insert === undefined) {
+    const name = JSON.stringify(a).slice(0, 80);
+    const known = [...inserts.keys()].join(' and ');
+    throw new Failure('invalid', `${name} cannot be imported, only ${known}.`);
+  }
+  const v: Json | undefined = a === undefined ? fields : row.v;
+  if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');
+  // One level more than an insert has: an exported `_unknowns_` holds what stood in v.
+  if (nestsDeeper(v, jsonDepthMax + 1)) throw new Failure('too_large', 'nested too deep.');
+  if (vk === undefined) return { ...insert, v, vk };
+  if (typeof vk !== 'string' || vk === '' || vk.length > vkCharactersMax) {
+    throw new Failure('invalid', `vk must be a text of 1 to ${vkCharactersMax} characters.`);
+  }
+  return { ...insert, v, vk };
+}
+
+function parseObject(text: string): JsonObject {
+  let row: unknown;
+  try {
+    row = JSON.parse(text) as unknown;
+  } catch {
+    throw new Failure('invalid', 'not JSON.');
+  }
+  if (!isJsonObject(row)) throw new Failure('invalid', 'not a JSON object.');
+  return row;
+}
+
+/** Puts the fields of a line in their places. */
+type Place = (sent: JsonObject) => JsonObject;
+
+function placeRule(engines: ReadonlySet<string>): Place {
+  return (sent) => placeFields({ current: undefined, sent, shown: {}, engines }).data;
+}
+
+const placeHook: Place = (sent) => placeHookFields(undefined, sent, {});
+
+/**
+ * The fields of an exported record, as it was. A name may stand both among its fields and in
+ * `_unknowns_`, where an edit has left a value that was not valid: an insert would drop that. And
+ * what waits there may be valid by now, and be waiting still, since an invalidate has put back the
+ * fields beside it: it moves up with the next edit, as it would have where it comes from.
+ */
+function restored(sent: JsonObject, place: Place): JsonObject {
+  const { _unknowns_: unknowns, ...fields } = sent;
+  // Refuses, too, what is more than a record may hold.
+  const inserted = place(sent);
+  if (!isJsonObject(unknowns)) return inserted;
+  const data = place(fields);
+  const { _unknowns_: fallen = {} } = data;
+  return mergeFields(mergeFields(data, { _unknowns_: unknowns }), { _unknowns_: fallen });
+}

@@ -1,0 +1,179 @@
+import type { RevertibleFamily } from '../../model/change.ts';
+import type { ReadyRule } from '../../store/ready.ts';
+import type { VkClaim } from '../../store/store.ts';
+
+/** A line of an import, read and ready to be written. */
+export interface ImportLine extends VkClaim {
+  /** Its number, from 1. */
+  readonly line: number;
+  /** An id for its record, if that is to have a new one. */
+  readonly newId: string;
+  /** What it is: a page rule or a hook. */
+  readonly family: RevertibleFamily;
+  /** The fields of the record as JSON, each in its place. */
+  readonly text: string;
+  /**
+   * What the vk stands for: a request, as whoever wrote the line means it; or a record, where the
+   * server makes the vk from the fields, or an export from the record's id.
+   */
+  readonly standsFor: 'request' | 'fields' | 'record';
+  /** What the store puts of a page rule; undefined for a hook. */
+  readonly ready: ReadyRule | undefined;
+}
+
+/**
+ * Lines in a form that goes from one thread to another without a copy, and in which a great many
+ * can wait: memory that is not made of objects costs the collector nothing.
+ */
+export interface PackedLines {
+  /** All their texts and keys, one behind the other. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** `numbersPerLine` of them for each line. */
+  readonly numbers: Uint32Array<ArrayBuffer>;
+  readonly ids: readonly string[];
+  readonly vks: readonly string[];
+}
+
+/** Its number, its kinds; where its text, key, traits and hash start, and where they all end. */
+const numbersPerLine = 7;
+
+const families = ['userinterface', 'webhook'] as const;
+const meanings = ['request', 'fields', 'record'] as const;
+const databases = ['exact', 'wildcard'] as const;
+const meaningShift = 1;
+const databaseShift = 3;
+
+/** UTF-8 takes up to this many bytes for one unit of UTF-16. */
+const bytesPerUnitMax = 3;
+
+/** Packs lines, one after the other. */
+export class LinePacker {
+  #bytes: Buffer<ArrayBuffer>;
+  #end = 0;
+  readonly #numbers: number[] = [];
+  readonly #ids: string[] = [];
+  readonly #vks: string[] = [];
+
+  /** `bytesExpected` is about how many bytes their texts and keys take. */
+  constructor(bytesExpected: number) {
+    this.#bytes = Buffer.from(new ArrayBuffer(bytesExpected));
+  }
+
+  /** The next line. */
+  add({ line, newId, family, text, vk, requestHash, standsFor, ready }: ImportLine): void {
+    const kinds =
+      families.indexOf(family) +
+      (meanings.indexOf(standsFor) << meaningShift) +
+      (databases.indexOf(ready?.database ?? 'exact') << databaseShift);
+    this.#numbers.push(line, kinds, this.#end);
+    this.#addText(text);
+    this.#numbers.push(this.#end);
+    if (ready !== undefined) this.#addBytes(ready.key);
+    this.#numbers.push(this.#end);
+    if (ready !== undefined) this.#addText(ready.traits);
+    this.#numbers.push(this.#end);
+    this.#addText(requestHash);
+    this.#numbers.push(this.#end);
+    this.#ids.push(newId);
+    this.#vks.push(vk);
+  }
+
+  /** All lines that were added. */
+  packed(): PackedLines {
+    const bytes = new Uint8Array(this.#bytes.buffer, 0, this.#end);
+    const numbers = Uint32Array.from(this.#numbers);
+    return { bytes, numbers, ids: this.#ids, vks: this.#vks };
+  }
+
+  #addText(text: string): void {
+    this.#makeRoom(text.length * bytesPerUnitMax);
+    this.#end += this.#bytes.write(text, this.#end);
+  }
+
+  #addBytes(bytes: Uint8Array): void {
+    this.#makeRoom(bytes.length);
+    this.#bytes.set(bytes, this.#end);
+    this.#end += bytes.length;
+  }
+
+  #makeRoom(bytesMax: number): void {
+    if (this.#end + bytesMax <= this.#bytes.length) return;
+    const larger = Buffer.from(new ArrayBuffer(2 * this.#bytes.length + bytesMax));
+    larger.set(this.#bytes.subarray(0, this.#end));
+    this.#bytes = larger;
+  }
+}
+
+/** The lines that were packed, in their order. */
+export function* unpackedLines({ bytes, ...packed }: PackedLines): Iterable<ImportLine> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const lines = { ...packed, bytes: buffer };
+  for (let at = 0; at < lines.vks.length; at += 1) yield new PackedLine(lines, at);
+}
+
+interface UnpackedLines extends Omit<PackedLines, 'bytes'> {
+  readonly bytes: Buffer;
+}
+
+/** A line that is unpacked as far as it is looked at. */
+class PackedLine implements ImportLine, ReadyRule {
+  readonly #lines: UnpackedLines;
+  readonly #at: number;
+
+  constructor(lines: UnpackedLines, at: number) {
+    this.#lines = lines;
+    this.#at = at;
+  }
+
+  get newId(): string {
+    return this.#lines.ids[this.#at] ?? '';
+  }
+
+  get vk(): string {
+    return this.#lines.vks[this.#at] ?? '';
+  }
+
+  get line(): number {
+    return this.#number(0);
+  }
+
+  get family(): ImportLine['family'] {
+    return (this.#number(1) & 1) === 0 ? 'userinterface' : 'webhook';
+  }
+
+  get standsFor(): ImportLine['standsFor'] {
+    return meanings[(this.#number(1) >> meaningShift) & 3] ?? 'request';
+  }
+
+  get database(): ReadyRule['database'] {
+    return this.#number(1) >> databaseShift === 0 ? 'exact' : 'wildcard';
+  }
+
+  get ready(): ReadyRule | undefined {
+    return this.family === 'userinterface' ? this : undefined;
+  }
+
+  get text(): string {
+    return this.#text(2);
+  }
+
+  get key(): Buffer {
+    return this.#lines.bytes.subarray(this.#number(3), this.#number(4));
+  }
+
+  get traits(): string {
+    return this.#text(4);
+  }
+
+  get requestHash(): string {
+    return this.#text(5);
+  }
+
+  #text(start: number): string {
+    return this.#lines.bytes.toString('utf8', this.#number(start), this.#number(start + 1));
+  }
+
+  #number(offset: number): number {
+    return this.#lines.numbers[this.#at * numbersPerLine + offset] ?? 0;
+  }
+}

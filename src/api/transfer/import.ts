@@ -1,0 +1,225 @@
+import type { RevertibleFamily } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { commitBatchBytesMax, importRowsMax } from '../../model/limits.ts';
+import type { Decision, LoggedDraft, Reads, ReadyInsert, Store } from '../../store/store.ts';
+import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
+import { secretDraft } from '../webhooks/hooks.ts';
+import { requestHashOf } from '../rules/idempotency.ts';
+import { readImportLines, type Kept, type ReadLines, type Refusal } from './import-line.ts';
+import { unpackedLines, type ImportLine } from './import-packed.ts';
+
+/** What an import stands on. */
+export interface ImportParts {
+  readonly store: Store;
+  /** Makes the secret of a hook. */
+  readonly newSecret: () => string;
+  readonly newId: () => string;
+  readonly engines: ReadonlySet<string>;
+}
+
+/** What read lines are written with. */
+type WritingParts = Pick<ImportParts, 'store' | 'newSecret'>;
+
+/** What became of the lines of one transaction. */
+export interface Imported {
+  readonly imported: number;
+  /** Lines whose record is here already. */
+  readonly unchanged: number;
+  readonly refused: readonly Refusal[];
+  /** Lines that came in, and of which something waits. */
+  readonly kept: readonly Kept[];
+}
+
+/** A step of a long import. */
+export interface ImportStep extends Imported {
+  /** How many lines have been read so far. */
+  readonly read: number;
+}
+
+/** Some lines that were read, with how many bytes they take. */
+export interface ReadBlock extends ReadLines {
+  readonly bytes: number;
+}
+
+/** Who the changes of an import are by. */
+const author = 'import';
+
+/**
+ * Imports page rules and hooks from NDJSON in one transaction: all lines or none. Resolves to what
+ * became of them. Rejects with `invalid`, naming every line that cannot be imported.
+ */
+export async function importRecords(
+  { engines, newId, ...parts }: ImportParts,
+  bytes: Uint8Array,
+): Promise<Imported> {
+  const lines = readImportLines(bytes, { first: 1, engines, newId });
+  if (lines.refused.length > 0) throw refusal(lines.refused);
+  const batch = { ready: [...unpackedLines(lines.ready)], kept: lines.kept };
+  return commitLines(parts, batch, ({ refused }) => {
+    if (refused.length > 0) throw refusal(refused);
+  });
+}
+
+/**
+ * Imports page rules and hooks from blocks of lines as they come, in transactions of at most
+ * importRowsMax: a line that cannot be imported stops no other. While one transaction is written,
+ * the next one is read. Yields at each block, and with the counts of a transaction when it is
+ * durable. Rejects as Store.commit does; what was yielded before stays.
+ */
+export async function* importBlocks(
+  parts: WritingParts,
+  blocks: AsyncIterable<ReadBlock>,
+): AsyncGenerator<ImportStep> {
+  let read = 0;
+  let batch = emptyBatch();
+  let writing = Promise.resolve(nothing);
+  for await (const { count, ready, refused, kept, bytes } of blocks) {
+    read += count;
+    batch.refused.push(...refused);
+    batch.kept.push(...kept);
+    batch.bytes += bytes;
+    for (const line of unpackedLines(ready)) {
+      batch.ready.push(line);
+      if (batch.ready.length < importRowsMax && batch.bytes < commitBatchBytesMax) continue;
+      yield { read, ...(await writing) };
+      writing = commitBatch(parts, batch);
+      // Awaited before the next one is written; until then, nobody would hear of a failure.
+      writing.catch(() => undefined);
+      const later = batch.kept.filter((one) => one.line > line.line);
+      batch = { ...emptyBatch(), kept: later };
+    }
+    yield { read, ...nothing };
+  }
+  yield { read, ...(await writing) };
+  yield { read, ...(await commitBatch(parts, batch)) };
+}
+
+interface Batch {
+  readonly ready: ImportLine[];
+  readonly refused: Refusal[];
+  readonly kept: Kept[];
+  bytes: number;
+}
+
+function emptyBatch(): Batch {
+  return { ready: [], refused: [], kept: [], bytes: 0 };
+}
+
+const nothing: Imported = { imported: 0, unchanged: 0, refused: [], kept: [] };
+
+async function commitBatch(
+  parts: WritingParts,
+  { ready, kept, refused: unreadable }: Batch,
+): Promise<Imported> {
+  const { refused, ...counts } = await commitLines(parts, { ready, kept });
+  const all = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
+  return { ...counts, refused: all };
+}
+
+/** Writes lines in one transaction; nothing is written when `review` throws at what it comes to. */
+function commitLines(
+  { store, newSecret }: WritingParts,
+  { ready: lines, kept }: { readonly ready: readonly ImportLine[]; readonly kept: readonly Kept[] },
+  review: (result: Imported) => void = () => undefined,
+): Promise<Imported> {
+  if (lines.length === 0) return Promise.resolve(nothing);
+  return store.commit(author, (reads): Decision<Imported> => {
+    const drafts: (LoggedDraft | ReadyInsert)[] = [];
+    const refused: Refusal[] = [];
+    const taken = new Map<string, ImportLine>();
+    for (const line of lines) {
+      const standing = standingOf(reads, line, taken);
+      if (standing === 'same') continue;
+      if (standing === 'other') {
+        refused.push({ line: line.line, why: whyOther(line) });
+        continue;
+      }
+      taken.set(line.vk, line);
+      const id = freeId(reads, line) ?? line.newId;
+      const { ready } = line;
+      if (ready !== undefined) drafts.push({ id, ready, vk: line });
+      else drafts.push(...hookDrafts(line, id, newSecret()));
+    }
+    const imported = taken.size;
+    const result = {
+      imported,
+      unchanged: lines.length - imported - refused.length,
+      refused,
+      kept: keptOf(kept, taken),
+    };
+    review(result);
+    return { drafts, answer: () => result };
+  });
+}
+
+function keptOf(kept: readonly Kept[], taken: ReadonlyMap<string, ImportLine>): readonly Kept[] {
+  if (kept.length === 0) return kept;
+  const lines = new Set(Array.from(taken.values(), ({ line }) => line));
+  return kept.filter(({ line }) => lines.has(line));
+}
+
+function hookDrafts(line: ImportLine, id: string, secret: string): readonly LoggedDraft[] {
+  const data = JSON.parse(line.text) as JsonObject;
+  const claim = { vk: line.vk, requestHash: line.requestHash };
+  return [
+    { family: 'webhook', id, action: 'insert', data, vk: claim },
+    secretDraft(id, { secret }),
+  ];
+}
+
+/**
+ * Whether what a line stands for is here: not at all, with the same fields, or with others. A
+ * request was made for good (contract §4.4); a vk made of the fields or of an id ends with its
+ * record, so that an import which was taken back can be repeated. A line read a second time is the
+ * same, whatever has been edited since.
+ */
+function standingOf(
+  reads: Reads,
+  line: ImportLine,
+  taken: ReadonlyMap<string, ImportLine>,
+): 'free' | 'same' | 'other' {
+  const { family, vk, standsFor } = line;
+  const before = taken.get(vk);
+  if (before !== undefined) return before.requestHash === line.requestHash ? 'same' : 'other';
+  const claim = reads.vkClaim(vk);
+  const claimed = claim && currentHash(reads, family, claim.id);
+  const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
+  if (isUsed && claim.requestHash === line.requestHash) return 'same';
+  const current =
+    standsFor === 'record'
+      ? (currentHash(reads, family, idOfExportVk(family, vk) ?? '') ?? claimed)
+      : undefined;
+  if (current === undefined) return isUsed ? 'other' : 'free';
+  return current() === line.requestHash ? 'same' : 'other';
+}
+
+/** Makes the hash of the line that would be exported of a record; undefined where there is none. */
+function currentHash(
+  reads: Reads,
+  family: RevertibleFamily,
+  id: string,
+): (() => string) | undefined {
+  if (family === 'webhook') {
+    const stored = reads.hook(id);
+    return stored && (() => requestHashOf(['webhook.insert', exportedHookFields(stored.hook)]));
+  }
+  const stored = reads.rule(id);
+  return stored && (() => requestHashOf(['insert', exportedFields(stored.rule)]));
+}
+
+function whyOther({ vk, standsFor }: ImportLine): string {
+  return standsFor === 'record'
+    ? `${vk} is here with other fields, and an import edits nothing.`
+    : `The vk ${JSON.stringify(vk)} was used before, for something else.`;
+}
+
+/** The id that an exported record had, where none has ever had it here. */
+function freeId(reads: Reads, { family, vk, standsFor }: ImportLine): string | undefined {
+  const id = standsFor === 'record' ? idOfExportVk(family, vk) : undefined;
+  return id === undefined || reads.rows(family, id).length > 0 ? undefined : id;
+}
+
+function refusal(refused: readonly Refusal[]): Failure {
+  return new Failure('invalid', refused.map(({ line, why }) => `line ${line}: ${why}`).join('\n'));
+}

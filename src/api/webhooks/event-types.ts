@@ -1,0 +1,61 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { knownEventTypes } from '../../model/event-types.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Handler } from '../operation.ts';
+import { ownSchemas } from '../own-schemas.ts';
+
+const ajv = new Ajv2020({ ...ownSchemas, allErrors: true });
+const validators = new Map<string, ValidateFunction | undefined>();
+
+/**
+ * The members of an event's data that are not what its type knows them to be, a missing one
+ * included; none for a type that Waymark does not know. The event is told as it is all the same.
+ */
+export function unfitMembers(type: string, data: JsonObject): readonly string[] {
+  const validate = validatorOf(type);
+  if (validate === undefined || validate(data)) return [];
+  const names = (validate.errors ?? []).map(({ instancePath, params }) => {
+    const path = instancePath.slice(1).replaceAll('/', '.');
+    const missing: unknown = params.missingProperty;
+    if (typeof missing !== 'string') return path;
+    return path === '' ? missing : `${path}.${missing}`;
+  });
+  return [...new Set(names)];
+}
+
+/** event.types: the types that Waymark knows, each with what its data holds. */
+export function listEventTypes(): Handler<object> {
+  return {
+    summary: 'The event types that Waymark knows, each with a JSON Schema of its data.',
+    output: {
+      title: 'EventTypes',
+      type: 'object',
+      required: ['rows'],
+      properties: {
+        rows: {
+          type: 'array',
+          items: {
+            title: 'EventType',
+            type: 'object',
+            required: ['type', 'summary', 'schema'],
+            properties: {
+              type: { type: 'string' },
+              summary: { type: 'string', description: 'When it comes.' },
+              schema: { type: 'object', additionalProperties: true },
+            },
+          },
+        },
+      },
+    },
+    input: { type: 'object' },
+    run: () => ({ kind: 'data', data: { rows: knownEventTypes } }),
+  };
+}
+
+function validatorOf(type: string): ValidateFunction | undefined {
+  const known = knownEventTypes.find((one) => one.type === type);
+  if (known === undefined) return undefined;
+  const validate = validators.get(type) ?? ajv.compile(known.schema);
+  validators.set(type, validate);
+  return validate;
+}

@@ -1,0 +1,122 @@
+import { statusOf } from '../http/status.ts';
+import type { BranchLoss, Explanation, Tried, TriedBranch } from '../model/explanation.ts';
+import type { StoredRule } from '../model/rule.ts';
+import type { ReadyBranch } from './breadcrumb.ts';
+import { failureWords } from './condition-words.ts';
+import { namedRules } from '../rules/named-rules.ts';
+import {
+  breadcrumbCandidates,
+  resolveVisit,
+  type Start,
+  type Step,
+  type Visit,
+} from './resolve.ts';
+import type { SiteRules } from '../rules/rules.ts';
+import { outcomeOf, type LookedAnswer } from '../rules/source.ts';
+import { firstFailing, type Trial } from './trial.ts';
+
+/**
+ * What a resolve rule comes to, with its branches, and with the looks at the keys that it leads
+ * over; the id is that of the rule that decides. The visitor has been prepared.
+ */
+export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedAnswer {
+  const steps: Step[] = [];
+  const outcome = outcomeOf(() => {
+    const resolved = resolveVisit(rules, start, visit, steps);
+    if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
+    const { status, target } = resolved;
+    return { status, notes: target === undefined ? [] : [`It leads to ${target}.`] };
+  });
+  const last = steps.at(-1);
+  const next = last?.branch.destination;
+  const over = steps.slice(1).map(({ key = '', ...step }) => lookUp(rules, key, visit, step).tried);
+  const missed =
+    next?.kind === 'key' && !steps.some(({ key }) => key === next.key)
+      ? [lookUp(rules, next.key, visit).tried]
+      : [];
+  return {
+    id: (last?.stored ?? start.stored).rule.id,
+    status: outcome.status,
+    notes: outcome.notes ?? [],
+    branches: steps[0] === undefined ? [] : branchesOf(steps[0]),
+    over: [...over, ...missed],
+  };
+}
+
+/** How a breadcrumb's key would be answered (contract §6), by userinterface.link.htm. */
+export function explainKey(
+  rules: SiteRules,
+  { key, ...visit }: Visit & { readonly key: string },
+): Explanation {
+  const { tried, winner } = lookUp(rules, key, visit);
+  if (winner === undefined) {
+    return { winner: null, status: statusOf.not_found, tried: [tried], notes: [] };
+  }
+  const start = { stored: winner, capture: undefined };
+  const { id, status, notes = [], over = [], branches = [] } = lookAlong(rules, start, visit);
+  return {
+    winner: { source: 'stored', ...(id !== undefined && { id }), status },
+    status,
+    tried: [{ ...tried, candidates: withBranches(tried.candidates, branches) }, ...over],
+    notes,
+  };
+}
+
+/** Candidates of which the first has these branches. */
+export function withBranches(
+  candidates: Tried['candidates'],
+  branches: readonly TriedBranch[],
+): Tried['candidates'] {
+  const [first, ...others] = candidates;
+  return first === undefined ? [] : [{ ...first, branches }, ...others];
+}
+
+function lookUp(
+  rules: SiteRules,
+  key: string,
+  visit: Visit,
+  step?: Omit<Step, 'key'>,
+): { readonly tried: Tried; readonly winner: StoredRule | undefined } {
+  const ordered = breadcrumbCandidates(rules, key, visit);
+  const [winner] = ordered;
+  const { candidates, ...omitted } = namedRules(ordered, visit.fields);
+  const branches = step === undefined ? undefined : branchesOf(step);
+  return {
+    tried: {
+      source: 'stored',
+      key,
+      candidates: branches === undefined ? candidates : withBranches(candidates, branches),
+      ...omitted,
+    },
+    winner: winner && rules.ruleOf(winner),
+  };
+}
+
+/** Every branch of a breadcrumb in order, with what the others than the one taken lost by. */
+function branchesOf({ crumb, trial, branch: taken }: Omit<Step, 'key'>): readonly TriedBranch[] {
+  const all = [...crumb.when, crumb.otherwise];
+  const wonAt = all.indexOf(taken);
+  return all.map((branch, at) => {
+    if (at === wonAt) return { branch: branch.name };
+    const lost = at > wonAt ? earlier(taken) : lossOf(branch, trial);
+    return { branch: branch.name, ...(lost && { lost }) };
+  });
+}
+
+function earlier({ name }: ReadyBranch): BranchLoss {
+  return {
+    code: 'earlier_branch',
+    says: `${name} comes before it, and its conditions hold.`,
+  };
+}
+
+function lossOf({ problems, conditions }: ReadyBranch, trial: Trial): BranchLoss | undefined {
+  if (problems.length > 0) {
+    return {
+      code: 'invalid',
+      says: `It is never taken: Waymark cannot read ${problems.join(', ')}.`,
+    };
+  }
+  const failing = firstFailing(conditions, trial);
+  return failing && { code: failing.name, says: failureWords(failing, trial) };
+}

@@ -1,0 +1,300 @@
+import { LRUCache } from 'lru-cache';
+import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../model/kept.ts';
+import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../model/limits.ts';
+import { single, type Metric } from '../observability/metrics.ts';
+import type { AnswerCache, NewContent } from './storage/cache.ts';
+import type { UrlRecord } from './storage/record.ts';
+import { contentOf, isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
+import type { FilePlace } from './arriving-file.ts';
+import { Contents } from './contents.ts';
+import { holdAnswer, withContent } from './held-reply.ts';
+import { listPage } from './listing.ts';
+
+/** The answers that are kept, by their URL: those used of late in memory, all in the storage. */
+export interface Answers extends KeptAnswers {
+  /**
+   * All answers kept for a URL at this moment, whichever rule asked for them, in whichever process,
+   * and whatever they vary by.
+   */
+  find(url: string): readonly HeldAnswer[];
+  /**
+   * Has the content of an answer at hand before it is sent, and notes that it is used; false for
+   * one whose content is broken or gone, which is not found again.
+   */
+  ready(held: HeldAnswer): boolean | Promise<boolean>;
+  /** The number of purges so far: an answer is asked for in the epoch of its question. */
+  epoch(): number;
+  /** Whether a purge since an epoch is, or may be, about a URL. */
+  isPurgedSince(since: number, url: string): boolean;
+  /**
+   * Keeps an answer with its content, or with what was written to its file; what it makes useless
+   * of the same URL goes.
+   */
+  put(answer: StoredAnswer, content: Buffer | NewContent, since: number): HeldAnswer;
+  /** Where the content of an answer that is still on its way may be written. */
+  placeOf(id: string): FilePlace;
+  /** Keeps a changed answer in place of the one with the same id, if that is still there. */
+  update(answer: HeldAnswer, since: number): void;
+  /** Lets go of one answer. */
+  drop(answer: StoredAnswer): Promise<void>;
+  /** Lets go of all answers of URLs; that it fails is reported. */
+  invalidate(urls: readonly string[]): Promise<void>;
+  /** The longest content that is kept. */
+  contentBytesMax(): number;
+  /** Whether an answer is still what is kept. */
+  isCurrent(held: HeldAnswer): boolean;
+  /** Resolves when all that is to be kept so far is in the storage. */
+  settled(): Promise<void>;
+  /** Sets how much is kept, in bytes. */
+  limit(bytesMax: number): void;
+  /** How much is kept. */
+  metrics(): readonly Metric[];
+  /** Waits for what is on its way to the storage, and closes it. */
+  close(): Promise<void>;
+}
+
+/** What is in memory of a URL. */
+interface Shelved {
+  readonly held: readonly HeldAnswer[];
+  /** That of the storage's record; undefined while a change of it is on its way there. */
+  readonly version: number | undefined;
+  /** The epoch in which what is on its way was asked for. */
+  readonly since: number;
+}
+
+/** The longest content, as a part of all that is kept. */
+const contentShare = 4;
+
+/** Keeps answers in a storage. `report` is told when that fails, with what the disk says. */
+export function createAnswers({
+  cache,
+  now,
+  report,
+}: {
+  readonly cache: AnswerCache<StoredAnswer>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly report: (error: unknown) => void;
+}): Answers {
+  return new ShelvedAnswers(cache, now, report);
+}
+
+class ShelvedAnswers implements Answers {
+  readonly #cache: AnswerCache<StoredAnswer>;
+  readonly #now: () => number;
+  readonly #report: (error: unknown) => void;
+  readonly #contents: Contents;
+  /** The newest change of each URL that is on its way to the storage: they keep their order. */
+  readonly #changes = new Map<string, Promise<void>>();
+  readonly #shelf = new LRUCache<string, Shelved>({
+    maxSize: cacheHeldBytesMax,
+    sizeCalculation: ({ held }, url) =>
+      held.reduce((bytes, one) => bytes + heldBytes(one), url.length + answerBytes),
+  });
+
+  constructor(
+    cache: AnswerCache<StoredAnswer>,
+    now: () => number,
+    report: (error: unknown) => void,
+  ) {
+    this.#cache = cache;
+    this.#now = now;
+    this.#report = report;
+    const broken = (answer: StoredAnswer): void => {
+      this.drop(answer).catch(report);
+    };
+    this.#contents = new Contents({ cache, broken, report });
+  }
+
+  find(url: string): readonly HeldAnswer[] {
+    this.#cache.refresh();
+    const shelved = this.#shelf.get(url);
+    if (shelved !== undefined && shelved.version === undefined) {
+      if (!this.#cache.isPurgedSince(shelved.since, url)) return shelved.held;
+      this.#shelf.delete(url);
+    }
+    const version = this.#cache.version(url);
+    if (version === shelved?.version) return shelved.held;
+    if (version === 0) {
+      this.#shelf.delete(url);
+      return [];
+    }
+    return this.#shelve(url, this.#cache.read(url), shelved?.held ?? []);
+  }
+
+  ready(held: HeldAnswer): boolean | Promise<boolean> {
+    const second = Math.floor(this.#now() / 1000);
+    if (second - held.usedSecond >= cacheTouchedSeconds) {
+      held.usedSecond = second;
+      this.#cache.touch(held.answer);
+    }
+    if (held.page !== undefined) return true;
+    const { row, file } = held;
+    if (file !== undefined) return file.isThere() || this.#dropBroken(held);
+    if (row === undefined) return false;
+    const bytes = this.#contents.read(row);
+    if (bytes instanceof Promise) return bytes.then((read) => this.#loadOrDrop(held, read));
+    return this.#loadOrDrop(held, bytes);
+  }
+
+  epoch(): number {
+    return this.#cache.epoch();
+  }
+
+  isPurgedSince(since: number, url: string): boolean {
+    return this.#cache.isPurgedSince(since, url);
+  }
+
+  put(answer: StoredAnswer, given: Buffer | NewContent, since: number): HeldAnswer {
+    const content: NewContent = Buffer.isBuffer(given) ? { kind: 'bytes', bytes: given } : given;
+    const { id, url } = answer;
+    const held = holdAnswer(answer, this.#contents.taken(answer, content));
+    const change = (before: readonly StoredAnswer[]): readonly StoredAnswer[] =>
+      [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);
+    const others = this.find(url).filter((one) => !isReplacedBy(one.answer, answer));
+    this.#change(url, answer.rule, since, [held, ...others], change, { id, content });
+    return held;
+  }
+
+  placeOf(id: string): FilePlace {
+    return this.#contents.placeOf(id);
+  }
+
+  update(held: HeldAnswer, since: number): void {
+    const { answer } = held;
+    const { id, url, rule } = answer;
+    const others = this.find(url).filter((one) => one.answer.id !== id);
+    this.#change(url, rule, since, [held, ...others], (before) => {
+      const rest = before.filter((one) => one.id !== id);
+      return rest.length === before.length ? before : [answer, ...rest];
+    });
+  }
+
+  async drop({ id, url, rule }: StoredAnswer): Promise<void> {
+    const held = this.find(url).filter((one) => one.answer.id !== id);
+    this.#change(url, rule, this.epoch(), held, (before) => before.filter((one) => one.id !== id));
+    await this.settled();
+  }
+
+  async purge(which: Purge): Promise<number> {
+    const urls = await this.#cache.purge(which);
+    if (which.kind === 'url') this.#shelf.delete(which.url);
+    return urls;
+  }
+
+  list(asked: Parameters<KeptAnswers['list']>[0]): KeptPage {
+    return listPage(this.#cache.list(asked), asked.limit, this.#now());
+  }
+
+  counts(): KeptCounts {
+    return this.#cache.counts();
+  }
+
+  async invalidate(urls: readonly string[]): Promise<void> {
+    const purges = urls.map((url) => this.purge({ kind: 'url', url }));
+    await Promise.all(purges).catch(this.#report);
+  }
+
+  contentBytesMax(): number {
+    return Math.floor(this.#cache.bytesMax() / contentShare);
+  }
+
+  isCurrent(held: HeldAnswer): boolean {
+    return this.find(held.answer.url).includes(held);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#changes.values());
+  }
+
+  limit(bytesMax: number): void {
+    this.#cache.limit(bytesMax).catch(this.#report);
+  }
+
+  metrics(): readonly Metric[] {
+    const { answers, bytes } = this.counts();
+    return [
+      single('gauge', 'waymark_cache_answers', { help: 'Kept answers.', value: answers }),
+      single('gauge', 'waymark_cache_bytes', { help: 'What kept answers take.', value: bytes }),
+    ];
+  }
+
+  async close(): Promise<void> {
+    await this.settled();
+    await this.#cache.close();
+  }
+
+  /** Makes a change seen here at once, and by all others as soon as it is in the storage. */
+  #change(
+    url: string,
+    rule: string,
+    since: number,
+    held: readonly HeldAnswer[],
+    decide: (before: readonly StoredAnswer[]) => readonly StoredAnswer[],
+    added?: { readonly id: string; readonly content: NewContent },
+  ): void {
+    const shelved: Shelved = { held, version: undefined, since };
+    this.#shelf.set(url, shelved);
+    const write = (): Promise<UrlRecord<StoredAnswer> | undefined> =>
+      this.#cache.change({ url, rule, since, decide, ...(added !== undefined && { added }) });
+    const before = this.#changes.get(url);
+    const written = (before === undefined ? write() : before.then(write)).then(
+      (record) => {
+        if (this.#shelf.peek(url) !== shelved) return;
+        if (record === undefined) this.#shelf.delete(url);
+        else this.#shelve(url, record, held);
+      },
+      (error: unknown) => {
+        if (this.#shelf.peek(url) === shelved) this.#shelf.delete(url);
+        this.#report(error);
+      },
+    );
+    this.#changes.set(url, written);
+    void written.then(() => {
+      if (this.#changes.get(url) === written) this.#changes.delete(url);
+    });
+  }
+
+  /** Shelves what the storage has, with what is at hand of it already. */
+  #shelve(
+    url: string,
+    { version, rows }: UrlRecord<StoredAnswer>,
+    known: readonly HeldAnswer[],
+  ): readonly HeldAnswer[] {
+    const held = rows.map((row) => {
+      const same = known.find((one) => one.answer.id === row.entry.id);
+      if (same === undefined) return holdAnswer(row.entry, this.#contents.filed(row), row);
+      if (isSame(same.answer, row.entry)) return Object.assign(same, { row });
+      return holdAnswer(row.entry, contentOf(same), row);
+    });
+    this.#shelf.set(url, { held, version, since: 0 });
+    return held;
+  }
+
+  #loadOrDrop(held: HeldAnswer, bytes: Buffer | undefined): true | Promise<false> {
+    if (bytes === undefined) return this.#dropBroken(held);
+    withContent(held, bytes);
+    const { url } = held.answer;
+    const shelved = this.#shelf.peek(url);
+    // Anew, for its size has changed.
+    if (shelved?.held.includes(held) === true) this.#shelf.set(url, { ...shelved });
+    return true;
+  }
+
+  async #dropBroken({ answer }: HeldAnswer): Promise<false> {
+    await this.drop(answer);
+    return false;
+  }
+}
+
+/** What an answer takes in memory besides its content and its fields. */
+const answerBytes = 1_024;
+
+function heldBytes({ answer, page }: HeldAnswer): number {
+  const fields = answer.fields.reduce((bytes, text) => bytes + text.length, 0);
+  return answerBytes + 2 * fields + (page?.bytes.length ?? 0);
+}
+
+function isSame(answer: StoredAnswer, other: StoredAnswer): boolean {
+  return answer === other || JSON.stringify(answer) === JSON.stringify(other);
+}

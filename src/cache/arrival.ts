@@ -1,0 +1,93 @@
+import { formatHttpDate } from '../http/date.ts';
+import {
+  fieldLines,
+  replyField,
+  withoutFields,
+  type FieldList,
+  type Reply,
+} from '../http/reply.ts';
+import type { StoredAnswer, StoredRange } from './answer.ts';
+import { cachedDateMs, freshnessOf, type Received } from './freshness.ts';
+import type { CachePlan } from './plans.ts';
+import { selectingKey, varyNames, type SentField } from './selection.ts';
+import { refusalToStore, splitFields, type Asking } from './storing.ts';
+
+/** An answer that has arrived, with what was asked. */
+export interface Arrived {
+  readonly reply: Reply;
+  readonly received: Received;
+}
+
+/** Times an answer that has just come, and gives it the Date that it lacks (RFC 9110 §6.6.1). */
+export function receive(reply: Reply, requestMs: number, responseMs: number): Arrived {
+  const { status } = reply;
+  const dated = fieldLines(reply.fields, 'date');
+  const isDated = dated.length === 1 && cachedDateMs(dated[0], responseMs) !== undefined;
+  if (isDated) {
+    return { reply, received: { status, fields: reply.fields, requestMs, responseMs } };
+  }
+  const date = ['Date', formatHttpDate(responseMs)];
+  const fields: FieldList = [...withoutFields(reply.fields, 'date'), ...date];
+  return { reply: { ...reply, fields }, received: { status, fields, requestMs, responseMs } };
+}
+
+/** What is asked about an answer before it is kept. */
+export interface Storing {
+  readonly newId: () => string;
+  readonly url: string;
+  readonly plan: CachePlan;
+  readonly sent: SentField;
+  readonly asking: Asking;
+  readonly contentBytesMax: number;
+}
+
+/** An answer as it would be kept, or why it is not (a token for Cache-Status). */
+export function toStore(
+  { reply, received }: Arrived,
+  { newId, url, plan, sent, asking, contentBytesMax }: Storing,
+): StoredAnswer | string {
+  const refusal = refusalToStore(received, asking);
+  if (refusal !== undefined) return refusal;
+  const { status, fields } = received;
+  const range = status === 206 ? rangeOf(fields) : undefined;
+  if (status === 206 && range === undefined) return 'parts';
+  const bytesLength = lengthOf(reply, range);
+  if (bytesLength === undefined) return 'length';
+  if (bytesLength > contentBytesMax) return 'too-large';
+  const names = varyNames(fields);
+  return {
+    id: newId(),
+    url,
+    rule: plan.fetch.id,
+    plan: plan.hash,
+    status,
+    shownStatus: status === 200 ? (plan.fetch.httpresponse ?? 200) : status,
+    fields: splitFields(fields).kept,
+    freshness: freshnessOf(received),
+    varyNames: names,
+    selecting: [selectingKey(names, sent)],
+    range,
+    bytesLength,
+  };
+}
+
+/**
+ * The length of the content in bytes as far as it is known, 0 where it is not; undefined where it
+ * is not what is said of it, and the answer is broken.
+ */
+function lengthOf({ body, fields }: Reply, range: StoredRange | undefined): number | undefined {
+  const said = Number(replyField({ fields }, 'content-length') ?? Number.NaN);
+  const length = body.kind === 'bytes' ? body.bytes.length : said;
+  const whole = Number.isNaN(length) ? 0 : length;
+  if (range === undefined) return whole;
+  const ranged = range.last - range.first + 1;
+  return Number.isNaN(length) || length === ranged ? ranged : undefined;
+}
+
+/** The one range that an answer has (RFC 9110 §14.4); undefined for several, and for none. */
+function rangeOf(fields: FieldList): StoredRange | undefined {
+  const match = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(fieldLines(fields, 'content-range').join(', '));
+  const [first = 0, last = 0, completeLength = 0] = (match ?? []).slice(1).map(Number);
+  if (match === null || first > last || last >= completeLength) return undefined;
+  return { first, last, completeLength };
+}

@@ -1,0 +1,172 @@
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import type { Fetch } from '../proxy/fetch.ts';
+import { contentOf, type HeldAnswer, type StoredAnswer } from './answer.ts';
+import type { Answers } from './answers.ts';
+import { receive, toStore, type Arrived } from './arrival.ts';
+import { holdAnswer } from './held-reply.ts';
+import { takeIn, type Intake } from './intake.ts';
+import type { CachePlan } from './plans.ts';
+import { mayStandIn } from './reuse.ts';
+import type { RequestDirectives } from './request.ts';
+import type { SentField } from './selection.ts';
+import { isSourceError } from './status.ts';
+import { refusalToStore, splitFields } from './storing.ts';
+import { freshened, isConfirmedBy } from './update.ts';
+
+/** What a source's answer comes to. */
+export type Arrival =
+  /** It is kept, as soon as all of it is there. */
+  | {
+      readonly kind: 'kept';
+      readonly answer: StoredAnswer;
+      readonly content: Intake | HeldAnswer;
+      /** Fields for the one alone who asked. */
+      readonly leftOut: FieldList;
+    }
+  /** A kept one is what the target still has to show, freshened by it. */
+  | {
+      readonly kind: 'confirmed';
+      readonly held: HeldAnswer;
+      /** Whether it goes on to be kept, or is for the one alone who asked from now on. */
+      readonly isKept: boolean;
+      readonly leftOut: FieldList;
+    }
+  /** It is an error that a kept one may stand in for. */
+  | { readonly kind: 'error'; readonly reply: Reply }
+  /** It is for the one who asked alone; why is a token. */
+  | { readonly kind: 'passing'; readonly reply: Reply; readonly why: string | undefined };
+
+/** A question to a source, and what is known already. */
+export interface Question {
+  readonly plan: CachePlan;
+  readonly url: string;
+  /** What is sent, its conditions included. */
+  readonly request: ContentRequest;
+  readonly sent: SentField;
+  readonly asked: RequestDirectives;
+  /** The kept answers that the source is asked to confirm. */
+  readonly validating: readonly HeldAnswer[];
+  /** The one among them that may be sent in place of an error. */
+  readonly standIn: HeldAnswer | undefined;
+}
+
+/** A question with the epoch in which it was asked. */
+type Asked = Question & { readonly since: number };
+
+/** What asking stands on; `now` gives milliseconds since 1970. */
+export interface AskingParts {
+  readonly fetch: Fetch;
+  readonly answers: Answers;
+  readonly now: () => number;
+  readonly newId: () => string;
+}
+
+/** Asks a source, and keeps what may be kept of its answer. Rejects as Fetch.respond does. */
+export async function askSource(parts: AskingParts, question: Question): Promise<Arrival> {
+  const { fetch, now, answers } = parts;
+  const [requestMs, since] = [now(), answers.epoch()];
+  const reply = await fetch.respond(question.plan.plainRule, question.request);
+  const arrived = receive(reply, requestMs, now());
+  const { standIn, asked } = question;
+  if (isSourceError(reply.status) && standIn !== undefined) {
+    if (mayStandIn(standIn.answer.freshness, 'error', asked, now())) {
+      return { kind: 'error', reply: arrived.reply };
+    }
+  }
+  const asking = { ...question, since };
+  return reply.status === 304 ? confirm(parts, asking, arrived) : keep(parts, asking, arrived);
+}
+
+/** Keeps an answer as soon as all of it is there, if it may be kept. */
+export function keep(
+  { answers, newId }: Pick<AskingParts, 'answers' | 'newId'>,
+  { plan, url, sent, since }: Pick<Asked, 'plan' | 'url' | 'sent' | 'since'>,
+  arrived: Arrived,
+): Arrival {
+  const { reply } = arrived;
+  const contentBytesMax = answers.contentBytesMax();
+  const answer = toStore(arrived, {
+    newId,
+    url,
+    plan,
+    sent,
+    asking: askingOf(sent, plan),
+    contentBytesMax,
+  });
+  if (typeof answer === 'string') return { kind: 'passing', reply, why: answer };
+  const { body } = reply;
+  const { leftOut } = splitFields(arrived.received.fields);
+  if (body.kind === 'stream') {
+    const place = answers.placeOf(answer.id);
+    const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength };
+    const intake = takeIn(body.stream, limits, place);
+    intake.whole
+      .then((whole) => {
+        if (whole === undefined) return undefined;
+        const { content, bytesLength } = whole;
+        if (isAllOf(answer, bytesLength)) answers.put({ ...answer, bytesLength }, content, since);
+        else if (content.kind === 'file') return place.remove();
+        return undefined;
+      })
+      .catch(place.report);
+    return { kind: 'kept', answer, content: intake, leftOut };
+  }
+  const bytes = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
+  return { kind: 'kept', answer, content: answers.put(answer, bytes, since), leftOut };
+}
+
+/** Whether content that came without a length is as long as what it is a part of needs. */
+function isAllOf({ range, bytesLength }: StoredAnswer, arrived: number): boolean {
+  return range === undefined || arrived === bytesLength;
+}
+
+/** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
+async function confirm(
+  { answers }: AskingParts,
+  { validating, sent, plan, since }: Asked,
+  { reply, received }: Arrived,
+): Promise<Arrival> {
+  const held = validating.find(({ answer }) =>
+    isConfirmedBy(answer, received.fields, validating.length),
+  );
+  if (held === undefined || !(await answers.ready(held))) {
+    return { kind: 'passing', reply, why: 'unselected' };
+  }
+  const { answer, leftOut } = freshened(held.answer, received, sent);
+  const updated = holdAnswer(answer, contentOf(held), held.row);
+  const isKept = keepFreshened(answers, updated, { received, sent, plan, since });
+  return { kind: 'confirmed', held: updated, isKept, leftOut };
+}
+
+/** Keeps a freshened answer, or lets go of one that is not to be kept any more. */
+export function keepFreshened(
+  answers: Answers,
+  updated: HeldAnswer,
+  {
+    received,
+    sent,
+    plan,
+    since,
+  }: Pick<Asked, 'sent' | 'plan' | 'since'> & Pick<Arrived, 'received'>,
+): boolean {
+  const { status, fields } = updated.answer;
+  const refusal = refusalToStore({ ...received, status, fields }, askingOf(sent, plan));
+  const isKept = refusal === undefined || refusal === 'expired';
+  if (isKept) answers.update(updated, since);
+  // Whoever asked opens its file before that goes, which is in a later turn.
+  else answers.drop(updated.answer).catch(() => undefined);
+  return isKept;
+}
+
+function askingOf(
+  sent: SentField,
+  { fetch }: CachePlan,
+): {
+  readonly hasAuthorization: boolean;
+  readonly hasCookies: boolean;
+} {
+  // What the rule itself sends is the same for everybody.
+  const isClients = (name: string): boolean => !fetch.headers.has(name) && sent(name) !== undefined;
+  return { hasAuthorization: isClients('authorization'), hasCookies: isClients('cookie') };
+}

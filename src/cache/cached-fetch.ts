@@ -1,0 +1,298 @@
+import { discard, type Repeat, type Reply } from '../http/reply.ts';
+import { isRead, type ContentRequest } from '../http/request.ts';
+import type { Cancellation } from '../model/cancellation.ts';
+import { Failure } from '../model/failure.ts';
+import { unsharedMs, unsharedUrlsMax } from '../model/limits.ts';
+import { urlOf } from '../model/path.ts';
+import { remembered } from '../model/remembered.ts';
+import { sentField, type Sending } from '../proxy/fetch-fields.ts';
+import type { FetchRule } from '../proxy/fetch-source.ts';
+import type { Fetch } from '../proxy/fetch.ts';
+import type { Asked, Outcome } from '../rules/source.ts';
+import { contentOf, type HeldAnswer } from './answer.ts';
+import { receive } from './arrival.ts';
+import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
+import { askSource, keep, keepFreshened, type Arrival, type AskingParts } from './asking.ts';
+import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
+import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
+import { Flights, type Landing } from './flights.ts';
+import { notKeptReply, passingReply } from './forwarded-reply.ts';
+import { heldReply, holdAnswer } from './held-reply.ts';
+import { hitReply } from './hit.ts';
+import { foreseeKept } from './foresee.ts';
+import { isForGet, urlsMadeInvalid } from './invalidation.ts';
+import { createPlans } from './plans.ts';
+import { requestDirectives } from './request.ts';
+import { repeating } from './repeating.ts';
+import { mayStandIn, reuseOf } from './reuse.ts';
+import { freshened, isSameAs } from './update.ts';
+import { fits, flightKey, forwardedFor, ofPlan, selected, without, type Visit } from './visit.ts';
+
+/** What the cache stands on; `via` is this server's name in Via fields. */
+export interface CacheParts extends AskingParts {
+  readonly via: string;
+}
+
+/**
+ * The shared cache in front of fetched content (contract §8, RFC 9111): what a source has answered
+ * answers others as well, for as long as the source allows it.
+ */
+export function cachedFetch(parts: CacheParts): Fetch {
+  const cache = new Cache(parts);
+  return {
+    ...parts.fetch,
+    respond: (rule, request) => cache.respond(rule, request),
+    foresee: (rule, asked) => cache.foresee(rule, asked),
+  };
+}
+
+class Cache {
+  readonly #parts: CacheParts;
+  readonly #planOf = createPlans();
+  readonly #flights: Flights<Arrival>;
+  /** What turned out to be for one alone: nobody waits for another one's answer. */
+  readonly #unshared = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
+
+  constructor(parts: CacheParts) {
+    this.#parts = parts;
+    this.#flights = new Flights(parts.answers);
+  }
+
+  async respond(rule: FetchRule, request: ContentRequest): Promise<Reply> {
+    if (!isRead(request.method)) return this.#through(rule, request);
+    const asked = requestDirectives(request.fields);
+    if (asked.noStore) return this.#past(rule, request, 'request');
+    if (isForSourceOnly(request.fields)) return this.#past(rule, request, 'bypass');
+    let visit = this.#visit(rule, request);
+    let held = selected(visit);
+    while (held !== undefined) {
+      const ready = this.#parts.answers.ready(held);
+      if (ready === true || (await ready)) break;
+      // It has been let go of, unless the disk cannot be written: it must not be found again.
+      visit = without(visit, held);
+      held = selected(visit);
+    }
+    const nowMs = this.#parts.now();
+    if (held !== undefined) {
+      const reuse = reuseOf(held.answer.freshness, asked, nowMs);
+      if (reuse === 'while_revalidating') this.#revalidate(visit, held);
+      if (reuse !== 'validate') return hitReply(held, request, nowMs, this.#parts.answers);
+    }
+    if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
+    if (request.method === 'HEAD') return this.#head(visit, held);
+    if (request.fields.range !== undefined && !isWhole(held)) return this.#range(visit, held);
+    return this.#ask(visit, held, (asking) => this.respond(rule, { ...request, ...asking }));
+  }
+
+  foresee(rule: FetchRule, asked: Asked): Outcome {
+    const foreseen = this.#parts.fetch.foresee(rule, asked);
+    if (!isRead(asked.method)) return foreseen;
+    const request = { ...asked, address: '', body: undefined };
+    return foreseeKept(selected({ ...this.#known(rule, request), request }), foreseen, {
+      asked: requestDirectives(asked.fields),
+      nowMs: this.#parts.now(),
+    });
+  }
+
+  #visit(rule: FetchRule, request: ContentRequest): Visit {
+    const asked = requestDirectives(request.fields);
+    return { request, asked, ...this.#known(rule, request) };
+  }
+
+  #known(
+    rule: FetchRule,
+    request: Asked & Sending,
+  ): Pick<Visit, 'plan' | 'url' | 'sent' | 'known'> {
+    const plan = this.#planOf(rule);
+    const url = urlOf(request);
+    return {
+      plan,
+      url,
+      sent: (name) => sentField(plan.fetch, request, this.#parts.via, name),
+      known: ofPlan(this.#parts.answers.find(url), plan),
+    };
+  }
+
+  /** Methods that are no business of a cache, but for what they make of what it keeps. */
+  async #through(rule: FetchRule, request: ContentRequest): Promise<Reply> {
+    const { fetch, now, answers } = this.#parts;
+    const visit = this.#visit(rule, request);
+    const { url, plan } = visit;
+    const [requestMs, before] = [now(), answers.epoch()];
+    const arrived = receive(await fetch.respond(plan.plainRule, request), requestMs, now());
+    const { reply } = arrived;
+    const invalid = urlsMadeInvalid(request, request.method, reply);
+    if (invalid.length > 0) await answers.invalidate(invalid);
+    // What another one has changed meanwhile, nobody knows whether before or after.
+    const since = before + invalid.length;
+    const isNewest = answers.epoch() === since && isForGet(url, request.method, arrived);
+    const arrival: Arrival = isNewest
+      ? keep(this.#parts, { ...visit, since }, arrived)
+      : { kind: 'passing', reply, why: undefined };
+    return answerWith({
+      visit,
+      forwarded: 'method',
+      held: undefined,
+      arrival,
+      nowMs: now(),
+      isCollapsed: false,
+    });
+  }
+
+  async #past(rule: FetchRule, request: ContentRequest, forwarded: Forwarded): Promise<Reply> {
+    const reply = await this.#parts.fetch.respond(rule, request);
+    const { status } = reply;
+    return withTold(reply, toldForwarded({ forwarded, status, outcome: 'pass' }));
+  }
+
+  /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
+  async #head(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+    const { fetch, now, answers } = this.#parts;
+    const { plan, request, known, sent } = visit;
+    const [requestMs, since] = [now(), answers.epoch()];
+    const answered = await fetch.respond(plan.plainRule, request);
+    const { reply, received } = receive(answered, requestMs, now());
+    if (reply.status === 200) {
+      for (const kept of known.filter((one) => fits(one.answer, sent))) {
+        const { answer, row } = kept;
+        if (!isSameAs(answer, received.fields)) await answers.drop(answer);
+        else {
+          const update = freshened(answer, received, sent);
+          const fresh = holdAnswer(update.answer, contentOf(kept), row);
+          keepFreshened(answers, fresh, { received, sent, plan, since });
+        }
+      }
+    }
+    const forwarded = forwardedFor(visit, held);
+    const told = toldForwarded({ forwarded, status: reply.status });
+    return withTold(passingReply(reply, plan.fetch.httpresponse, request), told);
+  }
+
+  /** A part that is not there, or not fresh, is asked for as the client does. */
+  async #range(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+    const question = { ...visit, validating: [], standIn: held };
+    try {
+      return this.#answer(visit, held, await askSource(this.#parts, question));
+    } catch (thrown) {
+      return this.#standIn(visit, held, thrown);
+    }
+  }
+
+  /** Asks the source about all of the target, together with all who want the same. */
+  async #ask(visit: Visit, held: HeldAnswer | undefined, anew: Repeat): Promise<Reply> {
+    const { request, asked } = visit;
+    const key = flightKey(visit, held);
+    try {
+      if (!asked.noCache && !this.#unshared.has(key)) {
+        const reply = await this.#flights.join(
+          { key, url: visit.url },
+          request.signal,
+          (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
+          (arrival, { isFirst }) =>
+            isFirst || isShared(visit, held, arrival, this.#parts.now())
+              ? this.#answer(visit, held, arrival, !isFirst)
+              : undefined,
+        );
+        if (reply !== undefined) return reply;
+      }
+      const arrival = await this.#arrive(visit, held, { key, signal: request.signal });
+      const reply = this.#answer(visit, held, arrival);
+      const ask = arrival.kind === 'passing' ? arrival.reply.repeat : undefined;
+      if (ask === undefined) return reply;
+      const arrived = (next: Arrival): void => {
+        this.#remember(key, next);
+      };
+      return { ...reply, repeat: repeating(this.#parts, visit, { ask, anew, arrived }) };
+    } catch (thrown) {
+      return this.#standIn(visit, held, thrown);
+    }
+  }
+
+  /** What is kept, in place of a source that could not be reached; throws where it must not be. */
+  #standIn({ request, asked }: Visit, held: HeldAnswer | undefined, thrown: unknown): Reply {
+    const nowMs = this.#parts.now();
+    const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
+    if (!isUnreachable || held === undefined) throw thrown;
+    if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
+    const detail = thrown.code;
+    const told = toldForwarded({ forwarded: 'stale', detail, outcome: 'stale' });
+    return heldReply(held, request, nowMs, told);
+  }
+
+  /** Asks the source about what is used meanwhile (RFC 5861 §3). */
+  #revalidate(visit: Visit, held: HeldAnswer): void {
+    const part = isWhole(held) ? '' : `\n${visit.request.fields.range}`;
+    const key = flightKey(visit, held) + part;
+    this.#flights
+      .join(
+        { key, url: visit.url },
+        new AbortController().signal,
+        (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
+        () => undefined,
+      )
+      .catch(() => undefined);
+  }
+
+  async #arrive(
+    visit: Visit,
+    held: HeldAnswer | undefined,
+    { key, signal }: { readonly key: string; readonly signal: Cancellation },
+  ): Promise<Arrival> {
+    const { request, known } = visit;
+    const candidates = held === undefined ? known : [held];
+    const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
+    const isAlone = asking.length === 0 && this.#unshared.has(key);
+    const isPart = held !== undefined && !isWhole(held);
+    const question = {
+      ...visit,
+      request: isPart ? asAsked(request, signal) : sending(request, { asking, isAlone, signal }),
+      validating: asking,
+    };
+    let arrival = await askSource(this.#parts, { ...question, standIn: held });
+    if (!isAlone && !isPart && arrival.kind === 'passing' && arrival.reply.status === 304) {
+      const whole = { ...question, request: unconditional(request, signal), validating: [] };
+      arrival = await askSource(this.#parts, { ...whole, standIn: held });
+    }
+    if (held !== undefined && !isPart && isInItsPlace(arrival)) {
+      // Where the storage fails, that is told of by who writes to it.
+      this.#parts.answers.drop(held.answer).catch(() => undefined);
+    }
+    this.#remember(key, arrival);
+    return arrival;
+  }
+
+  #answer(
+    visit: Visit,
+    held: HeldAnswer | undefined,
+    arrival: Arrival,
+    isCollapsed = false,
+  ): Reply {
+    const forwarded = forwardedFor(visit, held);
+    return answerWith({ visit, forwarded, held, arrival, nowMs: this.#parts.now(), isCollapsed });
+  }
+
+  #remember(key: string, arrival: Arrival): void {
+    if (
+      arrival.kind === 'passing' ||
+      (arrival.kind === 'kept' && !isFresh(arrival, this.#parts.now()))
+    ) {
+      this.#unshared.set(key, true);
+    } else this.#unshared.delete(key);
+  }
+}
+
+/** Whether all of a representation is kept, and not a part of it. */
+function isWhole(held: HeldAnswer | undefined): boolean {
+  return held !== undefined && held.answer.range === undefined;
+}
+
+function landingOf(arrival: Arrival): Landing<Arrival> {
+  const isOnItsWay = arrival.kind === 'kept' && !('page' in arrival.content);
+  return {
+    arrival,
+    landed: isOnItsWay ? arrival.content.whole : undefined,
+    discard: () => {
+      if ('reply' in arrival) void discard(arrival.reply);
+    },
+  };
+}

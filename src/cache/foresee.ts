@@ -1,0 +1,37 @@
+import type { Outcome } from '../rules/source.ts';
+import type { HeldAnswer } from './answer.ts';
+import { ageMs, remainingMs } from './freshness.ts';
+import type { RequestDirectives } from './request.ts';
+import { reuseOf } from './reuse.ts';
+
+/** What an explanation says of a request that a kept answer may fit, and else of its source. */
+export function foreseeKept(
+  held: HeldAnswer | undefined,
+  foreseen: Outcome,
+  { asked, nowMs }: { readonly asked: RequestDirectives; readonly nowMs: number },
+): Outcome {
+  if (held === undefined) return withNote(foreseen, 'The cache has no answer for this request.');
+  const { freshness, shownStatus: status } = held.answer;
+  const age = seconds(ageMs(freshness, nowMs));
+  const remaining = remainingMs(freshness, nowMs);
+  switch (reuseOf(freshness, asked, nowMs)) {
+    case 'fresh':
+      return { status, notes: [`The cache has it: ${age} old, for ${seconds(remaining)} more.`] };
+    case 'stale':
+    case 'while_revalidating':
+      return {
+        status,
+        notes: [`The cache has it, ${seconds(-remaining)} stale; the source is asked meanwhile.`],
+      };
+    case 'validate':
+      return withNote(foreseen, `The cache has it, ${age} old; the source is asked first.`);
+  }
+}
+
+function withNote(foreseen: Outcome, note: string): Outcome {
+  return { ...foreseen, notes: [...(foreseen.notes ?? []), note] };
+}
+
+function seconds(ms: number): string {
+  return `${Math.floor(ms / 1000)} s`;
+}

@@ -1,0 +1,167 @@
+import { contentRange, parseRanges, rangeBytes } from '../http/ranges.ts';
+import {
+  fieldLines,
+  noBody,
+  replyField,
+  withoutFields,
+  type Body,
+  type ByteRange,
+  type FieldList,
+  type Part,
+  type Reply,
+} from '../http/reply.ts';
+import { select, type Representation } from '../http/represent.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { Failure } from '../model/failure.ts';
+import type { Row } from './storage/record.ts';
+import { holdPage, sendHeld } from '../http/held-page.ts';
+import type { HeldAnswer, StoredAnswer } from './answer.ts';
+import { withTold, type Told } from './cache-status.ts';
+import type { ContentFile } from './content-file.ts';
+import { ageMs, cachedDateMs } from './freshness.ts';
+
+/** Has a kept answer in memory, with its content where that is at hand. */
+export function holdAnswer(
+  answer: StoredAnswer,
+  content: Buffer | ContentFile | undefined,
+  row?: Row<StoredAnswer>,
+): HeldAnswer {
+  const isAtHand = Buffer.isBuffer(content);
+  const file = isAtHand ? undefined : content;
+  const held = { answer, row, page: undefined, file, usedSecond: 0, whole: undefined };
+  return isAtHand ? withContent(held, content) : held;
+}
+
+/** Makes a kept answer ready to be sent. */
+export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
+  const { answer } = held;
+  const page = { representation: representationOfAnswer(answer), bytes };
+  return Object.assign(held, { page: holdPage(page, sourceOf(answer)) });
+}
+
+/**
+ * What a request's preconditions and ranges ask for of a kept answer, with its age and what the
+ * cache did for it. Throws `bad_gateway` where its file has gone this very moment.
+ */
+export function heldReply(
+  held: HeldAnswer,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+  nowMs: number,
+  told: Told,
+): Reply {
+  const { answer } = held;
+  const reply = answer.range === undefined ? wholeOf(held, request) : partOf(held, request);
+  const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
+  // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
+  const isNew = age === 0 && (told.outcome === 'miss' || told.outcome === 'revalidated');
+  const date = replyField(reply, 'date') === undefined ? fieldLines(answer.fields, 'date') : [];
+  const fields = [
+    ...reply.fields,
+    ...date.flatMap((value) => ['Date', value]),
+    ...(isNew ? [] : ['Age', String(age)]),
+  ];
+  return withTold({ ...reply, fields }, told);
+}
+
+/**
+ * Whether a kept answer has all that a request asks for (RFC 9111 §3.3): of a part of a
+ * representation, one range that lies within it.
+ */
+export function covers(
+  { range }: StoredAnswer,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): boolean {
+  return range === undefined || rangeWithin(range, request) !== undefined;
+}
+
+function rangeWithin(
+  { first, last, completeLength }: NonNullable<StoredAnswer['range']>,
+  { method, fields }: Pick<ContentRequest, 'method' | 'fields'>,
+): ByteRange | undefined {
+  if (method !== 'GET' || fields.range === undefined || fields['if-range'] !== undefined) {
+    return undefined;
+  }
+  const [asked, ...others] = parseRanges(fields.range, completeLength) ?? [];
+  if (asked === undefined || others.length > 0) return undefined;
+  return asked.first >= first && asked.last <= last ? asked : undefined;
+}
+
+/** What a request asks for of a whole representation. */
+function wholeOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+  if (held.page !== undefined) return sendHeld(held.page, request);
+  const { answer } = held;
+  const { status, fields, parts, bytesLength } = select(representationOfAnswer(answer), request);
+  const body = parts.length === 0 ? noBody : fileBody(held, parts, bytesLength);
+  return { status, fields, body, source: sourceOf(answer) };
+}
+
+/** A range of a part that is kept. */
+function partOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+  const { answer, page } = held;
+  const { range } = answer;
+  const asked = range && rangeWithin(range, request);
+  if (range === undefined || asked === undefined) return wholeOf(held, everything);
+  const { status, fields } = select(representationOfAnswer(answer), everything);
+  const [first, last] = [asked.first - range.first, asked.last - range.first];
+  const bytesLength = rangeBytes(asked);
+  return {
+    status,
+    fields: [
+      ...withoutFields(fields, 'content-length', 'content-range'),
+      'Content-Length',
+      String(bytesLength),
+      'Content-Range',
+      contentRange(asked, range.completeLength),
+    ],
+    body:
+      page === undefined
+        ? fileBody(held, [{ first, last }], bytesLength)
+        : { kind: 'bytes', bytes: page.bytes.subarray(first, last + 1) },
+    source: sourceOf(answer),
+  };
+}
+
+/** A request for all there is. */
+const everything = { method: 'GET', fields: {} } as const;
+
+function fileBody({ answer, file }: HeldAnswer, parts: readonly Part[], bytesLength: number): Body {
+  if (file === undefined) throw new TypeError(`the content of ${answer.id} is not at hand`);
+  const opened = file.open();
+  if (opened === undefined) throw new Failure('bad_gateway', 'This page has just been let go of.');
+  return { kind: 'file', file: opened, parts, bytesLength };
+}
+
+function sourceOf({ rule }: StoredAnswer): string {
+  return `rule:${rule}`;
+}
+
+function representationOfAnswer(answer: StoredAnswer): Representation {
+  const { fields, shownStatus: status, bytesLength, freshness } = answer;
+  return representationOf(fields, { status, bytesLength, receivedMs: freshness.bornMs });
+}
+
+/** What a representation says itself. */
+const saidAnew = ['content-type', 'content-length', 'etag', 'accept-ranges'];
+
+/** What an answer of a source has to show, its content left where it is. */
+export function representationOf(
+  fields: FieldList,
+  {
+    status,
+    bytesLength,
+    receivedMs,
+  }: { readonly status: number; readonly bytesLength: number; readonly receivedMs: number },
+): Representation {
+  const lastModified = fieldLines(fields, 'last-modified')[0];
+  const lastModifiedMs = cachedDateMs(lastModified, receivedMs);
+  const others = withoutFields(fields, ...saidAnew);
+  return {
+    status,
+    contentType: replyField({ fields }, 'content-type'),
+    etag: replyField({ fields }, 'etag'),
+    lastModifiedMs,
+    lastModified,
+    fields: lastModifiedMs === undefined ? others : withoutFields(others, 'last-modified'),
+    bytesLength,
+  };
+}

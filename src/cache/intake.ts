@@ -1,0 +1,251 @@
+import { finished, type Readable } from 'node:stream';
+import {
+  arrivingBytesMax,
+  arrivingFilesMax,
+  arrivingHeldBytesMax,
+  arrivingLagBytesMax,
+  arrivingScarceBytesMax,
+} from '../model/limits.ts';
+import type { NewContent } from './storage/cache.ts';
+import { ArrivingFile, type FilePlace } from './arriving-file.ts';
+import { ArrivingReader, type ArrivingContent } from './arriving-reader.ts';
+import { Window } from './window.ts';
+
+/**
+ * The content of an answer on its way from its source: kept as it comes, so that any number of
+ * readers get all of it, each at its own pace, whenever they come and go.
+ */
+export interface Intake {
+  /** The content from its beginning; it fails as the source fails. */
+  read(): Readable;
+  /**
+   * All of it when it is there; undefined where it broke off, was more than is kept, or could not
+   * be written.
+   */
+  readonly whole: Promise<Whole | undefined>;
+}
+
+/** Content that is there as a whole: at hand where it is short, else in its file. */
+export interface Whole {
+  readonly content: NewContent;
+  readonly bytesLength: number;
+}
+
+/** What is at hand in this process of all content on its way, and what is, or will be, in files. */
+let arrivingBytes = 0;
+let filedBytes = 0;
+
+/** How much is taken in. */
+export interface IntakeLimits {
+  /** The longest content that is kept. */
+  readonly bytesMax: number;
+  /** How long the content is, as far as its source has said so; 0 where it has not. */
+  readonly bytesLength: number;
+}
+
+/**
+ * Takes content in: as fast as its source sends it while it is short, and as fast as the disk takes
+ * it from there on. What is longer than is kept, or than there is room for, is not: then the
+ * fastest reader sets the pace, and one that falls too far behind it, and behind what is in the
+ * file, is cut off.
+ */
+export function takeIn(source: Readable, limits: IntakeLimits, place: FilePlace): Intake {
+  return new SharedContent(source, limits, place);
+}
+
+class SharedContent implements Intake, ArrivingContent {
+  readonly whole: Promise<Whole | undefined>;
+  readonly file: ArrivingFile;
+  readonly #source: Readable;
+  readonly #limits: IntakeLimits;
+  readonly #report: (error: unknown) => void;
+  readonly #readers = new Set<ArrivingReader>();
+  readonly #settle: PromiseWithResolvers<Whole | undefined>;
+  /** The last of what has come. */
+  readonly #window = new Window();
+  /** In the room for files. */
+  #roomTaken = 0;
+  #isKept = true;
+  #isFiled = false;
+  #isWriting = false;
+  #isReleased = false;
+  #end: { readonly error: Error | undefined } | undefined;
+
+  constructor(source: Readable, limits: IntakeLimits, place: FilePlace) {
+    this.#source = source;
+    this.#limits = limits;
+    this.#report = place.report;
+    this.file = new ArrivingFile(place);
+    this.#settle = Promise.withResolvers();
+    this.whole = this.#settle.promise;
+    source.on('data', (chunk: Buffer) => {
+      this.#take(chunk);
+    });
+    finished(source, { writable: false }, (error) => {
+      this.#finish(error ?? undefined);
+    });
+  }
+
+  read(): Readable {
+    const reader = new ArrivingReader(this);
+    if (this.#end?.error !== undefined) reader.destroy(this.#end.error);
+    else if (this.#isReleased && this.#isFiled)
+      reader.destroy(new Error('It is not there any more.'));
+    else this.#readers.add(reader);
+    return reader;
+  }
+
+  at(position: number): Buffer | number | 'end' | 'gone' | undefined {
+    if (position === this.#window.end) {
+      if (this.#end !== undefined) return 'end';
+      if (!this.#isKept) this.#source.resume();
+      return undefined;
+    }
+    const [bytes] = this.#window.from(position, 1);
+    if (bytes !== undefined) return bytes;
+    return position < this.file.bytes ? this.file.bytes - position : 'gone';
+  }
+
+  leave(reader: ArrivingReader): void {
+    if (!this.#readers.delete(reader)) return;
+    if (!this.#isKept && this.#readers.size === 0) this.#source.destroy();
+    this.#release();
+  }
+
+  #take(bytes: Buffer): void {
+    this.#window.push(bytes);
+    arrivingBytes += bytes.length;
+    if (this.#isKept && this.#window.end > this.#limits.bytesMax) this.#keepNoLonger();
+    if (this.#isKept && (this.#isFiled || this.#window.bytes > atHandMax())) void this.#write();
+    this.#letGo();
+    for (const reader of this.#readers) reader.wake();
+    this.#setPace();
+  }
+
+  /** Writes what has come and is not in the file yet, until there is no more. */
+  async #write(): Promise<void> {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    this.#isFiled = true;
+    try {
+      while (this.#isKept && this.file.bytes < this.#window.end) {
+        const pieces = this.#window.from(this.file.bytes, piecesPerWrite);
+        if (!this.#hasRoom()) this.#keepNoLonger();
+        else await this.file.write(pieces);
+        this.#letGo();
+        this.#setPace();
+      }
+    } catch (error) {
+      this.#report(error);
+      this.#keepNoLonger();
+      this.#setPace();
+    } finally {
+      this.#isWriting = false;
+    }
+    this.#settleWhole();
+    this.#release();
+  }
+
+  /** Whether there is room for the file: what is not kept yet is within no budget. */
+  #hasRoom(): boolean {
+    const { bytesLength, bytesMax } = this.#limits;
+    const needed = Math.max(bytesLength, this.#window.end) - this.#roomTaken;
+    if (filedBytes + needed > arrivingFilesMax * bytesMax) return false;
+    filedBytes += needed;
+    this.#roomTaken += needed;
+    return true;
+  }
+
+  #keepNoLonger(): void {
+    if (!this.#isKept) return;
+    this.#isKept = false;
+    this.#settle.resolve(undefined);
+    // Whoever reads it has it open.
+    void this.file.remove();
+    if (this.#readers.size === 0) this.#source.destroy();
+  }
+
+  /** The source may send more while there is room for it, or somebody waits for it. */
+  #setPace(): void {
+    if (this.#end !== undefined) return;
+    const isWanted = this.#isKept
+      ? this.#window.end - this.file.bytes <= 2 * atHandMax()
+      : [...this.#readers].some(({ isWaiting }) => isWaiting);
+    if (isWanted) this.#source.resume();
+    else this.#source.pause();
+  }
+
+  /** Lets go of what is at hand and need not be: it is in the file, or all have it. */
+  #letGo(): void {
+    for (let end = this.#window.firstEnd; end !== undefined; end = this.#window.firstEnd) {
+      const isInFile = end <= this.file.bytes && this.#window.bytes > atHandMax();
+      if (!isInFile && (this.#isKept || !this.#isOver(end))) return;
+      arrivingBytes -= this.#window.shift();
+      for (const reader of this.#readers) reader.miss(end, this.file.bytes);
+    }
+  }
+
+  /** Of content that is not kept, whether all readers have it up to here, or are too slow. */
+  #isOver(end: number): boolean {
+    const positions = [...this.#readers].map(({ position }) => position);
+    if (Math.min(...positions) >= end) return true;
+    // What nobody has read yet was taken in ahead of all of them: nobody is slow for that.
+    const isOneAtEnd = Math.max(...positions) >= this.#window.lastStart;
+    const isScarce = isOneAtEnd && isCrowded();
+    return this.#window.bytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
+  }
+
+  #finish(error: Error | undefined): void {
+    this.#end = { error };
+    if (error !== undefined) this.#keepNoLonger();
+    this.#settleWhole();
+    for (const reader of this.#readers) {
+      if (error === undefined) reader.wake();
+      else reader.destroy(error);
+    }
+    this.#release();
+  }
+
+  #settleWhole(): void {
+    if (this.#end === undefined || !this.#isKept || this.#isWriting) return;
+    if (this.#isFiled && this.file.bytes < this.#window.end) return;
+    const bytesLength = this.#window.end;
+    const content: NewContent = this.#isFiled
+      ? { kind: 'file', crc: this.file.crc }
+      : { kind: 'bytes', bytes: Buffer.concat(this.#window.from(0, Infinity)) };
+    this.#settle.resolve({ content, bytesLength });
+    // From now on it is what is kept, however long somebody reads on.
+    this.#leaveRoom();
+  }
+
+  #leaveRoom(): void {
+    filedBytes -= this.#roomTaken;
+    this.#roomTaken = 0;
+  }
+
+  /** Counts it no more, and closes the file, once it has ended and nobody reads it. */
+  #release(): void {
+    if (this.#end === undefined || this.#isWriting || this.#readers.size > 0) return;
+    // Those who have waited for the answer begin to read in this very turn.
+    setImmediate(() => {
+      if (this.#isReleased || this.#readers.size > 0) return;
+      this.#isReleased = true;
+      arrivingBytes -= this.#window.bytes;
+      this.#leaveRoom();
+      void this.file.close();
+    });
+  }
+}
+
+/** How many pieces are written at once: fewer than any system takes. */
+const piecesPerWrite = 256;
+
+/** Whether enough is at hand of all content that is on its way. */
+function isCrowded(): boolean {
+  return arrivingBytes > arrivingBytesMax;
+}
+
+/** What may be at hand of content that goes to a file. */
+function atHandMax(): number {
+  return isCrowded() ? arrivingScarceBytesMax : arrivingHeldBytesMax;
+}

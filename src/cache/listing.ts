@@ -1,0 +1,36 @@
+import type { KeptAnswer, KeptPage } from '../model/kept.ts';
+import { replyField } from '../http/reply.ts';
+import type { ListedUrl } from './storage/cache.ts';
+import type { StoredAnswer } from './answer.ts';
+import { ageMs, remainingMs } from './freshness.ts';
+
+/** One page of a list: URLs with all their answers, until there are so many of those. */
+export function listPage(
+  urls: Iterable<ListedUrl<StoredAnswer>>,
+  limit: number,
+  nowMs: number,
+): KeptPage {
+  const rows: KeptAnswer[] = [];
+  let last: string | undefined;
+  for (const { url, rows: kept } of urls) {
+    if (rows.length >= limit) return { rows, next: last };
+    rows.push(...kept.map(({ entry }) => shown(entry, nowMs)));
+    last = url;
+  }
+  return { rows, next: undefined };
+}
+
+function shown(answer: StoredAnswer, nowMs: number): KeptAnswer {
+  const { url, rule, shownStatus, freshness, varyNames, range, bytesLength } = answer;
+  return {
+    url,
+    rule,
+    status: shownStatus,
+    contentType: replyField(answer, 'content-type'),
+    bytes: bytesLength,
+    ageSeconds: Math.floor(ageMs(freshness, nowMs) / 1000),
+    freshSeconds: Math.floor(remainingMs(freshness, nowMs) / 1000),
+    vary: varyNames,
+    range: range && `${range.first}-${range.last}/${range.completeLength}`,
+  };
+}

@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { cacheReportMs } from '../model/limits.ts';
+import type { Log } from '../observability/log.ts';
+import { openCache } from './storage/folder-cache.ts';
+import { prepareCache, settleCache } from './storage/prepare.ts';
+import type { StoredAnswer } from './answer.ts';
+import { createAnswers, type Answers } from './answers.ts';
+
+/** What a configuration says of kept answers. */
+interface Kept {
+  readonly server: Pick<Config['server'], 'data'>;
+  readonly fetch: Pick<Config['fetch'], 'cacheBytesMax'>;
+}
+
+/** Where answers are kept, below the data folder. */
+const cacheFolder = 'cache';
+
+/**
+ * Makes the place of kept answers in a data folder ready, before any process opens it. Rejects with
+ * `unavailable`.
+ */
+export function prepareAnswers(data: string): Promise<void> {
+  return prepareCache(join(data, cacheFolder));
+}
+
+/** Notes that no process has kept answers open any more. */
+export function settleAnswers(data: string): Promise<void> {
+  return settleCache(join(data, cacheFolder));
+}
+
+/** Opens the kept answers of a data folder; the log is told when they cannot be written. */
+export function openAnswers(
+  { server: { data }, fetch: { cacheBytesMax: bytesMax } }: Kept,
+  { now, log }: { readonly now: () => number; readonly log: Log },
+): Answers {
+  let reportedMs = -Infinity;
+  return createAnswers({
+    cache: openCache<StoredAnswer>({ folder: join(data, cacheFolder), bytesMax, now }),
+    now,
+    report(error) {
+      if (now() - reportedMs < cacheReportMs) return;
+      reportedMs = now();
+      log.warn({ err: error }, 'Fetched answers cannot be kept: the cache cannot be written.');
+    },
+  });
+}

@@ -1,0 +1,39 @@
+import { staleUnreachableMsMax } from '../model/limits.ts';
+import { ageMs, remainingMs, type Freshness } from './freshness.ts';
+import type { RequestDirectives } from './request.ts';
+
+/**
+ * What becomes of a kept answer that fits a request (RFC 9111 §4): it is used as it is; it is used
+ * while the source is asked about it (RFC 5861 §3); or the source is asked first.
+ */
+export type Reuse = 'fresh' | 'stale' | 'while_revalidating' | 'validate';
+
+/** Decides whether a kept answer is used at a moment. */
+export function reuseOf(freshness: Freshness, asked: RequestDirectives, nowMs: number): Reuse {
+  if (freshness.isValidatedAlways || asked.noCache) return 'validate';
+  if (ageMs(freshness, nowMs) > asked.maxAgeMs) return 'validate';
+  const remaining = remainingMs(freshness, nowMs);
+  if (remaining > 0 && remaining >= asked.minFreshMs) return 'fresh';
+  // Who asks for what holds for a while, or says how stale is too stale, gets no less than that.
+  if (asked.minFreshMs > 0 || freshness.isNeverStale) return 'validate';
+  if (asked.maxStaleMs > 0 && -remaining <= asked.maxStaleMs) return 'stale';
+  return -remaining < freshness.staleWhileRevalidateMs ? 'while_revalidating' : 'validate';
+}
+
+/**
+ * Whether a kept answer stands in for a source that could not be reached, or that answered with an
+ * error (RFC 9111 §4.2.4, RFC 5861 §4).
+ */
+export function mayStandIn(
+  freshness: Freshness,
+  failure: 'unreachable' | 'error',
+  asked: RequestDirectives,
+  nowMs: number,
+): boolean {
+  if (freshness.isNeverStale || asked.noCache) return false;
+  if (ageMs(freshness, nowMs) > asked.maxAgeMs) return false;
+  const staleMs = -remainingMs(freshness, nowMs);
+  const unreachableMs = failure === 'unreachable' ? staleUnreachableMsMax : 0;
+  const allowedMs = Math.max(freshness.staleIfErrorMs, asked.staleIfErrorMs, unreachableMs);
+  return staleMs <= allowedMs && allowedMs > 0;
+}

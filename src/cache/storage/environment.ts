@@ -1,0 +1,99 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { inspectDataFile, prepareFolder } from '../../store/folder.ts';
+import { quietenFullDisk } from '../../store/full-disk.ts';
+
+/** Version of the layout below: what another one has written is thrown away. */
+const schemaVersion = '1';
+
+/** The databases of the cache; keys are ordered as their texts and numbers are. */
+export interface CacheDatabases {
+  readonly environment: RootDatabase;
+  /** `epoch`, `version`, `bytes`, `answers`: numbers, see their uses. */
+  readonly meta: Database<string, string>;
+  /** Key of a URL → record, see record.ts. */
+  readonly urls: Database<Buffer, string>;
+  /** Id of an answer → its content, where that is not in a file. */
+  readonly content: Database<Buffer, string>;
+  /** Id of an answer whose content is in a file → nothing. */
+  readonly files: Database<string, string>;
+  /** Seconds of its last use and id of an answer → key of its URL. */
+  readonly recency: Database<string, [number, string]>;
+  /** Id of a page rule and key of a URL that it has answers for → nothing. */
+  readonly rules: Database<string, [string, string]>;
+  /** Epoch → purge that began it. */
+  readonly journal: Database<string, number>;
+}
+
+/** As those of the log's environment, see there, but for the syncing. */
+const environmentOptions = {
+  noSubdir: false,
+  maxDbs: 16,
+  noSync: true,
+  overlappingSync: false,
+  eventTurnBatching: false,
+  mapSize: 2 ** 30,
+  permissionsMode: 0o600,
+  encoding: 'string',
+} as const;
+
+/** Name of the file that says in which run of the machine the cache was written, and its end. */
+const markFile = 'run';
+
+/**
+ * Opens the databases of a cache folder, which several processes may have open at once. Nothing is
+ * flushed to the disk before the system does so by itself: what the end of a process leaves behind
+ * is whole, what the end of the machine does may not be, see prepareCacheFolder.
+ */
+export function openCacheDatabases(folder: string): CacheDatabases {
+  quietenFullDisk();
+  const environment = open({ path: folder, ...environmentOptions });
+  return environment.transactionSync(() => ({
+    environment,
+    meta: environment.openDB<string, string>('meta', { encoding: 'string' }),
+    urls: environment.openDB<Buffer, string>('urls', { encoding: 'binary' }),
+    content: environment.openDB<Buffer, string>('content', { encoding: 'binary' }),
+    files: environment.openDB<string, string>('files', { encoding: 'string' }),
+    recency: environment.openDB<string, [number, string]>('recency', { encoding: 'string' }),
+    rules: environment.openDB<string, [string, string]>('rules', { encoding: 'string' }),
+    journal: environment.openDB<string, number>('journal', { encoding: 'string' }),
+  }));
+}
+
+/**
+ * Makes a cache folder ready to be opened: what was left there by another version, or by a run of
+ * the machine that ended without the cache being closed, is thrown away, as is what is damaged. No
+ * process may have it open. Rejects with `unavailable` where it cannot be written.
+ */
+export async function prepareCacheFolder(folder: string): Promise<void> {
+  await prepareFolder(folder);
+  const mark = await readFile(join(folder, markFile), 'utf8').catch(() => '');
+  const [schema, run, end] = mark.trim().split(' ');
+  const isSound = schema === schemaVersion && (run === (await thisRun()) || end === 'closed');
+  if (!isSound || !(await isWhole(folder))) {
+    await rm(folder, { recursive: true, force: true });
+    await prepareFolder(folder);
+  }
+  await markCacheFolder(folder, 'open');
+}
+
+/** Notes whether the cache in a folder was closed in good order. */
+export async function markCacheFolder(folder: string, end: 'open' | 'closed'): Promise<void> {
+  await writeFile(join(folder, markFile), `${schemaVersion} ${await thisRun()} ${end}\n`);
+}
+
+function isWhole(folder: string): Promise<boolean> {
+  return inspectDataFile(folder).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What tells this run of the machine from another one, where the system says it (Linux). */
+function thisRun(): Promise<string> {
+  return readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (id) => id.trim(),
+    () => 'unknown',
+  );
+}

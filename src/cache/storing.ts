@@ -1,0 +1,79 @@
+import { fieldLines, replyField, withoutFields, type FieldList } from '../http/reply.ts';
+import { fieldsOf, type Directives } from './directives.ts';
+import { freshnessOf, type Freshness, type Received } from './freshness.ts';
+import { isHeuristicallyCacheable, isStorable, isUnderstood } from './status.ts';
+import { governingDirectives } from './targeted.ts';
+
+/** What is asked about an answer that could be kept. */
+export interface Asking {
+  /** Whether the source was sent a client's own credentials: Authorization. */
+  readonly hasAuthorization: boolean;
+  /** Whether it was sent a client's cookies. */
+  readonly hasCookies: boolean;
+}
+
+/**
+ * Why a shared cache does not keep the answer to a GET (RFC 9111 §3), as Cache-Status may tell it;
+ * undefined for one that it keeps.
+ */
+export function refusalToStore(received: Received, asking: Asking): string | undefined {
+  const { status, fields } = received;
+  const { directives } = governingDirectives(fields);
+  if (!isStorable(status)) return 'status';
+  if (directives.has('must-understand')) {
+    // What follows it says no-store to caches that do not know the directive (§5.2.2.3).
+    if (!isUnderstood(status)) return 'must-understand';
+  } else if (directives.has('no-store')) return 'no-store';
+  if (fieldsOf(directives, 'private') === 'all') return 'private';
+  if (asking.hasAuthorization && !isForEverybody(directives)) return 'authorization';
+  if (variesByAll(fields)) return 'vary';
+  const freshness = freshnessOf(received);
+  if (!freshness.isExplicit) {
+    if (!isHeuristicallyCacheable(status) && !directives.has('public')) return 'status';
+    // What a source tells one visitor it tells others only where it says so.
+    const isPersonal = asking.hasCookies || fieldLines(fields, 'set-cookie').length > 0;
+    if (isPersonal && !directives.has('public')) return 'cookie';
+  }
+  return isOfUse(freshness, fields) ? undefined : 'expired';
+}
+
+/** What lets an answer to somebody's credentials be used for others (RFC 9111 §3.5). */
+function isForEverybody(directives: Directives): boolean {
+  return ['public', 's-maxage', 'must-revalidate'].some((name) => directives.has(name));
+}
+
+function variesByAll(fields: FieldList): boolean {
+  return fieldLines(fields, 'vary').some((line) =>
+    line.split(',').some((name) => name.trim() === '*'),
+  );
+}
+
+/** Whether an answer can be used at all once it has been sent: it is fresh, or can be validated. */
+function isOfUse(freshness: Freshness, fields: FieldList): boolean {
+  if (replyField({ fields }, 'etag') !== undefined) return true;
+  if (replyField({ fields }, 'last-modified') !== undefined) return true;
+  const { lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs } = freshness;
+  return !freshness.isValidatedAlways && lifetimeMs + staleWhileRevalidateMs + staleIfErrorMs > 0;
+}
+
+/** The fields of an answer, by whether they are kept; Age, which is said anew, is in neither. */
+export interface SplitFields {
+  readonly kept: FieldList;
+  /** For the one alone who asked. */
+  readonly leftOut: FieldList;
+}
+
+/**
+ * The fields of an answer that are kept (RFC 9111 §3.1): those that no qualified `no-cache` or
+ * `private` names.
+ */
+export function splitFields(fields: FieldList): SplitFields {
+  const { directives } = governingDirectives(fields);
+  const named = [fieldsOf(directives, 'no-cache'), fieldsOf(directives, 'private')];
+  const names = new Set(named.filter((one) => one !== 'all').flat());
+  const isNamed = (at: number): boolean => names.has(fields[at - (at % 2)]?.toLowerCase() ?? '');
+  return {
+    kept: withoutFields(names.size === 0 ? fields : fields.filter((_, at) => !isNamed(at)), 'age'),
+    leftOut: names.size === 0 ? [] : fields.filter((_, at) => isNamed(at)),
+  };
+}

@@ -1,0 +1,85 @@
+import { replyField, type FieldList } from '../http/reply.ts';
+import { selectingsPerAnswerMax } from '../model/limits.ts';
+import type { StoredAnswer } from './answer.ts';
+import { freshnessOf, type Received } from './freshness.ts';
+import { selectingKey, varyNames, type SentField } from './selection.ts';
+import { splitFields } from './storing.ts';
+
+/**
+ * What stays as it was when a kept answer is freshened (RFC 9111 §3.2): the length, and what the
+ * content was processed by.
+ */
+const notUpdated: ReadonlySet<string> = new Set([
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+]);
+
+/** A kept answer as it has become, and the fields for the one alone who asked. */
+export interface Freshened {
+  readonly answer: StoredAnswer;
+  readonly leftOut: FieldList;
+}
+
+/**
+ * A kept answer with the fields of a 304, or of the 200 to a HEAD, over its own (RFC 9111 §3.2):
+ * each field that comes anew replaces all lines of the old one. It is one for what was asked now,
+ * and for what it has been selected by before, unless it varies by other fields from now on (§4.1).
+ */
+export function freshened(stored: StoredAnswer, update: Received, sent: SentField): Freshened {
+  const fresh = update.fields;
+  const replaced = new Set(fresh.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
+  const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
+  const kept = pairsWhere(stored.fields, (name) => !isOver(name));
+  const added = pairsWhere(fresh, (name) => !notUpdated.has(name));
+  const fields = [...kept, ...added];
+  const names = varyNames(fields);
+  const key = selectingKey(names, sent);
+  const isSameVary = names.join() === stored.varyNames.join();
+  const others = isSameVary ? stored.selecting.filter((one) => one !== key) : [];
+  const { kept: shared, leftOut } = splitFields(fields);
+  const answer = {
+    ...stored,
+    fields: shared,
+    varyNames: names,
+    selecting: [key, ...others].slice(0, selectingsPerAnswerMax),
+    freshness: freshnessOf({ ...update, status: stored.status, fields }),
+  };
+  return { answer, leftOut };
+}
+
+/**
+ * Whether a 304 speaks of a kept answer (RFC 9111 §4.3.4): by its strong entity tag, else by its
+ * weak one or its date; one without a validator speaks of the only answer that was asked about.
+ */
+export function isConfirmedBy(
+  stored: StoredAnswer,
+  fields: FieldList,
+  askedAbout: number,
+): boolean {
+  for (const name of ['etag', 'last-modified']) {
+    const confirmed = replyField({ fields }, name);
+    if (confirmed !== undefined) return opaque(replyField(stored, name)) === opaque(confirmed);
+  }
+  return askedAbout === 1;
+}
+
+/**
+ * Whether the answer to a HEAD is of the same representation as a kept one (RFC 9111 §4.3.5):
+ * nothing that it says of it is different.
+ */
+export function isSameAs(stored: StoredAnswer, fields: FieldList): boolean {
+  return ['etag', 'last-modified', 'content-length'].every((name) => {
+    const said = replyField({ fields }, name);
+    return said === undefined || said === replyField(stored, name);
+  });
+}
+
+function opaque(tag: string | undefined): string | undefined {
+  return tag?.replace(/^W\//, '');
+}
+
+function pairsWhere(fields: FieldList, wanted: (lowerCaseName: string) => boolean): FieldList {
+  return fields.filter((_, at) => wanted(fields[at - (at % 2)]?.toLowerCase() ?? ''));
+}

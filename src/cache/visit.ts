@@ -1,0 +1,67 @@
+import type { ContentRequest } from '../http/request.ts';
+import type { HeldAnswer } from './answer.ts';
+import type { Forwarded } from './cache-status.ts';
+import { covers } from './held-reply.ts';
+import type { CachePlan } from './plans.ts';
+import type { RequestDirectives } from './request.ts';
+import { selectingKey, type SentField } from './selection.ts';
+
+/** A request that may be answered with what is kept, and what the cache knows of it. */
+export interface Visit {
+  readonly plan: CachePlan;
+  readonly url: string;
+  readonly request: ContentRequest;
+  readonly asked: RequestDirectives;
+  readonly sent: SentField;
+  /** What is kept for its URL by its rule. */
+  readonly known: readonly HeldAnswer[];
+}
+
+/** Those of some answers that were asked for by a rule as it is now. */
+export function ofPlan(
+  held: readonly HeldAnswer[],
+  { fetch, hash }: CachePlan,
+): readonly HeldAnswer[] {
+  if (held.length === 0) return held;
+  return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
+}
+
+/** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
+export function selected({
+  known,
+  sent,
+  request,
+}: Pick<Visit, 'known' | 'sent'> & {
+  readonly request: Pick<ContentRequest, 'method' | 'fields'>;
+}): HeldAnswer | undefined {
+  if (known.length === 0) return undefined;
+  const fitting = known.filter(({ answer }) => fits(answer, sent) && covers(answer, request));
+  return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
+}
+
+/** A visit that does not know of one of the kept answers. */
+export function without(visit: Visit, held: HeldAnswer): Visit {
+  return { ...visit, known: visit.known.filter((one) => one !== held) };
+}
+
+/** Whether an answer is one for what a request says in the fields that it varies by. */
+export function fits(
+  { varyNames, selecting }: Pick<HeldAnswer['answer'], 'varyNames' | 'selecting'>,
+  sent: SentField,
+): boolean {
+  return selecting.includes(selectingKey(varyNames, sent));
+}
+
+/** Why the source is asked (RFC 9211 §2.2). */
+export function forwardedFor({ known, asked }: Visit, held: HeldAnswer | undefined): Forwarded {
+  if (held !== undefined) return asked.noCache || asked.maxAgeMs < Infinity ? 'request' : 'stale';
+  if (known.length === 0) return 'uri-miss';
+  return known.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
+}
+
+/** What requests have in common that are answered alike, as far as it is known. */
+export function flightKey({ plan, url, known, sent }: Visit, held: HeldAnswer | undefined): string {
+  const names =
+    known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
+  return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${selectingKey(names, sent)}`;
+}

@@ -1,0 +1,124 @@
+import { isEmptyStatus, noBody, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import type { ContentRequest, Fields } from '../http/request.ts';
+import { winnerName, type Explanation } from '../model/explanation.ts';
+import type { FoundRule } from '../model/found.ts';
+import { canonicalPath } from '../model/path.ts';
+import type { Rule } from '../model/rule.ts';
+import type { OwnFiles } from './own-files.ts';
+import type { PublicFile } from '../http/page.ts';
+import type { Answer, Asked, Outcome } from '../rules/source.ts';
+import { pageStatus } from './stored.ts';
+
+/**
+ * Answers visible URLs whose rule has an engine with that engine's generic page, silently (contract
+ * §6).
+ */
+export interface GenericPages {
+  /** `open` answers another path of the same site, undefined where there is nothing. */
+  respond(
+    found: FoundRule,
+    request: ContentRequest,
+    open: (request: ContentRequest) => Answer,
+  ): Promise<Reply>;
+  /** What respond comes to, where `explain` does for it what `open` does. */
+  look(found: FoundRule, asked: Asked, explain: (asked: Asked) => Explanation): Outcome;
+}
+
+const conditional: ReadonlySet<string> = new Set([
+  'if-match',
+  'if-none-match',
+  'if-modified-since',
+  'if-unmodified-since',
+  'if-range',
+  'range',
+]);
+
+/**
+ * Makes the answers of generic pages: the rule's `enginedata.page`, else the engine's own page,
+ * else the built-in one. The page is the same under every URL that shows it, so its validators are
+ * its own; only the status is the rule's.
+ */
+export function createGenericPages({
+  engines,
+  builtInPage,
+  ownFiles,
+}: {
+  readonly engines: readonly { readonly name: string; readonly page: string | undefined }[];
+  /** The page shown where none is named, with its entity tag. */
+  readonly builtInPage: PublicFile;
+  readonly ownFiles: OwnFiles;
+}): GenericPages {
+  /** The path of the page that a rule shows; undefined for the built-in one. */
+  function pageOf(rule: Rule): string | undefined {
+    const named = rule.enginedata?.page;
+    const engine = engines.find(({ name }) => name === rule.engine);
+    return canonicalPath(typeof named === 'string' ? named : (engine?.page ?? ''));
+  }
+
+  return {
+    async respond({ stored }, request, open) {
+      const { rule } = stored;
+      const page = pageOf(rule);
+      const method = methodFor(rule, request.method);
+      const asked =
+        pageStatus(rule) === 200
+          ? request
+          : { ...request, method, fields: unconditional(request.fields) };
+      const opened =
+        page === undefined ? undefined : await open({ ...asked, path: page, query: '' });
+      const reply = opened ?? sendBuiltIn(asked);
+      return withStatus(reply, statusFor(rule, reply.status), `rule:${rule.id}`);
+    },
+    look({ stored }, asked, explain) {
+      const { rule } = stored;
+      const path = pageOf(rule);
+      if (path === undefined) return { status: statusFor(rule, 200), notes: [`${builtIn}.`] };
+      const method = methodFor(rule, asked.method);
+      const { winner, status } = explain({ ...asked, method, path, query: '' });
+      if (winner === null) {
+        return { status: statusFor(rule, 200), notes: [`${builtIn}: nothing is at ${path}.`] };
+      }
+      const answers = `${winnerName(winner)} answers${status === null ? '' : ` with ${status}`}`;
+      return {
+        status: status === null ? null : statusFor(rule, status),
+        notes: [`It shows the generic page ${path}, which ${answers}.`],
+      };
+    },
+  };
+
+  function sendBuiltIn(request: ContentRequest): Reply {
+    return ownFiles.respond(builtInPage, { fields: builtInFields, source: 'none' }, request);
+  }
+}
+
+const builtInFields: FieldList = ['X-Content-Type-Options', 'nosniff'];
+const builtIn = 'It shows the built-in generic page';
+
+/** The method by which a rule opens its page: nothing is opened of what will not be sent. */
+function methodFor(rule: Rule, method: string): string {
+  return isEmptyStatus(pageStatus(rule)) ? 'HEAD' : method;
+}
+
+/** The rule's own status in place of its page's 200. */
+function statusFor(rule: Rule, status: number): number {
+  return status === 200 ? pageStatus(rule) : status;
+}
+
+function withStatus(reply: Reply, status: number, source: string): Reply {
+  if (!isEmptyStatus(status) || reply.body.kind !== 'none') {
+    return { ...reply, status, source, repeat: undefined };
+  }
+  const fields = withoutFields(reply.fields, 'content-type', 'content-length', 'content-encoding');
+  // A 205 says so by its length, a 204 and a 304 by themselves (RFC 9110 §8.6).
+  const length = status === 205 ? ['Content-Length', '0'] : [];
+  return { status, fields: [...fields, ...length], body: noBody, source };
+}
+
+/**
+ * A page answered with the rule's own status, such as 404, is sent whole: there is nothing to
+ * compare or to cut.
+ */
+function unconditional(fields: Fields): Fields {
+  const others = Object.entries(fields).filter(([name]) => !conditional.has(name));
+  return Object.assign(Object.create(null) as Record<string, string>, Object.fromEntries(others));
+}

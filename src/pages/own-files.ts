@@ -1,0 +1,38 @@
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import type { Coder, OfferedPage } from '../compression/coder.ts';
+import type { PublicFile } from '../http/page.ts';
+
+/** Answers with what Waymark itself brings along, all of it held in memory. */
+export interface OwnFiles {
+  /** The answer of a file, which says the same fields of it and names the same source each time. */
+  respond(
+    file: PublicFile,
+    said: { readonly fields: FieldList; readonly source: string },
+    request: Pick<ContentRequest, 'method' | 'fields'>,
+  ): Reply;
+}
+
+/** Keeps own files ready to send, each as long as somebody keeps the file. */
+export function createOwnFiles(coder: Coder): OwnFiles {
+  const offered = new WeakMap<PublicFile, OfferedPage>();
+  return {
+    respond(file, { fields, source }, request) {
+      let page = offered.get(file);
+      if (page === undefined) {
+        const { contentType, etag, bytes } = file;
+        const representation = {
+          status: 200,
+          contentType,
+          etag,
+          lastModifiedMs: undefined,
+          fields,
+          bytesLength: bytes.length,
+        };
+        page = coder.offer({ representation, bytes }, source);
+        offered.set(file, page);
+      }
+      return { ...coder.respond(page, request), isReusable: true };
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/page.ts';
+
+/** An engine's documentation (contract §6, `enginereference`), for people and for tools. */
+export interface EngineReference {
+  readonly page: PublicFile;
+  /** JSON Schema 2020-12 of the engine's enginedata, as `application/schema+json`. */
+  readonly schema: PublicFile;
+}
+
+/** What Waymark itself gives to browsers, all in memory: no request for it reaches the disk. */
+export interface PublicFiles {
+  /**
+   * A script, style or page of documentation by its path below `{base}/svc1`; undefined for any
+   * other text.
+   */
+  file(path: string): PublicFile | undefined;
+  /** The documentation of a built-in engine by its exact name; undefined for any other text. */
+  engineReference(name: string): EngineReference | undefined;
+  /** The built-in generic page. */
+  page(values: PageValues): PublicFile;
+}
+
+const contentTypes: ReadonlyMap<string, string> = new Map([
+  ['.js', 'text/javascript; charset=utf-8'],
+  ['.css', 'text/css; charset=utf-8'],
+]);
+
+/** Modules of packages that a browser loads, each beside the file that its package runs in Node. */
+const modules = {
+  '/engines/liquid.js': new URL('liquid.browser.mjs', import.meta.resolve('liquidjs')),
+  '/engines/purify.js': new URL('purify.es.mjs', import.meta.resolve('dompurify')),
+};
+
+/**
+ * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html`
+ * stands beside its `engines/<name>.schema.json`. Rejects with the file system's error where the
+ * installation lacks one.
+ */
+export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
+  const read = (...names: string[]) => readFile(join(folder, ...names));
+  const readReference = async (name: string): Promise<EngineReference> => ({
+    page: publicFile('text/html; charset=utf-8', await read('engines', `${name}.html`)),
+    schema: publicFile('application/schema+json', await read('engines', `${name}.schema.json`)),
+  });
+
+  const template = (await read('page.html')).toString();
+  const webhooks = publicFile('text/html; charset=utf-8', await read('webhooks.html'));
+  const script = 'text/javascript; charset=utf-8';
+  const files = new Map<string, PublicFile>([['/webhooks', webhooks]]);
+  for (const [path, module] of Object.entries(modules)) {
+    files.set(path, publicFile(script, await readFile(fileURLToPath(module))));
+  }
+  const references = new Map<string, EngineReference>();
+  for (const path of await readdir(folder, { recursive: true })) {
+    const contentType = contentTypes.get(extname(path));
+    if (contentType !== undefined) {
+      files.set(`/${path.replaceAll('\\', '/')}`, publicFile(contentType, await read(path)));
+    }
+    const name = /^engines[/\\]([a-z]+)\.html$/.exec(path)?.[1];
+    if (name !== undefined) references.set(name, await readReference(name));
+  }
+  return {
+    file: (path) => files.get(path),
+    engineReference: (name) => references.get(name),
+    page: (values) => genericPage(template, values),
+  };
+}

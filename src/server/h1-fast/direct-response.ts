@@ -1,0 +1,138 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
+import { preparedTextBytesMax } from '../../model/limits.ts';
+import type { Corks } from '../../outbound/fast/corks.ts';
+import { headEnd, headText, type HeadTexts } from './head-text.ts';
+import { sendInterim } from '../h1/interim.ts';
+import { send, type Sent } from '../send.ts';
+
+/** What is used of the answer to a request, whoever writes it. */
+export interface Answering extends Pick<
+  ServerResponse,
+  'destroyed' | 'writableFinished' | 'headersSent'
+> {
+  shouldKeepAlive: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  destroy(): unknown;
+}
+
+/** What a direct answer is told by, and tells, on its connection. */
+interface DirectParts {
+  readonly socket: Socket;
+  readonly corks: Corks;
+  /** Lets Node's parser have the request after all; returns the answer that Node makes for it. */
+  readonly handOver: () => ServerResponse | undefined;
+  /** Told when the connection is free for the next request. */
+  readonly done: () => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * An answer that goes out in one piece, without Node's HTTP server: it has not seen the request.
+ * Whatever else becomes of it, be it a stream, what comes ahead of it, a client that ends its side
+ * or asks for more meanwhile, or the end of the connection, is handed over to Node.
+ */
+export class DirectResponse implements Answering {
+  shouldKeepAlive = true;
+  readonly #parts: DirectParts;
+  readonly #closed: (() => void)[] = [];
+  #node: ServerResponse | undefined;
+  #isSent = false;
+  #isGone = false;
+
+  constructor(parts: DirectParts) {
+    this.#parts = parts;
+  }
+
+  get destroyed(): boolean {
+    return this.#node?.destroyed ?? (this.#isSent || this.#isGone || this.#parts.socket.destroyed);
+  }
+
+  get writableFinished(): boolean {
+    return this.#node?.writableFinished ?? this.#isSent;
+  }
+
+  get headersSent(): boolean {
+    return this.#node?.headersSent ?? this.#isSent;
+  }
+
+  once(_: 'close', listener: () => void): void {
+    if (this.#node === undefined) this.#closed.push(listener);
+    else this.#node.once('close', listener);
+  }
+
+  destroy(): void {
+    if (this.#node !== undefined) this.#node.destroy();
+    else if (!this.#isSent) this.#parts.socket.destroy();
+  }
+
+  /** Sends an answer ahead of the one that counts, as Node does. */
+  writeInformation(status: number, fields: FieldList): void {
+    if (this.headersSent || this.destroyed) return;
+    const response = this.handOver();
+    if (response !== undefined) sendInterim(response, status, fields);
+  }
+
+  /** Goes on as an answer of Node's, which it returns; undefined where nobody waits any more. */
+  handOver(): ServerResponse | undefined {
+    if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
+    const node = this.#parts.handOver();
+    if (node === undefined) {
+      this.#parts.socket.destroy();
+      return undefined;
+    }
+    this.#node = node;
+    for (const listener of this.#closed) node.once('close', listener);
+    return node;
+  }
+
+  /** The connection has ended. */
+  close(): void {
+    if (this.#node !== undefined || this.#isSent) return;
+    this.#isGone = true;
+    for (const listener of this.#closed) listener();
+  }
+
+  /** Sends the answer, as `send` does; `heads` makes its head, where there is one to ask. */
+  send(reply: Reply, heads?: HeadTexts): Sent | Promise<Sent> {
+    if (this.destroyed) return cutOff(reply);
+    if (this.#node === undefined && this.shouldKeepAlive) {
+      const sent = this.#write(reply, heads);
+      if (sent !== undefined) return sent;
+    }
+    const node = this.handOver();
+    if (node === undefined) return cutOff(reply);
+    if (!this.shouldKeepAlive) node.shouldKeepAlive = false;
+    return send(node, reply);
+  }
+
+  /** Writes the answer if it goes out in one piece. */
+  #write(reply: Reply, heads: HeadTexts | undefined): Sent | undefined {
+    const content = contentText(reply);
+    if (content === undefined) return undefined;
+    const head = heads === undefined ? headText(reply) : heads.of(reply);
+    if (head === undefined) return undefined;
+    const { socket, corks, now, done } = this.#parts;
+    const date = replyField(reply, 'date') === undefined ? now() : undefined;
+    corks.write(socket, head + headEnd(date) + content);
+    this.#isSent = true;
+    done();
+    for (const listener of this.#closed) listener();
+    return { bytes: content.length, cut: false };
+  }
+}
+
+/** What becomes of an answer that nobody waits for. */
+async function cutOff(reply: Reply): Promise<Sent> {
+  await discard(reply);
+  return { bytes: 0, cut: true };
+}
+
+/** Content as text, one character for each byte; undefined where it takes more to send it. */
+function contentText({ body }: Reply): string | undefined {
+  if (body.kind === 'none') return '';
+  if (body.kind !== 'bytes' || body.bytes.length > preparedTextBytesMax) return undefined;
+  return body.bytes.toString('latin1');
+}

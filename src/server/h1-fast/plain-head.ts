@@ -1,0 +1,58 @@
+import { headerFieldsMax } from '../../model/limits.ts';
+import { tokenSource, trimOws } from '../../http/syntax.ts';
+
+/** The head of a request that asks for something and says nothing about its connection. */
+export interface PlainHead {
+  readonly method: 'GET' | 'HEAD';
+  /** Path and query as they were sent. */
+  readonly url: string;
+  /** Flat list of name, value, name, value, as they were sent, latin1. */
+  readonly rawHeaders: string[];
+}
+
+const requestLine = /^(GET|HEAD) (\/[\w/?.~!$&'()*+,;=:@%[\]-]*) HTTP\/1\.1\r\n/;
+const fieldLine = new RegExp(`(${tokenSource}):([\\t\\x20-\\x7e\\x80-\\xff]*)\\r\\n`, 'y');
+
+/** Fields about framing, or about this hop alone (RFC 9112 §6, RFC 9110 §7.6, §10.1). */
+const notPlain: ReadonlySet<string> = new Set([
+  'content-length',
+  'expect',
+  'http2-settings',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+const longestNotPlain = 'transfer-encoding'.length;
+
+/**
+ * Reads a text of latin1 that is the whole head of a GET or HEAD in HTTP/1.1, to its last byte and
+ * no further, in the most ordinary form of RFC 9112 §3 and §5. Undefined for anything else, be it
+ * wrong, too much or only rare: that is for a parser to tell apart.
+ */
+export function readPlainHead(text: string): PlainHead | undefined {
+  const line = requestLine.exec(text);
+  if (line === null || !text.endsWith('\r\n\r\n')) return undefined;
+  const [{ length }, method, url = ''] = line;
+  const rawHeaders: string[] = [];
+  const end = text.length - 2;
+  let at = length;
+  while (at < end) {
+    fieldLine.lastIndex = at;
+    const field = fieldLine.exec(text);
+    const [, name = '', value = ''] = field ?? [];
+    if (field === null || !isPlain(name, value)) return undefined;
+    rawHeaders.push(name, trimOws(value));
+    at = fieldLine.lastIndex;
+  }
+  if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
+  return { method: method === 'HEAD' ? 'HEAD' : 'GET', url, rawHeaders };
+}
+
+function isPlain(name: string, value: string): boolean {
+  if (name.length > longestNotPlain) return true;
+  const lower = name.toLowerCase();
+  if (lower === 'connection') return /^[ \t]*keep-alive[ \t]*$/i.test(value);
+  return !notPlain.has(lower);
+}

@@ -1,0 +1,110 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Failure } from '../../model/failure.ts';
+import { unreadBodyBytesMax } from '../../model/limits.ts';
+import { DirectRequest } from '../h1-fast/direct-request.ts';
+
+/** Requests whose content nobody can read on, with what they are told. */
+const broken = new WeakMap<object, Failure>();
+
+/**
+ * Collects the content of a request, up to a number of bytes. Rejects with `too_large` past it
+ * (announced or not), and with `invalid` when the client goes away before the end or sends what
+ * cannot be read. The connection stays as it is: it still has to carry the answer.
+ */
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const stop = (failure: Failure): void => {
+      request.off('data', take);
+      request.pause();
+      reject(failure);
+    };
+    const take = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      if (bytes > bytesMax) stop(tooLarge(bytesMax));
+      else chunks.push(chunk);
+    };
+    const failed = (error?: Error): void => {
+      stop(
+        error instanceof Failure
+          ? error
+          : new Failure('invalid', 'The request ended before its content did.', { cause: error }),
+      );
+    };
+    requireWhole(request);
+    if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
+    request.on('error', failed).once('close', failed);
+    request.once('end', () => {
+      resolve(Buffer.concat(chunks));
+    });
+    request.on('data', take);
+  });
+}
+
+/**
+ * Throws `invalid` for content in a coding (RFC 9110 §8.4): what a little of it would come to, no
+ * limit of its size tells.
+ */
+export function requirePlain({ headers }: IncomingMessage): void {
+  const coding = headers['content-encoding'];
+  if (coding === undefined || /^(?:identity)?$/i.test(coding)) return;
+  throw new Failure('invalid', 'The body of an operation has to be sent as it is, uncompressed.', {
+    field: 'content-encoding',
+    status: 415,
+    limit: 'content_coding',
+  });
+}
+
+/** Whether a request announces content (RFC 9112 §6.3). */
+export function hasBody(message: IncomingMessage | DirectRequest): message is IncomingMessage {
+  if (message instanceof DirectRequest) return false;
+  const { headers } = message;
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/**
+ * Fails the content of a request for whoever reads it, and whoever is going to; returns whether
+ * somebody does.
+ */
+export function breakBody(request: IncomingMessage, failure: Failure): boolean {
+  broken.set(request, failure);
+  return request.listenerCount('error') > 0 && request.emit('error', failure);
+}
+
+/** Whether nothing of a request has been broken. */
+export function isWhole(request: object): boolean {
+  return !broken.has(request);
+}
+
+/** Throws what the content of a request was broken by, if it was. */
+export function requireWhole(request: object): void {
+  const failure = broken.get(request);
+  if (failure !== undefined) throw failure;
+}
+
+function tooLarge(bytesMax: number): Failure {
+  return new Failure('too_large', `The body of an operation may have ${bytesMax} bytes.`, {
+    limit: 'content_size',
+  });
+}
+
+/** Answers 100 (RFC 9110 §10.1.1) when, and only if, somebody begins to read the content. */
+export function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
+  request.once('resume', () => {
+    if (!response.headersSent && !response.destroyed) response.writeContinue();
+  });
+}
+
+/**
+ * Whether a connection can go on behind a request whose content nobody has asked for: where it is
+ * little, and sure to come.
+ */
+export function canReadOver({ headers }: IncomingMessage): boolean {
+  return (
+    headers.expect === undefined &&
+    headers['transfer-encoding'] === undefined &&
+    Number(headers['content-length'] ?? 0) <= unreadBodyBytesMax
+  );
+}

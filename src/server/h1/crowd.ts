@@ -1,0 +1,64 @@
+import type { Config } from '../../config/config.ts';
+import { isTrustedPeer } from '../../http/forwarded.ts';
+import { parseAddress } from '../../model/cidr.ts';
+import { connectionsMax } from '../../model/limits.ts';
+
+/** How much there may be of something that clients have, and how much of it an address may. */
+export interface CrowdLimits {
+  readonly max: number;
+  readonly perAddress: (address: string) => number;
+}
+
+/** Those of connections by the ini file in force: a trusted proxy speaks for many clients. */
+export function crowdLimits(server: () => Config['server']): CrowdLimits {
+  return {
+    max: connectionsMax,
+    perAddress: (address) => {
+      const { trustProxy, connectionsPerAddress } = server();
+      return isTrustedPeer(address, trustProxy) ? Infinity : connectionsPerAddress;
+    },
+  };
+}
+
+/** Counts what all clients have open, and each of them. */
+export class Crowd {
+  readonly #limits: CrowdLimits;
+  readonly #counts = new Map<string, number>();
+  #size = 0;
+
+  constructor(limits: CrowdLimits) {
+    this.#limits = limits;
+  }
+
+  /**
+   * Takes one in, unless there are as many as there may be, or its address has as many as it may
+   * have: returns the limit that keeps it out. A unix socket has no address: ''.
+   */
+  enter(address: string): keyof CrowdLimits | undefined {
+    const { max, perAddress } = this.#limits;
+    if (this.#size >= max) return 'max';
+    const client = clientOf(address);
+    const count = this.#counts.get(client) ?? 0;
+    if (address !== '' && count >= perAddress(address)) return 'perAddress';
+    this.#counts.set(client, count + 1);
+    this.#size += 1;
+    return undefined;
+  }
+
+  /** Lets one go that was taken in. */
+  leave(address: string): void {
+    this.#size -= 1;
+    const client = clientOf(address);
+    const count = this.#counts.get(client) ?? 0;
+    if (count > 1) this.#counts.set(client, count - 1);
+    else this.#counts.delete(client);
+  }
+}
+
+/** Whoever has an IPv6 address has the 2^64 of its network as well (RFC 6177). */
+function clientOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const parsed = parseAddress(address);
+  if (parsed === undefined || parsed.kind() === 'ipv4') return parsed?.toString() ?? address;
+  return parsed.toByteArray().slice(0, 8).join(':');
+}

@@ -1,0 +1,34 @@
+import {
+  headersTimeoutMs,
+  keepAliveTimeoutMs,
+  requestLookMs,
+  requestTimeoutMs,
+  stalledMs,
+  tlsHandshakeTimeoutMs,
+} from '../../model/limits.ts';
+
+/** How long a server waits for its clients, in milliseconds. */
+export interface Patience {
+  /** For a TLS handshake. */
+  readonly handshakeMs: number;
+  /** For the head of a request, from the beginning of the connection or the end of the last one. */
+  readonly headersMs: number;
+  /** For a whole request. */
+  readonly requestMs: number;
+  /** How often it looks whether one of them is over. */
+  readonly lookMs: number;
+  /** For another request. */
+  readonly keepAliveMs: number;
+  /** For an answer to be read on, or anything to be said. */
+  readonly stalledMs: number;
+}
+
+/** The patience of contract §10. */
+export const patience: Patience = {
+  handshakeMs: tlsHandshakeTimeoutMs,
+  headersMs: headersTimeoutMs,
+  requestMs: requestTimeoutMs,
+  lookMs: requestLookMs,
+  keepAliveMs: keepAliveTimeoutMs,
+  stalledMs,
+};

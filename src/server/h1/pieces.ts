@@ -1,0 +1,49 @@
+import type { ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
+import type { TLSSocket } from 'node:tls';
+import { tlsWriteBytes } from '../../model/limits.ts';
+
+/**
+ * Whether content goes out on a connection piece by piece: TLS encrypts all that it is given at
+ * once, and would hold it for each client that does not read; without, all hold the same bytes.
+ */
+export function goesInPieces(connection: Writable | null | undefined, bytes: Buffer): boolean {
+  if (bytes.length <= tlsWriteBytes) return false;
+  return (connection as Partial<TLSSocket> | null | undefined)?.encrypted === true;
+}
+
+/** Ends an answer with content, piece by piece; resolves to the bytes that the socket has taken. */
+export async function endInPieces(response: ServerResponse, bytes: Buffer): Promise<number> {
+  let at = 0;
+  while (at < bytes.length) {
+    const sent = await writeAll(response, bytes.subarray(at, at + tlsWriteBytes));
+    if (sent === 0) {
+      response.destroy();
+      return at;
+    }
+    at += sent;
+  }
+  response.end();
+  return at;
+}
+
+/**
+ * Resolves when the socket has taken the chunk and it may be written over: to its length, or 0 when
+ * nobody reads.
+ */
+export function writeAll(response: ServerResponse, chunk: Buffer): Promise<number> {
+  if (response.destroyed) return Promise.resolve(0);
+  return new Promise((resolve) => {
+    const done = (bytes: number): void => {
+      response.off('close', gone);
+      resolve(bytes);
+    };
+    const gone = (): void => {
+      done(0);
+    };
+    response.once('close', gone);
+    response.write(chunk, (error) => {
+      done(error ? 0 : chunk.length);
+    });
+  });
+}

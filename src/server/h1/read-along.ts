@@ -1,0 +1,60 @@
+import type { Duplex } from 'node:stream';
+import { Wire } from '../../http/wire.ts';
+import type { Failure } from '../../model/failure.ts';
+import { directHeadBytesMax } from '../../model/limits.ts';
+
+/** What reads the bytes of a connection: us, another protocol, or nobody any more. */
+export type Reader = 'http' | 'other' | 'nobody';
+
+/** What is asked of and told to whoever owns a connection. */
+export interface Owner {
+  readonly reader: () => Reader;
+  /**
+   * Takes a whole request by its bytes, if it is one to be answered without the parser; `parse`
+   * lets the parser have them after all.
+   */
+  readonly answerAtOnce: (text: string, parse: () => void) => boolean;
+  /** Told of what comes while such an answer is being made. */
+  readonly more: () => void;
+  /** Told once, after the parser has had everything before what is refused. */
+  readonly refused: (failure: Failure) => void;
+}
+
+/**
+ * Puts a wire in front of the parser that Node has given a connection: the parser gets no byte that
+ * the wire has not let pass, and none once nobody is to read.
+ */
+export function readAlong(socket: Duplex, { reader, answerAtOnce, more, refused }: Owner): Wire {
+  const wire = new Wire();
+  const parsers = socket.listeners('data') as ((chunk: Buffer) => void)[];
+  socket.removeAllListeners('data');
+
+  const read = (chunk: Buffer): void => {
+    more();
+    if (chunk.length <= directHeadBytesMax && wire.isBetweenMessages && reader() === 'http') {
+      const isTaken = answerAtOnce(chunk.toString('latin1'), () => {
+        parseAlong(chunk);
+      });
+      if (isTaken) return;
+    }
+    parseAlong(chunk);
+  };
+  const parseAlong = (chunk: Buffer): void => {
+    let at = 0;
+    while (at < chunk.length && reader() === 'http') {
+      // The parser may be full: the rest comes again when it is not.
+      if (at > 0 && socket.isPaused()) break;
+      const end = wire.read(chunk, at);
+      if (end > at) {
+        const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
+        for (const parse of parsers) parse.call(socket, part);
+      }
+      at = end;
+      if (wire.refusal !== undefined && reader() === 'http') refused(wire.refusal);
+    }
+    if (reader() === 'other') socket.off('data', read);
+    if (at < chunk.length && reader() !== 'nobody') socket.unshift(chunk.subarray(at));
+  };
+  socket.on('data', read);
+  return wire;
+}

@@ -1,0 +1,75 @@
+import type { Duplex } from 'node:stream';
+import type { Reply } from '../../http/reply.ts';
+import { Failure } from '../../model/failure.ts';
+import { lingerMs } from '../../model/limits.ts';
+import { STATUS_CODES } from './node-http.ts';
+
+/**
+ * What a client is told whose request Node's parser has given up on, by its error; `hasHead` is
+ * whether it is the content that it has given up on.
+ */
+export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean): Failure {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return headerTooLarge();
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return tooLate(hasHead ? 'request_time' : 'header_time');
+  }
+  if (code === 'HPE_INVALID_METHOD') {
+    return new Failure('invalid', 'The request has a method that is not known here.');
+  }
+  return new Failure('invalid', 'The request is not valid HTTP/1.1.');
+}
+
+/** What a client is told that speaks HTTP in the clear where TLS is spoken. */
+export function notTls(): Failure {
+  return new Failure('invalid', 'This port speaks HTTPS: ask for https:// instead of http://.');
+}
+
+/** What a client is told whose header section is larger than it may be. */
+export function headerTooLarge(): Failure {
+  return new Failure('too_large', 'The header of the request is too large.', {
+    status: 431,
+    limit: 'header_size',
+  });
+}
+
+/** What a client is told whose request takes longer than it may. */
+export function tooLate(limit: 'header_time' | 'request_time'): Failure {
+  return new Failure('invalid', 'The request did not arrive in time.', { status: 408, limit });
+}
+
+/**
+ * Sends an answer as the last of a connection and ends that for good, whether the client ends its
+ * side or not; it gets a moment to read, for a reset would take the answer away (RFC 9112 §9.6).
+ * Returns the bytes of content.
+ */
+export function sayLast(socket: Duplex, { status, fields, body }: Reply): number {
+  const pairs = fields.flatMap((name, at) =>
+    at % 2 === 0 ? [`${name}: ${fields[at + 1] ?? ''}\r\n`] : [],
+  );
+  const line = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\n`;
+  const head = Buffer.from(`${line}${pairs.join('')}Connection: close\r\n\r\n`, 'latin1');
+  const content = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
+  socket.write(Buffer.concat([head, content]));
+  linger(socket);
+  return content.length;
+}
+
+/**
+ * Ends our side of a connection, and all of it when the client has had a moment to read; `cut` is
+ * called if it had not ended its own by then.
+ */
+export function linger(socket: Duplex, cut: () => void = () => undefined): void {
+  socket.resume();
+  socket.end(() => {
+    const timer = setTimeout(() => {
+      cut();
+      socket.destroy();
+    }, lingerMs);
+    timer.unref();
+    socket.once('close', () => {
+      clearTimeout(timer);
+    });
+  });
+}

@@ -1,0 +1,186 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Reply } from '../../http/reply.ts';
+import { Failure, stoppingFailure } from '../../model/failure.ts';
+import { refusedTunnelBytesMax, refusedTunnelMs, stalledMs } from '../../model/limits.ts';
+import { servicePath } from '../../model/path.ts';
+import type { AnswerLog, Arrival } from '../answer-log.ts';
+import { peerAddress, type Connections } from './connections.ts';
+import { enter, type Entrance } from '../entrance.ts';
+import type { ExchangeParts } from '../exchange.ts';
+import { contentFailure, loggedFailure } from '../failures.ts';
+import { sayLast } from './refusal.ts';
+import type { Sockets } from '../websocket/socket.ts';
+import type { Tunnels } from './tunnels.ts';
+import { openWebsocket } from './upgrade.ts';
+
+/** What requests that would leave HTTP need of the port. */
+interface SwitchingParts {
+  readonly exchangeParts: ExchangeParts;
+  readonly connections: Connections;
+  readonly sockets: Sockets;
+  readonly tunnels: Tunnels;
+  readonly answers: AnswerLog;
+  readonly arrival: () => Arrival;
+  readonly isStopping: () => boolean;
+}
+
+/** A request that would leave HTTP, on its way. */
+interface Leaving {
+  readonly message: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly arrival: Arrival;
+}
+
+/** A connection as Node's server has it: with the answer that is being written. */
+type SocketOfNode = Socket & { readonly _httpMessage?: ServerResponse | null };
+
+/**
+ * Answers requests that would leave HTTP, each when it is its turn: with a websocket of the
+ * operations, with one that is passed on to a source, or with a refusal.
+ */
+export class Switching {
+  readonly #parts: SwitchingParts;
+
+  constructor(parts: SwitchingParts) {
+    this.#parts = parts;
+  }
+
+  leave(message: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const leaving = { message, socket, head, arrival: this.#parts.arrival() };
+    socket.on('error', () => socket.destroy());
+    const owed = this.#parts.connections.lastAnswer(message.socket);
+    if (owed === undefined) {
+      void this.#answer(leaving);
+      return;
+    }
+    const carriedOn = this.#carryOn(message.socket);
+    owed.once('close', () => {
+      carriedOn();
+      void this.#answer(leaving);
+    });
+  }
+
+  /**
+   * Does for the answers that are still owed what Node does no more, once it has let go of their
+   * connection: has them go on when the client has read, and ends them when it does not. Returns
+   * what ends that.
+   */
+  #carryOn(socket: SocketOfNode): () => void {
+    const drained = (): void => {
+      const answer = socket._httpMessage;
+      if (answer?.writableNeedDrain === true) answer.emit('drain');
+    };
+    const silent = (): void => {
+      this.#parts.connections.silent(socket, socket.timeout ?? stalledMs);
+    };
+    socket.on('drain', drained).on('timeout', silent);
+    return () => {
+      socket.off('drain', drained).off('timeout', silent);
+    };
+  }
+
+  async #answer(leaving: Leaving): Promise<void> {
+    const { exchangeParts, sockets, answers } = this.#parts;
+    const { message, socket, head, arrival } = leaving;
+    if (!socket.writable) return;
+    const { serving } = arrival.moment;
+    let address = peerAddress(message.socket);
+    const refuse = (reply: Reply): void => {
+      const bytes = sayLast(socket, reply);
+      answers.note(message, arrival, reply, { address, bytes });
+    };
+    try {
+      this.#requireRunning();
+      const entrance = enter(serving, message);
+      address = entrance.address;
+      const elsewhere = await exchangeParts.detour(serving, entrance, message);
+      if (elsewhere !== undefined) {
+        refuse(elsewhere);
+      } else if (servicePath(entrance.target.path, serving.config.server.base) === undefined) {
+        const refusal = await this.#passOn(leaving, entrance);
+        if (refusal !== undefined) refuse(await gathered(refusal, socket));
+      } else {
+        const caller = openWebsocket(sockets, serving, { message, entrance, socket, head });
+        const opened = { address, keyId: caller.keyId, bytes: 0 };
+        answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
+      }
+    } catch (thrown) {
+      const { failure, id } = loggedFailure(exchangeParts, thrown, address);
+      refuse(contentFailure(failure, id, undefined));
+    }
+  }
+
+  /** Has a source open the websocket; resolves to its answer where it does not. */
+  async #passOn(leaving: Leaving, entrance: Entrance): Promise<Reply | undefined> {
+    const { tunnels, answers } = this.#parts;
+    const { message, socket, head, arrival } = leaving;
+    const { site, visitors } = arrival.moment.serving;
+    const gone = new AbortController();
+    const abort = (): void => {
+      gone.abort();
+    };
+    const place = tunnels.take();
+    socket.once('close', abort);
+    try {
+      const opened = await site.open({
+        ...entrance.target,
+        method: 'GET',
+        fields: entrance.fields,
+        address: entrance.address,
+        visitor: visitors.visitorOf(entrance),
+        body: undefined,
+        signal: gone.signal,
+      });
+      if (!('connection' in opened)) return opened;
+      if (gone.signal.aborted || this.#parts.isStopping()) opened.connection.destroy();
+      this.#requireRunning();
+      if (gone.signal.aborted) return undefined;
+      place.open(socket, head, opened);
+      const { address } = entrance;
+      answers.note(message, arrival, { status: 101, source: opened.source }, { address, bytes: 0 });
+      return undefined;
+    } finally {
+      socket.off('close', abort);
+      place.release();
+    }
+  }
+
+  #requireRunning(): void {
+    if (this.#parts.isStopping()) throw stoppingFailure();
+  }
+}
+
+/**
+ * A reply with its content in memory. Throws `bad_gateway` where it is too much for a refusal, or
+ * takes too long, or where nobody waits for it any more.
+ */
+async function gathered(reply: Reply, client: Duplex): Promise<Reply> {
+  if (reply.body.kind !== 'stream') return reply;
+  const { stream } = reply.body;
+  const giveUp = (): void => {
+    stream.destroy(notOpened());
+  };
+  client.once('close', giveUp);
+  if (client.destroyed) giveUp();
+  const timer = setTimeout(giveUp, refusedTunnelMs);
+  try {
+    const chunks: Buffer[] = [];
+    let bytesLength = 0;
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      bytesLength += chunk.length;
+      if (bytesLength > refusedTunnelBytesMax) throw notOpened();
+      chunks.push(chunk);
+    }
+    return { ...reply, body: { kind: 'bytes', bytes: Buffer.concat(chunks) } };
+  } finally {
+    clearTimeout(timer);
+    client.off('close', giveUp);
+  }
+}
+
+function notOpened(): Failure {
+  return new Failure('bad_gateway', 'The source does not open a websocket.');
+}

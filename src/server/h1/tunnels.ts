@@ -1,0 +1,154 @@
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Failure } from '../../model/failure.ts';
+import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../../model/limits.ts';
+import { notePassedBytes } from '../../outbound/passed-bytes.ts';
+import type { Opened } from '../../proxy/fetch.ts';
+import { STATUS_CODES } from './node-http.ts';
+import { linger } from './refusal.ts';
+
+/** A place for one more tunnel; given back by whoever does not open it. */
+export interface TunnelPlace {
+  /**
+   * Tells the client that the protocol is another one from here on, and joins the two connections:
+   * `head` is what the client has sent already.
+   */
+  open(client: Duplex, head: Buffer, opened: Opened): void;
+  release(): void;
+}
+
+/**
+ * The websockets that are passed on to sources: bytes go both ways, at the pace of whoever is
+ * slower. They belong to the port, and outlive any configuration.
+ */
+export class Tunnels {
+  readonly #open = new Set<Tunnel>();
+  readonly #looking: NodeJS.Timeout;
+  #waiting = 0;
+
+  constructor() {
+    this.#looking = setInterval(() => {
+      for (const tunnel of this.#open) tunnel.look();
+    }, tunnelLookMs);
+    this.#looking.unref();
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Takes a place before the source is asked; throws `unavailable` when there is none. */
+  take(): TunnelPlace {
+    if (this.#open.size + this.#waiting >= tunnelsMax) {
+      const detail = { retryAfterSeconds: 30 };
+      throw new Failure('unavailable', 'Too many websockets are open.', detail);
+    }
+    this.#waiting += 1;
+    let isTaken = true;
+    const release = (): void => {
+      if (isTaken) this.#waiting -= 1;
+      isTaken = false;
+    };
+    return {
+      open: (client, head, opened) => {
+        release();
+        const tunnel = new Tunnel(client, opened.connection);
+        this.#open.add(tunnel);
+        void tunnel.closed.then(() => this.#open.delete(tunnel));
+        client.write(switchingHead(opened), 'latin1');
+        tunnel.join(head);
+      },
+      release,
+    };
+  }
+
+  /** Ends every tunnel on both sides; resolves when all are gone, cut off after the grace. */
+  async close(graceMs: number): Promise<void> {
+    clearInterval(this.#looking);
+    const tunnels = [...this.#open];
+    for (const tunnel of tunnels) tunnel.end();
+    const timer = setTimeout(() => {
+      for (const tunnel of tunnels) tunnel.cut();
+    }, graceMs);
+    await Promise.all(tunnels.map(({ closed }) => closed));
+    clearTimeout(timer);
+  }
+}
+
+/** Two connections, each of which gets what comes from the other. */
+class Tunnel {
+  /** Resolves when both sides are closed. */
+  readonly closed: Promise<unknown>;
+  readonly #client: Duplex;
+  readonly #source: Duplex;
+  #silentMs = 0;
+
+  constructor(client: Duplex, source: Duplex) {
+    this.#client = client;
+    this.#source = source;
+    this.closed = Promise.all([untilClosed(client), untilClosed(source)]);
+  }
+
+  join(head: Buffer): void {
+    const [client, source] = [this.#client, this.#source];
+    const isAlive = (bytes: Buffer): void => {
+      this.#silentMs = 0;
+      notePassedBytes(bytes.length);
+    };
+    for (const side of [client, source]) {
+      if (!(side instanceof Socket)) continue;
+      side.setTimeout(0);
+      side.setNoDelay(true);
+    }
+    if (head.length > 0) client.unshift(head);
+    client.on('data', isAlive).pipe(source);
+    source.on('data', isAlive).pipe(client);
+    // Who is left is let go, with what there still is for it.
+    client.once('close', () => {
+      linger(source);
+    });
+    source.once('close', () => {
+      linger(client);
+    });
+  }
+
+  /** Cuts it where nothing has passed for too long; called at intervals. */
+  look(): void {
+    if (this.#silentMs >= tunnelIdleMs) this.cut();
+    this.#silentMs += tunnelLookMs;
+  }
+
+  end(): void {
+    for (const [from, to] of [
+      [this.#client, this.#source],
+      [this.#source, this.#client],
+    ] as const) {
+      from.unpipe(to);
+      linger(to);
+    }
+  }
+
+  cut(): void {
+    this.#client.destroy();
+    this.#source.destroy();
+  }
+}
+
+function untilClosed(side: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    if (side.closed) resolve();
+    else {
+      side.once('close', () => {
+        resolve();
+      });
+    }
+  });
+}
+
+function switchingHead({ fields }: Opened): string {
+  const pairs = fields.flatMap((name, at) =>
+    at % 2 === 0 ? [`${name}: ${fields[at + 1] ?? ''}\r\n`] : [],
+  );
+  const line = `HTTP/1.1 101 ${STATUS_CODES[101] ?? ''}\r\n`;
+  return `${line}Upgrade: websocket\r\nConnection: Upgrade\r\n${pairs.join('')}\r\n`;
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Failure } from '../../model/failure.ts';
+import type { Caller } from '../../model/key.ts';
+import { servicePath } from '../../model/path.ts';
+import { hasBody } from './body.ts';
+import { identify, withoutUser, type Entrance } from '../entrance.ts';
+import type { Serving } from '../serving.ts';
+import type { Sockets } from '../websocket/socket.ts';
+
+/**
+ * Whether a request asks for a websocket in a way that everybody understands alike (RFC 6455 §4.1,
+ * RFC 9110 §7.8); an Upgrade in any other request is not acted upon.
+ */
+export function opensWebsocket(message: IncomingMessage): boolean {
+  const { method, headers, httpVersion } = message;
+  return (
+    method === 'GET' &&
+    httpVersion === '1.1' &&
+    headers.upgrade?.toLowerCase() === 'websocket' &&
+    headers.expect === undefined &&
+    !hasBody(message)
+  );
+}
+
+/** A request for a websocket that the door has let in. */
+interface Asked {
+  readonly message: IncomingMessage;
+  readonly entrance: Entrance;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+/**
+ * Opens the websocket that a request asks for and says for whom. Throws `not_found`, `forbidden`
+ * for pages of a foreign origin, or what a key is refused with.
+ */
+export function openWebsocket(
+  sockets: Sockets,
+  serving: Serving,
+  { message, entrance, socket, head }: Asked,
+): Caller {
+  const { target, fields } = entrance;
+  if (servicePath(target.path, serving.config.server.base) !== '/ws') {
+    throw new Failure('not_found', 'There is no websocket here.');
+  }
+  const isOwn = requireAllowedOrigin(fields.origin, target.origin, serving.config.auth.corsOrigins);
+  const asking = isOwn ? entrance : withoutUser(entrance);
+  const caller = identify(serving, asking);
+  sockets.open(message, socket, head, {
+    caller,
+    origin: target.origin,
+    fields: asking.fields,
+    told: asking.told,
+  });
+  return caller;
+}
+
+/**
+ * Whether a websocket is opened by a page of its own origin, or by no page at all. Throws
+ * `forbidden` for a page of an origin that `[auth] cors_origins` does not name.
+ */
+function requireAllowedOrigin(
+  origin: string | undefined,
+  own: string,
+  allowed: readonly string[],
+): boolean {
+  if (origin === undefined || origin === own) return true;
+  if (allowed.includes('*') || allowed.includes(origin)) return false;
+  throw new Failure('forbidden', 'Pages of this origin may not open a websocket here.');
+}

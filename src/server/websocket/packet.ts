@@ -1,0 +1,109 @@
+import { discard, replyField, type Reply } from '../../http/reply.ts';
+import { Failure } from '../../model/failure.ts';
+import { contentBytesMax } from '../../model/limits.ts';
+
+/** An HTTP answer as a websocket carries it (contract §5, get_content). */
+export interface ContentPacket {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly contenttype: string | null;
+  /** The content where it is text in UTF-8. */
+  readonly content?: string;
+  /** The content where it is not. */
+  readonly content_base64?: string;
+  readonly source: string;
+}
+
+/**
+ * Makes the packet of an answer. Rejects with `too_large` for content past the limit of a stored
+ * page.
+ */
+export async function contentPacket(reply: Reply): Promise<ContentPacket> {
+  const bytes = await collect(reply);
+  // Without a prototype, for a field may have any name.
+  const headers = Object.create(null) as Record<string, string>;
+  for (let at = 0; at < reply.fields.length; at += 2) {
+    const name = (reply.fields[at] ?? '').toLowerCase();
+    const value = reply.fields[at + 1] ?? '';
+    const before = headers[name];
+    headers[name] = before === undefined ? value : `${before}, ${value}`;
+  }
+  const text = textOf(bytes);
+  return {
+    status: reply.status,
+    headers,
+    contenttype: replyField(reply, 'content-type') ?? null,
+    ...(text === undefined ? { content_base64: bytes.toString('base64') } : { content: text }),
+    source: reply.source,
+  };
+}
+
+async function collect(reply: Reply): Promise<Buffer> {
+  const { body } = reply;
+  switch (body.kind) {
+    case 'none':
+      return Buffer.alloc(0);
+    case 'bytes':
+      return body.bytes;
+    case 'file':
+      try {
+        requireSize(body.bytesLength);
+        return await readParts(body);
+      } finally {
+        await body.file.close();
+      }
+    case 'stream': {
+      try {
+        requireSize(body.bytesLength ?? 0);
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        for await (const chunk of body.stream as AsyncIterable<Buffer>) {
+          bytes += chunk.length;
+          requireSize(bytes);
+          chunks.push(chunk);
+        }
+        return Buffer.concat(chunks);
+      } finally {
+        await discard(reply);
+      }
+    }
+  }
+}
+
+async function readParts({
+  file,
+  parts,
+}: Extract<Reply['body'], { kind: 'file' }>): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) {
+      pieces.push(part);
+      continue;
+    }
+    const piece = Buffer.allocUnsafe(part.last - part.first + 1);
+    for (let filled = 0; filled < piece.length;) {
+      const count = await file.read(piece.subarray(filled), part.first + filled);
+      if (count === 0) throw new Failure('unavailable', 'The file has changed; ask again.');
+      filled += count;
+    }
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
+}
+
+function requireSize(bytes: number): void {
+  if (bytes <= contentBytesMax) return;
+  throw new Failure(
+    'too_large',
+    `The content has more than ${contentBytesMax} bytes; fetch it by HTTP, which streams it.`,
+  );
+}
+
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    // A byte-order mark is part of the content: the packet must give the same bytes back.
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,180 @@
+import type { WebSocket } from 'ws';
+import { Failure, type FailureCode } from '../../model/failure.ts';
+import type { Caller } from '../../model/key.ts';
+import {
+  socketSubscriptionsMax,
+  subscriptionIdCharactersMax,
+  subscriptionsMax,
+  subscriptionUnsentBytesMax,
+} from '../../model/limits.ts';
+import type { RuleChange } from '../../store/store.ts';
+import type { Call, Stream } from '../../api/operation.ts';
+import type { Serving } from '../serving.ts';
+
+/** A stream that a client asked for. */
+export interface Subscription {
+  /** The operation that it asked by. */
+  readonly name: string;
+  readonly stream: Stream;
+  readonly call: Call;
+  /** The members that every packet repeats of the request: its id, where it had one. */
+  readonly echo: { readonly id?: unknown };
+}
+
+/** What the subscriptions of a websocket stand on. */
+export interface SubscriptionParts {
+  readonly websocket: WebSocket;
+  readonly serving: () => Serving;
+  /** Who is at the other end by now. */
+  readonly caller: () => Caller;
+  /** How many subscriptions there are on all websockets of the process. */
+  readonly count: () => number;
+  /** Tells the client why an operation has failed. */
+  readonly tell: (name: string, thrown: unknown, echo: object) => Failure;
+}
+
+/** A subscription and the seq up to which the log has been looked through for it. */
+interface Followed extends Subscription {
+  after: number;
+}
+
+/**
+ * The subscriptions of one websocket. They follow the log together, from the one that is furthest
+ * behind, so that packets are in the order of seq over all of them; and at the pace of the client:
+ * what it has not read yet waits in the log, not in memory.
+ */
+export class Subscriptions {
+  readonly #parts: SubscriptionParts;
+  #followed: readonly Followed[] = [];
+  /** Interrupts the wait for a change. */
+  #interrupt = new AbortController();
+  readonly #stopped = new AbortController();
+  #unsentBytes = 0;
+  #isHeldUp = false;
+
+  constructor(parts: SubscriptionParts) {
+    this.#parts = parts;
+  }
+
+  get size(): number {
+    return this.#followed.length;
+  }
+
+  /** Bytes of packets that the client has still to read. */
+  get unsentBytes(): number {
+    return this.#unsentBytes;
+  }
+
+  /**
+   * Adds a subscription; its first packet comes in a later turn of the event loop, so after the
+   * answer to its request. Throws `too_large` when the websocket has enough of them, or an id that
+   * is too long to repeat, and `unavailable` when the process has enough.
+   */
+  add(subscription: Subscription): void {
+    if (this.#isStopped()) return;
+    this.#requireRoom(subscription);
+    const isFirst = this.#followed.length === 0;
+    this.#followed = [...this.#followed, { ...subscription, after: subscription.stream.after }];
+    // One that starts further back is not to wait for what the others wait for.
+    this.#interrupt.abort();
+    this.#interrupt = new AbortController();
+    if (isFirst) void this.#follow();
+  }
+
+  /** Ends all of them; nothing is read of the log any more. */
+  stop(): void {
+    this.#stopped.abort();
+    this.#followed = [];
+    this.#interrupt.abort();
+  }
+
+  /** Whether changes wait for the client to read what was sent before them. */
+  get isHeldUp(): boolean {
+    return this.#isHeldUp;
+  }
+
+  #isStopped(): boolean {
+    return this.#stopped.signal.aborted;
+  }
+
+  #requireRoom({ echo: { id } }: Subscription): void {
+    if (id !== undefined && JSON.stringify(id).length > subscriptionIdCharactersMax) {
+      throw new Failure(
+        'too_large',
+        `The id of a subscription has at most ${subscriptionIdCharactersMax} characters.`,
+        { field: 'id' },
+      );
+    }
+    if (this.size >= socketSubscriptionsMax) {
+      throw new Failure(
+        'too_large',
+        `One websocket has at most ${socketSubscriptionsMax} subscriptions.`,
+      );
+    }
+    if (this.#parts.count() >= subscriptionsMax) {
+      throw new Failure('unavailable', 'There are too many subscriptions already.', {
+        retryAfterSeconds: 1,
+      });
+    }
+  }
+
+  async #follow(): Promise<void> {
+    try {
+      while (!this.#isStopped()) await this.#deliverPiece(this.#followed);
+    } catch (thrown) {
+      this.#end(thrown);
+    }
+  }
+
+  /** The next piece of the log, for those who are there when it is asked for. */
+  async #deliverPiece(followed: readonly Followed[]): Promise<void> {
+    const [first] = followed;
+    if (first === undefined) return;
+    const after = Math.min(...followed.map((one) => one.after));
+    const piece = await first.stream.changesAfter(after, this.#interrupt.signal);
+    if (this.#isStopped()) return;
+    // A revoked key is a change too: its holder is told at once, not at the next packet.
+    this.#parts.serving().requireUnrevoked(this.#parts.caller());
+    for (const change of piece.changes) {
+      for (const one of followed) {
+        if (change.change.seq <= one.after || !one.stream.matches(change)) continue;
+        await this.#deliver(one, change);
+        if (this.#isStopped()) return;
+      }
+    }
+    for (const one of followed) one.after = Math.max(one.after, piece.upTo);
+  }
+
+  async #deliver({ name, call, echo }: Followed, change: RuleChange): Promise<void> {
+    const { websocket, serving } = this.#parts;
+    const caller = this.#parts.caller();
+    const { execute, requireUnrevoked } = serving();
+    requireUnrevoked(caller);
+    const packet = execute.packet(name, change, { ...call, caller });
+    const bytes = Buffer.from(JSON.stringify({ ...packet, ...echo }));
+    this.#unsentBytes += bytes.length;
+    const read = new Promise<void>((resolve) => {
+      // It is called with an error, too, when the connection ends before.
+      websocket.send(bytes, { binary: false }, () => {
+        this.#unsentBytes -= bytes.length;
+        resolve();
+      });
+    });
+    if (this.#unsentBytes <= subscriptionUnsentBytesMax) return;
+    this.#isHeldUp = true;
+    await read;
+    this.#isHeldUp = false;
+  }
+
+  #end(thrown: unknown): void {
+    if (this.#isStopped()) return;
+    let code: FailureCode | undefined;
+    for (const { name, echo } of this.#followed) code = this.#parts.tell(name, thrown, echo).code;
+    this.stop();
+    if (code === 'unauthenticated' || code === 'forbidden') {
+      this.#parts.websocket.close(1008, 'The changes may not be read any more.');
+    } else {
+      this.#parts.websocket.close(1011, 'The changes cannot be read any more.');
+    }
+  }
+}

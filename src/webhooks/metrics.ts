@@ -1,0 +1,90 @@
+import { hooksMeasuredMax } from '../model/limits.ts';
+import { Histogram, type Metric } from '../observability/metrics.ts';
+
+/** In seconds, up to what a whole exchange may take, and beyond for what waited. */
+const bounds = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 60, 600,
+];
+
+/** How the deliveries of a hook stand that have not come to an end. */
+export interface HookQueue {
+  readonly hook: string;
+  /** Deliveries that are under way or wait. */
+  readonly pending: number;
+  /** Age of the event of the oldest one; 0 where there is none. */
+  readonly oldestMs: number;
+}
+
+/** Counts what becomes of webhooks. */
+export class HookMetrics {
+  readonly #attempts = new Map<string, number>();
+  readonly #durations = new Histogram(bounds);
+  readonly #latencies = new Histogram(bounds);
+
+  /** Counts an attempt, by what the delivery came to with it. */
+  attempted(outcome: string, ms: number): void {
+    this.#attempts.set(outcome, (this.#attempts.get(outcome) ?? 0) + 1);
+    this.#durations.observe(ms / 1000);
+  }
+
+  /** Counts a delivery that was completed, by the age that its event, or its oldest one, had. */
+  completed(ageMs: number): void {
+    this.#latencies.observe(ageMs / 1000);
+  }
+
+  /**
+   * What was counted so far, and the queues. The longest ones have a label of their own; what the
+   * others hold together is told under the hook `others`, so that any number of hooks makes no more
+   * than a known number of series.
+   */
+  metrics(queues: Iterable<HookQueue>): readonly Metric[] {
+    const told = boundedQueues(queues);
+    return [
+      {
+        name: 'waymark_webhook_pending',
+        type: 'gauge',
+        help: 'Deliveries that have not come to an end, by hook.',
+        samples: told.map(({ hook, pending }) => ({ labels: { hook }, value: pending })),
+      },
+      {
+        name: 'waymark_webhook_oldest_seconds',
+        type: 'gauge',
+        help: 'Age of the oldest event that is not delivered, by hook.',
+        samples: told.map(({ hook, oldestMs }) => ({ labels: { hook }, value: oldestMs / 1000 })),
+      },
+      {
+        name: 'waymark_webhook_attempts_total',
+        type: 'counter',
+        help: 'Attempts to deliver, by what the delivery came to.',
+        samples: [...this.#attempts].map(([outcome, value]) => ({ labels: { outcome }, value })),
+      },
+      {
+        name: 'waymark_webhook_attempt_duration_seconds',
+        type: 'histogram',
+        help: 'Time that attempts took, whatever they came to.',
+        samples: this.#durations.samples({}),
+      },
+      {
+        name: 'waymark_webhook_latency_seconds',
+        type: 'histogram',
+        help: 'Time from an event to the answer that completed its delivery.',
+        samples: this.#latencies.samples({}),
+      },
+    ];
+  }
+}
+
+function boundedQueues(queues: Iterable<HookQueue>): readonly HookQueue[] {
+  const all = [...queues];
+  if (all.length <= hooksMeasuredMax) return all;
+  all.sort((one, other) => other.pending - one.pending || (one.hook < other.hook ? -1 : 1));
+  const others = all.slice(hooksMeasuredMax);
+  return [
+    ...all.slice(0, hooksMeasuredMax),
+    {
+      hook: 'others',
+      pending: others.reduce((sum, { pending }) => sum + pending, 0),
+      oldestMs: others.reduce((oldest, { oldestMs }) => Math.max(oldest, oldestMs), 0),
+    },
+  ];
+}

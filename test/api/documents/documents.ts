@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { Operation } from '../../../src/api/operation.ts';
+import { operationTable, type OperationParts } from '../../../src/api/table.ts';
+
+/** Every operation that there is; what they stand on is not there, so none of them can run. */
+export function definedOperations(): readonly Operation[] {
+  const nothing: unknown = new Proxy(() => undefined, { get: () => nothing });
+  return operationTable(nothing as OperationParts);
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+export type Document = any;
+
+/** Fetches a document of a running site. */
+export async function fetchDocument(url: string): Promise<Document> {
+  const reply = await fetch(url);
+  assert.equal(reply.status, 200);
+  return reply.json();
+}
+
+/** Fails for a value that does not fit the schema in a place of a document. */
+export type Check = (place: readonly string[], value: unknown) => void;
+
+/**
+ * Makes the check of values against the schemas of a document, read more strictly than they are
+ * meant for others: a member that a schema does not name is a mistake.
+ */
+export function checkAgainst(document: Document): Check {
+  const { asyncapi } = document as { asyncapi?: string };
+  const options = { strict: true, allowUnionTypes: true, allErrors: true };
+  const ajv = asyncapi === undefined ? new Ajv2020(options) : new Ajv(options);
+  ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{3})?Z$/);
+  // The document around the schemas is not made of keywords of JSON Schema.
+  ajv.addVocabulary(Object.keys(document as object));
+  ajv.addSchema(closed(document) as object, 'document');
+  const checks = new Map<string, ValidateFunction>();
+  return (place, value) => {
+    const pointer = place.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
+    const check = checks.get(pointer) ?? ajv.compile({ $ref: `document#/${pointer}` });
+    checks.set(pointer, check);
+    assert.ok(
+      check(value),
+      `${pointer}: ${ajv.errorsText(check.errors)} in ${JSON.stringify(value)}`,
+    );
+  };
+}
+
+function closed(value: Document): Document {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(closed);
+  const inner = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, closed(one)]));
+  const { properties, additionalProperties } = value;
+  const isObjectSchema = properties !== undefined && additionalProperties === undefined;
+  return isObjectSchema ? { ...inner, additionalProperties: false } : inner;
+}

@@ -1,0 +1,215 @@
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { uuidv7 } from 'uuidv7';
+import { compose, type Composition, type Foundation } from '../../../src/compose.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { Failure } from '../../../src/model/failure.ts';
+import type { JsonObject } from '../../../src/model/json.ts';
+import type { Caller, Scope } from '../../../src/model/key.ts';
+import { createLogs, silentLog } from '../../../src/observability/log.ts';
+import { loadPublicFiles } from '../../../src/pages/public.ts';
+import { rememberRules } from '../../../src/rules/rules.ts';
+import { openAnswers, prepareAnswers } from '../../../src/cache/open-answers.ts';
+import { createCoder } from '../../../src/compression/coder.ts';
+import { createCodingPassage } from '../../../src/compression/coding-passage.ts';
+import { FetchHealth } from '../../../src/proxy/fetch-health.ts';
+import { createOwnFiles } from '../../../src/pages/own-files.ts';
+import { createStoredPages } from '../../../src/pages/stored.ts';
+import { openStore } from '../../../src/store/open.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { createKeyRates } from '../../../src/api/keys/key-rates.ts';
+import { createWrongKeys } from '../../../src/api/keys/authenticate.ts';
+import { temporaryFolder, writeFiles } from '../../folder.ts';
+import { readTestConfig, startSite } from '../../harness.ts';
+import { someVisitor } from '../../visitor.ts';
+import { asText } from './values.ts';
+import { tableName, tableSchema } from './views.ts';
+import type { Answer, Request, World } from './world.ts';
+
+/** A real server, or the part of one that the model is held against. */
+export interface System {
+  /** What stood in the log at the start: the keys that requests come with. */
+  readonly start: Pick<World, 'newest' | 'authors' | 'origin'>;
+  ask(request: Request): Promise<Answer>;
+  /** Makes one more key: a change of the log that no page rule is concerned by. */
+  addKey(): Promise<void>;
+  /** What the store itself finds wrong with its data. */
+  differences(): Promise<readonly string[]>;
+}
+
+/** Opens a system with a log of its own; what is to be closed goes into `after`. */
+export type OpenSystem = (t: { after(clean: () => unknown): void }) => Promise<System>;
+
+const authorCount = 3;
+const scopes: readonly Scope[] = ['design', 'read', 'render'];
+const ini = `[engine.paged]\npage = /app.html\n[table.${tableName}]\nschema = table.json\n`;
+const files = { 'table.json': JSON.stringify(tableSchema) };
+const family = 'svc1.userinterface';
+
+/** The real operations over a real store, called as the transports call them, without a socket. */
+export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSystem> {
+  const folder = await temporaryFolder(t);
+  await writeFiles(folder, { ...files, 'server.ini': ini });
+  const config = await readTestConfig(join(folder, 'server.ini'));
+  const publicFiles = await loadPublicFiles(
+    fileURLToPath(new URL('../../../public', import.meta.url)),
+  );
+  return async (run) => {
+    const data = await temporaryFolder(run);
+    const store = await openStore({ folder: data, now: jumpingClock(), newId: uuidv7 });
+    run.after(() => store.close());
+    await prepareAnswers(data);
+    const given = { ...config, server: { ...config.server, data } };
+    const answers = openAnswers(given, { now: Date.now, log: silentLog });
+    run.after(() => answers.close());
+    const composition = composed(given, { store, publicFiles, answers });
+    run.after(() => composition.close());
+    return callOperations(composition, store);
+  };
+}
+
+/** A clock that goes by a few milliseconds, now and then not at all, and now and then back. */
+function jumpingClock(): () => number {
+  let [ms, looks] = [Date.UTC(2026, 0, 1), 0];
+  return () => {
+    looks += 1;
+    ms += looks % 7 === 0 ? -50 : looks % 3;
+    return ms;
+  };
+}
+
+function composed(
+  config: Config,
+  { store, publicFiles, answers }: Pick<Foundation, 'store' | 'publicFiles' | 'answers'>,
+): Composition {
+  const destination = new Writable({
+    write(_chunk, _encoding, done) {
+      done();
+    },
+  });
+  const coder = createCoder();
+  return compose(config, {
+    store,
+    publicFiles,
+    logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
+    rules: rememberRules(store),
+    ownFiles: createOwnFiles(coder),
+    storedPages: createStoredPages(coder),
+    codingPassage: createCodingPassage(),
+    answers,
+    fetchHealth: new FetchHealth({ monotonicMs: () => performance.now(), log: silentLog }),
+    wrongKeys: createWrongKeys({ now: Date.now }),
+    keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
+    detect: () => Promise.resolve(),
+    version: 'test',
+    metricsText: () => Promise.resolve(''),
+    status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
+    certificates: () => Promise.resolve([]),
+    started: '',
+  });
+}
+
+async function callOperations({ serving }: Composition, store: Store): Promise<System> {
+  const origin = 'http://design.example';
+  const call = async (name: string, v: object, more: Partial<Request>, caller: Caller) => {
+    const { vk, qk, languages } = more;
+    try {
+      // As a transport hands it over: parsed, and nobody else's.
+      const outcome = await serving.execute.run(name, JSON.parse(JSON.stringify(v)), {
+        caller,
+        vk,
+        qk,
+        origin,
+        fields: languages === undefined ? {} : { 'accept-language': languages },
+        visitor: someVisitor({ lang: languages }),
+        transport: 'http',
+        signal: () => new AbortController().signal,
+      });
+      if (outcome.kind !== 'data') throw new Error(`${name} answers no data`);
+      return answerOf(JSON.parse(JSON.stringify(outcome)) as Partial<Told>);
+    } catch (thrown) {
+      if (!(thrown instanceof Failure)) throw thrown;
+      return answerOf({ error: thrown });
+    }
+  };
+  const by = (keyId: string, may: readonly Scope[]): Caller => ({
+    scopes: new Set(may),
+    keyId,
+    rate: undefined,
+    address: '127.0.0.1',
+  });
+  const addKey = (): Promise<Answer> =>
+    call('svc1.key.insert', { name: 'one more', scopes }, {}, by('admin', ['admin']));
+  const authors: string[] = [];
+  while (authors.length < authorCount) authors.push(asText((await addKey()).data?.id));
+  return {
+    start: { newest: authorCount, authors, origin },
+    ask: ({ a, v, author, ...more }) =>
+      call(`${family}.${a}`, v, more, by(authors[author % authorCount] ?? '', scopes)),
+    addKey: async () => {
+      await addKey();
+    },
+    differences: () => differencesIn(store),
+  };
+}
+
+interface Told {
+  readonly data: JsonObject;
+  readonly error: { readonly code: string; readonly field?: string | undefined };
+  readonly vk: string;
+  readonly replayed: boolean;
+}
+
+function answerOf({ data, error, vk, replayed }: Partial<Told>): Answer {
+  if (error !== undefined) {
+    const { code, field } = error;
+    return { error: { code, ...(field !== undefined && { field }) } };
+  }
+  return {
+    ...(data !== undefined && { data }),
+    ...(vk !== undefined && { vk }),
+    ...(replayed === true && { replayed }),
+  };
+}
+
+async function differencesIn(store: Store): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { differences } of store.verify()) {
+    found.push(...differences.map(({ database, what }) => `${database}: ${what}`));
+  }
+  return found;
+}
+
+/** A whole server, each author with a websocket of their own. */
+export const overWebsockets: OpenSystem = async (t) => {
+  const site = await startSite(t, { ini, files });
+  const addKey = async (): Promise<{ id: string; key: string }> =>
+    (await site.call('svc1.key.insert', { name: 'one more', scopes })).data;
+  const keys = await Promise.all(Array.from({ length: authorCount }, addKey));
+  const sockets = await Promise.all(keys.map(({ key }) => site.socket(key)));
+  return {
+    start: { newest: authorCount + 1, authors: keys.map(({ id }) => id), origin: site.url },
+    ask: async ({ a, v, author, vk, qk }) => {
+      const socket = sockets[author % authorCount];
+      if (socket === undefined) throw new RangeError('an author without a socket');
+      const more = { ...(vk !== undefined && { vk }), ...(qk !== undefined && { qk }) };
+      return answerOf(await socket.call(`${family}.${a}`, v, more));
+    },
+    addKey: async () => {
+      await addKey();
+    },
+    differences: async () => {
+      const store = await openStore({
+        folder: join(site.folder, 'data'),
+        now: Date.now,
+        newId: uuidv7,
+      });
+      try {
+        return await differencesIn(store);
+      } finally {
+        await store.close();
+      }
+    },
+  };
+};

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { uuidv7 } from 'uuidv7';
+import type { JsonObject } from '../../../src/model/json.ts';
+import { importBlockBytes, importLineBytesMax } from '../../../src/model/limits.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { readBlocks, type ReadWholeLines } from '../../../src/api/transfer/import-blocks.ts';
+import { readImportLines, type Refusal } from '../../../src/api/transfer/import-line.ts';
+import { createLineReader } from '../../../src/api/transfer/import-worker.ts';
+import { importBlocks, importRecords, type Imported } from '../../../src/api/transfer/import.ts';
+import { commit, scratchStore } from '../../store/scratch.ts';
+
+const engines = new Set(['html']);
+const newSecret = () => 'whsec_c2VjcmV0';
+const readHere: ReadWholeLines = (bytes, first) =>
+  Promise.resolve(readImportLines(bytes, { first, engines, newId: uuidv7 }));
+
+async function* inChunks(...chunks: readonly (string | Uint8Array)[]) {
+  await Promise.resolve();
+  for (const chunk of chunks) yield Buffer.from(chunk);
+}
+
+async function imported(
+  store: Store,
+  chunks: AsyncIterable<Uint8Array>,
+  read = readHere,
+): Promise<Omit<Imported, 'kept'> & { readonly read: number }> {
+  const sum = { imported: 0, unchanged: 0, read: 0 };
+  const refused: Refusal[] = [];
+  for await (const step of importBlocks({ store, newSecret }, readBlocks(chunks, read))) {
+    sum.imported += step.imported;
+    sum.unchanged += step.unchanged;
+    sum.read = step.read;
+    refused.push(...step.refused);
+  }
+  return { ...sum, refused };
+}
+
+const line = (fields: JsonObject) => `${JSON.stringify({ content: 'x', ...fields })}\n`;
+const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+
+suite('a line of an import', () => {
+  for (const [text, why] of [
+    ['nonsense', /^not JSON/],
+    ['[]', /^not a JSON object/],
+    ['null', /^not a JSON object/],
+    ['{"content":"x"}', /^path is missing/],
+    ['{"path":"/a"}', /^kind is missing/],
+    ['{"path":"/a/../b","content":"x"}', /^path cannot be used/],
+    ['{"a":"svc1.userinterface.edit","v":{}}', /^"svc1.userinterface.edit" cannot be imported/],
+    ['{"a":"svc1.userinterface.insert"}', /^v must be an object/],
+    ['{"path":"/a","content":"x","vk":5}', /^vk must be a text/],
+    ['{"path":"/a","content":"x","vk":""}', /^vk must be a text/],
+    [`{"path":"/a","content":"x","vk":"${'v'.repeat(257)}"}`, /^vk must be a text/],
+    [`{"path":"/a","content":"x","y":${deep(65)}}`, /^nested too deep/],
+    ['{"path":"/a","content":"\\ud800"}', /not Unicode/],
+    ['{"path":"/a","content":"x","y":1e999}', /too large/],
+    [`{"path":"/a","content":"x","lang":"en-x-${'abcdefgh-'.repeat(300)}z"}`, /^lang is too long/],
+    [Buffer.from([0x7b, 0xff, 0x7d]), /^not UTF-8/],
+  ] as const) {
+    test(`is refused alone: ${text.toString().slice(0, 60)}`, async (t) => {
+      const store = await scratchStore(t);
+      const chunks = inChunks(line({ path: '/1' }), text, '\n', line({ path: '/3' }));
+      const { refused, ...counts } = await imported(store, chunks);
+      assert.deepEqual(counts, { imported: 2, unchanged: 0, read: 3 });
+      const [only, ...more] = refused;
+      assert.deepEqual([only?.line, more], [2, []]);
+      assert.match(only?.why ?? '', why);
+    });
+  }
+
+  test('is a rule with its vk, or an envelope, and may be empty', async (t) => {
+    const store = await scratchStore(t);
+    const v = { path: '/b', content: 'x', colour: 'red' };
+    const chunks = inChunks(
+      `\ufeff${JSON.stringify({ path: '/a', content: 'x', vk: 'one' })}\r\n\r\n  \n`,
+      JSON.stringify({ a: 'svc1.userinterface.insert', v, vk: 'two' }),
+    );
+    assert.deepEqual(await imported(store, chunks), {
+      imported: 2,
+      unchanged: 0,
+      read: 4,
+      refused: [],
+    });
+    assert.equal(store.exactRules('*', '/a').length, 1);
+    const [b] = store.exactRules('*', '/b');
+    assert.deepEqual(store.rule(b?.id ?? '')?.rule._unknowns_, { colour: 'red' });
+    assert.ok(store.vkClaim('one') !== undefined && store.vkClaim('two') !== undefined);
+  });
+
+  test('that is too long is refused without being kept, and the next one is read', async (t) => {
+    const store = await scratchStore(t);
+    const piece = Buffer.alloc(importBlockBytes, 'x');
+    async function* chunks() {
+      yield* inChunks(line({ path: '/1' }), '{"path":"/2","content":"');
+      for (let bytes = 0; bytes <= importLineBytesMax; bytes += piece.length) yield piece;
+      yield* inChunks(piece, `"}\n${line({ path: '/3' })}`);
+    }
+    const { refused, ...counts } = await imported(store, chunks());
+    assert.deepEqual(counts, { imported: 2, unchanged: 0, read: 3 });
+    assert.deepEqual(refused, [{ line: 2, why: `longer than ${importLineBytesMax} bytes.` }]);
+  });
+});
+
+suite('an import', () => {
+  test('can be run again, and changes nothing then', async (t) => {
+    const store = await scratchStore(t);
+    const text = line({ path: '/a' }) + line({ path: '/b', vk: 'b' }) + line({ path: '/a' });
+    assert.deepEqual(await imported(store, inChunks(text)), {
+      imported: 2,
+      unchanged: 1,
+      read: 3,
+      refused: [],
+    });
+    assert.equal((await imported(store, inChunks(text))).unchanged, 3);
+    const [a] = store.exactRules('*', '/a');
+    const data = { content: 'edited' };
+    const edit = { family: 'userinterface', id: a?.id ?? '', action: 'edit', data } as const;
+    await commit(store, edit);
+    assert.equal((await imported(store, inChunks(text))).unchanged, 3, 'an edit since then stays');
+    assert.equal(store.rule(a?.id ?? '')?.rule.content, 'edited');
+  });
+
+  test('refuses a vk that stands for something else, in the folder or in the import', async (t) => {
+    const store = await scratchStore(t);
+    await imported(store, inChunks(line({ path: '/a', vk: 'a' })));
+    const text = line({ path: '/b', vk: 'a' }) + line({ path: '/c', vk: 'c' });
+    const { refused } = await imported(store, inChunks(text, line({ path: '/d', vk: 'c' })));
+    assert.deepEqual(refused, [
+      { line: 1, why: 'The vk "a" was used before, for something else.' },
+      { line: 3, why: 'The vk "c" was used before, for something else.' },
+    ]);
+  });
+
+  test('that was taken back can be repeated, but for what a vk names for good', async (t) => {
+    const store = await scratchStore(t);
+    const text = line({ path: '/a' }) + line({ path: '/b', vk: 'b' });
+    await imported(store, inChunks(text));
+    for (const { id, seq } of ['/a', '/b'].flatMap((path) => store.exactRules('*', path))) {
+      const data = { rows: [seq] };
+      await commit(store, { family: 'userinterface', id, action: 'invalidate', data });
+    }
+    const { imported: again, unchanged } = await imported(store, inChunks(text));
+    assert.deepEqual([again, unchanged], [1, 1]);
+    assert.equal(store.exactRules('*', '/a').length, 1);
+  });
+
+  test('is one transaction by "import"', async (t) => {
+    const store = await scratchStore(t);
+    await imported(store, inChunks(line({ path: '/a' }), line({ path: '/b' })));
+    const [one, other] = [store.change(1), store.change(2)];
+    assert.deepEqual([one?.by, other?.by, one?.txn], ['import', 'import', other?.txn]);
+  });
+
+  test('of all lines or none names every mistake', async (t) => {
+    const store = await scratchStore(t);
+    const parts = { store, newId: uuidv7, newSecret, engines };
+    const text = `${line({ path: '/a', vk: 'a' })}x\n\n${line({ path: '/b' })}{"path":"/c"}`;
+    const message = /^line 2: not JSON\.\nline 5: kind is missing/;
+    const records = (lines: string, encoding?: BufferEncoding) =>
+      importRecords(parts, Buffer.from(lines, encoding));
+    await assert.rejects(records(text), { code: 'invalid', message });
+    const twice = line({ path: '/a', vk: 'a' }) + line({ path: '/b', vk: 'a' });
+    await assert.rejects(records(twice), { message: /^line 2: The vk "a"/ });
+    const latin = line({ path: '/a', content: 'café' });
+    await assert.rejects(records(latin, 'latin1'), { message: 'line 1: not UTF-8.' });
+    assert.equal(store.seq(), 0);
+    const { imported: count, kept } = await records(line({ path: '/a', lang: 3 }));
+    assert.deepEqual([count, kept], [1, [{ line: 1, names: ['lang'] }]]);
+  });
+
+  test('reads the same, however its bytes arrive', async (t) => {
+    const store = await scratchStore(t);
+    let path = 0;
+    const piece = fc.constantFrom('ä𝄞', '\n', '\r\n', 'not JSON', '{}', '#');
+    const property = fc.asyncProperty(
+      fc.array(piece, { maxLength: 20 }),
+      fc.array(fc.nat(6), { minLength: 1, maxLength: 9 }),
+      async (pieces, sizes) => {
+        const text = pieces
+          .map((one) => (one === '#' ? line({ path: `/${(path += 1)}` }) : one))
+          .join('');
+        const bytes = Buffer.from(text);
+        const chunks: Buffer[] = [];
+        for (let at = 0, next = 0; at < bytes.length; next += 1) {
+          const size = 1 + (sizes[next % sizes.length] ?? 0) ** 2;
+          chunks.push(bytes.subarray(at, (at += size)));
+        }
+        const expected = await readHere(bytes, 1);
+        const {
+          imported: count,
+          unchanged,
+          read,
+          refused,
+        } = await imported(store, inChunks(...chunks));
+        assert.deepEqual(
+          [count + unchanged, read, refused],
+          [expected.ready.vks.length, expected.count, expected.refused],
+        );
+      },
+    );
+    await fc.assert(property, { numRuns: 100 });
+  });
+});
+
+test('long imports are read in another thread, to the same effect', async (t) => {
+  const reader = createLineReader(engines);
+  t.after(() => reader.close());
+  const fields = { path: '/a', content: 'ä', colour: { ['__proto__']: [null] } };
+  const text = `nonsense\n${line(JSON.parse(JSON.stringify(fields)) as JsonObject)}`;
+  const odd = Buffer.from(`${text}{"path":"/b","content":"x","__proto__":{"x":1}}\n`);
+  for (const first of [1, 4]) {
+    const [there, here] = [await reader.read(odd, first), await readHere(odd, first)];
+    const { ids, ...ready } = there.ready;
+    assert.deepEqual({ ...there, ready: { ...ready, ids: here.ready.ids } }, here);
+    assert.equal(new Set([...ids, ...here.ready.ids]).size, 2 * ids.length);
+  }
+  const store = await scratchStore(t);
+  const many = Array.from({ length: 50_000 }, (_, at) => line({ path: `/${at}` })).join('');
+  assert.ok(many.length > importBlockBytes);
+  const chunks = inChunks(many, '\n', many);
+  const { refused, ...counts } = await imported(store, chunks, reader.read);
+  assert.deepEqual(counts, { imported: 50_000, unchanged: 50_000, read: 100_001 });
+  assert.deepEqual(refused, []);
+  assert.equal(store.change(1)?.txn, store.change(50_000)?.txn);
+  const [last] = store.exactRules('*', '/49999');
+  assert.equal(last?.seq, 50_000, 'in the order of the lines');
+});

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { startSite, type Answer } from '../../harness.ts';
+import { transports } from '../transports.ts';
+
+const sale = { type: 'sale.completed', data: { id: 'S-1', total: 12.5, shop: 'harbour' } };
+const url = 'https://shop.example/hooks';
+
+/** The events of a list, each by its type and data. */
+function told({ data }: Answer): unknown[] {
+  return data.rows.map(({ type, data: said }: { type: string; data: object }) => [type, said]);
+}
+
+test('a source that cannot be had is an event, once a minute for a rule', async (t) => {
+  const rule = { path: '/far/*', kind: 'content.fetch' };
+  const site = await startSite(t, {
+    rules: [{ ...rule, enginedata: { source: 'http://127.0.0.1:1/*' } }],
+  });
+  const { rows } = (await site.call('svc1.userinterface.list', {})).data;
+  for (const path of ['/far/a', '/far/b', '/far/c']) {
+    assert.equal((await fetch(site.url + path)).status, 502);
+  }
+  for (;;) {
+    const list = await site.call('svc1.event.list', { type: 'error.detected' });
+    // A minute may have begun in between.
+    if (list.data.rows.length === 0) continue;
+    assert.ok(list.data.rows.length <= 2);
+    const [{ data }] = list.data.rows;
+    assert.deepEqual([data.code, data.id], ['bad_gateway', rows[0].id]);
+    assert.ok(!JSON.stringify(data).includes('127.0.0.1'));
+    return;
+  }
+});
+
+for (const [transport, open] of Object.entries(transports)) {
+  suite(`events over ${transport}`, () => {
+    test('an event is durable when it is answered, and says how many hooks get it', async (t) => {
+      const call = await open(await startSite(t));
+      const insert = (v: object) => call('svc1.webhook.insert', { url, ...v });
+      await insert({ event: ['sale.completed'] });
+      await insert({
+        event: ['sale.completed', 'stock.level_changed'],
+        filter: { shop: 'harbour' },
+      });
+      await insert({ event: '*', filter: { shop: 'station' } });
+      await insert({ event: '*', filter: { toString: null } });
+      await insert({ event: ['email.requested'] });
+      const { data } = await call('svc1.event.insert', sale);
+      assert.equal(data.hooks, 2);
+      assert.match(data.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/);
+      const { rows } = (await call('svc1.event.list', { type: 'sale.completed' })).data;
+      const [{ occurred_at: time, ...row }] = rows;
+      assert.deepEqual(row, { id: data.id, seq: data.seq, ...sale, counter: null });
+      assert.match(time, /Z$/);
+    });
+
+    test('a vk makes a repeat harmless; without one, an event of now is another one', async (t) => {
+      const call = await open(await startSite(t));
+      const first = await call('svc1.event.insert', sale, { vk: 'till-1' });
+      const again = await call('svc1.event.insert', sale, { vk: 'till-1' });
+      assert.deepEqual([again.data, again.replayed], [first.data, true]);
+      const other = await call('svc1.event.insert', { ...sale, counter: '2' }, { vk: 'till-1' });
+      assert.equal(other.error?.code, 'conflict');
+
+      const [one, two] = [
+        await call('svc1.event.insert', sale),
+        await call('svc1.event.insert', sale),
+      ];
+      assert.notEqual(one.data.id, two.data.id);
+      const dated = { ...sale, occurred_at: '2026-11-21T12:00:00+01:00', counter: 'Harbour 7' };
+      const once = await call('svc1.event.insert', dated);
+      const twice = await call('svc1.event.insert', dated);
+      assert.deepEqual([twice.data, twice.replayed], [once.data, true]);
+      const [{ occurred_at: time, counter }] = (await call('svc1.event.list', { limit: 1 })).data
+        .rows;
+      assert.deepEqual([time, counter], ['2026-11-21T11:00:00.000Z', 'Harbour 7']);
+    });
+
+    test('what is no event is refused', async (t) => {
+      const call = await open(await startSite(t));
+      for (const [v, code, field] of [
+        [{ type: 'Sale' }, 'invalid', 'type'],
+        [{ type: 'webhook.test' }, 'invalid', 'type'],
+        [{ ...sale, occurred_at: 'today' }, 'invalid', 'occurred_at'],
+        [{ ...sale, data: [] }, 'invalid', 'data'],
+        [{ ...sale, data: { text: 'x'.repeat(256 * 1024) } }, 'too_large', 'data'],
+      ] as const) {
+        const { error } = await call('svc1.event.insert', v);
+        assert.deepEqual([error?.code, error?.field], [code, field]);
+      }
+    });
+
+    test('a change of a record is an event, which tells no secret', async (t) => {
+      const call = await open(await startSite(t));
+      const page = { path: '/a', kind: 'content', content: 'one' };
+      const rule = (await call('svc1.userinterface.insert', page)).data;
+      const edit = (await call('svc1.userinterface.edit', { id: rule.id, content: 'two' })).data;
+      const hook = (await call('svc1.webhook.insert', { url, event: '*' })).data;
+      const key = (await call('svc1.key.insert', { name: 'k', scopes: ['read'] })).data;
+      const list = await call('svc1.event.list', { type: 'record.changed', limit: 4 });
+      const changes = list.data.rows.map(({ data }: { data: object }) => data);
+      const [keyed, hooked, edited, inserted] = changes;
+      assert.deepEqual(
+        [inserted.table, inserted.id, inserted.action, inserted.fields.toSorted()],
+        ['userinterface', rule.id, 'insert', ['content', 'kind', 'origin', 'path']],
+      );
+      assert.deepEqual(
+        [edited.table, edited.id, edited.action, edited.seq, edited.fields],
+        ['userinterface', rule.id, 'edit', edit.seq, ['content']],
+      );
+      assert.deepEqual([hooked.table, hooked.id], ['webhook', hook.id]);
+      assert.deepEqual([keyed.table, keyed.id], ['key', key.id]);
+      assert.ok(!/whsec_|hash|"one"/.test(JSON.stringify(list)));
+    });
+
+    test('data that its type does not know is told as it is, and named', async (t) => {
+      const call = await open(await startSite(t));
+      const insert = async (type: string, data: object) =>
+        (await call('svc1.event.insert', { type, data })).data.unknowns;
+      assert.deepEqual(await insert('sale.completed', sale.data), []);
+      const odd = { total: 'much', lines: [{ price: 1 }], colour: 'blue' };
+      const named = ['id', 'lines.0.product', 'total'];
+      assert.deepEqual((await insert('sale.completed', odd)).toSorted(), named);
+      assert.deepEqual(await insert('ship.sunk', { id: 7 }), []);
+      assert.deepEqual(told(await call('svc1.event.list', { limit: 2 })).at(1), [
+        'sale.completed',
+        odd,
+      ]);
+      const { rows } = (await call('svc1.event.types', {})).data;
+      assert.ok(rows.some(({ type }: { type: string }) => type === 'stock.level_changed'));
+    });
+
+    test('events are listed a page at a time, and by type and counter', async (t) => {
+      const call = await open(await startSite(t));
+      for (const counter of ['1', '2', '1']) {
+        await call('svc1.event.insert', { type: 'stock.level_changed', data: {}, counter });
+      }
+      const of = (v: object) => call('svc1.event.list', v);
+      const first = await of({ counter: '1', limit: 1 });
+      assert.equal(told(first).length, 1);
+      const second = await of({ counter: '1', limit: 1, before: first.data.next });
+      assert.equal(told(second).length, 1);
+      assert.notEqual(first.data.rows[0].id, second.data.rows[0].id);
+      assert.deepEqual(told(await of({ type: 'sale.completed' })), []);
+    });
+
+    test('a test that was asked for by a vk is answered as it was once its hook is paused', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call('svc1.webhook.insert', { url, event: ['sale.completed'] })).data;
+      const first = await call('svc1.webhook.test', { id }, { vk: 'test' });
+      await call('svc1.webhook.pause', { id });
+      assert.equal((await call('svc1.webhook.test', { id })).error?.code, 'conflict');
+      const again = await call('svc1.webhook.test', { id }, { vk: 'test' });
+      assert.deepEqual([again.replayed, again.data], [true, first.data]);
+    });
+
+    test('a test is an event for one hook', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call('svc1.webhook.insert', { url, event: ['sale.completed'] })).data;
+      await call('svc1.webhook.insert', { url, event: '*', name: 'all' });
+      assert.equal((await call('svc1.webhook.test', { id })).data.hooks, 1);
+      assert.equal((await call('svc1.webhook.test', { id: 'x' })).error?.code, 'not_found');
+      const [[type, data]] = told(await call('svc1.event.list', { limit: 1 })) as [
+        [string, Answer],
+      ];
+      assert.equal(type, 'webhook.test');
+      assert.deepEqual(data, { hook: id, message: 'This is a test.' });
+    });
+  });
+}

@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { JsonObject } from '../../src/model/json.ts';
+import { someVisitor } from '../visitor.ts';
+import { explain, layGround, serve, shop, type Asking } from '../site/explain-rig.ts';
+
+type Who = Omit<Asking, 'path'>;
+
+/** A condition, who meets it, who does not, and what those are told. */
+const cases: readonly (readonly [
+  condition: JsonObject,
+  holds: readonly Who[],
+  fails: readonly (readonly [who: Who, says: string])[],
+])[] = [
+  [
+    { user: ['ann', 'bob'] },
+    [{ visitor: { user: { name: 'bob', roles: [] } } }],
+    [
+      [{}, 'It is for users named ann, bob; the visitor is not signed in.'],
+      [
+        { visitor: { user: { name: 'Ann', roles: ['ann'] } } },
+        'It is for users named ann, bob; the visitor is Ann.',
+      ],
+    ],
+  ],
+  [
+    { user: '*' },
+    [{ visitor: { user: { name: 'eve', roles: [] } } }],
+    [[{}, 'It is for signed-in users; the visitor is not signed in.']],
+  ],
+  [
+    { role: ['editor', 'owner'] },
+    [{ visitor: { user: { name: 'ann', roles: ['x', 'owner'] } } }],
+    [
+      [{}, 'It is for users in the role of editor, owner; the visitor is not signed in.'],
+      [
+        { visitor: { user: { name: 'editor', roles: [] } } },
+        'It is for users in the role of editor, owner; the visitor has none.',
+      ],
+      [
+        { visitor: { user: { name: 'ann', roles: ['reader'] } } },
+        'It is for users in the role of editor, owner; the visitor has reader.',
+      ],
+    ],
+  ],
+  [
+    { country: ['ch', 'LI'] },
+    [{ visitor: { country: 'CH' } }, { visitor: { country: 'LI' } }],
+    [
+      [{}, 'It is for visitors in CH, LI; nothing tells where the visitor is.'],
+      [{ visitor: { country: 'DE' } }, 'It is for visitors in CH, LI; the visitor is in DE.'],
+    ],
+  ],
+  [
+    { lang: 'de' },
+    [{ lang: 'de' }, { lang: 'en;q=0.5, de-CH' }, { lang: 'DE' }, { lang: '*, de;q=0.1' }],
+    [
+      [{}, 'It is for readers of de; the visitor prefers no language.'],
+      [{ lang: 'en, de;q=0.9' }, 'It is for readers of de; the visitor prefers en.'],
+      [{ lang: 'den' }, 'It is for readers of de; the visitor prefers den.'],
+      [{ lang: 'de;q=0' }, 'It is for readers of de; the visitor prefers no language.'],
+    ],
+  ],
+  [
+    { lang: ['de-CH', 'fr'] },
+    [{ lang: 'de-ch' }, { lang: 'fr-CA' }],
+    [[{ lang: 'de' }, 'It is for readers of de-ch, fr; the visitor prefers de.']],
+  ],
+  [
+    { device: ['mobile', 'tablet'] },
+    [{ visitor: { devices: ['mobile', 'ios'] } }, { visitor: { devices: ['tablet'] } }],
+    [
+      [
+        {},
+        "It is for devices that are mobile, tablet; nothing tells what the visitor's device is.",
+      ],
+      [
+        { visitor: { devices: ['desktop', 'macos'] } },
+        "It is for devices that are mobile, tablet; the visitor's is desktop, macos.",
+      ],
+    ],
+  ],
+  [
+    { query: { ref: ['a', 'b c'], 'x&y': '*' } },
+    [{ query: 'ref=b+c&x%26y' }, { query: 'x%26y=1&ref=z&ref=a' }],
+    [
+      [{}, 'It asks for ref=a or b c and x&y in the query.'],
+      [{ query: 'ref=a' }, 'It asks for ref=a or b c and x&y in the query.'],
+      [{ query: 'ref=A&x%26y=1' }, 'It asks for ref=a or b c and x&y in the query.'],
+    ],
+  ],
+  [
+    { ip: ['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'] },
+    [
+      { visitor: { address: '10.1.2.3' } },
+      { visitor: { address: '192.0.2.1' } },
+      { visitor: { address: '2001:db8:1::1' } },
+      { visitor: { address: '::ffff:10.1.2.3' } },
+    ],
+    [
+      [
+        { visitor: { address: '192.0.2.2' } },
+        'It is for addresses of 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor comes from 192.0.2.2.',
+      ],
+      [
+        { visitor: { address: '' } },
+        "It is for addresses of 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor's is not known.",
+      ],
+    ],
+  ],
+  [
+    { after: '2026-02-01', before: '2026-03-01T00:00:00+01:00' },
+    [
+      { visitor: { nowMs: Date.UTC(2026, 1, 1) } },
+      { visitor: { nowMs: Date.UTC(2026, 1, 28, 22, 59, 59, 999) } },
+    ],
+    [
+      [
+        { visitor: { nowMs: Date.UTC(2026, 1, 1) - 1 } },
+        'It begins at 2026-02-01T00:00:00.000Z; it is 2026-01-31T23:59:59.999Z.',
+      ],
+      [
+        { visitor: { nowMs: Date.UTC(2026, 1, 28, 23) } },
+        'It ended at 2026-02-28T23:00:00.000Z; it is 2026-02-28T23:00:00.000Z.',
+      ],
+    ],
+  ],
+  [{ percent: 100 }, [{ visitor: { lot: 1 } }, { visitor: { lot: 2 } }], []],
+  [
+    { percent: 0 },
+    [],
+    [
+      [
+        { visitor: { lot: 1 } },
+        'It takes 0 % of the visitors, from 0 to 0; this one drew 99.4193.',
+      ],
+    ],
+  ],
+  [{}, [{}, { lang: 'de' }], []],
+  [
+    { user: Array.from({ length: 20 }, (_, at) => `u${at}`) },
+    [],
+    [
+      [
+        {},
+        'It is for users named u0, u1, u2, u3, u4, u5, u6, u7 and 12 more; ' +
+          'the visitor is not signed in.',
+      ],
+    ],
+  ],
+];
+
+for (const [condition, holds, fails] of cases) {
+  const written = JSON.stringify(condition).slice(0, 70);
+  test(`${written} holds for those it is for, and tells the others why not`, async (t) => {
+    const enginedata = { target: '/all', when: [{ if: condition, target: '/some', status: 307 }] };
+    const site = (await layGround(t)).siteOf([{ path: '/crumb', kind: 'resolve', enginedata }]);
+    const ask = async (who: Who) => {
+      const asking = { ...who, path: '/crumb' };
+      const { tried } = explain(site, asking);
+      const [branch] = tried[1]?.candidates[0]?.branches ?? [];
+      const { status } = await serve(site, asking);
+      return { status, lost: branch?.lost };
+    };
+    for (const who of holds) {
+      assert.deepEqual(await ask(who), { status: 307, lost: undefined }, JSON.stringify(who));
+    }
+    for (const [who, says] of fails) {
+      const { status, lost } = await ask(who);
+      assert.equal(status, 302, JSON.stringify(who));
+      assert.equal(lost?.says, says);
+      assert.ok(Object.hasOwn(condition, lost.code), lost.code);
+    }
+  });
+}
+
+suite('branches', () => {
+  const siteOf = async (t: Parameters<typeof layGround>[0], enginedata: JsonObject) =>
+    (await layGround(t)).siteOf([{ path: '/crumb', kind: 'resolve', enginedata }]);
+  const branchesOf = (site: Awaited<ReturnType<typeof siteOf>>, who: Who = {}) =>
+    (explain(site, { ...who, path: '/crumb' }).tried[1]?.candidates[0]?.branches ?? []).map(
+      ({ branch, lost }) => (lost === undefined ? branch : `${branch} ${lost.code}`),
+    );
+
+  test('are tried in their order, all conditions of one, and each tells what it lost by', async (t) => {
+    const site = await siteOf(t, {
+      target: '/all',
+      when: [
+        { if: { country: 'CH', lang: 'de' }, target: '/a' },
+        { if: { weekday: 'monday' }, target: '/b' },
+        { if: { lang: 'fr' }, target: '/c' },
+        { if: {}, target: '/d' },
+        { if: {}, target: '/e' },
+      ],
+    });
+    const fromCH = { visitor: { country: 'CH' } };
+    const rest = ['when[4] earlier_branch', 'default earlier_branch'];
+    assert.deepEqual(branchesOf(site, fromCH), [
+      'when[0] lang',
+      'when[1] invalid',
+      'when[2] lang',
+      'when[3]',
+      ...rest,
+    ]);
+    assert.deepEqual(branchesOf(site, { ...fromCH, lang: 'de' }), [
+      'when[0]',
+      'when[1] earlier_branch',
+      'when[2] earlier_branch',
+      'when[3] earlier_branch',
+      ...rest,
+    ]);
+    assert.equal(branchesOf(site, { lang: 'de' })[0], 'when[0] country');
+  });
+
+  test('split the visitors by their shares, each always the same way', async (t) => {
+    const site = await siteOf(t, {
+      status: 404,
+      when: [
+        { if: { percent: 30 }, status: 401 },
+        { if: { percent: 30 }, status: 402 },
+        { if: { percent: 20, lang: 'de' }, status: 403 },
+      ],
+    });
+    const counts = new Map<number, number>();
+    for (let lot = 0; lot < 4_000; lot += 1) {
+      const asking = { path: '/crumb', visitor: { lot } };
+      const { status } = await serve(site, asking);
+      assert.equal((await serve(site, asking)).status, status);
+      counts.set(status, (counts.get(status) ?? 0) + 1);
+    }
+    const share = (status: number) => (counts.get(status) ?? 0) / 40;
+    assert.ok(Math.abs(share(401) - 30) < 3, `${share(401)} %`);
+    assert.ok(Math.abs(share(402) - 30) < 3, `${share(402)} %`);
+    assert.ok(Math.abs(share(404) - 40) < 3, `${share(404)} %`);
+  });
+
+  test('of two breadcrumbs split the same visitors differently', async (t) => {
+    const enginedata = { status: 404, when: [{ if: { percent: 50 }, status: 401 }] };
+    const site = (await layGround(t)).siteOf(
+      ['/one', '/two'].map((path) => ({ path, kind: 'resolve', enginedata })),
+    );
+    const ways = new Set<string>();
+    for (let lot = 0; lot < 100; lot += 1) {
+      const one = await serve(site, { path: '/one', visitor: { lot } });
+      const two = await serve(site, { path: '/two', visitor: { lot } });
+      ways.add(`${one.status} ${two.status}`);
+    }
+    assert.equal(ways.size, 4);
+  });
+
+  test('may lead to another key, whose own branches are told as well', async (t) => {
+    const ground = await layGround(t);
+    const site = ground.siteOf([
+      {
+        path: 'start',
+        kind: 'resolve',
+        enginedata: { target: '/all', when: [{ if: { country: 'CH' }, target: 'key:swiss' }] },
+      },
+      {
+        path: 'swiss',
+        kind: 'resolve',
+        enginedata: { target: '/de', when: [{ if: { lang: 'fr' }, target: '/fr' }] },
+      },
+    ]);
+    const visitor = someVisitor({ country: 'CH', lang: 'fr' });
+    const asked = { key: 'start', origin: shop, query: '', fields: {}, visitor };
+    const { winner, notes, tried: looks } = site.explainKey(asked);
+    assert.equal(winner?.id, 'rule 2');
+    assert.deepEqual(notes, ['It leads to /fr.']);
+    assert.deepEqual(
+      looks.map(({ key, candidates }) => [
+        key,
+        candidates[0]?.branches?.map(({ lost }) => lost?.code),
+      ]),
+      [
+        ['start', [undefined, 'earlier_branch']],
+        ['swiss', [undefined, 'earlier_branch']],
+      ],
+    );
+    const resolved = await site.resolve(asked);
+    assert.deepEqual(
+      [resolved.id, resolved.matched, resolved.target],
+      ['rule 2', 'when[0]', '/fr'],
+    );
+  });
+});
+
+suite('what a wildcard stands for', () => {
+  const cases: readonly (readonly [path: string, target: string, visited: string, to: string])[] = [
+    ['/old/*', '/new/*', '/old/a/b', '/new/a/b'],
+    ['/old/*', '/new/*', '/old/', '/new/'],
+    ['/old/*', '/new', '/old/a', '/new'],
+    ['/old/*', 'https://far.example/*', '/old/a é?b#c', 'https://far.example/a%20%C3%A9%3Fb%23c'],
+    ['/old/*', '/search?q=*', '/old/a&b=c/d', '/search?q=a%26b%3Dc%2Fd'],
+    ['/go*', 'https://far.example/*', '/go//evil.example/', 'https://far.example///evil.example/'],
+    ['/go*', 'https://far.example/*', '/go@evil.example/', 'https://far.example/@evil.example/'],
+    ['/go*', '/*', '/go//evil.example', 'nowhere'],
+    ['/go*', '/*', '/go/evil.example', 'nowhere'],
+    ['/go*', '/.*', '/go./a', 'nowhere'],
+    ['/go*', '/a/*', '/go..', 'nowhere'],
+    ['/go', '/a*', '/go', '/a*'],
+  ];
+  for (const [path, target, visited, to] of cases) {
+    test(`${path} to ${target}, visited as ${visited}`, async (t) => {
+      const rule = { path, kind: 'resolve', enginedata: { target } } as const;
+      const site = (await layGround(t)).siteOf([rule]);
+      const { notes, status } = explain(site, { path: visited });
+      if (to === 'nowhere') assert.equal(status, 404);
+      else assert.deepEqual(notes, [`It leads to ${to}.`]);
+    });
+  }
+});

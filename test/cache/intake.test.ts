@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { suite, test, type TestContext } from 'node:test';
+import { crc32 } from 'node:zlib';
+import {
+  arrivingBytesMax,
+  arrivingHeldBytesMax,
+  arrivingLagBytesMax,
+} from '../../src/model/limits.ts';
+import type { FilePlace } from '../../src/cache/arriving-file.ts';
+import { takeIn, type Intake } from '../../src/cache/intake.ts';
+import { temporaryFolder } from '../folder.ts';
+
+const mib = 2 ** 20;
+const most = 256 * mib;
+
+/** Content of so many mebibytes, each of them one chunk of its number. */
+function content(mebibytes: number): Readable {
+  return Readable.from(
+    Array.from({ length: mebibytes }, (_, n) => Buffer.alloc(mib, n)),
+    { highWaterMark: 1 },
+  );
+}
+
+/** A folder for content on its way. */
+interface Place extends FilePlace {
+  readonly files: () => Promise<readonly string[]>;
+  /** Resolves when the file has been removed. */
+  readonly removed: Promise<unknown>;
+  readonly reported: unknown[];
+  readonly read: () => Promise<Buffer>;
+}
+
+async function placeIn(t: TestContext, create?: () => Promise<FileHandle>): Promise<Place> {
+  const folder = await temporaryFolder(t);
+  const path = join(folder, 'content');
+  const reported: unknown[] = [];
+  const removed = Promise.withResolvers<string>();
+  return {
+    create: create ?? (() => open(path, 'wx+')),
+    async remove() {
+      await rm(path);
+      removed.resolve(path);
+    },
+    removed: removed.promise,
+    report: (error) => {
+      reported.push(error);
+    },
+    files: () => readdir(folder),
+    reported,
+    async read() {
+      const handle = await open(path);
+      return buffer(handle.createReadStream());
+    },
+  };
+}
+
+/** What came of content. */
+async function outcome({ whole }: Intake): Promise<string> {
+  const come = await whole;
+  return come === undefined ? 'not kept' : `${come.content.kind} of ${come.bytesLength}`;
+}
+
+suite('content on its way', () => {
+  test('that is short is at hand, and needs no file', async (t) => {
+    const place = await placeIn(t);
+    const intake = takeIn(
+      Readable.from([Buffer.from('a'), Buffer.from('b')]),
+      { bytesMax: most, bytesLength: 0 },
+      place,
+    );
+    assert.deepEqual(await intake.whole, {
+      content: { kind: 'bytes', bytes: Buffer.from('ab') },
+      bytesLength: 2,
+    });
+    assert.equal((await buffer(intake.read())).toString(), 'ab');
+    assert.deepEqual([await place.files(), place.reported], [[], []]);
+  });
+
+  test('that is long is in its file, for as many as read it, however slowly', async (t) => {
+    const place = await placeIn(t);
+    const sent = await buffer(content(24));
+    const intake = takeIn(content(24), { bytesMax: most, bytesLength: 0 }, place);
+    const idle = intake.read();
+    const quick = buffer(intake.read());
+    const half = intake.read();
+    half.once('data', () => half.pause());
+    const whole = await intake.whole;
+    assert.deepEqual(whole?.content, { kind: 'file', crc: crc32(sent) });
+    assert.ok((await place.read()).equals(sent));
+    assert.ok((await quick).equals(sent));
+    assert.ok((await buffer(idle)).equals(sent));
+    half.destroy();
+  });
+
+  test('is taken in as fast as the disk takes it, not faster', async (t) => {
+    const held = Promise.withResolvers<FileHandle>();
+    const folder = await temporaryFolder(t);
+    const place = await placeIn(t, () => held.promise);
+    let sent = 0;
+    const source = new Readable({
+      read() {
+        sent += 1;
+        this.push(sent > 64 ? null : Buffer.alloc(mib / 4));
+      },
+    });
+    const intake = takeIn(source, { bytesMax: most, bytesLength: 0 }, place);
+    if (!source.isPaused()) await once(source, 'pause');
+    assert.ok(sent * (mib / 4) <= 4 * arrivingHeldBytesMax, `${sent} pieces`);
+    held.resolve(await open(join(folder, 'late'), 'wx+'));
+    assert.equal(await outcome(intake), `file of ${16 * mib}`);
+  });
+
+  test('is kept by each, however many come at once', async (t) => {
+    const many = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const place = await placeIn(t);
+        const intake = takeIn(content(3), { bytesMax: most, bytesLength: 0 }, place);
+        return { place, read: buffer(intake.read()), outcome: outcome(intake) };
+      }),
+    );
+    const sent = await buffer(content(3));
+    for (const { place, read, outcome: come } of many) {
+      assert.equal(await come, `file of ${3 * mib}`);
+      assert.ok((await read).equals(sent));
+      assert.ok((await place.read()).equals(sent));
+    }
+  });
+
+  test('that is whole takes no room from other content, whoever still reads it', async (t) => {
+    for (let round = 0; round < 4; round += 1) {
+      const intake = takeIn(content(8), { bytesMax: 8 * mib, bytesLength: 0 }, await placeIn(t));
+      const slow = intake.read();
+      assert.equal(await outcome(intake), `file of ${8 * mib}`);
+      t.after(() => slow.destroy());
+    }
+  });
+
+  test('that is longer than is kept is read as a whole, and its file goes', async (t) => {
+    const place = await placeIn(t);
+    const intake = takeIn(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
+    const slow = intake.read();
+    assert.equal(await outcome(intake), 'not kept');
+    // It has not begun to read; the content came as far as it was kept.
+    assert.ok((await buffer(slow)).equals(await buffer(content(24))));
+    await place.removed;
+    assert.deepEqual([await place.files(), place.reported], [[], []]);
+  });
+
+  test('that cannot be written is read as a whole, and told of', async (t) => {
+    const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
+    const intake = takeIn(content(12), { bytesMax: most, bytesLength: 0 }, place);
+    const [first, second] = [buffer(intake.read()), buffer(intake.read())];
+    assert.equal(await outcome(intake), 'not kept');
+    const sent = await buffer(content(12));
+    assert.ok((await first).equals(sent) && (await second).equals(sent));
+    assert.match(String(place.reported[0]), /disk full/);
+  });
+
+  test('is told of, and harms nobody, where its file cannot be closed', async (t) => {
+    const closing = Promise.withResolvers<unknown>();
+    const folder = await temporaryFolder(t);
+    const place: FilePlace = {
+      async create() {
+        const handle = await open(join(folder, 'content'), 'wx+');
+        const close = handle.close.bind(handle);
+        handle.close = () => close().then(() => Promise.reject(new Error('quota exceeded')));
+        return handle;
+      },
+      remove: () => Promise.resolve(),
+      report: closing.resolve,
+    };
+    const intake = takeIn(content(3), { bytesMax: most, bytesLength: 0 }, place);
+    assert.equal((await buffer(intake.read())).length, 3 * mib);
+    assert.match(String(await closing.promise), /quota exceeded/);
+  });
+
+  test('takes no more room in files than twice what is kept', async (t) => {
+    const limits = { bytesMax: 8 * mib, bytesLength: 7 * mib };
+    const places = [await placeIn(t), await placeIn(t), await placeIn(t)];
+    const intakes = places.map((place) => takeIn(content(7), limits, place));
+    // As long as somebody reads them, their files are on their way.
+    const idle = intakes.map((intake) => intake.read());
+    const outcomes = await Promise.all(intakes.map(outcome));
+    assert.equal(outcomes.filter((one) => one === 'not kept').length, 1, String(outcomes));
+    const sent = await buffer(content(7));
+    for (const reader of idle) assert.ok((await buffer(reader)).equals(sent));
+    const place = await placeIn(t);
+    assert.equal(await outcome(takeIn(content(7), limits, place)), `file of ${7 * mib}`);
+  });
+
+  test('that is not kept is cut off for one who is far behind another', async (t) => {
+    const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
+    const mebibytes = arrivingBytesMax / mib + 24;
+    const intake = takeIn(content(mebibytes), { bytesMax: most, bytesLength: 0 }, place);
+    const slow = intake.read();
+    const cut = once(slow, 'error');
+    let read = 0;
+    for await (const chunk of intake.read()) read += (chunk as Buffer).length;
+    assert.equal(read, mebibytes * mib);
+    assert.match(String((await cut)[0]), /too slowly/);
+    assert.ok(mebibytes * mib > arrivingLagBytesMax);
+  });
+
+  test('that has broken off fails who comes later, too', async (t) => {
+    const source = new Readable({ read: () => undefined });
+    const intake = takeIn(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
+    source.push('beginning');
+    await once(source, 'data');
+    source.destroy(new Error('broken'));
+    assert.equal(await outcome(intake), 'not kept');
+    await assert.rejects(buffer(intake.read()), /broken|aborted|closed/i);
+  });
+
+  test('that breaks off fails all who read it, and its file goes', async (t) => {
+    const place = await placeIn(t);
+    const broken = new Readable({ read: () => undefined });
+    const intake = takeIn(broken, { bytesMax: most, bytesLength: 0 }, place);
+    const reader = intake.read();
+    const failed = once(reader, 'error');
+    let read = 0;
+    reader.on('data', (chunk: Buffer) => {
+      read += chunk.length;
+      if (read === 8 * mib) broken.destroy(new Error('gone'));
+    });
+    for (let n = 0; n < 8; n += 1) broken.push(Buffer.alloc(mib));
+    assert.match(String((await failed)[0]), /gone/);
+    assert.equal(await outcome(intake), 'not kept');
+    await place.removed;
+    assert.deepEqual([await place.files(), place.reported], [[], []]);
+  });
+});

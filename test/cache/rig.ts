@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TestContext } from 'node:test';
+import { formatHttpDate } from '../../src/http/date.ts';
+import { replyField, type Reply } from '../../src/http/reply.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import { cachedFetch } from '../../src/cache/cached-fetch.ts';
+import type { Answers } from '../../src/cache/answers.ts';
+import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
+import { silentLog } from '../../src/observability/log.ts';
+import type { FetchRule } from '../../src/proxy/fetch-source.ts';
+import { temporaryFolder } from '../folder.ts';
+import { httpSource } from '../outbound/sources.ts';
+import { fetchRule, replyText, testFetch, visit } from '../proxy/fetch-rig.ts';
+
+/** What a visitor asks for; GET of `/shop/` by the rule of the rig, unless told otherwise. */
+export interface Asking {
+  readonly path?: string;
+  readonly query?: string;
+  readonly method?: string;
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  readonly rule?: FetchRule;
+}
+
+/** An answer as a visitor sees it. */
+export interface Seen {
+  readonly status: number;
+  readonly text: string;
+  /** `hit`, or what the source was asked for. */
+  readonly cache: string;
+  field(name: string): string | undefined;
+}
+
+/** A request as the source has seen it. */
+export type Handler = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+
+/** A cache in front of a source on a real socket, with a clock that stands still. */
+export interface Rig {
+  readonly rule: FetchRule;
+  /** The requests that the source has had, `METHOD target`. */
+  readonly requests: readonly IncomingMessage[];
+  readonly reply: (asking?: Asking) => Promise<Reply>;
+  readonly ask: (asking?: Asking) => Promise<Seen>;
+  /** Lets so many seconds go by. */
+  readonly pass: (seconds: number) => void;
+  /** The time of the rig as a Date field, so many seconds later. */
+  readonly date: (seconds?: number) => string;
+  /** Has the source end without an answer from now on. */
+  stopSource(): Promise<void>;
+}
+
+/** Starts a source that answers as told, with a cache in front of it. */
+export async function startRig(
+  t: TestContext,
+  handler: Handler,
+  {
+    enginedata = {},
+    bytesMax = 100_000_000,
+    answersOf = (answers) => answers,
+  }: {
+    readonly enginedata?: JsonObject;
+    readonly bytesMax?: number;
+    /** What the cache stands on, in place of what it would. */
+    readonly answersOf?: (answers: Answers) => Answers;
+  } = {},
+): Promise<Rig> {
+  const requests: IncomingMessage[] = [];
+  let nowMs = Date.now();
+  const date = (seconds = 0): string => formatHttpDate(nowMs + seconds * 1000);
+  const { origin, server } = await httpSource(t, (request, response) => {
+    request.resume();
+    requests.push(request);
+    response.setHeader('Date', date());
+    handler(request, response, requests.length);
+  });
+  const answers = await startAnswers(t, { bytesMax, now: () => nowMs });
+  let lastId = 0;
+  const fetch = cachedFetch({
+    fetch: testFetch(t),
+    answers: answersOf(answers),
+    now: () => nowMs,
+    newId: () => `answer-${(lastId += 1)}`,
+    via: 'waymark',
+  });
+  const rule = fetchRule({ source: `${origin}/*`, ...enginedata });
+  const reply = ({ rule: other = rule, ...asking }: Asking = {}): Promise<Reply> =>
+    fetch.respond(other, visit(asking));
+  return {
+    rule,
+    requests,
+    reply,
+    ask: async (asking) => seen(await reply(asking)),
+    pass: (seconds) => {
+      nowMs += seconds * 1000;
+    },
+    date,
+    async stopSource() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Kept answers in a folder of their own, for the time of a test. */
+async function startAnswers(
+  t: TestContext,
+  given: { readonly bytesMax: number; readonly now: () => number },
+): Promise<Answers> {
+  const data = await temporaryFolder(t);
+  await prepareAnswers(data);
+  const config = { server: { data }, fetch: { cacheBytesMax: given.bytesMax } };
+  const answers = openAnswers(config, { now: given.now, log: silentLog });
+  t.after(() => answers.close());
+  return answers;
+}
+
+/** Reads an answer to its end. */
+export async function seen(reply: Reply): Promise<Seen> {
+  const said = replyField(reply, 'cache-status') ?? '';
+  return {
+    status: reply.status,
+    text: await replyText(reply),
+    cache: /^waymark; (?:fwd=)?([a-z-]+)/.exec(said)?.[1] ?? said,
+    field: (name) => replyField(reply, name),
+  };
+}
+
+/** A source that answers with its count of requests, under some fields. */
+export function counting(fields: Readonly<Record<string, string>>): Handler {
+  return (request, response, count) => {
+    response.writeHead(200, fields).end(request.method === 'HEAD' ? undefined : `answer ${count}`);
+  };
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { limitSentences } from '../../src/model/limit.ts';
+import { limitLogMs } from '../../src/model/limits.ts';
+import { createLimitLog } from '../../src/observability/limit-log.ts';
+import { silentLog } from '../../src/observability/log.ts';
+
+test('a limit has one line a minute, which counts those that had none', () => {
+  const lines: object[] = [];
+  let nowMs = 1_000;
+  const limits = createLimitLog({
+    log: { ...silentLog, warn: (fields, message) => lines.push({ ...fields, message }) },
+    now: () => nowMs,
+  });
+  for (let at = 0; at < 1_000; at += 1) limits.passed('ranges', `192.0.2.${at % 250}`);
+  limits.passed('pipelined', '192.0.2.1');
+  nowMs += limitLogMs - 1;
+  limits.passed('ranges', '192.0.2.2');
+  assert.deepEqual(lines, [
+    { limit: 'ranges', address: '192.0.2.0', message: limitSentences.ranges },
+    { limit: 'pipelined', address: '192.0.2.1', message: limitSentences.pipelined },
+  ]);
+  nowMs += 1;
+  limits.passed('ranges', '192.0.2.3');
+  limits.passed('pipelined', '192.0.2.4', 'There were 200.');
+  assert.deepEqual(lines.slice(2), [
+    { limit: 'ranges', address: '192.0.2.3', more: 1_000, message: limitSentences.ranges },
+    {
+      limit: 'pipelined',
+      address: '192.0.2.4',
+      why: 'There were 200.',
+      message: limitSentences.pipelined,
+    },
+  ]);
+  // A clock that is set back does not silence it.
+  nowMs = 0;
+  limits.passed('ranges', '192.0.2.5');
+  assert.equal(lines.length, 5);
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { text } from 'node:stream/consumers';
+import { corkedConnectionsMax } from '../../../src/model/limits.ts';
+import { Corks } from '../../../src/outbound/fast/corks.ts';
+
+interface Pair {
+  readonly server: Socket;
+  /** All that the client gets until the end. */
+  readonly got: () => Promise<string>;
+}
+
+async function pairs(t: TestContext, count: number): Promise<readonly Pair[]> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  const open: Pair[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const client = connect(port, '127.0.0.1');
+    const [server] = (await once(listener, 'connection')) as [Socket];
+    t.after(() => {
+      client.destroy();
+      server.destroy();
+    });
+    open.push({ server, got: () => text(client) });
+  }
+  listener.close();
+  return open;
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+const bytesWritten = ({ server }: Pair): number => server.bytesWritten - server.writableLength;
+
+suite('corked connections', () => {
+  test('write at the end of the turn, each in the order in which it was told to', async (t) => {
+    const corks = new Corks();
+    const open = await pairs(t, 3);
+    for (const { server } of open) server.write('<');
+    for (const { server } of open) corks.write(server, 'one ');
+    for (const { server } of open) corks.write(server, 'tw\u00f6 ');
+    assert.deepEqual(open.map(bytesWritten), [1, 1, 1]);
+    await turn();
+    assert.deepEqual(open.map(bytesWritten), [9, 9, 9]);
+    for (const { server } of open) {
+      corks.write(server, 'three');
+      server.end('>', 'latin1');
+    }
+    const expected = Buffer.from('<one tw\u00f6 three>', 'latin1').toString('utf8');
+    for (const { got } of open) assert.equal(await got(), expected);
+  });
+
+  test('write at once where they are many, or are told so', async (t) => {
+    const corks = new Corks();
+    const open = await pairs(t, corkedConnectionsMax + 1);
+    for (const { server } of open) corks.write(server, 'abc');
+    const written = open.map(bytesWritten);
+    assert.deepEqual(written, [...Array.from({ length: corkedConnectionsMax }, () => 3), 0]);
+    corks.uncork();
+    assert.equal(open.at(-1)?.server.writableLength, 0);
+  });
+
+  test('are not disturbed by one that is gone', async (t) => {
+    const corks = new Corks();
+    const [gone = assert.fail(), other = assert.fail()] = await pairs(t, 2);
+    corks.write(gone.server, 'abc');
+    corks.write(other.server, 'abc');
+    gone.server.destroy();
+    corks.write(gone.server, 'def');
+    await turn();
+    corks.write(other.server, 'def');
+    other.server.end();
+    assert.equal(await other.got(), 'abcdef');
+    assert.equal(await gone.got(), '');
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { suite, test } from 'node:test';
+import { meteredBody } from '../../src/proxy/fetch-body.ts';
+
+suite('the content of a request on its way to a source', () => {
+  test('arrives whole, up to the limit', async () => {
+    assert.equal(await text(meteredBody(Readable.from(['he', 'llo']), 5)), 'hello');
+  });
+
+  test('fails one byte past the limit', async () => {
+    await assert.rejects(text(meteredBody(Readable.from(['he', 'llo']), 4)), {
+      code: 'too_large',
+    });
+  });
+
+  test('arrives when it had ended before', async () => {
+    const body = Readable.from([]);
+    body.resume();
+    await once(body, 'end');
+    assert.equal(await text(meteredBody(body, 5)), '');
+  });
+
+  test('fails when the client goes away', async () => {
+    const body = new Readable({ read: () => undefined });
+    body.push('he');
+    const arriving = text(meteredBody(body, 5));
+    body.destroy();
+    await assert.rejects(arriving, { code: 'ERR_STREAM_PREMATURE_CLOSE' });
+  });
+
+  test('harms nobody when it is given up in the moment in which the client goes away', async () => {
+    const body = new Readable({ read: () => undefined });
+    const metered = meteredBody(body, 5);
+    body.destroy(new Error('aborted'));
+    metered.destroy();
+    // As `once` of node:events would not: without listening for an error.
+    await new Promise((resolve) => body.once('close', resolve));
+    assert.equal(body.closed, true);
+  });
+
+  test('is not asked for faster than it is read', async () => {
+    let asked = 0;
+    const body = new Readable({
+      read() {
+        this.push(Buffer.alloc(10_000, (asked += 1)));
+      },
+    });
+    const metered = meteredBody(body, Infinity);
+    await once(metered, 'readable');
+    await new Promise(setImmediate);
+    assert.ok(asked * 10_000 < 400_000, `${asked} chunks`);
+    metered.destroy();
+  });
+
+  test('can be given up while its own stream stays usable', async () => {
+    const body = Readable.from(['he', 'llo']);
+    const metered = meteredBody(body, 5);
+    metered.destroy();
+    await once(metered, 'close');
+    assert.equal(body.destroyed, false);
+    assert.equal(body.isPaused(), true);
+    assert.match(await text(body), /llo$/);
+  });
+});

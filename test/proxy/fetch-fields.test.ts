@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { suite, test } from 'node:test';
+import type { JsonObject } from '../../src/model/json.ts';
+import { answerFields, isLoop, requestFields, viaName } from '../../src/proxy/fetch-fields.ts';
+import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { fetchRule, visit } from './fetch-rig.ts';
+
+type Sent = Readonly<Record<string, string>>;
+
+/** The fields a source gets for a visitor's, without the trail that every request leaves. */
+function sentFor(
+  fields: Sent,
+  enginedata: JsonObject = {},
+  options: Parameters<typeof visit>[0] = {},
+): Sent {
+  const plan = fetchPlan(fetchRule({ source: 'http://src.example/*', ...enginedata }));
+  const flat = requestFields(
+    plan,
+    visit({ ...options, fields }),
+    options.body !== undefined,
+    'waymark',
+  );
+  return Object.fromEntries(
+    Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]]),
+  ) as Sent;
+}
+
+const trail: Sent = {
+  forwarded: 'for=192.0.2.7;host="visible.example";proto=http',
+  'x-forwarded-for': '192.0.2.7',
+  'x-forwarded-host': 'visible.example',
+  'x-forwarded-proto': 'http',
+  via: '1.1 waymark-r1',
+};
+
+suite('what the source gets of the fields of a request', () => {
+  const passed: Sent = {
+    accept: 'text/html',
+    'accept-encoding': 'br;q=1, gzip;q=0.8',
+    'accept-language': 'de',
+    range: 'bytes=0-9',
+    'if-range': '"x"',
+    'if-none-match': '"x"',
+    'if-match': '"y"',
+    'if-modified-since': 'Wed, 21 Oct 2015 07:28:00 GMT',
+    'content-type': 'text/plain',
+    'user-agent': 'test',
+    referer: 'http://visible.example/',
+    'x-custom': 'caf\xe9',
+  };
+  test('all that says what the client wants', () => {
+    assert.deepEqual(sentFor(passed), { ...passed, ...trail });
+  });
+
+  const dropped: readonly (readonly [string, Sent])[] = [
+    ['Connection', { connection: 'keep-alive' }],
+    ['what Connection names', { connection: 'close, X-Hop , te', 'x-hop': '1', te: 'trailers' }],
+    ['Keep-Alive', { 'keep-alive': 'timeout=5' }],
+    ['Proxy-Authorization', { 'proxy-authorization': 'Basic eDp5' }],
+    ['Proxy-Connection', { 'proxy-connection': 'keep-alive' }],
+    ['Proxy-Anything', { 'proxy-anything': '1' }],
+    ['Proxy', { proxy: 'http://evil.example/' }],
+    ['TE', { te: 'trailers' }],
+    ['Trailer', { trailer: 'X' }],
+    ['Transfer-Encoding', { 'transfer-encoding': 'chunked' }],
+    ['Upgrade', { upgrade: 'websocket', connection: 'upgrade' }],
+    ['Host', { host: 'visible.example' }],
+    ['Expect', { expect: '100-continue' }],
+    ['apikey', { apikey: 'wk_secret' }],
+    ['Cookie', { cookie: 'session=1' }],
+    ['Authorization', { authorization: 'Bearer x' }],
+    ['the length of no content', { 'content-length': '5' }],
+    ['claims about the way', { forwarded: 'for=1.1.1.1', 'x-forwarded-for': '1.1.1.1' }],
+    ['more claims', { 'x-forwarded-port': '1', 'x-real-ip': '1.1.1.1', 'x-forwarded-user': 'a' }],
+  ];
+  for (const [what, fields] of dropped) {
+    test(`not ${what}`, () => {
+      assert.deepEqual(sentFor({ ...fields, accept: '*/*' }), { accept: '*/*', ...trail });
+    });
+  }
+
+  test('Cookie and Authorization where the rule passes them', () => {
+    const private_ = { cookie: 'session=1', authorization: 'Bearer x' };
+    assert.deepEqual(sentFor(private_, { pass: ['Cookie'] }), { cookie: 'session=1', ...trail });
+    assert.deepEqual(sentFor(private_, { pass: ['COOKIE', 'Authorization'] }), {
+      ...private_,
+      ...trail,
+    });
+  });
+
+  test('never the apikey, nor a field of this hop, even if the rule passes them', () => {
+    const fields = { apikey: 'wk_secret', 'proxy-authorization': 'x', te: 'y', host: 'z' };
+    assert.deepEqual(
+      sentFor(fields, { pass: ['apikey', 'APIKEY', ...Object.keys(fields)] }),
+      trail,
+    );
+  });
+
+  test('the length where there is content', () => {
+    const options = { method: 'POST', body: Readable.from(['hello']) };
+    assert.deepEqual(sentFor({ 'content-length': '5' }, {}, options), {
+      ...trail,
+      'content-length': '5',
+    });
+  });
+
+  test('the length also where the client says that it is of this hop', () => {
+    const options = { method: 'POST', body: Readable.from(['hello']) };
+    const fields = { connection: 'content-length', 'content-length': '5' };
+    assert.deepEqual(sentFor(fields, {}, options), { ...trail, 'content-length': '5' });
+  });
+});
+
+suite("the rule's own fields", () => {
+  test('are added, and override the client', () => {
+    const headers = { Authorization: 'Bearer rule', 'X-Key': 'k', Accept: 'text/css' };
+    assert.deepEqual(sentFor({ accept: '*/*', authorization: 'x', 'x-key': 'y' }, { headers }), {
+      accept: 'text/css',
+      authorization: 'Bearer rule',
+      'x-key': 'k',
+      ...trail,
+    });
+  });
+
+  test('may say who asks, and of which host', () => {
+    const headers = { 'X-Forwarded-For': '10.9.8.7', apikey: 'of-the-source', Host: 'v.example' };
+    assert.deepEqual(sentFor({ apikey: 'of-the-client' }, { headers }), {
+      ...trail,
+      'x-forwarded-for': '10.9.8.7',
+      apikey: 'of-the-source',
+      host: 'v.example',
+    });
+  });
+
+  test('cannot frame the request or hide a loop', () => {
+    const headers = {
+      'Content-Length': '9',
+      'Transfer-Encoding': 'chunked',
+      Connection: 'close',
+      'Keep-Alive': 'x',
+      Upgrade: 'h2c',
+      TE: 'x',
+      Expect: '100-continue',
+      Via: '1.1 nobody',
+    };
+    assert.deepEqual(sentFor({}, { headers }), trail);
+  });
+
+  test('that are no texts are left out', () => {
+    assert.deepEqual(sentFor({}, { headers: { a: 1, b: null, c: ['x'] } }), trail);
+    assert.deepEqual(sentFor({}, { headers: 'x', pass: 'cookie' }), trail);
+  });
+});
+
+suite('the trail', () => {
+  const addresses: readonly (readonly [string, string, string | undefined])[] = [
+    ['192.0.2.7', 'for=192.0.2.7', '192.0.2.7'],
+    ['::ffff:192.0.2.7', 'for=192.0.2.7', '192.0.2.7'],
+    ['2001:db8::1', 'for="[2001:db8::1]"', '2001:db8::1'],
+    ['fe80::1%eth0', 'for="[fe80::1]"', 'fe80::1'],
+    ['', 'for=unknown', undefined],
+    ['unix:', 'for=unknown', undefined],
+  ];
+  for (const [address, forwarded, list] of addresses) {
+    test(`names the client ${JSON.stringify(address)}`, () => {
+      const sent = sentFor({}, {}, { address, origin: 'https://v.example:8443' });
+      assert.equal(sent.forwarded, `${forwarded};host="v.example:8443";proto=https`);
+      assert.equal(sent['x-forwarded-for'], list);
+      assert.equal(sent['x-forwarded-host'], 'v.example:8443');
+      assert.equal(sent['x-forwarded-proto'], 'https');
+    });
+  }
+
+  test('goes on from the hops before', () => {
+    const { via } = sentFor({ via: '1.0 fred, 1.1 waymark-r2 (two)' });
+    assert.equal(via, '1.0 fred, 1.1 waymark-r2 (two), 1.1 waymark-r1');
+  });
+
+  const loops: readonly (readonly [string | undefined, boolean])[] = [
+    [undefined, false],
+    ['', false],
+    ['1.1 waymark-r1', true],
+    ['1.1 fred, 1.1 waymark-r1', true],
+    ['1.1 waymark-r1,1.1 fred', true],
+    ['1.0\twaymark-r1 (comment)', true],
+    ['1.1 waymark-r2', false],
+    ['1.1 waymark-r11', false],
+    ['1.1 waymark', false],
+  ];
+  for (const [via, loop] of loops) {
+    test(`${via ?? 'no Via'} is ${loop ? 'a loop' : 'another hop'}`, () => {
+      assert.equal(isLoop(via, viaName('waymark', 'r1')), loop);
+    });
+  }
+});
+
+suite('what the client gets of the fields of an answer', () => {
+  const plan = fetchPlan(fetchRule({ source: 'http://src.example/base/*' }));
+  const [way] = fetchWays(plan, { path: '/shop/a', query: '' });
+  assert.ok(way !== undefined);
+  const place = { plan, ...way, origin: 'http://visible.example', path: '/shop/a' };
+  const seen = (fields: readonly string[]) => answerFields(fields, place, 'waymark');
+  const via = ['Via', '1.1 waymark'];
+
+  test('all of them, as they were written, in their order', () => {
+    const fields = [
+      ...['Content-Type', 'text/html', 'ETag', 'W/"x"', 'content-encoding', 'br'],
+      ...['Vary', 'Accept', 'vary', 'Cookie', 'Age', '7', 'Cache-Control', 'max-age=9'],
+      ...['Content-Length', '5', 'X-Odd', 'caf\xe9', 'Proxy-Status', 'x; error=y'],
+      ...['Date', 'Wed, 21 Oct 2015 07:28:00 GMT', 'Via', '1.1 before'],
+    ];
+    assert.deepEqual(seen(fields), [...fields, ...via]);
+  });
+
+  const dropped: readonly (readonly string[])[] = [
+    ['Connection', 'close'],
+    ['Connection', 'X-Hop', 'x-hop', '1'],
+    ['x-hop', '1', 'connection', 'x-a, X-HOP', 'Connection', 'X-B', 'X-b', '2', 'X-A', '3'],
+    ['Keep-Alive', 'timeout=5', 'Proxy-Authenticate', 'Basic', 'Proxy-Connection', 'close'],
+    ['Transfer-Encoding', 'chunked', 'Trailer', 'X', 'TE', 'x', 'Upgrade', 'h2c'],
+    ['Server-Timing', 'x', 'Alt-Svc', 'h3=":443"'],
+  ];
+  for (const fields of dropped) {
+    test(`not ${fields.join(' ')}`, () => {
+      assert.deepEqual(seen([...fields, 'ETag', '"x"']), ['ETag', '"x"', ...via]);
+    });
+  }
+
+  test('places and cookies as they are visible, each line for itself', () => {
+    assert.deepEqual(
+      seen([
+        ...['location', 'http://src.example/base/x', 'Content-Location', '/base/y'],
+        ...['Set-Cookie', 'a=1; Path=/base/', 'Set-Cookie', 'b=2; Domain=src.example'],
+      ]),
+      [
+        ...['location', 'http://visible.example/shop/x', 'Content-Location', '/shop/y'],
+        ...['Set-Cookie', 'a=1; Path=/shop/', 'Set-Cookie', 'b=2', ...via],
+      ],
+    );
+  });
+});

@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Json } from '../../src/model/json.ts';
+import { fetchRestMs, fetchRestMsMax } from '../../src/model/limits.ts';
+import { silentLog } from '../../src/observability/log.ts';
+import { FetchHealth } from '../../src/proxy/fetch-health.ts';
+import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { fetchRule } from './fetch-rig.ts';
+
+const a = 'http://a.example';
+const b = 'http://b.example';
+const c = 'http://c.example';
+
+/** What is known of servers, by a clock of the test's own, and the order of three of them. */
+function rig() {
+  const clock = { ms: 1_000 };
+  const health = new FetchHealth({ monotonicMs: () => clock.ms, log: silentLog });
+  const source: Json = [`${a}/*`, `${b}/*`, `${c}/*`];
+  const ways = fetchWays(fetchPlan(fetchRule({ source })), { path: '/shop/', query: '' });
+  const order = () => health.order(ways).map((way) => way.source.origin);
+  const fail = (origin: string): void => {
+    const attempt = health.begin(origin);
+    clock.ms += 1;
+    attempt.failed();
+    attempt.ended();
+  };
+  const answer = (origin: string): void => {
+    const attempt = health.begin(origin);
+    attempt.answered();
+    attempt.whole();
+    attempt.ended();
+  };
+  return { clock, health, order, fail, answer };
+}
+
+suite('the order in which sources are tried', () => {
+  test('goes round while all have as little to do', () => {
+    const { order } = rig();
+    assert.deepEqual(
+      [order(), order(), order(), order()].map(([first]) => first),
+      [a, b, c, a],
+    );
+    assert.deepEqual(order(), [b, c, a]);
+  });
+
+  test('begins with the one with the least to do', () => {
+    const { health, order } = rig();
+    const first = health.begin(a);
+    health.begin(b);
+    health.begin(b);
+    assert.deepEqual(order(), [c, a, b]);
+    first.ended();
+    assert.deepEqual(order().at(-1), b);
+  });
+
+  test('ends with those that are set aside, the one first whose pause ends first', () => {
+    const { order, fail } = rig();
+    fail(a);
+    fail(b);
+    assert.deepEqual(order(), [c, a, b]);
+    fail(c);
+    assert.deepEqual(order(), [a, b, c]);
+  });
+});
+
+suite('a source that has failed', () => {
+  test('is set aside for a pause, twice as long each time, up to a minute', () => {
+    const { clock, health, fail } = rig();
+    const pauses = Array.from({ length: 9 }, () => {
+      fail(a);
+      const [{ leftMs = 0 } = {}] = health.setAside([a, b]);
+      clock.ms += leftMs;
+      assert.deepEqual(health.setAside([a, b]), []);
+      return leftMs;
+    });
+    const doubled = [1, 2, 4, 8, 16, 32].map((times) => times * fetchRestMs);
+    assert.deepEqual(pauses, [...doubled, fetchRestMsMax, fetchRestMsMax, fetchRestMsMax]);
+  });
+
+  test('is asked by one request after its pause, and by all again once that has its answer', () => {
+    const { clock, health, order, fail } = rig();
+    fail(a);
+    clock.ms += fetchRestMs;
+    const probe = health.begin(a);
+    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: undefined }]);
+    assert.equal(order().at(-1), a);
+    probe.answered();
+    assert.deepEqual(health.setAside([a]), []);
+    probe.whole();
+    probe.ended();
+    fail(a);
+    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: fetchRestMs }]);
+  });
+
+  test('again and again in its answers is set aside for longer each time', () => {
+    const { clock, health } = rig();
+    const pauses = Array.from({ length: 3 }, () => {
+      const attempt = health.begin(a);
+      attempt.answered();
+      clock.ms += 1;
+      attempt.failed();
+      attempt.ended();
+      const [{ leftMs = 0 } = {}] = health.setAside([a]);
+      clock.ms += leftMs;
+      return leftMs;
+    });
+    assert.deepEqual(
+      pauses,
+      [1, 2, 4].map((times) => times * fetchRestMs),
+    );
+  });
+
+  test('is asked by another one when the first has gone away before its answer', () => {
+    const { clock, health, fail } = rig();
+    fail(a);
+    clock.ms += fetchRestMs;
+    health.begin(a).ended();
+    assert.deepEqual(health.setAside([a]), []);
+  });
+
+  test('has failed once when many requests meet the same failure', () => {
+    const { clock, health } = rig();
+    const attempts = Array.from({ length: 50 }, () => health.begin(a));
+    clock.ms += 1;
+    for (const attempt of attempts) attempt.failed();
+    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: fetchRestMs }]);
+  });
+
+  test('is not set aside for longer by those who ask it as a last resort', () => {
+    const { health, fail } = rig();
+    fail(a);
+    const [before] = health.setAside([a]);
+    fail(a);
+    const [after] = health.setAside([a]);
+    assert.ok((after?.leftMs ?? 0) < (before?.leftMs ?? 0));
+  });
+});
+
+test('metrics tell of each source what it answered, what not, and what is under way', () => {
+  const { health, answer, fail } = rig();
+  answer(a);
+  answer(a);
+  fail(b);
+  health.begin(b);
+  const values = health.metrics().map(({ name, samples }) => [
+    name.replace('waymark_fetch_source_', ''),
+    samples
+      .map(({ labels, value }) => `${labels.source?.at(7) ?? ''}${value}`)
+      .sort()
+      .join(),
+  ]);
+  assert.deepEqual(Object.fromEntries(values), {
+    answers_total: 'a2,b0',
+    failures_total: 'a0,b1',
+    requests: 'a0,b1',
+    set_aside: 'a0,b1',
+  });
+});

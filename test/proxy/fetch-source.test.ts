@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { Failure } from '../../src/model/failure.ts';
+import { canonicalPath } from '../../src/model/path.ts';
+import type { Json, JsonObject } from '../../src/model/json.ts';
+import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { fetchRule } from './fetch-rig.ts';
+import { anyCharacter } from '../any-character.ts';
+
+function target(source: string, path: string, asked: string, query = ''): string | undefined {
+  const plan = fetchPlan(fetchRule({ source }, { path }));
+  const [way] = fetchWays(plan, { path: asked, query });
+  return way && way.source.origin + way.target;
+}
+
+suite('what is asked of the source', () => {
+  /** Source, rule path, visible path, query → URL. */
+  const cases: readonly (readonly [string, string, string, string, string])[] = [
+    ['http://s/base/*', '/shop/*', '/shop/', '', 'http://s/base/'],
+    ['http://s/base/*', '/shop/*', '/shop/a/b.html', '', 'http://s/base/a/b.html'],
+    ['http://s/base/*', '/shop/*', '/shop/a', 'x=1&y', 'http://s/base/a?x=1&y'],
+    ['http://s/base*', '/shop*', '/shop', '', 'http://s/base'],
+    ['http://s/base*', '/shop*', '/shopping', '', 'http://s/baseping'],
+    ['http://s/*', '/*', '/', '', 'http://s/'],
+    ['http://s/*', '/*', '/a//b', '', 'http://s/a//b'],
+    ['http://s/pre-*', '/x/*', '/x/1', '', 'http://s/pre-1'],
+    ['https://S.Example:443/B/*', '/x/*', '/x/1', '', 'https://s.example/B/1'],
+    ['http://s:8080/*', '/x/*', '/x/1', '', 'http://s:8080/1'],
+    ['http://[::1]:8080/*', '/x/*', '/x/1', '', 'http://[::1]:8080/1'],
+    // What the visitor's path says is encoded again, and stays part of the path.
+    ['http://s/*', '/x/*', '/x/a b', '', 'http://s/a%20b'],
+    ['http://s/*', '/x/*', '/x/ä', '', 'http://s/%C3%A4'],
+    ['http://s/*', '/x/*', '/x/a?b=c', '', 'http://s/a%3Fb=c'],
+    ['http://s/*', '/x/*', '/x/a#b', '', 'http://s/a%23b'],
+    ['http://s/*', '/x/*', '/x/100%', '', 'http://s/100%25'],
+    ['http://s/*', '/x/*', '/x/%2e%2e/secret', '', 'http://s/%252e%252e/secret'],
+    ['http://s/*', '/x/*', "/x/a;b=c,d!$&'()*+:@=", '', "http://s/a;b=c,d!$&'()*+:@="],
+    ['http://s/*', '/x/*', '/x//evil.example/', '', 'http://s//evil.example/'],
+    ['http://s/*', '/x/*', '/x/http://evil.example/', '', 'http://s/http://evil.example/'],
+    ['http://s/*', '/x/*', '/x/@evil.example', '', 'http://s/@evil.example'],
+    // The source's own path and query.
+    ['http://s/ä/*', '/x/*', '/x/1', '', 'http://s/%C3%A4/1'],
+    ['http://s/a%2Fb/*', '/x/*', '/x/1', '', 'http://s/a%2Fb/1'],
+    ['http://s/a/../b/*', '/x/*', '/x/1', '', 'http://s/b/1'],
+    ['http://s/one?key=1', '/x', '/x', '', 'http://s/one?key=1'],
+    ['http://s/one?key=1', '/x', '/x', 'key=2', 'http://s/one?key=1&key=2'],
+    ['http://s?key=1', '/x', '/x', 'a', 'http://s/?key=1&a'],
+    ['http://s', '/x', '/x', '', 'http://s/'],
+    // A star in the query: the visitor's part cannot add a parameter.
+    ['http://s/get?file=*', '/x/*', '/x/a', '', 'http://s/get?file=a'],
+    ['http://s/get?file=*', '/x/*', '/x/a&b=c', 'd', 'http://s/get?file=a%26b%3Dc&d'],
+    ['http://s/get?file=*', '/x/*', '/x/../a+ä#', '', 'http://s/get?file=..%2Fa%2B%C3%A4%23'],
+    // A star on one side only.
+    ['http://s/one', '/x/*', '/x/a/b', 'q', 'http://s/one?q'],
+    ['http://s/base/*', '/x', '/x', 'q', 'http://s/base/?q'],
+    // A query as it was sent, but for what cannot stand in a request line.
+    ['http://s/', '/x', '/x', `a="b"&c='d'&e={f}|\\^`, `http://s/?a="b"&c='d'&e={f}|\\^`],
+    ['http://s/', '/x', '/x', 'a b\r\nc#d', 'http://s/?a%20b%0D%0Ac%23d'],
+    ['http://s/', '/x', '/x', 'ä\ud800', 'http://s/?%C3%A4%EF%BF%BD'],
+    ['http://s/', '/x', '/x', '%zz&?', 'http://s/?%zz&?'],
+  ];
+  for (const [source, path, asked, query, url] of cases) {
+    test(`${source} under ${path}, ${asked}${query && `?${query}`} → ${url}`, () => {
+      assert.equal(target(source, path, asked, query), url);
+    });
+  }
+
+  const climbing: readonly (readonly [string, string, string])[] = [
+    ['http://s/a/.*', '/x*', '/x./secret'],
+    ['http://s/a/.*', '/x*', '/x.'],
+    ['http://s/a/.*', '/x*', '/x.;v=1/secret'],
+    ['http://s/a/*', '/x*', '/x../secret'],
+    ['http://s/a/%2e*', '/x*', '/x./secret'],
+    ['http://s/a/*', '/x/*', '/x/../../secret'],
+    ['http://s/a/*', '/x/*', '/x/.'],
+  ];
+  for (const [source, path, asked] of climbing) {
+    test(`nothing, where source and path make a dot segment: ${source} with ${asked}`, () => {
+      assert.equal(target(source, path, asked), undefined);
+    });
+  }
+
+  test('stays below the source and comes back whole, whatever the path', () => {
+    const segment = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(fc.array(segment, { maxLength: 5 }), (segments) => {
+        const path = `/x/${segments.join('/')}`;
+        const url = target('http://s.example/base/*', '/x/*', path);
+        if (url === undefined) return;
+        assert.equal(new URL(url).href, url);
+        assert.ok(url.startsWith('http://s.example/base/'), url);
+        const seen = canonicalPath(new URL(url).pathname);
+        if (seen !== undefined) assert.equal(seen, path.toWellFormed().replace('/x/', '/base/'));
+      }),
+    );
+  });
+});
+
+suite('a rule without a usable source is a bad gateway', () => {
+  const sources: readonly (Json | undefined)[] = [
+    ...[undefined, null, 7, '', '*', '/path', 'ftp://s/*', 'file:///etc/*', 'http://'],
+    ...['http://user:secret@s/*', 'http://s*', 'http://s.example.*', 'http://*/', 'http://s/#*'],
+    ...['http://s/a#b', 'http://s/\n*', 'http:\\\\s\\*', [], ['/path'], { url: 'http://s/' }],
+  ];
+  for (const source of sources) {
+    test(source === undefined ? 'none' : JSON.stringify(source), () => {
+      const enginedata: JsonObject = source === undefined ? {} : { source };
+      assert.throws(
+        () => fetchPlan(fetchRule(enginedata)),
+        (thrown) =>
+          thrown instanceof Failure &&
+          thrown.code === 'bad_gateway' &&
+          !/secret|http/.test(thrown.message),
+      );
+    });
+  }
+
+  test('no enginedata', () => {
+    assert.throws(() => fetchPlan({ id: 'r1', path: '/x' }), { code: 'bad_gateway' });
+  });
+});
+
+suite('the methods of a rule', () => {
+  const cases: readonly (readonly [Json | undefined, readonly string[]])[] = [
+    [undefined, ['GET', 'HEAD']],
+    [null, ['GET', 'HEAD']],
+    [
+      ['GET', 'POST'],
+      ['GET', 'HEAD', 'POST'],
+    ],
+    [['POST'], ['POST']],
+    [
+      ['GET', 'TRACE', 'CONNECT', 'UPGRADE', 'PURGE'],
+      ['GET', 'HEAD', 'PURGE'],
+    ],
+  ];
+  for (const [methods, expected] of cases) {
+    test(`${methods === undefined ? 'none' : JSON.stringify(methods)} are ${expected.join(', ')}`, () => {
+      const enginedata = { source: 'http://s/', ...(methods !== undefined && { methods }) };
+      assert.deepEqual(fetchPlan(fetchRule(enginedata)).methods, expected);
+    });
+  }
+});

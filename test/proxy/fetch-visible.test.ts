@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Json } from '../../src/model/json.ts';
+import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import {
+  visibleCookie,
+  visibleLinks,
+  visibleReference,
+  visibleRefresh,
+  type Fetched,
+} from '../../src/proxy/fetch-visible.ts';
+import { fetchRule } from './fetch-rig.ts';
+
+function fetched(source: Json, path: string, asked: string): Fetched {
+  const plan = fetchPlan(fetchRule({ source }, { path }));
+  const [way] = fetchWays(plan, { path: asked, query: '' });
+  assert.ok(way !== undefined);
+  return { plan, ...way, origin: 'https://shop.example', path: asked };
+}
+
+const wildcard = fetched('http://src.example:8080/base/*', '/shop/*', '/shop/a/b');
+const root = fetched('http://src.example/*', '/*', '/a');
+const one = fetched('http://src.example/app?key=s3cret', '/page', '/page');
+const odd = fetched('http://src.example/b*', '/caf\xe9; x/*', '/caf\xe9; x/1');
+const siblings = fetched(['http://a.example/base/*', 'http://b.example/*'], '/shop/*', '/shop/a');
+const same = fetched('http://src.example/caf%C3%A9/*', '/caf\xe9/*', '/caf\xe9/a');
+const samePage = fetched('http://src.example/login', '/login', '/login');
+const below = fetched('http://src.example/api*', '/api', '/api');
+const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
+
+suite('a Location of the source, as the client sees it', () => {
+  const cases: readonly (readonly [string, Fetched, string, string])[] = [
+    ['absolute', wildcard, 'http://src.example:8080/base/x', 'https://shop.example/shop/x'],
+    ['the prefix itself', wildcard, 'http://src.example:8080/base/', 'https://shop.example/shop/'],
+    ['upper case', wildcard, 'HTTP://SRC.example:8080/base/x', 'https://shop.example/shop/x'],
+    ['without scheme', wildcard, '//src.example:8080/base/x', 'https://shop.example/shop/x'],
+    ['a path', wildcard, '/base/x', '/shop/x'],
+    ['a relative path', wildcard, 'c', '/shop/a/c'],
+    ['up a folder', wildcard, '../c', '/shop/c'],
+    ['query and fragment', wildcard, '/base/x?a=1&b#c', '/shop/x?a=1&b#c'],
+    ['another of the sources', siblings, 'http://b.example/x', 'https://shop.example/shop/x'],
+    ['a query alone', wildcard, '?a=1', '/shop/a/b?a=1'],
+    ['escapes', wildcard, '/base/a%20b%3Fc', '/shop/a%20b%3Fc'],
+    ['bytes of UTF-8', wildcard, '/base/caf\xc3\xa9?\xc3\xbc', '/shop/caf%C3%A9?%C3%BC'],
+    ['beside the prefix', wildcard, '/login', '/login'],
+    ['above the prefix', wildcard, '../../login', '../../login'],
+    ['climbing out', wildcard, '/base/../login', '/base/../login'],
+    ['like the prefix', wildcard, '/basement', '/basement'],
+    ['another port', wildcard, 'http://src.example/base/x', 'http://src.example/base/x'],
+    [
+      'another scheme',
+      wildcard,
+      'https://src.example:8080/base/',
+      'https://src.example:8080/base/',
+    ],
+    ['another host', wildcard, 'https://pay.example/base/x', 'https://pay.example/base/x'],
+    ['no URL', wildcard, 'http://[', 'http://['],
+    ['mail', wildcard, 'mailto:a@b.example', 'mailto:a@b.example'],
+    ['the whole site', root, 'http://src.example/x', 'https://shop.example/x'],
+    ['two slashes are no host', root, '/.//evil.example/', 'https://shop.example//evil.example/'],
+    ['a single page', one, 'http://src.example/app', 'https://shop.example/page'],
+    ['a single page, its query', one, '/app?key=s3cret', '/page'],
+    ['a single page, more query', one, '/app?key=s3cret&x=1#y', '/page?x=1#y'],
+    ['a single page, other query', one, '/app?key=s3cretive', '/page?key=s3cretive'],
+    ['below a single page', one, '/app/x', '/app/x'],
+    ['a visible path to encode', odd, '/bx', '/caf%C3%A9;%20x/x'],
+    ['a star in the query', inQuery, '/get?file=b', '/get?file=b'],
+  ];
+  for (const [what, place, sent, seen] of cases) {
+    test(`${what}: ${sent} → ${seen}`, () => {
+      assert.equal(visibleReference(sent, place), seen);
+    });
+  }
+});
+
+suite('a Set-Cookie of the source, as the client sees it', () => {
+  const cases: readonly (readonly [string, Fetched, string, string])[] = [
+    ['plain', wildcard, 'a=b', 'a=b'],
+    ['domain', wildcard, 'a=b; Domain=src.example; Secure', 'a=b; Secure'],
+    ['domain in any case', wildcard, 'a=b;DOMAIN=.src.example;HttpOnly', 'a=b;HttpOnly'],
+    ['domain without value', wildcard, 'a=b; domain', 'a=b'],
+    ['prefix', wildcard, 'a=b; Path=/base/', 'a=b; Path=/shop/'],
+    ['below the prefix', wildcard, 'a=b; path=/base/x/', 'a=b; Path=/shop/x/'],
+    ['all of the source', wildcard, 'a=b; Path=/; Secure', 'a=b; Path=/shop/; Secure'],
+    ['beside the prefix', wildcard, 'a=b; Path=/other', 'a=b; Path=/shop/'],
+    ['no path', wildcard, 'a=b; Path', 'a=b; Path=/shop/'],
+    ['twice', wildcard, 'a=b; Path=/x; Path=/base/y', 'a=b; Path=/shop/; Path=/shop/y'],
+    ['the whole site', root, 'a=b; Path=/', 'a=b; Path=/'],
+    ['a single page', one, 'a=b; Path=/app', 'a=b; Path=/page'],
+    ['the whole site of the same paths', same, 'a=b; Path=/; Domain=x', 'a=b; Path=/'],
+    ['beside the same paths', same, 'a=b; Path=/other', 'a=b; Path=/other'],
+    ['no path among the same', same, 'a=b; Path', 'a=b; Path'],
+    ['the whole site of the same page', samePage, 'a=b; Path=/', 'a=b; Path=/'],
+    ['the same path, but all below it', below, 'a=b; Path=/', 'a=b; Path=/api'],
+    ['a path that would end the attribute', odd, 'a=b; Path=/', 'a=b; Path=/caf%C3%A9%3B%20x/'],
+    [
+      'a host cookie keeps its path',
+      wildcard,
+      '__Host-a=b; Domain=x; Path=/; Secure',
+      '__Host-a=b; Path=/; Secure',
+    ],
+    [
+      'all else is left alone',
+      wildcard,
+      'a="x, y=z"; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Max-Age=9; SameSite=Lax; Partitioned',
+      'a="x, y=z"; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Max-Age=9; SameSite=Lax; Partitioned',
+    ],
+  ];
+  for (const [what, place, sent, seen] of cases) {
+    test(`${what}: ${sent} → ${seen}`, () => {
+      assert.equal(visibleCookie(sent, place), seen);
+    });
+  }
+});
+
+suite('what else of the source leads somewhere, as the client sees it', () => {
+  const links: readonly (readonly [string, string])[] = [
+    [
+      '<http://src.example:8080/base/?p=2>; rel="next", </base/a.css>; rel=preload',
+      '<https://shop.example/shop/?p=2>; rel="next", </base/a.css>; rel=preload',
+    ],
+    ['<https://cdn.example/x>; rel=preconnect', '<https://cdn.example/x>; rel=preconnect'],
+    [
+      '<//src.example:8080/base/a>; title="<//src.example:8080/base/b>"',
+      '<https://shop.example/shop/a>; title="<//src.example:8080/base/b>"',
+    ],
+    ['no link', 'no link'],
+    ['<', '<'],
+    // What nothing ends is a title to the end of the value.
+    ['</a>; title="<//src.example:8080/b>', '</a>; title="<//src.example:8080/b>'],
+    ['</a>; title="\\"<//src.example:8080/b>\\', '</a>; title="\\"<//src.example:8080/b>\\'],
+  ];
+  for (const [sent, seen] of links) {
+    test(`Link: ${sent}`, () => {
+      assert.equal(visibleLinks(sent, wildcard), seen);
+    });
+  }
+
+  const refreshes: readonly (readonly [string, string])[] = [
+    ['0; url=http://src.example:8080/base/x', '0; url=https://shop.example/shop/x'],
+    ["5;URL='/base/x'", "5;URL='/shop/x'"],
+    ['3, /base/x', '3, /shop/x'],
+    ['5', '5'],
+    ['0; url=', '0; url='],
+    ['0; url=https://pay.example/', '0; url=https://pay.example/'],
+  ];
+  for (const [sent, seen] of refreshes) {
+    test(`Refresh: ${sent}`, () => {
+      assert.equal(visibleRefresh(sent, wildcard), seen);
+    });
+  }
+});

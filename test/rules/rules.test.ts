@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { Candidate } from '../../src/model/rule.ts';
+import { rememberRules, type RuleReads } from '../../src/rules/rules.ts';
+
+function candidate(id: string, path: string): Candidate {
+  return {
+    id,
+    seq: 1,
+    insertedSeq: 1,
+    origin: 'http://s',
+    path,
+    kind: 'content',
+    lang: undefined,
+    rve: undefined,
+    designedAtMs: undefined,
+  };
+}
+
+/** Reads of a log that stands at `seq`, with a list of what they were asked for. */
+function readsAt(position: { seq: number; exact: string }, asked: string[]): RuleReads {
+  return {
+    rule: () => undefined,
+    seq: () => position.seq,
+    refresh: () => undefined,
+    exactRules(origin, path) {
+      asked.push(`exact ${origin}${path}`);
+      return [candidate(position.exact, path)];
+    },
+    *wildcardRules(origin, path) {
+      asked.push(`wildcard ${origin}${path}`);
+      yield [candidate('w', '/*')];
+    },
+  };
+}
+
+suite('the rules that the site remembers', () => {
+  test('a place is looked for once, however often it is asked for', () => {
+    const asked: string[] = [];
+    const rules = rememberRules(readsAt({ seq: 1, exact: 'a' }, asked));
+    for (let times = 0; times < 3; times += 1) {
+      assert.deepEqual(
+        rules.exactRules('http://s', '/p').map(({ id }) => id),
+        ['a'],
+      );
+      assert.deepEqual(
+        [...rules.wildcardRules('http://s', '/p')].flat().map(({ id }) => id),
+        ['w'],
+      );
+    }
+    assert.deepEqual(asked, ['exact http://s/p', 'wildcard http://s/p']);
+  });
+
+  test('who asks behind a change finds it, though another one has just asked', () => {
+    const position = { seq: 1, exact: 'a' };
+    const rules = rememberRules(readsAt(position, []));
+    const found = () => [rules.seq(), ...rules.exactRules('http://s', '/p').map(({ id }) => id)];
+    assert.deepEqual(found(), [1, 'a']);
+    Object.assign(position, { seq: 2, exact: 'b' });
+    assert.deepEqual(found(), [1, 'a'], 'one state in a run of code');
+    rules.refresh();
+    assert.deepEqual(found(), [2, 'b']);
+  });
+
+  test('after a change, wherever it was made, every place is looked for again', async () => {
+    const asked: string[] = [];
+    const position = { seq: 1, exact: 'a' };
+    const rules = rememberRules(readsAt(position, asked));
+    rules.exactRules('http://s', '/p');
+    // Requests and changes come one after the other.
+    await Promise.resolve();
+    Object.assign(position, { seq: 2, exact: 'b' });
+    assert.deepEqual(
+      rules.exactRules('http://s', '/p').map(({ id }) => id),
+      ['b'],
+    );
+    assert.equal(asked.length, 2);
+  });
+
+  test('origin and path do not run into each other', () => {
+    const asked: string[] = [];
+    const rules = rememberRules(readsAt({ seq: 1, exact: 'a' }, asked));
+    rules.exactRules('http://s', '/p/q');
+    rules.exactRules('http://s/p', '/q');
+    assert.equal(asked.length, 2);
+  });
+});

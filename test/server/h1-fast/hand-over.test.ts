@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { readPlainHead } from '../../../src/server/h1-fast/plain-head.ts';
+import { noBody, type Reply } from '../../../src/http/reply.ts';
+import { Connections } from '../../../src/server/h1/connections.ts';
+import type { DirectResponse } from '../../../src/server/h1-fast/direct-response.ts';
+import { createHttpServer } from '../../../src/server/listener.ts';
+import { patience } from '../../../src/server/h1/patience.ts';
+import { openUsed, parsedRequests, type AskedConnection } from '../ways.ts';
+
+/** An answer that has been begun without Node, and is made when the test says so. */
+interface Held {
+  readonly response: DirectResponse;
+  /** The connection as the server sees it. */
+  readonly socket: Socket;
+}
+
+/** A server whose plain requests, but for the first of a connection, are answered by the test. */
+async function startHolding(t: TestContext) {
+  const connections = new Connections({
+    max: 10,
+    perAddress: () => 10,
+    refuse: () => assert.fail('nothing is refused here'),
+    passed: () => undefined,
+    now: Date.now,
+  });
+  const server = createHttpServer(connections, () => false, patience);
+  server.on('request', (message, response) => {
+    const turn = connections.turn(message, response);
+    const answer = (): unknown => response.end(message.url);
+    if (turn === true) answer();
+    else if (turn !== false) void turn.then((isOpen) => isOpen && answer());
+  });
+  connections.answerAtOnce(server, (socket, text, direct) => {
+    if (readPlainHead(text) === undefined) return false;
+    const held: Held = { socket, response: direct() };
+    server.emit('held', held);
+    return true;
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    connections.destroyAll();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const client = await openUsed(t, { port, host: '127.0.0.1', allowHalfOpen: true });
+  const hold = async (request = get('/held')): Promise<Held> => {
+    client.socket.write(request);
+    const [held] = (await once(server, 'held')) as [Held];
+    return held;
+  };
+  return { client, connections, hold };
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+function replyWith(content: string, fields: readonly string[] = []): Reply {
+  const bytes = Buffer.from(content);
+  const length = ['Content-Length', String(bytes.length)];
+  return {
+    status: 200,
+    fields: [...length, ...fields],
+    body: { kind: 'bytes', bytes },
+    source: 'none',
+  };
+}
+
+/** Resolves when a server sees what is done to its side of a connection. */
+type Meanwhile = (
+  held: Held,
+  client: AskedConnection,
+  connections: Connections,
+) => Promise<unknown>;
+
+const meanwhile: Readonly<Record<string, Meanwhile>> = {
+  'its client asks for more': async ({ socket }, client) => {
+    client.socket.write(get('/next'));
+    await once(socket, 'data');
+  },
+  'its client begins to ask for more': async ({ socket }, client) => {
+    client.socket.write('GET /ne');
+    await once(socket, 'data');
+  },
+  'its client ends its side': async ({ socket }, client) => {
+    client.socket.end();
+    await once(socket, 'end');
+  },
+  'its connection is silent for long': async ({ socket }) => {
+    socket.setTimeout(5);
+    await once(socket, 'timeout');
+  },
+  'the server is about to stop': (_held, _client, connections) => {
+    connections.handOver();
+    return Promise.resolve();
+  },
+  'its end is waited for': (_held, _client, connections) => {
+    void connections.settled();
+    return Promise.resolve();
+  },
+  'something is said ahead of it': ({ response }) => {
+    response.writeInformation(103, ['Link', '</a.css>; rel=preload']);
+    return Promise.resolve();
+  },
+};
+
+suite('an answer that is made without Node', () => {
+  test('goes out by itself where nothing comes in between', async (t) => {
+    const { client, connections, hold } = await startHolding(t);
+    const { targets } = parsedRequests(t);
+    for (const content of ['one', 'two', '']) {
+      const { response } = await hold();
+      let closed = 0;
+      response.once('close', () => (closed += 1));
+      assert.deepEqual([connections.owed, response.destroyed], [1, false]);
+      const sent = await response.send(replyWith(content));
+      assert.deepEqual(sent, { bytes: content.length, cut: false });
+      assert.deepEqual([closed, response.writableFinished], [1, true]);
+      assert.equal((await client.answers.next()).content, content);
+      assert.equal(connections.owed, 0);
+    }
+    assert.deepEqual(targets, []);
+  });
+
+  for (const [what, happens] of Object.entries(meanwhile)) {
+    test(`becomes one of Node's when ${what}, and goes out once`, async (t) => {
+      const { client, connections, hold } = await startHolding(t);
+      const { targets } = parsedRequests(t);
+      const held = await hold();
+      let closed = 0;
+      held.response.once('close', () => (closed += 1));
+      await happens(held, client, connections);
+      assert.deepEqual(targets.slice(0, 1), ['/held']);
+      assert.deepEqual([connections.owed, closed, held.response.destroyed], [1, 0, false]);
+      await held.response.send(replyWith('held'));
+      const answer = await client.answers.next();
+      assert.equal(answer.content, 'held');
+      assert.equal(answer.ahead.length, what === 'something is said ahead of it' ? 1 : 0);
+      if (what === 'its client ends its side') {
+        assert.equal(await client.answers.rest(), '');
+      } else {
+        const rest = what === 'its client begins to ask for more' ? get('/next').slice(7) : '';
+        if (rest !== '') client.socket.write(rest);
+        else if (!what.endsWith('asks for more')) client.socket.write(postNext);
+        assert.equal((await client.answers.next()).content, '/next');
+      }
+      assert.equal(closed, 1);
+      await connections.settled();
+      assert.equal(connections.owed, 0);
+    });
+  }
+
+  test('is told of its end when its client resets the connection', async (t) => {
+    const { client, connections, hold } = await startHolding(t);
+    const { response, socket } = await hold();
+    const closed = new Promise<void>((resolve) => {
+      response.once('close', resolve);
+    });
+    (client.socket as Socket).resetAndDestroy();
+    await closed;
+    assert.deepEqual([response.destroyed, response.writableFinished], [true, false]);
+    assert.deepEqual(await response.send(replyWith('late')), { bytes: 0, cut: true });
+    assert.deepEqual([socket.destroyed, connections.owed, connections.size], [true, 0, 0]);
+  });
+
+  test('takes its connection along when it is given up', async (t) => {
+    const { client, hold } = await startHolding(t);
+    const { response } = await hold();
+    response.destroy();
+    assert.equal(await client.answers.rest(), '');
+  });
+
+  const asNode: Readonly<Record<string, Reply>> = {
+    'has content of no known length': { ...replyWith('held'), fields: [] },
+    'is too long': replyWith('x'.repeat(100_000)),
+    'has a field that cannot be sent': replyWith('held', ['X-A', 'a\r\nX-B: b']),
+    'has a field without a name': replyWith('held', ['', 'a']),
+    'is a 204 with content': { ...replyWith('held'), status: 204 },
+    'is a 304 with content': { ...replyWith('held'), status: 304 },
+    'is a 205 without a length': { status: 205, fields: [], body: noBody, source: 'none' },
+    'is no answer yet': { status: 103, fields: [], body: noBody, source: 'none' },
+  };
+  for (const [what, reply] of Object.entries(asNode)) {
+    test(`is left to Node where it ${what}`, async (t) => {
+      const { hold } = await startHolding(t);
+      const { targets } = parsedRequests(t);
+      const { response, socket } = await hold();
+      socket.on('error', () => undefined);
+      try {
+        await response.send(reply);
+      } catch {
+        // What cannot be sent, Node refuses.
+        response.destroy();
+      }
+      assert.deepEqual(targets, ['/held']);
+    });
+  }
+
+  test('leaves the connection behind it to be closed, where it is the last', async (t) => {
+    const { client, hold } = await startHolding(t);
+    const { response } = await hold();
+    response.shouldKeepAlive = false;
+    await response.send(replyWith('held'));
+    const { fields } = await client.answers.next();
+    assert.ok(fields.includes('Connection: close'));
+    assert.equal(await client.answers.rest(), '');
+  });
+});
+
+const postNext = 'POST /next HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n';

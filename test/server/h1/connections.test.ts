@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { startSite, type TestSite } from '../../harness.ts';
+
+const file = { files: { 'site/big.bin': Buffer.alloc(4 << 20, 'x'), 'site/dir/index.html': 'x' } };
+const ini = '[disk.site]\nroot = site\n';
+
+/** A client that keeps its side open whatever the server does. */
+async function openSocket(t: TestContext, site: TestSite): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port: site.port, allowHalfOpen: true });
+  t.after(() => socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Resolves when a connection is gone, with an error or without. */
+function gone(socket: Socket): Promise<unknown> {
+  return new Promise((resolve) => socket.once('close', resolve));
+}
+
+/** All that comes before the server has ended its side. */
+async function readToEnd(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+  });
+  await Promise.race([once(socket, 'end'), gone(socket)]);
+  return text;
+}
+
+/** Waits until the server has let go of a connection: what is sent then comes back as a reset. */
+async function untilReset(socket: Socket): Promise<void> {
+  const closed = gone(socket);
+  const knock = setInterval(() => socket.write('x'), 50);
+  await closed;
+  clearInterval(knock);
+}
+
+const head = 'Host: localhost\r\n';
+
+suite('a connection', () => {
+  test('answers requests that were sent ahead in their order, also large ones', async (t) => {
+    const site = await startSite(t, { ...file, ini });
+    const socket = await openSocket(t, site);
+    const paths = Array.from({ length: 50 }, (_, at) =>
+      at % 10 === 3 ? '/big.bin' : at % 2 === 0 ? '/dir/' : `/none/${at}`,
+    );
+    socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\n${head}\r\n`).join(''));
+    socket.write(`GET /dir/ HTTP/1.1\r\n${head}Connection: close\r\n\r\n`);
+    const statuses = [...(await readToEnd(socket)).matchAll(/HTTP\/1\.1 (\d+) /g)];
+    assert.deepEqual(
+      statuses.map(([, status]) => status),
+      [...paths.map((path) => (path.startsWith('/none') ? '404' : '200')), '200'],
+    );
+  });
+
+  test('that asks for too much ahead is closed, and costs nobody else anything', async (t) => {
+    const site = await startSite(t, { ...file, ini });
+    const socket = await openSocket(t, site);
+    socket.pause();
+    socket.write(`GET /big.bin HTTP/1.1\r\n${head}\r\n`.repeat(2_000));
+    socket.resume();
+    await gone(socket);
+    assert.equal((await fetch(`${site.url}/dir/`)).status, 200);
+  });
+
+  for (const [title, start, rest] of [
+    ['breaks off', 'Content-Length: 100\r\n\r\nabc', undefined],
+    ['sends no chunk where one has to be', 'Transfer-Encoding: chunked\r\n\r\n', 'ZZ\r\n'],
+  ] as const) {
+    test(`whose request content ${title} is given up`, async (t) => {
+      const site = await startSite(t);
+      const socket = await openSocket(t, site);
+      socket.write(`POST /svc1/userinterface/get HTTP/1.1\r\n${head}${start}`);
+      socket.resume();
+      if (rest === undefined) {
+        socket.end();
+        await gone(socket);
+      } else {
+        socket.write(rest);
+        await untilReset(socket);
+      }
+    });
+  }
+
+  test('that was refused is gone, though the client stays', async (t) => {
+    const site = await startSite(t);
+    for (const request of [
+      `GET /none HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+      'no request at all\r\n\r\n',
+    ]) {
+      const socket = await openSocket(t, site);
+      socket.write(request);
+      assert.match(await readToEnd(socket), /^HTTP\/1\.1 4/);
+      await untilReset(socket);
+    }
+  });
+
+  test('does not keep a server from stopping, whatever it was about to ask', async (t) => {
+    const site = await startSite(t);
+    const sockets = [await openSocket(t, site), await openSocket(t, site)];
+    sockets[0]?.write(`GET /svc1/ws HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: webso`);
+    sockets[1]?.write(
+      `GET /none HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
+    await once(sockets[1] ?? assert.fail(), 'data');
+    await site.waymark.stop(0);
+  });
+});
+
+suite('an answer', () => {
+  test('that cannot be sent is a failure of its own request', async (t) => {
+    const site = await startSite(t, { ...file, ini });
+    const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/dir`;
+    const url = `${site.url}/svc1/userinterface/get_content?${place}`;
+    const reply = await fetch(`${url}&_v.query=%0aSet-Cookie:a=b`);
+    assert.equal(reply.status, 400);
+    assert.equal(((await reply.json()) as { error: { field: string } }).error.field, 'query');
+    assert.equal((await fetch(`${url}&_v.query=a=b`, { redirect: 'manual' })).status, 301);
+  });
+
+  test('to HEAD has the fields and nothing else, of an operation too', async (t) => {
+    const site = await startSite(t, { ...file, ini });
+    const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/big.bin`;
+    const answer = await site.raw(
+      `HEAD /svc1/userinterface/get_content?${place} HTTP/1.1\r\n${head}Connection: close\r\n\r\n`,
+    );
+    assert.match(answer, /^HTTP\/1\.1 200 [^]*\r\ncontent-length: 4194304\r\n[^]*\r\n\r\n$/i);
+  });
+});

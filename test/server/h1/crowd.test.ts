@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Crowd } from '../../../src/server/h1/crowd.ts';
+
+function crowdOf(perAddress: number, max = 100): Crowd {
+  return new Crowd({ max, perAddress: () => perAddress });
+}
+
+test('an address has so many connections at a time, and no more', () => {
+  const crowd = crowdOf(3);
+  const kept = Array.from({ length: 4 }, () => crowd.enter('192.0.2.1'));
+  assert.deepEqual(kept, [undefined, undefined, undefined, 'perAddress']);
+  assert.equal(crowd.enter('192.0.2.2'), undefined);
+  crowd.leave('192.0.2.1');
+  assert.equal(crowd.enter('192.0.2.1'), undefined);
+  assert.equal(crowd.enter('192.0.2.1'), 'perAddress');
+});
+
+test('a network of IPv6 counts as one, in whichever form its addresses are written', () => {
+  const crowd = crowdOf(2);
+  for (const [address, kept] of [
+    ['2001:db8::1', undefined],
+    ['2001:db8:0:0:ffff::2', undefined],
+    ['2001:db8::3', 'perAddress'],
+    ['2001:db8:0:1::1', undefined],
+    ['::ffff:192.0.2.1', undefined],
+    ['192.0.2.1', undefined],
+    ['192.0.2.1', 'perAddress'],
+  ] as const) {
+    assert.equal(crowd.enter(address), kept, address);
+  }
+  crowd.leave('2001:db8::ffff');
+  assert.equal(crowd.enter('2001:db8::3'), undefined);
+});
+
+test('all addresses together have so many; one without is bounded by that alone', () => {
+  const crowd = crowdOf(1, 4);
+  for (const address of ['192.0.2.1', '192.0.2.2', '', '']) {
+    assert.equal(crowd.enter(address), undefined);
+  }
+  assert.equal(crowd.enter('192.0.2.3'), 'max');
+  assert.equal(crowd.enter(''), 'max');
+  crowd.leave('');
+  assert.equal(crowd.enter('192.0.2.3'), undefined);
+});

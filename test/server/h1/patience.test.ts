@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { statusFor } from '../../../src/http/status.ts';
+import type { LimitName } from '../../../src/model/limit.ts';
+import { Failure } from '../../../src/model/failure.ts';
+import { readBody } from '../../../src/server/h1/body.ts';
+import { Connections } from '../../../src/server/h1/connections.ts';
+import { contentFailure } from '../../../src/server/failures.ts';
+import {
+  createHttpServer,
+  createHttpsServer,
+  type Listener,
+} from '../../../src/server/listener.ts';
+import { patience, type Patience } from '../../../src/server/h1/patience.ts';
+import { sayLast } from '../../../src/server/h1/refusal.ts';
+import { withTimeOut } from '../../time-outs.ts';
+import { openSocket, readToClose } from '../raw-client.ts';
+
+interface Given {
+  readonly answerBytes?: number;
+  /** Connections. */
+  readonly max?: number;
+  readonly readsContent?: boolean;
+}
+
+/** A server with less patience than usual, that answers with so many bytes. */
+async function startServer(
+  t: TestContext,
+  { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Patience> & Given,
+) {
+  const { connections, passed, refused } = watchedConnections(max);
+  const server = createHttpServer(connections, () => false, { ...patience, ...less });
+  server.on('request', (message, response) => {
+    void connections.turn(message, response);
+    const content = readsContent ? readBody(message, 1 << 20) : Promise.resolve();
+    content.then(
+      () => response.end(Buffer.alloc(answerBytes)),
+      (failure: unknown) => {
+        assert.ok(failure instanceof Failure);
+        response.writeHead(statusFor(failure)).end(failure.limit);
+      },
+    );
+  });
+  return { port: await listenOn(t, server, connections), passed, refused };
+}
+
+function watchedConnections(max: number) {
+  const passed: LimitName[] = [];
+  const refused: Failure[] = [];
+  const connections = new Connections({
+    max,
+    perAddress: () => max,
+    refuse: (socket, failure) => {
+      refused.push(failure);
+      sayLast(socket, contentFailure(failure, 'id', undefined));
+    },
+    now: Date.now,
+    passed: (limit) => passed.push(limit),
+  });
+  return { connections, passed, refused };
+}
+
+/** Has a server listen for the time of a test; resolves to its port. */
+async function listenOn(
+  t: TestContext,
+  server: Listener,
+  connections: Connections,
+): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    connections.destroyAll();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+const brief = { headersMs: 100, requestMs: 200, lookMs: 50 };
+/** What content may take, where its head has to be read before: more of it is enough for that. */
+const contentMs = [200, 2_000, 10_000];
+const patienceOf = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, lookMs: 50 });
+const host = 'Host: localhost\r\n';
+
+suite('a server waits', () => {
+  test('for the end of a TLS handshake only so long', async (t) => {
+    const { connections, passed } = watchedConnections(100);
+    const certificates = { contextFor: () => undefined, serve: () => undefined };
+    const tls = { certificates, acme: undefined };
+    const waits = { ...patience, handshakeMs: 100 };
+    const server = createHttpsServer(connections, () => false, tls, waits);
+    const socket = await openSocket(t, await listenOn(t, server, connections));
+    // The head of a record of a handshake that is to come.
+    socket.write(Buffer.from([22, 3, 1, 2, 0]));
+    assert.equal(await readToClose(socket), '');
+    assert.deepEqual(passed, ['handshake_time']);
+  });
+
+  test('for the head of a request only so long, however it drips in', async (t) => {
+    const { port, refused } = await startServer(t, brief);
+    for (const start of ['', 'GET /', `GET / HTTP/1.1\r\n${host}X: `]) {
+      const socket = await openSocket(t, port);
+      const answer = readToClose(socket);
+      socket.write(start);
+      const drip = setInterval(() => socket.write(start === '' ? '' : 'y'), 10);
+      assert.match(await answer, /^HTTP\/1\.1 408 /);
+      clearInterval(drip);
+    }
+    assert.deepEqual(new Set(refused.map(({ limit }) => limit)), new Set(['header_time']));
+  });
+
+  test('for the content of a request only so long, however it drips in', async (t) => {
+    await withTimeOut(contentMs, async (requestMs) => {
+      const { port } = await startServer(t, patienceOf(requestMs));
+      const socket = await openSocket(t, port);
+      const answer = readToClose(socket);
+      socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 1000000\r\n\r\n`);
+      const drip = setInterval(() => socket.write('y'), 10);
+      const text = await answer;
+      clearInterval(drip);
+      assert.match(text, /^HTTP\/1\.1 408 [^]*\r\nConnection: close\r\n[^]*request_time/);
+    });
+  });
+
+  test('for content that nobody reads only so long as well, whose answer has gone out', async (t) => {
+    await withTimeOut(contentMs, async (requestMs) => {
+      const given = { ...patienceOf(requestMs), readsContent: false };
+      const { port, passed } = await startServer(t, given);
+      const socket = await openSocket(t, port);
+      socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 100\r\n\r\nx`);
+      assert.match(await readToClose(socket), /^HTTP\/1\.1 200 /);
+      assert.deepEqual(passed, ['request_time']);
+    });
+  });
+
+  test('for an answer to be read only so long', async (t) => {
+    const { port, passed } = await startServer(t, { stalledMs: 100, answerBytes: 32 << 20 });
+    const socket = await openSocket(t, port);
+    socket.pause();
+    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    while (passed.length === 0) await nextTurn();
+    assert.deepEqual(passed, ['unread_answer']);
+    const read = await readToClose(socket.resume());
+    assert.ok(read.length < 32 << 20);
+  });
+
+  test('for another request only so long, and says nothing of it', async (t) => {
+    const { port, passed } = await startServer(t, { keepAliveMs: 100 });
+    const socket = await openSocket(t, port);
+    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    assert.match(await readToClose(socket), /^HTTP\/1\.1 200 [^]*\0\0$/);
+    assert.deepEqual(passed, []);
+  });
+
+  test('for no more connections than it has room for', async (t) => {
+    const { port, passed } = await startServer(t, { max: 2 });
+    const sockets = [await openSocket(t, port), await openSocket(t, port)];
+    assert.equal(await readToClose(await openSocket(t, port)), '');
+    assert.deepEqual(passed, ['connections']);
+    sockets[0]?.write(`GET / HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
+    assert.match(await readToClose(sockets[0] ?? assert.fail()), /^HTTP\/1\.1 200 /);
+  });
+});

@@ -1,0 +1,642 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, constants, type ClientHttp2Session } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
+import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { statusFor } from '../../../src/http/status.ts';
+import { Failure } from '../../../src/model/failure.ts';
+import {
+  headersTimeoutMs,
+  http2ConcurrentStreamsMax,
+  http2CountingMs,
+  http2LookMs,
+  http2LostBytesMax,
+  http2RejectedStreamsMax,
+  http2WriteBytes,
+  keepAliveTimeoutMs,
+  lingerMs,
+  requestTimeoutMs,
+  stalledMs,
+  unreadBodyBytesMax,
+} from '../../../src/model/limits.ts';
+import type { LimitName } from '../../../src/model/limit.ts';
+import { readBody } from '../../../src/server/h1/body.ts';
+import { createHttp2Server } from '../../../src/server/h2/server.ts';
+import { Sessions } from '../../../src/server/h2/sessions.ts';
+import type { StreamAnswer } from '../../../src/server/h2/stream-answer.ts';
+import type { StreamMessage } from '../../../src/server/h2/stream-message.ts';
+import { readReply } from './client.ts';
+import {
+  clientOf,
+  fieldBlock,
+  flags,
+  frame,
+  preface,
+  settings,
+  told,
+  uint32,
+} from './raw-client.ts';
+
+/** Sessions in the clear, whose clock a test turns. */
+async function startSessions(
+  t: TestContext,
+  answer: (message: StreamMessage, answer: StreamAnswer) => void,
+  { streamsMax, perAddress = Infinity }: { streamsMax?: number; perAddress?: number } = {},
+) {
+  let nowMs = 0;
+  const passed: LimitName[] = [];
+  const sessions = new Sessions({
+    limits: { passed: (limit) => passed.push(limit) },
+    monotonicMs: () => nowMs,
+    perAddress: () => perAddress,
+    ...(streamsMax !== undefined && { streamsMax }),
+  });
+  const server = createHttp2Server();
+  sessions.watch(server, answer);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    sessions.close();
+    sessions.destroyAll();
+    server.close();
+  });
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  return {
+    port: address.port,
+    passed,
+    settled: () => sessions.settled(),
+    connections: () => promisify(server.getConnections.bind(server))(),
+    /** Resolves when every client that has just been answered is gone. */
+    leave(): Promise<void> {
+      sessions.close();
+      return sessions.left();
+    },
+    async open(localAddress = '127.0.0.1'): Promise<ClientHttp2Session> {
+      const where = { port: address.port, host: '127.0.0.1', localAddress };
+      const session = connect('http://127.0.0.1', { createConnection: () => connectSocket(where) });
+      session.on('error', () => undefined);
+      t.after(() => {
+        session.destroy();
+      });
+      await once(session, 'remoteSettings');
+      return session;
+    },
+    /** Lets time go by, with the looks that come meanwhile. */
+    pass(ms: number): void {
+      for (let gone = 0; gone < ms; gone += http2LookMs) {
+        nowMs += Math.min(http2LookMs, ms - gone);
+        sessions.look();
+      }
+    },
+  };
+}
+
+const chunk = Buffer.alloc(1 << 20);
+const answerMuch = (_message: StreamMessage, answer: StreamAnswer): void => {
+  answer.writeHead(200, []);
+  answer.write(chunk);
+  answer.end(chunk);
+};
+const pathOf = { ':scheme': 'https', ':path': '/', ':authority': 'localhost' };
+
+suite('a session', () => {
+  test('without requests ends after a while, one that is in use goes on', async (t) => {
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(204, []).end();
+    });
+    const session = await rig.open();
+    rig.pass(keepAliveTimeoutMs - 1);
+    const stream = session.request(pathOf);
+    assert.equal((await readReply(stream)).status, 204);
+    if (!stream.closed) await once(stream, 'close');
+    rig.pass(keepAliveTimeoutMs - 1);
+    assert.ok(!session.closed);
+    const goaway = once(session, 'goaway');
+    rig.pass(1);
+    assert.equal((await goaway)[0], 0);
+  });
+
+  /** A client that asks for much, and says itself how much of it may come. */
+  async function askRaw(t: TestContext, rig: Awaited<ReturnType<typeof startSessions>>) {
+    const client = clientOf(
+      t,
+      connectSocket(rig.port, '127.0.0.1'),
+      Buffer.concat([
+        Buffer.from(preface),
+        frame('SETTINGS', 0, 0),
+        frame('HEADERS', 5, 1, fieldBlock([[':method', 'GET'], ...Object.entries(pathOf)])),
+      ]),
+    );
+    const isContent = ({ type }: { type: string }): boolean => type === 'DATA';
+    const received = () =>
+      client.frames.filter(isContent).reduce((sum, { payload }) => sum + payload.length, 0);
+    let window = 65_535;
+    await client.until(() => received() === window);
+    return {
+      client,
+      /** Lets so much more come, of the connection and of the stream, and waits for it. */
+      take: async (bytes: number, ofConnection = bytes): Promise<void> => {
+        const more = (stream: number, by: number) => frame('WINDOW_UPDATE', 0, stream, uint32(by));
+        client.send(more(0, ofConnection), more(1, bytes));
+        window += bytes;
+        await client.until(() => received() === window);
+      },
+    };
+  }
+
+  test('whose client reads nothing any more ends, whatever else it sends', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const { client } = await askRaw(t, rig);
+    rig.pass(http2LookMs);
+    rig.pass(stalledMs - http2LookMs);
+    client.send(frame('PING', 0, 0, 'here I am'.slice(0, 8)));
+    await client.until(() => client.frames.some(({ type }) => type === 'PING'));
+    assert.deepEqual(rig.passed, []);
+    rig.pass(http2LookMs);
+    await client.until(() => client.closed());
+    assert.deepEqual(rig.passed, ['unread_answer']);
+  });
+
+  test('whose client lets come what it reads at once, and no more, goes on', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const { client, take } = await askRaw(t, rig);
+    for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += http2LookMs) {
+      rig.pass(http2LookMs);
+      await take(4_096);
+    }
+    assert.deepEqual(rig.passed, []);
+    assert.ok(!client.closed());
+  });
+
+  test('that could send more at some looks and not at others goes on', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const { client, take } = await askRaw(t, rig);
+    const bytes = 2_100;
+    assert.ok(bytes * (stalledMs / http2LookMs) < http2WriteBytes, 'a piece takes longer');
+    const pings = () => client.frames.filter(({ type }) => type === 'PING').length;
+    for (let look = 1; look <= (3 * stalledMs) / http2LookMs; look += 1) {
+      const isFree = look % 10 === 0;
+      if (isFree) {
+        const before = pings();
+        const window = frame('WINDOW_UPDATE', 0, 0, uint32(1));
+        client.send(Buffer.concat([window, frame('PING', 0, 0, 'is it so')]));
+        await client.until(() => pings() > before);
+      }
+      rig.pass(http2LookMs);
+      await take(bytes, isFree ? bytes - 1 : bytes);
+    }
+    assert.deepEqual(rig.passed, []);
+  });
+
+  for (const isOpened of [true, false]) {
+    const outcome = isOpened ? 'has the end as well when more may come' : 'ends when nothing may';
+    test(`whose client let come all content of an answer and no more ${outcome}`, async (t) => {
+      const rig = await startSessions(t, (_message, answer) => {
+        answer.writeHead(200, []);
+        answer.write(Buffer.alloc(65_535), () => answer.end());
+      });
+      const { client } = await askRaw(t, rig);
+      await new Promise((resolve) => setImmediate(resolve));
+      rig.pass(http2LookMs);
+      const isEnd = ({ type, flags: given }: (typeof client.frames)[number]): boolean =>
+        type === 'DATA' && (given & flags.END_STREAM) !== 0;
+      assert.ok(!client.frames.some(isEnd));
+      if (isOpened) {
+        const more = [0, 1].map((stream) => frame('WINDOW_UPDATE', 0, stream, uint32(1)));
+        client.send(...more);
+        await client.until(() => client.frames.some(isEnd));
+        assert.deepEqual(rig.passed, []);
+      } else {
+        rig.pass(stalledMs);
+        await client.until(() => client.closed());
+        assert.deepEqual(rig.passed, ['unread_answer']);
+      }
+      assert.ok(!client.frames.some(({ type }) => type === 'RST_STREAM'));
+    });
+  }
+
+  test('whose client reads slowly goes on', async (t) => {
+    const rig = await startSessions(t, answerMuch);
+    const session = await rig.open();
+    const stream = session.request(pathOf);
+    await once(stream, 'response');
+    let bytes = 0;
+    for await (const part of stream as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      // What is left by then may have gone out already.
+      if (bytes > chunk.length) continue;
+      await new Promise((resolve) => session.ping(resolve));
+      rig.pass(stalledMs / 8);
+    }
+    assert.equal(bytes, 2 * chunk.length);
+    assert.deepEqual(rig.passed, []);
+  });
+
+  test('whose client reads one stream but not another loses that one', async (t) => {
+    const rig = await startSessions(t, (message, answer) => {
+      if (message.url === '/much') answerMuch(message, answer);
+      else answer.writeHead(200, []).end('little');
+    });
+    const session = await rig.open();
+    session.setLocalWindowSize(1 << 24);
+    const stuck = session.request({ ...pathOf, ':path': '/much' });
+    stuck.on('error', () => undefined).pause();
+    await once(stuck, 'response');
+    const closed = once(stuck, 'close');
+    for (let asked = 0; asked < 4; asked += 1) {
+      rig.pass(stalledMs / 3);
+      const { body } = await readReply(session.request({ ...pathOf, ':path': '/little' }));
+      assert.equal(body.toString(), 'little');
+    }
+    stuck.resume();
+    await closed;
+    assert.deepEqual(rig.passed, ['unread_answer']);
+    assert.ok(!session.closed);
+  });
+
+  test('whose client neither reads nor closes is cut off, however it has ended', async (t) => {
+    const much = Buffer.alloc(1 << 25);
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(200, []).end(much);
+    });
+    const wide = settings([4, 2 ** 31 - 1]);
+    const asking = Buffer.concat([
+      Buffer.from(preface),
+      frame('SETTINGS', 0, 0, wide),
+      frame('WINDOW_UPDATE', 0, 0, uint32(2 ** 30)),
+      frame('HEADERS', 5, 1, fieldBlock([[':method', 'GET'], ...Object.entries(pathOf)])),
+    ]);
+    const silent = Buffer.concat([Buffer.from(preface), frame('SETTINGS', 0, 0)]);
+    for (const opening of [asking, silent]) {
+      const socket = connectSocket({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
+      const client = clientOf(t, socket, opening);
+      await client.until(() => client.frames.length >= 2);
+      client.pause();
+    }
+    assert.equal(await rig.connections(), 2);
+    for (let turn = 0; turn < 100 && (await rig.connections()) > 0; turn += 1) {
+      rig.pass(http2LookMs);
+      await nextTurn();
+    }
+    assert.equal(await rig.connections(), 0);
+    assert.deepEqual([...new Set(rig.passed)], ['unread_answer']);
+  });
+
+  test('at its end waits for a client that has not read all yet', async (t) => {
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(200, []).end('read me');
+    });
+    const opening = [Buffer.from(preface), frame('SETTINGS', 0, 0)];
+    const socket = connectSocket({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
+    const client = clientOf(t, socket, Buffer.concat(opening));
+    const head = fieldBlock([[':method', 'GET'], ...Object.entries(pathOf)]);
+    client.send(frame('HEADERS', 5, 1, head));
+    await client.until(() => client.frames.some(({ type }) => type === 'DATA'));
+    let hasLeft = false;
+    const left = rig.leave().then(() => (hasLeft = true));
+    await once(socket, 'end');
+    client.send(frame('WINDOW_UPDATE', 0, 0, uint32(7)));
+    assert.ok(!hasLeft);
+    socket.end();
+    await left;
+  });
+
+  test('is not ended while it is ours to answer', async (t) => {
+    let answer: StreamAnswer | undefined;
+    const rig = await startSessions(t, (_message, given) => {
+      answer = given;
+    });
+    const session = await rig.open();
+    const stream = session.request(pathOf);
+    const reply = readReply(stream);
+    await new Promise((resolve) => session.ping(resolve));
+    rig.pass(10 * stalledMs);
+    answer?.writeHead(200, []).end('late');
+    assert.equal((await reply).body.toString(), 'late');
+    assert.deepEqual(rig.passed, []);
+  });
+});
+
+suite('answers that are given up half sent', () => {
+  const piece = Buffer.alloc(http2WriteBytes);
+  /** More than Node would let a connection lose without `maxSessionMemory`. */
+  const many = 2 * http2ConcurrentStreamsMax;
+
+  async function openWith(
+    t: TestContext,
+    answer: (message: StreamMessage, answer: StreamAnswer) => void,
+  ) {
+    const rig = await startSessions(t, answer);
+    const session = await rig.open();
+    const goaways: number[] = [];
+    session.on('goaway', (code: number) => goaways.push(code));
+    /** Asks, and resolves to how the stream was reset. */
+    const ask = async (isTakenBack = false): Promise<number> => {
+      const stream = session.request(pathOf);
+      const closed = new Promise((resolve) => stream.once('close', resolve));
+      stream.on('error', () => undefined);
+      if (!isTakenBack) stream.resume();
+      else {
+        await once(stream, 'response');
+        await new Promise((resolve) => session.ping(resolve));
+        stream.close(constants.NGHTTP2_CANCEL);
+      }
+      await closed;
+      return stream.rstCode;
+    };
+    return { rig, session, goaways, ask };
+  }
+
+  const giveUp = (_message: StreamMessage, answer: StreamAnswer): void => {
+    answer.writeHead(200, []);
+    answer.write(Buffer.concat([piece, piece, piece]));
+    setImmediate(() => answer.destroy());
+  };
+
+  test('here leave room for others on their connection, which ends well in the end', async (t) => {
+    const { rig, session, goaways, ask } = await openWith(t, giveUp);
+    const codes = new Set<number>();
+    const most = 2 * Math.ceil(http2LostBytesMax / http2WriteBytes);
+    let asked = 0;
+    for (; goaways.length === 0 && asked < most; asked += 10) {
+      for (const code of await Promise.all(Array.from({ length: 10 }, () => ask()))) {
+        codes.add(code);
+      }
+    }
+    assert.deepEqual(goaways, [constants.NGHTTP2_NO_ERROR]);
+    assert.ok(asked > http2LostBytesMax / http2WriteBytes, `${asked} were answered`);
+    assert.deepEqual([...codes], [constants.NGHTTP2_INTERNAL_ERROR]);
+    if (!session.closed) await once(session, 'close');
+    assert.deepEqual(rig.passed, []);
+  });
+
+  test('because the client takes them back leave room as well', async (t) => {
+    const { rig, session, goaways, ask } = await openWith(t, (_message, answer) => {
+      answer.writeHead(200, []);
+      answer.write(Buffer.concat([piece, piece, piece]));
+    });
+    session.settings({ initialWindowSize: 1_000 });
+    await once(session, 'localSettings');
+    for (let asked = 1; asked <= many; asked += 1) {
+      await ask(true);
+      // More at a time than a client may ask.
+      if (asked % 50 === 0) rig.pass(http2CountingMs);
+    }
+    const stream = session.request(pathOf);
+    assert.equal((await once(stream, 'response'))[0][':status'], 200);
+    assert.deepEqual(goaways, []);
+    assert.deepEqual(rig.passed, []);
+  });
+
+  test('and those that end whole are told apart', async (t) => {
+    const { rig, session, goaways } = await openWith(t, (_message, answer) => {
+      answer.writeHead(200, []).end(piece);
+    });
+    const most = Math.ceil(http2LostBytesMax / http2WriteBytes) + http2RejectedStreamsMax;
+    for (let asked = 0; asked < most; asked += 10) {
+      const replies = Array.from({ length: 10 }, () => readReply(session.request(pathOf)));
+      for (const { body } of await Promise.all(replies)) assert.equal(body.length, piece.length);
+    }
+    assert.deepEqual(goaways, []);
+    assert.deepEqual(rig.passed, []);
+  });
+});
+
+test('all sessions together have so many requests open, one more may be sent again', async (t) => {
+  const answers: StreamAnswer[] = [];
+  const rig = await startSessions(t, (_message, given) => answers.push(given), { streamsMax: 3 });
+  const sessions = [await rig.open(), await rig.open()] as const;
+  const open = [0, 1, 0].map((at) => sessions[at]?.request(pathOf) ?? assert.fail());
+  for (const session of sessions) await new Promise((resolve) => session.ping(resolve));
+  for (const session of sessions) {
+    const refused = session.request(pathOf);
+    refused.on('error', () => undefined);
+    await new Promise((resolve) => refused.once('close', resolve));
+    assert.equal(refused.rstCode, constants.NGHTTP2_REFUSED_STREAM);
+  }
+  assert.deepEqual(rig.passed, ['http2_streams', 'http2_streams']);
+  const replies = open.map(readReply);
+  for (const answer of answers) answer.writeHead(204, []).end();
+  for (const reply of replies) assert.equal((await reply).status, 204);
+  await rig.settled();
+  const next = readReply(sessions[0].request(pathOf));
+  await new Promise((resolve) => sessions[0].ping(resolve));
+  answers.at(-1)?.writeHead(204, []).end();
+  assert.equal((await next).status, 204);
+});
+
+test('the sessions of one address have a share of them, and those of another one theirs', async (t) => {
+  const answers: StreamAnswer[] = [];
+  const rig = await startSessions(t, (_message, given) => answers.push(given), { perAddress: 2 });
+  const [one, same, other] = [await rig.open(), await rig.open(), await rig.open('127.0.0.2')];
+  const open = [one, same, other, other].map((session) => readReply(session.request(pathOf)));
+  for (const session of [one, same, other]) {
+    await new Promise((resolve) => session.ping(resolve));
+    const refused = session.request(pathOf);
+    refused.on('error', () => undefined);
+    await new Promise((resolve) => refused.once('close', resolve));
+    assert.equal(refused.rstCode, constants.NGHTTP2_REFUSED_STREAM);
+  }
+  for (const answer of answers) answer.writeHead(204, []).end();
+  for (const reply of open) assert.equal((await reply).status, 204);
+  await rig.settled();
+  const next = readReply(same.request(pathOf));
+  await new Promise((resolve) => same.ping(resolve));
+  answers.at(-1)?.writeHead(204, []).end();
+  assert.equal((await next).status, 204);
+});
+
+suite('content that does not come in time', () => {
+  async function startUpload(rig: Awaited<ReturnType<typeof startSessions>>) {
+    const session = await rig.open();
+    const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+    stream.on('error', () => undefined);
+    stream.write('x');
+    const reply = readReply(stream);
+    await new Promise((resolve) => session.ping(resolve));
+    return { session, reply };
+  }
+
+  test('is not waited for', async (t) => {
+    const failures: unknown[] = [];
+    const rig = await startSessions(t, (message, answer) => {
+      readBody(message as never, 100).catch((error: unknown) => {
+        failures.push(error);
+        answer.writeHead(408, []).end('too late');
+      });
+    });
+    const { reply } = await startUpload(rig);
+    rig.pass(requestTimeoutMs - 1);
+    assert.equal(failures.length, 0);
+    rig.pass(1);
+    assert.equal((await reply).body.toString(), 'too late');
+    const [failure] = failures;
+    assert.ok(failure instanceof Failure);
+    assert.deepEqual([statusFor(failure), failure.limit], [408, 'request_time']);
+  });
+
+  test('harms nobody where nobody reads it', async (t) => {
+    let answer: StreamAnswer | undefined;
+    const rig = await startSessions(t, (_message, given) => {
+      answer = given;
+    });
+    const { reply } = await startUpload(rig);
+    rig.pass(2 * requestTimeoutMs);
+    await nextTurn();
+    answer?.writeHead(200, []).end('late');
+    assert.equal((await reply).body.toString(), 'late');
+    assert.deepEqual(rig.passed, ['request_time']);
+  });
+});
+
+suite('a head that is not taken', () => {
+  const { END_STREAM } = flags;
+  const head = [[':method', 'GET'], ...Object.entries(pathOf)] as [string, string][];
+  const crowd = Array.from({ length: 350 }, (_, at) => [`x-${at}`, 'y'] as const);
+  for (const [name, frames] of [
+    ['for its many fields', frame('HEADERS', 5, 1, fieldBlock([...head, ...crowd]))],
+    ['because it does not end', frame('HEADERS', END_STREAM, 1, fieldBlock(head))],
+    ['because it does not begin whole', frame('HEADERS', 5, 1, fieldBlock(head)).subarray(0, 12)],
+  ] as const) {
+    test(`${name} is told of once, and holds nothing for long`, async (t) => {
+      const answered: StreamMessage[] = [];
+      const rig = await startSessions(t, (message) => answered.push(message));
+      const opening = [
+        Buffer.from(preface),
+        frame('SETTINGS', 0, 0),
+        frame('PING', 0, 0, 'to be 8.'),
+      ];
+      const socket = connectSocket(rig.port, '127.0.0.1');
+      const client = clientOf(t, socket, Buffer.concat([...opening, frames]));
+      // It is answered when all that came along has been read.
+      await client.until(() => client.frames.some(({ type }) => type === 'PING'));
+      rig.pass(http2LookMs);
+      assert.deepEqual(rig.passed, []);
+      rig.pass(http2LookMs);
+      assert.deepEqual(rig.passed, ['http2_heads']);
+      rig.pass(headersTimeoutMs);
+      await client.until(() => client.closed());
+      assert.deepEqual(rig.passed, ['http2_heads']);
+      assert.deepEqual(answered, []);
+    });
+  }
+});
+
+test('content that is empty is told to who reads it later', async (t) => {
+  const asked: (() => Promise<void>)[] = [];
+  const rig = await startSessions(t, (message, answer) => {
+    asked.push(async () => {
+      const content = await readBody(message as never, 100);
+      answer.writeHead(200, []).end(`${content.length} bytes`);
+    });
+  });
+  const session = await rig.open();
+  const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+  const reply = readReply(stream);
+  stream.end();
+  await new Promise((resolve) => session.ping(resolve));
+  rig.pass(requestTimeoutMs);
+  assert.deepEqual(rig.passed, []);
+  await Promise.all(asked.map((answer) => answer()));
+  assert.equal((await reply).body.toString(), '0 bytes');
+});
+
+suite('content that nobody wants any more', () => {
+  test('holds no request when it has come whole, and was begun to be read', async (t) => {
+    const answers: StreamAnswer[] = [];
+    const rig = await startSessions(t, (message, answer) => {
+      message.once('data', () => {
+        message.pause();
+        answers.push(answer);
+      });
+    });
+    const session = await rig.open();
+    const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
+    const reply = readReply(stream);
+    // More than the message and its stream hold without a reader is not taken.
+    stream.end(Buffer.alloc(100_000));
+    await once(stream, 'finish');
+    await new Promise((resolve) => session.ping(resolve));
+    for (const answer of answers) answer.writeHead(200, []).end('enough');
+    assert.equal((await reply).body.toString(), 'enough');
+    await rig.settled();
+    rig.pass(requestTimeoutMs);
+    assert.deepEqual(rig.passed, []);
+  });
+
+  const post = [[':method', 'POST'], ...Object.entries(pathOf)] as [string, string][];
+  const { END_STREAM, END_HEADERS } = flags;
+
+  const refused = [405, 'no'] as const;
+
+  /** A client that has its answer, and has not ended its request. */
+  async function answered(t: TestContext, [status, content]: readonly [number, string?] = refused) {
+    t.mock.timers.enable({ apis: ['setTimeout'] });
+    const rig = await startSessions(t, (_message, answer) => {
+      answer.writeHead(status, []).end(content);
+    });
+    const opening = [
+      Buffer.from(preface),
+      frame('SETTINGS', 0, 0),
+      frame('HEADERS', END_HEADERS, 1, fieldBlock(post)),
+    ];
+    const socket = connectSocket(rig.port, '127.0.0.1');
+    const client = clientOf(t, socket, Buffer.concat(opening));
+    const hasSeen = (what: string) => client.frames.some((one) => told(one) === what);
+    await client.until(() => hasSeen(`answer ${status}`));
+    if (content !== undefined) await client.until(() => hasSeen('DATA'));
+    return {
+      client,
+      hasSeen,
+      settled: () => rig.settled(),
+      /** Waits until all that was sent has been read. */
+      ping: async (): Promise<void> => {
+        const pings = () => client.frames.filter(({ type }) => type === 'PING').length;
+        const before = pings();
+        client.send(frame('PING', 0, 0, 'are we..'));
+        await client.until(() => pings() > before);
+      },
+    };
+  }
+
+  for (const [name, answer] of [
+    ['is read over when there is little of it', refused],
+    ['is read over behind an answer without content as well', [204]],
+  ] as const)
+    test(name, async (t) => {
+      const { client, hasSeen, ping, settled } = await answered(t, answer);
+      await ping();
+      assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+      client.send(frame('DATA', 0, 1, 'x'.repeat(16_000)));
+      await ping();
+      client.send(frame('DATA', END_STREAM, 1, 'x'));
+      await settled();
+      await ping();
+      assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+    });
+
+  test('is not waited for', async (t) => {
+    const { client, hasSeen, ping } = await answered(t);
+    await ping();
+    assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+    t.mock.timers.tick(lingerMs);
+    await client.until(() => hasSeen('RST_STREAM NO_ERROR'));
+    await ping();
+    assert.ok(!client.closed());
+  });
+
+  test('is not taken when there is much of it', async (t) => {
+    const { client, hasSeen, ping } = await answered(t);
+    for (let bytes = 0; bytes <= unreadBodyBytesMax; bytes += 16_000) {
+      assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
+      client.send(frame('DATA', 0, 1, 'x'.repeat(16_000)));
+      await ping();
+    }
+    await client.until(() => hasSeen('RST_STREAM NO_ERROR'));
+    await ping();
+    assert.ok(!client.closed());
+  });
+});

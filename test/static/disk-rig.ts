@@ -1,0 +1,117 @@
+import { readdirSync, readlinkSync } from 'node:fs';
+import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DiskMount } from '../../src/config/config.ts';
+import type { Reply } from '../../src/http/reply.ts';
+import type { Fields } from '../../src/http/request.ts';
+import { createDisk } from '../../src/static/disk.ts';
+import { someVisitor } from '../visitor.ts';
+
+/** An answer, whole. */
+export interface Seen {
+  readonly status: number;
+  readonly fields: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  readonly text: string;
+}
+
+/** Asks for a target exactly as it is written, where fetch would tidy it up. */
+export async function ask(
+  url: string,
+  target: string,
+  {
+    method = 'GET',
+    headers = {},
+  }: { readonly method?: string; readonly headers?: OutgoingHttpHeaders } = {},
+): Promise<Seen> {
+  const { hostname, port } = new URL(url);
+  const message = await new Promise<http.IncomingMessage>((resolve, reject) => {
+    const options = { hostname, port, path: target, method, headers, agent: false };
+    http.request(options, resolve).once('error', reject).end();
+  });
+  const bytes = await buffer(message);
+  return {
+    status: message.statusCode ?? 0,
+    fields: message.headers,
+    bytes,
+    text: bytes.toString(),
+  };
+}
+
+/** There are other tests that could use the processor meanwhile. */
+const betweenLooksMs = 10;
+
+/** Looks again and again until it sees what it wants; fails with the last look after a deadline. */
+export async function eventually<T>(
+  look: () => Promise<T> | T,
+  isWanted: (seen: T) => boolean,
+): Promise<T> {
+  const deadlineMs = performance.now() + 10_000;
+  for (;;) {
+    const seen = await look();
+    if (isWanted(seen)) return seen;
+    if (performance.now() > deadlineMs) throw new Error(`still ${JSON.stringify(seen)}`);
+    await pause(betweenLooksMs);
+  }
+}
+
+/** A mount of a folder; `/` of every origin with nothing special unless told otherwise. */
+export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMount {
+  return {
+    name: 'site',
+    origin: '*',
+    path: '/',
+    root,
+    index: ['index.html'],
+    listing: false,
+    dotfiles: 'deny',
+    symlinks: 'within',
+    precompressed: false,
+    cacheControl: undefined,
+    fallback: undefined,
+    errors: undefined,
+    headers: [],
+    ...options,
+  };
+}
+
+/** The disk source alone, asked for paths and with fields; `now` is its clock. */
+export function visitDisk(
+  t: Pick<TestContext, 'after'>,
+  mounts: readonly DiskMount[],
+  now: () => number = Date.now,
+): (path: string, fields?: Fields) => Promise<Reply | undefined> {
+  const disk = createDisk({ mounts, now });
+  t.after(() => disk.close());
+  return async (path, fields = {}) =>
+    disk.respond({
+      method: 'GET',
+      origin: 'http://visible.example',
+      path,
+      query: '',
+      fields,
+      address: '192.0.2.7',
+      visitor: someVisitor(),
+      body: undefined,
+      signal: new AbortController().signal,
+    });
+}
+
+/** The content of an answer that is held in memory. */
+export function heldText(reply: Reply | undefined): string | undefined {
+  return reply?.body.kind === 'bytes' ? reply.body.bytes.toString() : undefined;
+}
+
+/** How many descriptors of this process are open on a file. */
+export function openDescriptors(path: string): number {
+  return readdirSync('/proc/self/fd').filter((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(path);
+    } catch {
+      // The one that read the folder has gone.
+      return false;
+    }
+  }).length;
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
+import { suite, test } from 'node:test';
+import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../../src/model/limits.ts';
+import { createKeySet } from '../../src/visitors/jwks.ts';
+import { fetchJwks } from '../../src/visitors/key-source.ts';
+import { httpSource, oneAddress, testDialler } from '../outbound/sources.ts';
+import { newIssuer, type Issuer } from './issuer.ts';
+
+/** A set of keys over a source that a test changes, by a clock of its own. */
+function keySet(keys: readonly Issuer[]) {
+  const state = {
+    nowMs: Date.UTC(2026, 0, 31),
+    keys: keys as readonly Issuer[] | Error,
+    fetches: 0,
+    failures: 0,
+  };
+  const set = createKeySet({
+    fetchKeys: () => {
+      state.fetches += 1;
+      if (state.keys instanceof Error) return Promise.reject(state.keys);
+      return Promise.resolve({ keys: state.keys.map(({ jwk }) => jwk) });
+    },
+    now: () => state.nowMs,
+    failed: () => {
+      state.failures += 1;
+    },
+  });
+  const has = async ({ jwk: { kid } }: Issuer): Promise<boolean> => {
+    const token = { payload: '', signature: '' };
+    try {
+      await set.keyOf({ alg: 'ES256', ...(kid !== undefined && { kid }) }, token);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  return { state, has };
+}
+
+suite('the keys of an issuer', async () => {
+  const one = await newIssuer('one');
+  const two = await newIssuer('two');
+
+  test('are fetched when the first token comes, and kept', async () => {
+    const { state, has } = keySet([one]);
+    assert.equal(state.fetches, 0);
+    assert.deepEqual(await Promise.all([has(one), has(one), has(one)]), [true, true, true]);
+    assert.equal(await has(one), true);
+    assert.equal(state.fetches, 1);
+  });
+
+  test('are fetched again when a token names one that is not there, but not for every such token', async () => {
+    const { state, has } = keySet([one]);
+    assert.equal(await has(one), true);
+    state.keys = [one, two];
+    for (let sent = 0; sent < 5; sent += 1) assert.equal(await has(two), false);
+    assert.equal(state.fetches, 1, 'a moment ago the keys were fetched');
+    state.nowMs += jwksRetryMs;
+    assert.equal(await has(two), true);
+    assert.equal(state.fetches, 2);
+  });
+
+  test('are fetched again when they are old, while those who come have the former ones', async () => {
+    const { state, has } = keySet([one]);
+    assert.equal(await has(one), true);
+    state.keys = [two];
+    state.nowMs += jwksFreshMs;
+    assert.equal(await has(one), true);
+    assert.equal(await has(one), false, 'a key that was withdrawn');
+    assert.equal(await has(two), true);
+    assert.equal(state.fetches, 2);
+  });
+
+  test('stay what they were while nobody can fetch them, for a day', async () => {
+    const { state, has } = keySet([one]);
+    assert.equal(await has(one), true);
+    state.keys = new Error('down');
+    state.nowMs += jwksFreshMs;
+    for (let sent = 0; sent < 5; sent += 1) assert.equal(await has(one), true);
+    assert.deepEqual([state.fetches, state.failures], [2, 1]);
+    state.nowMs += jwksStaleMs - jwksFreshMs;
+    assert.equal(await has(one), false);
+    assert.equal(await has(one), false);
+    assert.equal(state.fetches, 3);
+    state.keys = [one];
+    state.nowMs += jwksRetryMs;
+    assert.equal(await has(one), true);
+  });
+
+  test('are none where the source has none from the start, and it is not asked for every token', async () => {
+    const { state, has } = keySet([]);
+    state.keys = new Error('down');
+    for (let sent = 0; sent < 5; sent += 1) assert.equal(await has(one), false);
+    assert.deepEqual([state.fetches, state.failures], [1, 1]);
+  });
+});
+
+suite('a source of keys', () => {
+  const refused: readonly (readonly [title: string, listener: RequestListener])[] = [
+    ['that never answers', () => undefined],
+    [
+      'that never comes to the end',
+      (_, response) => {
+        response.write('{"keys":[');
+        const dripping = setInterval(() => response.write(' '), 20);
+        response.on('close', () => {
+          clearInterval(dripping);
+        });
+      },
+    ],
+    [
+      'that says more than anybody wants to know',
+      (_, response) => {
+        const chunk = Buffer.alloc(1 << 16, ' ');
+        const more = (): void => {
+          while (!response.destroyed && response.write(chunk));
+        };
+        response.on('drain', more);
+        more();
+      },
+    ],
+    ['that fails', (_, response) => response.writeHead(500).end('{"keys":[]}')],
+    [
+      'that sends elsewhere',
+      (_, response) => response.writeHead(302, { location: 'http://127.0.0.2/' }).end(),
+    ],
+    ['that has no JSON', (_, response) => response.end('<html>')],
+    ['that breaks off', (_, response) => response.destroy()],
+  ];
+  for (const [title, listener] of refused) {
+    test(`${title} is none`, async (t) => {
+      const { origin } = await httpSource(t, listener);
+      const asked = fetchJwks(testDialler(t), new URL(origin), { timeoutMs: 300 });
+      await assert.rejects(asked);
+    });
+  }
+
+  test('is asked for its path and query, and gives what it has', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      response.end(JSON.stringify({ url: request.url, accept: request.headers.accept }));
+    });
+    const url = new URL('/keys?v=1', origin);
+    assert.deepEqual(await fetchJwks(testDialler(t), url, { timeoutMs: 5_000 }), {
+      url: '/keys?v=1',
+      accept: 'application/jwk-set+json, application/json',
+    });
+  });
+
+  test('is not asked at an address that is private', async (t) => {
+    let asked = 0;
+    const { port } = await httpSource(
+      t,
+      (_, response) => {
+        asked += 1;
+        response.end('{}');
+      },
+      '127.0.0.2',
+    );
+    const dialler = testDialler(t, { allowPrivate: oneAddress });
+    const url = new URL(`http://127.0.0.2:${port}/`);
+    await assert.rejects(fetchJwks(dialler, url, { timeoutMs: 5_000 }), { code: 'bad_gateway' });
+    assert.equal(asked, 0);
+  });
+});

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import { uuidv7 } from 'uuidv7';
+import type { EventFields } from '../../src/model/event.ts';
+import type { Hook } from '../../src/model/hook.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import { silentLog } from '../../src/observability/log.ts';
+import { openStore } from '../../src/store/open.ts';
+import { outboundProblem } from '../../src/outbound/problem.ts';
+import type { LoggedDraft, Store } from '../../src/store/store.ts';
+import { secretDraft } from '../../src/api/webhooks/hooks.ts';
+import type { Attempt, Attempted } from '../../src/webhooks/attempt.ts';
+import { Deliverer } from '../../src/webhooks/deliverer.ts';
+import type { Report } from '../../src/webhooks/reports.ts';
+import { createSecret } from '../../src/webhooks/sign.ts';
+import { commit } from '../store/scratch.ts';
+
+/** Milliseconds. */
+export const hourMs = 3_600_000;
+/** Milliseconds. */
+export const dayMs = 24 * hourMs;
+
+const answered: Attempted = {
+  status: 200,
+  retryAfterMs: undefined,
+  answer: '',
+  ms: 1,
+  problem: undefined,
+};
+
+/** Clocks that a test sets. */
+interface Clocks {
+  nowMs: number;
+  monotonicMs: number;
+}
+
+interface Rig {
+  readonly store: Store;
+  /** The bodies that were sent, as text, in their order. */
+  readonly sent: string[];
+  /** Resolves once so many were. */
+  until(count: number): Promise<void>;
+  /** With how many secrets each of them was signed. */
+  readonly signatures: number[];
+  /** Whether the receiver never answers … */
+  hangs: boolean;
+  /** … and how many attempts wait for it. */
+  waiting: number;
+  /** What is answered next. */
+  status: number | undefined;
+  tell(count?: number): Promise<void>;
+  /**
+   * Resolves once the deliverer has done what it could at this time, as it does when a hook was
+   * changed: the first one, or another.
+   */
+  look(id?: string): Promise<void>;
+}
+
+/** A deliverer on a store of its own, with a receiver that is a function. */
+export async function startDeliverer(
+  t: TestContext,
+  {
+    folder,
+    clocks,
+    hook = {},
+    retryMs = [hourMs],
+    retentionMs = 30 * dayMs,
+    report = () => Promise.resolve(),
+  }: {
+    readonly folder: string;
+    readonly clocks: Clocks;
+    readonly hook?: Partial<Hook>;
+    readonly retryMs?: readonly number[];
+    readonly retentionMs?: number;
+    readonly report?: Report;
+  },
+): Promise<Rig & { readonly stop: () => Promise<void> }> {
+  const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
+  const sent: string[] = [];
+  const waiting = new Set<() => void>();
+  const signatures: number[] = [];
+  const attempt: Attempt = (_, { body, keys }, { signal } = {}) => {
+    sent.push(body.toString());
+    signatures.push(keys.length);
+    for (const look of waiting) look();
+    if (rig.hangs) {
+      rig.waiting += 1;
+      return hanging(signal).finally(() => (rig.waiting -= 1));
+    }
+    return Promise.resolve({ ...answered, status: rig.status });
+  };
+  const deliverer = new Deliverer({
+    store,
+    attempt,
+    settings: () => ({
+      ...{ retryMs, retentionMs, concurrency: 4 },
+      node: { role: 'all', name: 'test' },
+    }),
+    claim: () => Promise.resolve({ release: () => Promise.resolve() }),
+    log: silentLog,
+    now: () => clocks.nowMs,
+    monotonicMs: () => clocks.monotonicMs,
+    random: () => 0.5,
+    report,
+  });
+  const rig: Rig = {
+    store,
+    sent,
+    signatures,
+    hangs: false,
+    waiting: 0,
+    status: 200,
+    until: (count) =>
+      new Promise((resolve) => {
+        const look = () => {
+          if (sent.length < count) return;
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    async tell(count = 1) {
+      await commit(store, ...eventDrafts(count));
+    },
+    async look(id = firstHook(store)) {
+      // A change of a hook that is none: it is obeyed after everything before it was.
+      const data = { name: String(Math.random()) };
+      const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
+      await store.deliveries.obeyed(change?.seq ?? 0);
+    },
+  };
+  if (store.hooksStamp() === undefined) {
+    const id = uuidv7();
+    const data = { ...hookFields, ...hook } as unknown as JsonObject;
+    const secret = createSecret((bytes) => Buffer.alloc(bytes, 7));
+    await commit(
+      store,
+      { family: 'webhook', id, action: 'insert', data },
+      secretDraft(id, { secret }),
+    );
+  }
+  deliverer.start();
+  const stop = async () => {
+    await deliverer.stop(0);
+    await store.close();
+  };
+  t.after(stop);
+  return Object.assign(rig, { stop });
+}
+
+/** Drafts of so many events, which the hook of the rig gets. */
+export function eventDrafts(count: number): readonly LoggedDraft[] {
+  const fields: EventFields = { type: 'a.b', occurred_at: '2026-11-21T12:00:00.000Z', data: {} };
+  const data = fields as unknown as JsonObject;
+  const ids = Array.from({ length: count }, () => uuidv7());
+  return ids.map((id) => ({ family: 'event', id, action: 'insert', data }));
+}
+
+/** Ends when it is withdrawn. */
+function hanging(signal: AbortSignal | undefined): Promise<Attempted> {
+  const problem = outboundProblem('withdrawn');
+  return new Promise((resolve) => {
+    signal?.addEventListener('abort', () => {
+      resolve({ ...answered, status: undefined, problem });
+    });
+  });
+}
+
+/** The id of the hook of a rig. */
+export function firstHook(store: Store): string {
+  const [first = assert.fail()] = [...store.hooksAfter('')];
+  return first.hook.id;
+}
+
+/** The fields of the hook of a rig, unless it is told otherwise. */
+export const hookFields = {
+  event: ['a.b'],
+  url: 'http://127.0.0.1/',
+  method: 'POST',
+  headers: {},
+  frequency: { mode: 'each' },
+  filter: {},
+  order: false,
+  retry_limit: 3,
+  active: true,
+};
+
+/** Clocks that stand at a time, in milliseconds since 1970. */
+export function clocksAt(nowMs: number): Clocks {
+  return { nowMs, monotonicMs: 1_000 };
+}
+
+/** When the clocks of a test stand first, in milliseconds since 1970. */
+export const start = Date.UTC(2026, 10, 21, 12);

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { uuidv7 } from 'uuidv7';
+import { dispatchRowsMax } from '../../src/model/limits.ts';
+import { secretDraft } from '../../src/api/webhooks/hooks.ts';
+import { createSecret } from '../../src/webhooks/sign.ts';
+import { temporaryFolder } from '../folder.ts';
+import { commit } from '../store/scratch.ts';
+import {
+  clocksAt,
+  dayMs,
+  eventDrafts,
+  firstHook,
+  hookFields,
+  hourMs,
+  start,
+  startDeliverer,
+} from './deliverer-rig.ts';
+
+suite('a clock that jumps', () => {
+  for (const [way, jumpMs] of [
+    ['forward', dayMs],
+    ['back', -dayMs],
+  ] as const) {
+    test(`a day ${way} neither hurries nor holds up what is to be tried again`, async (t) => {
+      const clocks = clocksAt(start);
+      const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
+      rig.status = 500;
+      await rig.tell();
+      await rig.until(1);
+      await rig.look();
+      rig.status = 200;
+      clocks.nowMs += jumpMs;
+      await rig.look();
+      assert.equal(rig.sent.length, 1, 'it is not due');
+      clocks.monotonicMs += hourMs + 1;
+      clocks.nowMs += hourMs + 1;
+      await rig.look();
+      await rig.until(2);
+      assert.equal(rig.sent[1], rig.sent[0]);
+    });
+
+    test(`a day ${way} does not hold up events that come`, async (t) => {
+      const clocks = clocksAt(start);
+      const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
+      await rig.tell();
+      clocks.nowMs += jumpMs;
+      await rig.tell(10);
+      await rig.until(11);
+    });
+  }
+
+  for (const [way, jumpMs] of [
+    ['forward', dayMs],
+    ['back', -dayMs],
+  ] as const) {
+    test(`a day ${way} neither hurries nor holds up a batch that is gathered`, async (t) => {
+      const clocks = clocksAt(start);
+      const frequency = { mode: 'batch', every: '1h', max_events: 100, max_bytes: '1MiB' } as const;
+      const folder = await temporaryFolder(t);
+      const rig = await startDeliverer(t, { folder, clocks, hook: { frequency } });
+      const id = uuidv7();
+      const data = { ...hookFields, event: ['other.type'] };
+      await commit(rig.store, { family: 'webhook', id, action: 'insert', data });
+      await rig.tell(2);
+      await rig.look(id);
+      clocks.nowMs += jumpMs;
+      await rig.tell();
+      await rig.look(id);
+      assert.equal(rig.sent.length, 0, 'it is not complete');
+      clocks.monotonicMs += hourMs + 1;
+      await rig.tell();
+      await rig.until(1);
+      assert.match(rig.sent[0] ?? '', /"first_seq":1,"last_seq":[34]}$/);
+    });
+  }
+
+  test('back while nothing runs does not hold up what was due since', async (t) => {
+    const folder = await temporaryFolder(t);
+    const clocks = clocksAt(start);
+    const first = await startDeliverer(t, { folder, clocks });
+    first.status = 500;
+    await first.tell();
+    await first.until(1);
+    await first.look();
+    await first.stop();
+
+    const later = clocksAt(start - dayMs);
+    const second = await startDeliverer(t, { folder, clocks: later });
+    await second.look();
+    assert.equal(second.sent.length, 0);
+    later.monotonicMs += hourMs + 1;
+    await second.look();
+    await second.until(1);
+    assert.equal(second.sent[0], first.sent[0]);
+  });
+
+  test('forward takes nothing away that is not old enough', async (t) => {
+    const clocks = clocksAt(start);
+    const rig = await startDeliverer(t, {
+      ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs },
+    });
+    await rig.tell();
+    await rig.until(1);
+    await rig.look();
+    clocks.nowMs += dayMs;
+    clocks.monotonicMs += hourMs / 2;
+    await rig.tell();
+    await rig.until(2);
+    // What is old enough is let go beside everything else.
+    for (let looks = 0; looks < 3; looks += 1) await rig.look();
+    const [queue = 0] = rig.store.deliveries.queues();
+    const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)].map(({ n }) => n);
+    assert.deepEqual(attempts(), [2, 1]);
+    clocks.monotonicMs += hourMs / 2 + 120_000;
+    while (attempts().includes(1)) await rig.look();
+  });
+});
+
+const inTime = { timeout: 10_000 };
+
+test('what is to be tried again does not wait for what may not be sent yet', inTime, async (t) => {
+  const clocks = clocksAt(start);
+  const folder = await temporaryFolder(t);
+  const rig = await startDeliverer(t, { folder, clocks, retryMs: [20], hook: { retry_limit: 99 } });
+  rig.status = 500;
+  await rig.tell(12);
+  await rig.until(1);
+  // It rests a minute once enough probes have failed. Each look waits for what was begun before it.
+  for (let looks = 0; looks < 12; looks += 1) {
+    clocks.monotonicMs += looks < 8 ? 50 : 0;
+    await rig.look();
+  }
+  const sent = rig.sent.length;
+  assert.ok(new Set(rig.sent).size < 12, 'it rests');
+  clocks.monotonicMs += 50;
+  await rig.until(sent + 1);
+  assert.ok(rig.sent.slice(0, sent).includes(rig.sent[sent] ?? ''));
+});
+
+test('a secret that was replaced signs for as long as it was said to, and no longer', async (t) => {
+  const clocks = clocksAt(start);
+  const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
+  const id = firstHook(rig.store);
+  const until = new Date(start + dayMs).toISOString();
+  const secret = createSecret((bytes) => Buffer.alloc(bytes, 8));
+  const rotated_at = new Date(start).toISOString();
+  await commit(
+    rig.store,
+    { family: 'webhook', id, action: 'edit', data: { rotated_at } },
+    secretDraft(id, { secret, until }),
+  );
+  for (const [ms, count] of [
+    [0, 1],
+    [dayMs - 1, 2],
+    [1, 3],
+  ] as const) {
+    clocks.nowMs += ms;
+    await rig.tell();
+    await rig.until(count);
+  }
+  assert.deepEqual(rig.signatures, [2, 2, 1]);
+});
+
+test('what is to be told of an attempt is told before it is recorded', async (t) => {
+  const told = Promise.withResolvers<undefined>();
+  const folder = await temporaryFolder(t);
+  const clocks = clocksAt(start);
+  const outcomes: string[] = [];
+  const rig = await startDeliverer(t, {
+    ...{ folder, clocks, hook: { retry_limit: 1 } },
+    report: ({ record }) => {
+      outcomes.push(record.outcome);
+      return told.promise;
+    },
+  });
+  rig.status = 500;
+  await rig.tell();
+  await rig.until(1);
+  const [queue = 0] = rig.store.deliveries.queues();
+  const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)];
+  await rig.store.deliveries.dispatch({ role: 'all', name: 'test' });
+  assert.deepEqual([outcomes, attempts()], [['exhausted'], []]);
+  told.resolve(undefined);
+  while (attempts().length === 0) await rig.look();
+});
+
+suite('a hook that is taken back is obeyed', () => {
+  for (const [what, count] of [
+    ['at once', 0],
+    ['with more told before than is read at a time', 2 * dispatchRowsMax],
+  ] as const) {
+    test(what, async (t) => {
+      const rig = await startDeliverer(t, {
+        folder: await temporaryFolder(t),
+        clocks: clocksAt(start),
+      });
+      rig.hangs = true;
+      await rig.tell();
+      await rig.until(1);
+      const id = firstHook(rig.store);
+      const rows = rig.store.rows('webhook', id).map(({ seq }) => seq);
+      const gone = { family: 'webhook', id, action: 'invalidate', data: { rows } } as const;
+      const changes = await commit(rig.store, ...eventDrafts(count), gone);
+      await rig.store.deliveries.obeyed(changes.at(-1)?.seq ?? 0);
+      assert.equal(rig.waiting, 0);
+      assert.equal(rig.sent.length, 1);
+    });
+  }
+});
+
+suite('messages are kept for a time', () => {
+  test('attempts, and what waits for a hook that is paused', async (t) => {
+    const clocks = clocksAt(start);
+    const pass = (ms: number) => {
+      clocks.nowMs += ms;
+      clocks.monotonicMs += ms;
+    };
+    const rig = await startDeliverer(t, {
+      ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs, retryMs: [10 * hourMs] },
+    });
+    const { deliveries } = rig.store;
+    await rig.tell();
+    await rig.until(1);
+    rig.status = 500;
+    await rig.tell();
+    await rig.until(2);
+    await rig.look();
+    const id = firstHook(rig.store);
+    const paused = { active: false };
+    await commit(rig.store, { family: 'webhook', id, action: 'edit', data: paused });
+    await rig.tell(3);
+    await rig.look();
+    const [queue = 0] = deliveries.queues();
+    const state = () => ({
+      attempts: [...deliveries.attempts(queue, undefined)].length,
+      ...deliveries.depth(queue),
+    });
+    assert.deepEqual(state(), { attempts: 2, queued: 3, waiting: 1 });
+    pass(hourMs / 2);
+    await rig.tell();
+    await rig.look();
+    assert.deepEqual(state(), { attempts: 2, queued: 4, waiting: 1 });
+    pass(hourMs / 2 + 120_000);
+    while (state().attempts > 0 || state().queued > 1) await rig.look();
+    assert.deepEqual(state(), { attempts: 0, queued: 1, waiting: 0 });
+
+    rig.status = 200;
+    const resumed = { active: true };
+    await commit(rig.store, { family: 'webhook', id, action: 'edit', data: resumed });
+    await rig.until(3);
+    assert.match(rig.sent[2] ?? '', /"seq":6,/, 'the receiver sees what it missed');
+    for await (const { differences } of rig.store.verify()) assert.deepEqual(differences, []);
+  });
+});

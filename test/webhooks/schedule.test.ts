@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { suite, test } from 'node:test';
+import { retryDelayMs, type FailedDelivery } from '../../src/webhooks/schedule.ts';
+
+const second = 1_000;
+const day = 86_400 * second;
+
+function delay(given: Partial<FailedDelivery> = {}): number | undefined {
+  return retryDelayMs({
+    attempts: 1,
+    attemptsMax: 10,
+    retryMs: [5 * second, 300 * second],
+    retryAfterMs: undefined,
+    random: 0.5,
+    ...given,
+  });
+}
+
+suite('when a failed delivery is tried again', () => {
+  const cases: readonly (readonly [string, Partial<FailedDelivery>, number | undefined])[] = [
+    ['after the first attempt', {}, 5 * second],
+    ['after the second', { attempts: 2 }, 300 * second],
+    ['the last wait repeats', { attempts: 7 }, 300 * second],
+    ['a fifth sooner', { random: 0 }, 4 * second],
+    ['a fifth later', { random: 1 }, 6 * second],
+    ['the attempt before the last', { attempts: 9 }, 300 * second],
+    ['the last attempt', { attempts: 10 }, undefined],
+    ['more attempts than there may be', { attempts: 11 }, undefined],
+    ['a limit of one', { attemptsMax: 1 }, undefined],
+    ['no waits at all', { retryMs: [] }, undefined],
+    ['a receiver that wants longer', { retryAfterMs: 60 * second, random: 0 }, 60 * second],
+    ['those that want longer are spread', { retryAfterMs: 60 * second, random: 1 }, 72 * second],
+    ['a receiver that wants less', { retryAfterMs: 2 * second }, 5 * second],
+    ['a receiver that wants a day', { retryAfterMs: day, random: 1 }, day],
+    ['an exhausted one, whatever the receiver wants', { attempts: 10, retryAfterMs: 1 }, undefined],
+  ];
+  for (const [what, given, expected] of cases) {
+    test(what, () => {
+      assert.equal(delay(given), expected);
+    });
+  }
+
+  test('with the waits of the ini file, ten attempts over three days', () => {
+    const hours = [5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24];
+    const retryMs = hours.map((count) => count * 3_600_000);
+    const waits: number[] = [];
+    for (let attempts = 1; ; attempts += 1) {
+      const waitMs = delay({ attempts, retryMs });
+      if (waitMs === undefined) break;
+      waits.push(waitMs);
+    }
+    assert.equal(waits.length, 9);
+    assert.ok(waits.every((waitMs, at) => Math.abs(waitMs - (retryMs[at] ?? 0)) <= 1));
+  });
+
+  test('never earlier than asked for, never later than a fifth more than the longer of both', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          attempts: fc.integer({ min: 1, max: 9 }),
+          retryMs: fc.array(fc.integer({ min: 1, max: day }), { minLength: 1 }),
+          retryAfterMs: fc.integer({ min: 0, max: day }),
+          random: fc.double({ min: 0, max: 1, noNaN: true }),
+        }),
+        (given) => {
+          const waitMs = delay(given) ?? NaN;
+          const planned = given.retryMs[Math.min(given.attempts, given.retryMs.length) - 1] ?? NaN;
+          assert.ok(waitMs >= Math.max(planned * 0.8 - 1, given.retryAfterMs));
+          assert.ok(waitMs <= Math.max(planned, given.retryAfterMs) * 1.2 + 1);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { text } from 'node:stream/consumers';
+import { suite, test } from 'node:test';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Webhook as SvixWebhook } from 'svix';
+import { createSecret, parseSecret, signatureFields } from '../../src/webhooks/sign.ts';
+
+const nowMs = Date.now();
+const body = Buffer.from('{"type":"sale.completed","data":{"café":"☕","total":12.5}}');
+
+/** The fields as a receiver sees them: by name in lower case. */
+function received(fields: readonly string[]): Record<string, string> {
+  const byName: Record<string, string> = {};
+  for (let at = 0; at < fields.length; at += 2) {
+    byName[fields[at]?.toLowerCase() ?? ''] = fields[at + 1] ?? '';
+  }
+  return byName;
+}
+
+function keyOf(secret: string): Buffer {
+  const key = parseSecret(secret);
+  assert.ok(key !== undefined, `${secret} is no secret`);
+  return key;
+}
+
+function signed(secret: string, content: Buffer = body): Record<string, string> {
+  return received(signatureFields({ id: 'msg_1', nowMs, body: content, keys: [keyOf(secret)] }));
+}
+
+/** One bit of the content, changed on its way. */
+function flipped(content: Buffer, bit: number): Buffer {
+  const copy = Buffer.from(content);
+  copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+  return copy;
+}
+
+suite('a message is signed as Standard Webhooks says', () => {
+  test('the vector of its documentation', () => {
+    const fields = received(
+      signatureFields({
+        id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+        nowMs: 1_614_265_330_000,
+        body: Buffer.from('{"test": 2432232314}'),
+        keys: [keyOf('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')],
+      }),
+    );
+    assert.deepEqual(fields, {
+      'webhook-id': 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+      'webhook-timestamp': '1614265330',
+      'webhook-signature': 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+      'x-service-hmac': fields['x-service-hmac'],
+    });
+  });
+
+  test('the timestamp is cut to the second, not rounded into the future', () => {
+    const keys = [Buffer.alloc(32)] as const;
+    const fields = signatureFields({ id: 'a', nowMs: 1_999, body, keys });
+    assert.equal(received(fields)['webhook-timestamp'], '1');
+  });
+});
+
+const verifiers = {
+  standardwebhooks: (secret: string) => new StandardWebhook(secret),
+  svix: (secret: string) => new SvixWebhook(secret),
+} as const;
+
+for (const [name, verifier] of Object.entries(verifiers)) {
+  suite(`the verifier of ${name}`, () => {
+    const secret = createSecret(randomBytes);
+
+    test('accepts what was signed', () => {
+      for (const content of [body, Buffer.from('""'), Buffer.from('[1]')]) {
+        verifier(secret).verify(content, signed(secret, content));
+      }
+    });
+
+    test('refuses every flipped bit, another secret and another id', () => {
+      for (let bit = 0; bit < body.length * 8; bit += 1) {
+        assert.throws(() => verifier(secret).verify(flipped(body, bit), signed(secret)));
+      }
+      const other = createSecret(randomBytes);
+      assert.throws(() => verifier(other).verify(body, signed(secret)));
+      assert.throws(() =>
+        verifier(secret).verify(body, { ...signed(secret), 'webhook-id': 'msg_2' }),
+      );
+    });
+
+    test('accepts either secret while one takes the place of the other', () => {
+      const [older, newer] = [createSecret(randomBytes), createSecret(randomBytes)];
+      const keys = [keyOf(newer), keyOf(older)] as const;
+      const fields = received(signatureFields({ id: 'msg_1', nowMs, body, keys }));
+      assert.equal(fields['webhook-signature']?.split(' ').length, 2);
+      verifier(newer).verify(body, fields);
+      verifier(older).verify(body, fields);
+      assert.throws(() => verifier(createSecret(randomBytes)).verify(body, fields));
+    });
+  });
+}
+
+suite('X-Service-HMAC', () => {
+  async function openssl(key: Buffer, content: Buffer): Promise<string> {
+    const hmac = ['-sha256', '-mac', 'HMAC', '-macopt', `hexkey:${key.toString('hex')}`];
+    const child = spawn('openssl', ['dgst', ...hmac], { stdio: ['pipe', 'pipe', 'inherit'] });
+    child.stdin.end(content);
+    return (await text(child.stdout)).replace(/^.*= /, '').trim();
+  }
+
+  test('is what openssl makes of the very bytes, with the bytes of the secret', async () => {
+    const secret = createSecret(randomBytes);
+    const sent = signed(secret)['x-service-hmac'];
+    assert.match(sent ?? '', /^[0-9a-f]{64}$/);
+    assert.equal(await openssl(keyOf(secret), body), sent);
+    assert.notEqual(await openssl(keyOf(secret), flipped(body, 77)), sent);
+    assert.notEqual(await openssl(keyOf(createSecret(randomBytes)), body), sent);
+  });
+
+  test('is that of the newer secret while it takes the place of another', () => {
+    const [older, newer] = [randomBytes(32), randomBytes(32)];
+    const one = signatureFields({ id: 'a', nowMs, body, keys: [newer] });
+    const both = signatureFields({ id: 'a', nowMs, body, keys: [newer, older] });
+    assert.equal(received(both)['x-service-hmac'], received(one)['x-service-hmac']);
+  });
+});
+
+suite('secrets', () => {
+  test('are made of 32 random bytes and read back', () => {
+    const secret = createSecret((size) => Buffer.alloc(size, 0xfb));
+    assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
+    assert.deepEqual(parseSecret(secret), Buffer.alloc(32, 0xfb));
+    assert.notEqual(createSecret(randomBytes), createSecret(randomBytes));
+  });
+
+  const long = Buffer.alloc(64).toString('base64');
+  const cases: readonly (readonly [string, number | undefined])[] = [
+    ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 24],
+    [`whsec_${long}`, 64],
+    [`whsec_${Buffer.alloc(65).toString('base64')}`, undefined],
+    [`whsec_${Buffer.alloc(23).toString('base64')}`, undefined],
+    ['whsec_', undefined],
+    ['', undefined],
+    ['MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', undefined],
+    ['WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', undefined],
+    [' whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', undefined],
+    ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n', undefined],
+    ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa-_', undefined],
+    ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS', undefined],
+    [`whsec_${long.replace('==', '')}`, undefined],
+  ];
+  for (const [written, size] of cases) {
+    test(`${JSON.stringify(written)} is ${size === undefined ? 'none' : `${size} bytes`}`, () => {
+      assert.equal(parseSecret(written)?.length, size);
+    });
+  }
+});
