@@ -11,7 +11,7 @@ export interface Told {
 /** An answer that says what the cache did for it. */
 export function withTold(reply: Reply, { member, outcome }: Told): Reply {
   const fields = [...reply.fields, 'Cache-Status', member];
-  return { ...reply, fields, cache: outcome, repeat: undefined };
+  return { ...reply, fields, cache: outcome };
 }
 
 /** Why a request went on to its source (RFC 9211 §2.2). */

@@ -1,4 +1,4 @@
-import { discard, type Repeat, type Reply } from '../http/reply.ts';
+import { discard, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
@@ -23,7 +23,6 @@ import { foreseeKept } from './foresee.ts';
 import { isForGet, urlsMadeInvalid } from './invalidation.ts';
 import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
-import { repeating } from './repeating.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
 import { freshened, isSameAs } from './update.ts';
 import { fits, flightKey, forwardedFor, ofPlan, selected, without, type Visit } from './visit.ts';
@@ -81,7 +80,7 @@ class Cache {
     if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
     if (request.method === 'HEAD') return this.#head(visit, held);
     if (request.fields.range !== undefined && !isWhole(held)) return this.#range(visit, held);
-    return this.#ask(visit, held, (asking) => this.respond(rule, { ...request, ...asking }));
+    return this.#ask(visit, held);
   }
 
   foresee(rule: FetchRule, asked: Asked): Outcome {
@@ -179,7 +178,7 @@ class Cache {
   }
 
   /** Asks the source about all of the target, together with all who want the same. */
-  async #ask(visit: Visit, held: HeldAnswer | undefined, anew: Repeat): Promise<Reply> {
+  async #ask(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
     const { request, asked } = visit;
     const key = flightKey(visit, held);
     try {
@@ -196,13 +195,7 @@ class Cache {
         if (reply !== undefined) return reply;
       }
       const arrival = await this.#arrive(visit, held, { key, signal: request.signal });
-      const reply = this.#answer(visit, held, arrival);
-      const ask = arrival.kind === 'passing' ? arrival.reply.repeat : undefined;
-      if (ask === undefined) return reply;
-      const arrived = (next: Arrival): void => {
-        this.#remember(key, next);
-      };
-      return { ...reply, repeat: repeating(this.#parts, visit, { ask, anew, arrived }) };
+      return this.#answer(visit, held, arrival);
     } catch (thrown) {
       return this.#standIn(visit, held, thrown);
     }

@@ -90,25 +90,6 @@ export interface Reply {
    * 1970: whether it still holds. Who says something of caches (Cache-Control) has it found out.
    */
   readonly holds?: ((nowMs: number) => boolean) | undefined;
-  /** Of one that is made anew for each who asks, where there is a shorter way to the next. */
-  readonly repeat?: Repeat | undefined;
-}
-
-/**
- * Answers the very same request once more, without finding out again who answers it: for as long as
- * a reusable answer would hold. Rejects as the request was answered the first time. Whoever makes
- * another reply of the one that has it leaves it out, or makes the same of what it comes to.
- */
-export type Repeat = (asking: Asking) => Promise<Reply>;
-
-/** A reply whose repetition, where it has one, is made into another. */
-export function withRepeat(
-  reply: Reply,
-  made: (repeat: Repeat, asking: Asking) => Promise<Reply>,
-): Reply {
-  const { repeat } = reply;
-  if (repeat === undefined) return reply;
-  return { ...reply, repeat: (asking) => made(repeat, asking) };
 }
 
 /** An answer without content. */

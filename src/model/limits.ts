@@ -116,9 +116,6 @@ export const preparedTextBytesMax = 16 * KIB;
 export const corkedConnectionsMax = 16;
 /** The longest head of a request that is answered without Node's parser. */
 export const directHeadBytesMax = 8 * KIB;
-/** Heads that are known by their bytes, and the longest of them, of requests and of answers. */
-export const knownHeadsMax = 2_000;
-export const knownHeadBytesMax = 2 * KIB;
 /** How often a file that changes under its reader is tried again. */
 export const diskAttemptsMax = 4;
 export const listingEntriesMax = 10_000;

@@ -106,7 +106,7 @@ function statusFor(rule: Rule, status: number): number {
 
 function withStatus(reply: Reply, status: number, source: string): Reply {
   if (!isEmptyStatus(status) || reply.body.kind !== 'none') {
-    return { ...reply, status, source, repeat: undefined };
+    return { ...reply, status, source };
   }
   const fields = withoutFields(reply.fields, 'content-type', 'content-length', 'content-encoding');
   // A 205 says so by its length, a 204 and a 304 by themselves (RFC 9110 §8.6).

@@ -5,11 +5,8 @@ import {
   discard,
   replyField,
   withoutFields,
-  withRepeat,
-  type Asking,
   type Body,
   type FieldList,
-  type Repeat,
   type Reply,
 } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
@@ -33,8 +30,7 @@ export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
       await discard(reply);
       return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
     }
-    const answer = uncoded(reply, request) ?? (await coded(reply, request, passage));
-    return withRepeat(answer, repeating(request, passage));
+    return uncoded(reply, request) ?? coded(reply, request, passage);
   };
   return { ...fetch, respond };
 }
@@ -52,22 +48,6 @@ function withSourceTags(request: ContentRequest): ContentRequest {
 
 /** A tag whose quotes enclose all that may look like the beginning of another (RFC 9110 §8.8.3). */
 const quotedTag = /(?:W\/)?("[^"]*")/g;
-
-/** Does the same to what is fetched once more. */
-function repeating(
-  request: ContentRequest,
-  passage: CodingPassage,
-): (repeat: Repeat, asking: Asking) => Promise<Reply> {
-  // What came in the same words before, and went out without having been compressed.
-  let newest: { readonly said: FieldList; readonly fields: FieldList } | undefined;
-  return async (repeat, asking) => {
-    const reply = await repeat(asking);
-    if (newest?.said === reply.fields) return { ...reply, fields: newest.fields };
-    const plain = uncoded(reply, request);
-    newest = plain && { said: reply.fields, fields: plain.fields };
-    return plain ?? coded(reply, request, passage);
-  };
-}
 
 /**
  * Whether an answer is a part that was asked for by the date of what the client has: that may be

@@ -1,12 +1,5 @@
 import type { Readable } from 'node:stream';
-import {
-  replyField,
-  withoutFields,
-  type Asking,
-  type FieldList,
-  type Repeat,
-} from '../http/reply.ts';
-import { asksForLess } from '../http/represent.ts';
+import { replyField, withoutFields, type Asking, type FieldList } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
@@ -15,7 +8,6 @@ import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
 import { answerFields, requestFields } from './fetch-fields.ts';
 import type { FetchHealth } from './fetch-health.ts';
-import { replyWith } from './fetch-reply.ts';
 import { fetchWays, type FetchPlan, type FetchWay } from './fetch-source.ts';
 
 /**
@@ -96,22 +88,6 @@ export async function ask(
       : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
   requireMeaning(answer);
   return { answer, fields: question.seen(answer.fields, way) };
-}
-
-/** Asks one source once more for all of the same; undefined where something else was asked for. */
-export function repeatOf({ plan, request, ways, send, seen }: Question): Repeat | undefined {
-  const { method, fields: asked } = request;
-  if (plan.sources.length > 1 || method !== 'GET' || asksForLess(asked)) return undefined;
-  const [way] = ways;
-  // A source that answers in the same words again is passed on in the same words.
-  let newest: { readonly said: FieldList; readonly fields: FieldList } | undefined;
-  return async (asking) => {
-    const answer = await send(way, asking);
-    requireMeaning(answer);
-    const said = answer.fields;
-    if (newest?.said !== said) newest = { said, fields: seen(said, way) };
-    return replyWith(answer, { request, plan, fields: newest.fields });
-  };
 }
 
 /**

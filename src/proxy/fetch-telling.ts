@@ -1,4 +1,4 @@
-import { withRepeat, type Asking } from '../http/reply.ts';
+import type { Asking } from '../http/reply.ts';
 import { Failure } from '../model/failure.ts';
 import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
@@ -25,14 +25,7 @@ export function fetchTelling(fetch: Fetch, tell: (failure: FetchFailure) => void
     };
   return {
     ...fetch,
-    respond: (rule, request) =>
-      fetch
-        .respond(rule, request)
-        .then(
-          (reply) =>
-            withRepeat(reply, (repeat, asking) => repeat(asking).catch(failing(rule, asking))),
-          failing(rule, request),
-        ),
+    respond: (rule, request) => fetch.respond(rule, request).catch(failing(rule, request)),
     open: (rule, request) => fetch.open(rule, request).catch(failing(rule, request)),
   };
 }

@@ -4,7 +4,7 @@ import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import { isLoop, viaName } from './fetch-fields.ts';
 import type { FetchHealth } from './fetch-health.ts';
-import { ask, questionOf, repeatOf, requireWays, type QuestionParts } from './fetch-question.ts';
+import { ask, questionOf, requireWays, type QuestionParts } from './fetch-question.ts';
 import { loopReply, replyWith } from './fetch-reply.ts';
 import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-source.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
@@ -64,8 +64,7 @@ export function createFetch(parts: FetchParts): Fetch {
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
       const question = questionOf(parts, plan, request);
       const { answer, fields } = await ask(question, health);
-      const reply = replyWith(answer, { request, plan, fields });
-      return { ...reply, repeat: repeatOf(question) };
+      return replyWith(answer, { request, plan, fields });
     },
     async open(rule, request) {
       const plan = planOf(rule);

@@ -16,7 +16,7 @@ import { canReadOver, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { enter, identify, type Entrance } from './entrance.ts';
-import { DirectRequest } from './h1-fast/direct-request.ts';
+import type { DirectRequest } from './h1-fast/direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
 import { DirectResponse } from './h1-fast/direct-response.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
@@ -69,8 +69,7 @@ export class Exchange {
     let entrance: Entrance | undefined;
     try {
       requireWhole(message);
-      entrance =
-        message instanceof DirectRequest ? message.enter(serving) : enter(serving, message);
+      entrance = enter(serving, message);
       this.address = entrance.address;
       const detour = this.#parts.detour(serving, entrance, message);
       const elsewhere = detour instanceof Promise ? await detour : detour;
@@ -116,9 +115,9 @@ export class Exchange {
   }
 
   #sendOn(reply: Reply): Sent | Promise<Sent> {
-    const [message, response] = [this.#message, this.#response];
+    const response = this.#response;
     if (!(response instanceof DirectResponse)) return send(response, reply);
-    return response.send(reply, message instanceof DirectRequest ? message.heads : undefined);
+    return response.send(reply);
   }
 
   /** Ends the connection behind the answer to a request whose content nobody has read. */
@@ -137,7 +136,7 @@ export class Exchange {
     };
   }
 
-  /** What the site answers, in the way that is known from the very same request before it. */
+  /** What the site answers. */
   #content(entrance: Entrance): Reply | Promise<Reply> {
     const message = this.#message;
     const asking: Asking = {
@@ -147,11 +146,8 @@ export class Exchange {
         if (message.httpVersion !== '1.0') this.#interim(status, fields);
       },
     };
-    const isDirect = message instanceof DirectRequest;
-    const repeat = isDirect ? message.repeatAt(this.#moment) : undefined;
-    if (repeat !== undefined) return repeat(asking);
     const { site, visitors } = this.#moment.serving;
-    const answer = site.respond({
+    return site.respond({
       ...entrance.target,
       ...asking,
       method: message.method ?? '',
@@ -159,11 +155,6 @@ export class Exchange {
       address: entrance.address,
       visitor: visitors.visitorOf(entrance),
       body: hasBody(message) ? message : undefined,
-    });
-    if (!isDirect || !(answer instanceof Promise)) return answer;
-    return answer.then((reply) => {
-      if (reply.repeat !== undefined) message.keepRepeat(this.#moment, reply.repeat);
-      return reply;
     });
   }
 

@@ -254,7 +254,7 @@ function variantOf(head: PlainHead, varies: readonly ChoosingField[]): string {
 }
 
 /** Whether what held at a moment before holds now. */
-export function isSame(before: Moment, now: Moment): boolean {
+function isSame(before: Moment, now: Moment): boolean {
   const ageMs = now.nowMs - before.nowMs;
   return (
     before.seq === now.seq && before.serving === now.serving && ageMs >= 0 && ageMs < diskTrustMs

@@ -16,13 +16,13 @@ import { Connections, peerAddress } from './h1/connections.ts';
 import { crowdLimits, type CrowdLimits } from './h1/crowd.ts';
 import { DirectRequest } from './h1-fast/direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
-import type { DirectResponse } from './h1-fast/direct-response.ts';
 import type { Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { speakHttp2 } from './h2/server.ts';
 import { Sessions } from './h2/sessions.ts';
-import { KnownHeads, writePrepared } from './h1-fast/known-heads.ts';
+import { writePrepared, type DirectResponse } from './h1-fast/direct-response.ts';
+import { readPlainHead } from './h1-fast/plain-head.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { openMetrics } from './open-metrics.ts';
 import { plainRequest, PreparedReplies, type PlainRequest } from './prepared.ts';
@@ -79,13 +79,6 @@ export async function startServer(parts: ServerParts, listens: readonly Listen[]
   return port;
 }
 
-/** What is ready to be sent again by a listener, and the heads of those who ask for it. */
-interface Ready {
-  readonly prepared: PreparedReplies;
-  /** Undefined where the head of a request is not known any more, or never was. */
-  readonly heads: KnownHeads | undefined;
-}
-
 class Port implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ExchangeParts & ServerParts & CrowdLimits;
@@ -134,22 +127,21 @@ class Port implements Server {
   async listen(where: Listen): Promise<void> {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
     // Each listener has its own: what is answered over TLS is not what is answered without.
-    const ready: Ready = { prepared: new PreparedReplies(), heads: new KnownHeads() };
-    // For requests whose head is not at hand, those of HTTP/2 among them.
+    const prepared = new PreparedReplies();
     const answerAnew = (message: IncomingMessage, response: ServerResponse): void => {
-      if (isWhole(message)) this.#handle(message, response, { ...ready, heads: undefined });
-      else this.#answer(message, response, this.#arrival(), { plain: undefined, ...ready });
+      if (isWhole(message)) this.#handle(message, response, prepared);
+      else this.#answer(message, response, this.#arrival(), { plain: undefined, prepared });
     };
     const server: Listener = isTls
       ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls)
       : createHttpServer(this.#connections, opensWebsocket);
     this.#connections.answerAtOnce(server, (socket, text, direct) =>
-      this.#answerAtOnce(socket, text, direct, ready),
+      this.#answerAtOnce(socket, text, direct, prepared),
     );
     if (isTls) speakHttp2(server, this.#sessions, answerAnew);
     const answerInTurn = (message: IncomingMessage, response: ServerResponse): void => {
       const turn = this.#connections.turn(message, response);
-      if (turn === true) this.#handle(message, response, ready);
+      if (turn === true) this.#handle(message, response, prepared);
       else if (turn !== false) {
         void turn.then((isOpen) => {
           if (isOpen) answerAnew(message, response);
@@ -213,7 +205,7 @@ class Port implements Server {
   }
 
   /** Answers a request, whatever happens: nothing of it reaches the process. */
-  #handle(message: IncomingMessage, response: ServerResponse, { prepared, heads }: Ready): void {
+  #handle(message: IncomingMessage, response: ServerResponse, prepared: PreparedReplies): void {
     if (this.#stopping) response.shouldKeepAlive = false;
     const arrival = this.#arrival();
     const plain = plainRequest(message);
@@ -222,7 +214,6 @@ class Port implements Server {
       this.#answer(message, response, arrival, { plain, prepared });
       return;
     }
-    if (response.shouldKeepAlive) heads?.keep(this.#connections.head(message.socket), plain);
     sendPrepared(response, known);
     const { bytes } = known;
     this.#answers.note(message, arrival, known, { address: peerAddress(message.socket), bytes });
@@ -233,22 +224,19 @@ class Port implements Server {
     socket: Socket,
     text: string,
     direct: () => DirectResponse,
-    { prepared, heads }: Ready,
+    prepared: PreparedReplies,
   ): boolean {
     if (this.#stopping) return false;
-    const seen = heads?.find(text);
-    const message = seen === undefined ? heads?.read(text, socket) : undefined;
-    const plain = seen ?? message?.plain;
+    const head = readPlainHead(text);
+    if (head === undefined) return false;
+    const plain = plainRequest({ ...head, httpVersionMinor: 1 });
     const arrival = this.#arrival();
     const known = plain && prepared.find(plain, arrival.moment);
     if (plain === undefined || known === undefined) {
-      const asked = seen === undefined ? message : new DirectRequest(seen, socket, seen);
-      if (asked === undefined) return false;
-      this.#answer(asked, direct(), arrival, { plain, prepared });
+      this.#answer(new DirectRequest(head, socket), direct(), arrival, { plain, prepared });
       return true;
     }
     if (!writePrepared(socket, known, arrival.moment.nowMs)) return false;
-    if (seen === undefined) heads?.keep(text, plain);
     const address = peerAddress(socket);
     this.#answers.note(plain, arrival, known, { address, bytes: known.bytes });
     return true;
@@ -267,7 +255,10 @@ class Port implements Server {
     message: IncomingMessage | DirectRequest,
     response: ServerResponse | DirectResponse,
     arrival: Arrival,
-    { plain, prepared }: { readonly plain: PlainRequest | undefined } & Pick<Ready, 'prepared'>,
+    {
+      plain,
+      prepared,
+    }: { readonly plain: PlainRequest | undefined; readonly prepared: PreparedReplies },
   ): void {
     const { moment } = arrival;
     const exchange = new Exchange(this.#parts, moment, message, response);

@@ -1,4 +1,4 @@
-import { withRepeat, type Reply } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import type { Explanation } from '../model/explanation.ts';
@@ -114,10 +114,7 @@ export function fetchedSource({
       const fail = failingAs(() => rule);
       return naming(fail, () => {
         if (!asksSource(rule, request.method)) return optionsReply(allowedMethods(rule));
-        const named = fetch
-          .respond(rule, request)
-          .then((reply) => withRepeat(reply, (repeat, asking) => repeat(asking).catch(fail)));
-        return chosen(found, named);
+        return chosen(found, fetch.respond(rule, request));
       });
     },
     look(asked) {
@@ -162,7 +159,7 @@ function chosen({ variesByLanguage }: FoundRule, answer: Reply | Promise<Reply>)
 }
 
 function byLanguage(reply: Reply): Reply {
-  return { ...reply, fields: withVary(reply.fields, 'Accept-Language'), repeat: undefined };
+  return { ...reply, fields: withVary(reply.fields, 'Accept-Language') };
 }
 
 function replyTo(

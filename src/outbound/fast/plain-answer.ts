@@ -65,17 +65,6 @@ export function readPlainAnswer(text: string): PlainAnswerHead | undefined {
   return { status, fields, contentLength, idleSeconds: said.closes ? 0 : said.idleSeconds };
 }
 
-/** Reads heads as readPlainAnswer does: once where one is the same as the one before it. */
-export function plainAnswers(): typeof readPlainAnswer {
-  let newest: { readonly text: string; readonly head: PlainAnswerHead } | undefined;
-  return (text) => {
-    if (newest?.text === text) return newest.head;
-    const head = readPlainAnswer(text);
-    if (head !== undefined) newest = { text, head };
-    return head;
-  };
-}
-
 /** Takes in what a field says of message and connection; whether that is ordinary. */
 function listen(said: Said, name: string, value: string): boolean {
   // Most names have another length than those that say anything here.

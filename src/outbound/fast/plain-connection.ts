@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { ChunkedContent } from '../../http/chunked-content.ts';
 import { CountedContent, type MessageContent } from '../../http/message-content.ts';
-import type { PlainAnswerHead } from './plain-answer.ts';
+import { readPlainAnswer } from './plain-answer.ts';
 import type { Corks } from './corks.ts';
 import type { Carriage } from '../connection.ts';
 import type { Control, Exchange } from '../exchange.ts';
@@ -12,8 +12,6 @@ import type { PlainRequest } from './plain-request.ts';
 export interface PlainConnectionOwner {
   /** Requests of a turn go out together. */
   readonly corks: Corks;
-  /** Reads the head of an answer, as readPlainAnswer does. */
-  readonly readAnswer: (text: string) => PlainAnswerHead | undefined;
   /** Another answer may be asked for. */
   readonly free: (connection: PlainConnection) => void;
   /** Told once: nothing may be asked over it any more. */
@@ -139,8 +137,7 @@ export class PlainConnection implements Control, Carriage {
   #readHead(exchange: Exchange, chunk: Buffer): boolean {
     exchange.onResponseStarted();
     const end = chunk.indexOf(headEnd);
-    const head =
-      end === -1 ? undefined : this.#owner.readAnswer(chunk.toString('latin1', 0, end + 2));
+    const head = end === -1 ? undefined : readPlainAnswer(chunk.toString('latin1', 0, end + 2));
     if (head === undefined) return this.#handOver(exchange, chunk);
     const { status, fields, contentLength, idleSeconds } = head;
     const content =

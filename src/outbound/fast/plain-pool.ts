@@ -1,5 +1,4 @@
 import type { buildConnector, Dispatcher } from 'undici';
-import { plainAnswers } from './plain-answer.ts';
 import {
   outboundConnectionsMax,
   outboundIdleMarginSeconds,
@@ -43,7 +42,6 @@ export class PlainPool {
     this.#parts = parts;
     this.#owner = {
       corks: parts.corks,
-      readAnswer: plainAnswers(),
       free: this.#free,
       gone: this.#gone,
       handOver: parts.handOver,

@@ -29,19 +29,13 @@ const framing: ReadonlySet<string> = new Set([
 export function plainRequests(
   origin: URL,
 ): (options: Dispatcher.DispatchOptions) => PlainRequest | undefined {
-  // What is asked once more is asked with the same list of fields (proxy/fetch-question.ts).
-  const known = new WeakMap<readonly string[], PlainRequest>();
   return (options) => {
     const { method, body, upgrade } = options;
     if (method !== 'GET' || body !== null || upgrade !== undefined) return undefined;
     const fields = options.headers as readonly string[];
-    const before = known.get(fields);
-    if (before?.options.path === options.path) return before;
     const head = headOf(options.path, fields, origin);
     if (head === undefined) return undefined;
-    const request = { head, options };
-    known.set(fields, request);
-    return request;
+    return { head, options };
   };
 }
 

@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
 import { preparedTextBytesMax } from '../../model/limits.ts';
 import type { Corks } from '../../outbound/fast/corks.ts';
-import { headEnd, headText, type HeadTexts } from './head-text.ts';
+import { headEnd, headText } from './head-text.ts';
 import { sendInterim } from '../h1/interim.ts';
+import { goesInPieces } from '../h1/pieces.ts';
+import type { Prepared } from '../prepared.ts';
 import { send, type Sent } from '../send.ts';
 
 /** What is used of the answer to a request, whoever writes it. */
@@ -95,11 +98,11 @@ export class DirectResponse implements Answering {
     for (const listener of this.#closed) listener();
   }
 
-  /** Sends the answer, as `send` does; `heads` makes its head, where there is one to ask. */
-  send(reply: Reply, heads?: HeadTexts): Sent | Promise<Sent> {
+  /** Sends the answer, as `send` does. */
+  send(reply: Reply): Sent | Promise<Sent> {
     if (this.destroyed) return cutOff(reply);
     if (this.#node === undefined && this.shouldKeepAlive) {
-      const sent = this.#write(reply, heads);
+      const sent = this.#write(reply);
       if (sent !== undefined) return sent;
     }
     const node = this.handOver();
@@ -109,10 +112,10 @@ export class DirectResponse implements Answering {
   }
 
   /** Writes the answer if it goes out in one piece. */
-  #write(reply: Reply, heads: HeadTexts | undefined): Sent | undefined {
+  #write(reply: Reply): Sent | undefined {
     const content = contentText(reply);
     if (content === undefined) return undefined;
-    const head = heads === undefined ? headText(reply) : heads.of(reply);
+    const head = headText(reply);
     if (head === undefined) return undefined;
     const { socket, corks, now, done } = this.#parts;
     const date = replyField(reply, 'date') === undefined ? now() : undefined;
@@ -135,4 +138,27 @@ function contentText({ body }: Reply): string | undefined {
   if (body.kind === 'none') return '';
   if (body.kind !== 'bytes' || body.bytes.length > preparedTextBytesMax) return undefined;
   return body.bytes.toString('latin1');
+}
+
+/**
+ * Writes a prepared answer as Node's server does, on a connection that goes on; false where it is
+ * one that only Node can send. `nowMs` are milliseconds since 1970.
+ */
+export function writePrepared(
+  socket: Writable,
+  { head, isDated, content }: Prepared,
+  nowMs: number,
+): boolean {
+  if (head === undefined) return false;
+  if (typeof content === 'object' && goesInPieces(socket, content)) return false;
+  const start = head + headEnd(isDated ? undefined : nowMs);
+  if (typeof content === 'object') {
+    socket.cork();
+    socket.write(start, 'latin1');
+    socket.write(content);
+    socket.uncork();
+  } else {
+    socket.write(start + (content ?? ''), 'latin1');
+  }
+  return true;
 }

@@ -1,5 +1,5 @@
-import { replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import { keepAliveTimeoutMs, knownHeadBytesMax } from '../../model/limits.ts';
+import { replyField, type Reply } from '../../http/reply.ts';
+import { keepAliveTimeoutMs } from '../../model/limits.ts';
 import { STATUS_CODES } from '../h1/node-http.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -20,25 +20,6 @@ export function headText(reply: Pick<Reply, 'status' | 'fields' | 'body'>): stri
     text += `${name}: ${value}\r\n`;
   }
   return text;
-}
-
-/** Makes heads as headText does: once where one is that of the same fields as the one before it. */
-export class HeadTexts {
-  #newest:
-    | { readonly status: number; readonly fields: FieldList; readonly text: string }
-    | undefined;
-
-  of(reply: Pick<Reply, 'status' | 'fields' | 'body'>): string | undefined {
-    const { status, fields } = reply;
-    const newest = this.#newest;
-    if (newest?.fields === fields && newest.status === status && tellsItsEnd(reply)) {
-      return newest.text;
-    }
-    const text = headText(reply);
-    const isShort = text !== undefined && text.length <= knownHeadBytesMax;
-    this.#newest = isShort ? { status, fields, text } : undefined;
-    return text;
-  }
 }
 
 /** Whether its head says where an answer ends (RFC 9112 §6.3), as that of a 205 has to. */

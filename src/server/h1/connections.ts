@@ -55,11 +55,6 @@ export class Connections {
     this.#answerAtOnce.set(server, answer);
   }
 
-  /** The head of the newest request on a connection to its last byte, latin1. */
-  head(socket: Duplex): string {
-    return `${this.#open.get(socket)?.head ?? ''}\r\n`;
-  }
-
   /** Lets Node finish what is being answered without it, and sends what has been answered. */
   handOver(): void {
     this.#corks.uncork();
