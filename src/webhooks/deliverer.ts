@@ -244,12 +244,14 @@ export class Deliverer {
 
   /**
    * Hooks have changed: what is under way for them ends, and then those know who wait for that. One
-   * that was paused or gone may have something to send.
+   * that was paused or gone may have something to send: its sender is there before anything is
+   * waited for, so that nobody makes a second one in the meantime.
    */
   #settle(upTo: number, changed: ReadonlySet<QueueKey>, parts: SenderParts): void {
     const settling = [...changed].map(async (queue) => {
-      await this.#senders.get(queue)?.settle(deliverySettleMs);
-      if (this.#receivers.find(queue) !== undefined) this.#wake(queue, parts);
+      const isSentTo = this.#receivers.find(queue) !== undefined;
+      const sender = isSentTo ? this.#senderOf(queue, parts) : this.#senders.get(queue);
+      await sender?.settle(deliverySettleMs);
     });
     this.#settled = Promise.all([this.#settled, ...settling])
       .then(() => parts.deliveries.settle(upTo))
@@ -274,7 +276,7 @@ export class Deliverer {
 
   #forgetIdle(): void {
     for (const [queue, sender] of this.#senders) {
-      if (sender.isIdle) this.#senders.delete(queue);
+      if (sender.endIfIdle()) this.#senders.delete(queue);
     }
   }
 

@@ -55,6 +55,8 @@ export class Sender {
   #goneVersion: number | undefined;
   /** How many reasons there are to begin nothing for the time being. */
   #holds = 0;
+  /** How many calls of settle are under way: each wakes the sender at its end. */
+  #settling = 0;
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires, by the steady clock. */
@@ -66,10 +68,16 @@ export class Sender {
     this.#upcoming = new Upcoming(queue, parts);
   }
 
-  /** Whether nothing is left of it that a new one would not know. */
-  get isIdle(): boolean {
+  /**
+   * Ends the sender if it is idle and has no state that a new one would lack. Returns whether it
+   * ended: it never sends again then, whoever still holds it.
+   */
+  endIfIdle(): boolean {
     const isSending = this.#open.size > 0 || this.#holds > 0 || this.#parts.slots.isInLine(this);
-    return !isSending && this.#timer === undefined && this.#lane.failures === 0;
+    const isAwaited = this.#settling > 0 || this.#timer !== undefined;
+    if (isSending || isAwaited || this.#lane.failures > 0) return false;
+    this.#isStopped = true;
+    return true;
   }
 
   /** Sends what may be sent: to be called whenever there may be more. */
@@ -103,14 +111,16 @@ export class Sender {
 
   /**
    * Resolves once nothing is under way that the hook, as it is in the store, would not send: what
-   * was begun may end for a while, and is withdrawn then.
+   * was begun may end for a while, and is withdrawn then. Sends what may be sent after that.
    */
   async settle(graceMs: number): Promise<void> {
+    this.#settling += 1;
     const seq = this.#parts.receivers.find(this.#queue)?.seq;
     await endAll(
       [...this.#open.values()].filter(({ version }) => version.seq !== seq),
       graceMs,
     );
+    this.#settling -= 1;
     this.wake();
   }
 

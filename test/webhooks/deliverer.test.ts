@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { dispatchRowsMax } from '../../src/model/limits.ts';
+import { deliveryTidyMs, dispatchRowsMax } from '../../src/model/limits.ts';
+import type { Store } from '../../src/store/store.ts';
 import { secretDraft } from '../../src/api/webhooks/hooks.ts';
 import { createSecret } from '../../src/webhooks/sign.ts';
 import { temporaryFolder } from '../folder.ts';
@@ -207,6 +208,35 @@ suite('a hook that is taken back is obeyed', () => {
       assert.equal(rig.sent.length, 1);
     });
   }
+});
+
+test('a hook that is resumed while idle senders are dropped gets each event once', async (t) => {
+  const folder = await temporaryFolder(t);
+  const watched: { store?: Store; wasPaused: boolean } = { wasPaused: false };
+  const isResumed = (): boolean =>
+    watched.wasPaused && [...(watched.store?.hooksAfter('') ?? [])][0]?.hook.active === true;
+  // The clock jumps with the change that resumes the hook: both are noticed in the same turn.
+  const clocks = {
+    nowMs: start,
+    get monotonicMs(): number {
+      return isResumed() ? 2 * deliveryTidyMs : 0;
+    },
+  };
+  const rig = await startDeliverer(t, { folder, clocks });
+  watched.store = rig.store;
+  const id = firstHook(rig.store);
+  const edit = { family: 'webhook', id, action: 'edit' } as const;
+  await rig.tell();
+  await rig.until(1);
+  await commit(rig.store, { ...edit, data: { active: false } });
+  await rig.tell(3);
+  await rig.look();
+  watched.wasPaused = true;
+  await commit(rig.store, { ...edit, data: { active: true } });
+  await rig.until(4);
+  await rig.look();
+  assert.equal(rig.sent.length, 4);
+  assert.equal(new Set(rig.sent).size, 4);
 });
 
 suite('messages are kept for a time', () => {
