@@ -2,6 +2,8 @@ import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/hook.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import { hookBytesMax } from '../../model/limits.ts';
+import type { Problem } from '../../model/problem.ts';
+import { unknownField } from '../problems.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
 import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from '../rules/named-fields.ts';
 
@@ -64,3 +66,16 @@ function refusal(name: string, { decides = '' }: HookField, value: Json | undefi
   const what = (value ?? null) === null ? 'is missing' : 'cannot be used';
   return new Failure('invalid', `${name} ${what}: it has to be ${decides}.`, { field: name });
 }
+
+/** What is wrong with fields of a hook that were sent now, as they wait in its `_unknowns_`. */
+export function hookProblems(unknowns: JsonObject, names: readonly string[]): readonly Problem[] {
+  const known = [...hookFields.keys()];
+  return names.map((name) => {
+    if (!hookFields.has(name)) return unknownField(name, name, known);
+    const value = JSON.stringify(unknowns[name]).slice(0, shownCharactersMax);
+    const message = `${name} cannot be ${value}; it is kept in _unknowns_ and not in force.`;
+    return { field: name, reason: 'bad_format', message };
+  });
+}
+
+const shownCharactersMax = 80;

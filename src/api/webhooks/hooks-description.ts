@@ -11,6 +11,7 @@ import {
 } from '../../model/limits.ts';
 import { historyQuery, historyRows } from '../rules/history-schema.ts';
 import type { Description } from '../operation.ts';
+import { problemsMember } from '../problems.ts';
 import { vkMember } from '../rules/record-schema.ts';
 
 const text = { type: 'string' } as const;
@@ -147,6 +148,7 @@ const told = {
     items: text,
     description: 'Names of fields sent now that are not valid, and were kept in _unknowns_.',
   },
+  problems: problemsMember,
 } as const;
 
 /** What the documents say of webhook.insert. */
@@ -154,7 +156,7 @@ export const hookInsertDescription: Description = {
   summary: 'Registers a hook, and shows its secret this one time.',
   fields: newHook,
   envelope: { vk: vkMember },
-  output: record('NewHookAnswer', { ...told, secret }, ['unknowns']),
+  output: record('NewHookAnswer', { ...told, secret }, ['unknowns', 'problems']),
   etag: true,
   failures: ['conflict'],
 };
@@ -165,7 +167,7 @@ export const hookEditDescription: Description = {
     'Changes the fields of a hook that are sent; null puts back what stands there by itself.',
   fields: hookEdit,
   envelope: { vk: vkMember },
-  output: record('WrittenHook', told, ['unknowns']),
+  output: record('WrittenHook', told, ['unknowns', 'problems']),
   etag: true,
   failures: ['not_found', 'conflict', 'precondition_failed'],
 };

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { hooksMax } from '../../model/limits.ts';
 import { foldHook } from '../../store/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
-import { placeHookFields } from './hook-placement.ts';
+import { hookProblems, placeHookFields } from './hook-placement.ts';
 import {
   hookEditDescription,
   hookInsertDescription,
@@ -85,7 +85,8 @@ export function editHook({ store }: Pick<HookOperations, 'store'>): Handler<Edit
     input: editInput,
     run: (v, call) => {
       // An answer of insert or edit, sent back whole, has more than the fields.
-      const { id, if_seq: ifSeq, unknowns: _told, ...fields } = v as EditInput & JsonObject;
+      const { unknowns: _names, problems: _problems, ...sent } = v as EditInput & JsonObject;
+      const { id, if_seq: ifSeq, ...fields } = sent as EditInput & JsonObject;
       const write = idempotency('webhook.edit', { ...(v as EditInput & JsonObject) }, call);
       return changeHook(store, call, { id, ifSeq, sent: fields, write }, (current) =>
         placeHookFields(current.hook, fields, { seq: current.seq }),
@@ -223,7 +224,7 @@ async function changeHook(
 
 type Written = Outcome & {
   readonly kind: 'data';
-  readonly data: JsonObject & { readonly seq: number };
+  readonly data: Readonly<Record<string, unknown>> & { readonly seq: number };
 };
 
 function written({
@@ -244,7 +245,13 @@ function written({
   const unknowns = sentNames(sent).filter((name) => Object.hasOwn(kept, name));
   return {
     kind: 'data',
-    data: { ...hookView(stored), ...shown, unknowns, seq: stored.seq },
+    data: {
+      ...hookView(stored),
+      ...shown,
+      unknowns,
+      problems: hookProblems(kept, unknowns),
+      seq: stored.seq,
+    },
     etag: `"${stored.seq}"`,
     ...(vk !== undefined && { vk }),
     ...(replayed && { replayed }),

@@ -23,10 +23,10 @@ for (const [transport, open] of Object.entries(transports)) {
       const site = await startSite(t);
       const call = await open(site);
       const inserted = await call(`${hook}.insert`, { ...shop, name: 'till' });
-      const { id, seq, secret, unknowns, ...fields } = inserted.data;
+      const { id, seq, secret, unknowns, problems, ...fields } = inserted.data;
       assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
       assert.deepEqual(fields, { ...standard, ...shop, name: 'till' });
-      assert.deepEqual(unknowns, []);
+      assert.deepEqual([unknowns, problems], [[], []]);
 
       const edited = await call(`${hook}.edit`, { id, method: 'put', name: null, order: true });
       assert.equal(edited.data.method, 'PUT');
@@ -144,6 +144,24 @@ for (const [transport, open] of Object.entries(transports)) {
       });
       assert.deepEqual(sentBack.headers, { 'X-Shop': 'a' });
       assert.deepEqual(Object.keys(sentBack._unknowns_).toSorted(), ['order', 'retry_limit']);
+    });
+
+    test('the answer to a write says what is wrong with each field', async (t) => {
+      const call = await open(await startSite(t));
+      const sent = { ...shop, retrylimit: 3, colour: 'blue' };
+      const { data } = await call(`${hook}.insert`, sent);
+      const problem = { field: 'retrylimit', reason: 'unknown_field', suggestion: 'retry_limit' };
+      const { message, ...first } = data.problems[0];
+      assert.deepEqual(first, problem);
+      assert.match(message, /Did you mean retry_limit\?/);
+      assert.deepEqual(data.problems[1], {
+        field: 'colour',
+        reason: 'unknown_field',
+        message: 'There is no field of this name; it is kept in _unknowns_.',
+      });
+      const { data: edited } = await call(`${hook}.edit`, { id: data.id, retrylimit: null });
+      assert.deepEqual(edited.problems, []);
+      assert.deepEqual(edited._unknowns_, { colour: 'blue' });
     });
 
     test('fields that the delivery has of its own cannot be a hook’s', async (t) => {
