@@ -89,7 +89,7 @@ async function showRecord(form, typed) {
   }
   body.replaceChildren(tag('p', { role: 'status' }, say('reading')));
   const reader = typeof read?.url === 'string' ? connectHost({ ...submit, ...read }) : host;
-  const a = read?.a ?? submit.a.replace(/[^.]*$/, 'read');
+  const a = read?.a ?? `${submit.a.slice(0, submit.a.lastIndexOf('.') + 1)}read`;
   let record;
   try {
     record = await reader.ask({ a, v: { ...submit.v, [idName]: id } });

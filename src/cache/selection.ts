@@ -1,5 +1,6 @@
 import { parseAccept } from '../http/negotiation.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
+import { trimOws } from '../http/syntax.ts';
 
 /** The fields of a request as its source is sent them, by lower-case name. */
 export type SentField = (name: string) => string | undefined;
@@ -30,7 +31,7 @@ const weighted = new Set(['accept', 'accept-charset', 'accept-encoding', 'accept
 function normalised(name: string, value: string | undefined): string {
   if (value === undefined) return '';
   if (weighted.has(name)) return `=${weights(value) ?? value}`;
-  return `=${value.replace(/[ \t]*,[ \t]*/g, ',').trim()}`;
+  return `=${value.split(',').map(trimOws).join(',')}`;
 }
 
 /** Undefined for a field in which nothing can be read. */

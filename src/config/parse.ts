@@ -115,7 +115,7 @@ function parseSection<K extends SectionKind>(
   { env, problems }: Surroundings,
 ): ParsedSection<K> {
   const keys: Keys = sections[kind];
-  const title = `[${kind.replace(/<.*>/, () => section.name)}]`;
+  const title = `[${kind.replace(/<[^<>]+>/, () => section.name)}]`;
   const values = new Map<string, unknown[]>();
   const lines = new Map<string, number[]>();
   const seen = new Map<string, number>();

@@ -8,9 +8,11 @@ const fixdate = new RegExp(`^(?:${weekdays}), \\d\\d (?:${months}) \\d{4} ${time
 
 /** The forms of RFC 850 and of asctime, which a recipient has to read too. */
 const obsoleteForms = [
-  `(?:${longWeekdays}), (?<day>\\d\\d)-(?<month>${months})-(?<year>\\d\\d) ${time} GMT`,
-  `(?:${weekdays}) (?<month>${months}) (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})`,
-].map((form) => new RegExp(`^${form}$`));
+  new RegExp(
+    `^(?:${longWeekdays}), (?<day>\\d\\d)-(?<month>${months})-(?<year>\\d\\d) ${time} GMT$`,
+  ),
+  new RegExp(`^(?:${weekdays}) (?<month>${months}) (?<day>\\d\\d| \\d) ${time} (?<year>\\d{4})$`),
+];
 
 const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59);
 

@@ -1,4 +1,4 @@
-import { tokenSource } from './syntax.ts';
+import { tokenSource, trimOws } from './syntax.ts';
 
 /** How the content of a request is delimited (RFC 9112 §6.3). */
 export interface Framing {
@@ -9,7 +9,7 @@ export interface Framing {
 
 const requestLine = new RegExp(`^${tokenSource} [\\x21-\\x7e\\x80-\\xff]+ HTTP/[0-9]\\.[0-9]$`);
 const isFramed = /\r\n(?:content-length|transfer-encoding)[ \t]*:/i;
-const framing = /\r\n(content-length|transfer-encoding)[ \t]*:[ \t]*([^\r\n]*)/gi;
+const framing = /\r\n(content-length|transfer-encoding)[ \t]*:([^\r\n]*)/gi;
 /** No sign, no leading zero, which some take for octal. */
 const decimal = /^(?:0|[1-9]\d{0,15})$/;
 
@@ -30,7 +30,7 @@ export function bodyOf(head: string): Framing | string {
   if (field === undefined) return none;
   if (second !== undefined) return 'The length of the content is given more than once.';
   const [, name = '', spelled = ''] = field;
-  const value = spelled.replace(/[ \t]+$/, '');
+  const value = trimOws(spelled);
   if (name.toLowerCase() === 'transfer-encoding') {
     return value.toLowerCase() === 'chunked'
       ? { isChunked: true, length: 0 }

@@ -88,7 +88,7 @@ export function ipv4Number(text: string): number | undefined {
 
 /** ipaddr.js takes `::a.b.c.d` for an IPv4-mapped address, which only `::ffff:a.b.c.d` is. */
 function withoutDots(address: string): string {
-  return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_, ...octets: string[]) => {
+  return address.replace(/(?<=:)(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_, ...octets: string[]) => {
     const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
     return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
   });

@@ -188,7 +188,8 @@ function sendTrail(
 function canonicalAddress(address: string): string | undefined {
   // There is one way to write it.
   if (ipv4Number(address) !== undefined) return address;
-  return parseAddress(address.replace(/%.*$/, ''))?.toString();
+  const [withoutZone = ''] = address.split('%', 1);
+  return parseAddress(withoutZone)?.toString();
 }
 
 /** Proxy-Status (RFC 9209) is the one field of that name that is meant for the client. */

@@ -42,11 +42,10 @@ export function fallbackBelow({ fallback }: DiskMount): string | undefined {
 /** Where a mount may have a page for a status, below its root: for this very one first. */
 export function errorPagesBelow({ errors }: DiskMount, status: number): readonly string[] {
   if (errors === undefined) return [];
-  const folder = errors.replace(/\/+$/, '');
-  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${folder}/${name}.html`);
+  const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${errors}/${name}.html`);
   return names.flatMap((name) => placeOf(name) ?? []);
 }
 
 function placeOf(file: string): string | undefined {
-  return placeBelow({ path: '/', dotfiles: 'allow' }, `/${file.replace(/^\/+/, '')}`)?.below;
+  return placeBelow({ path: '/', dotfiles: 'allow' }, `/${file}`)?.below;
 }
