@@ -64,9 +64,10 @@ function ownTerminal(): Terminal {
     err,
     input: () => process.stdin,
     env,
-    readConfig: async (file) => {
+    readConfig: async (file, { isReload } = { isReload: false }) => {
       const { readConfig } = await import('../config/read.ts');
-      return readConfig({ file, env, cores: availableParallelism(), hostName: hostname() });
+      const [cores, hostName] = [availableParallelism(), hostname()];
+      return readConfig({ file, env, cores, hostName, isReload });
     },
   };
 }

@@ -13,8 +13,11 @@ export interface Terminal {
   /** What is written to the command. */
   readonly input: () => AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads the ini file that `--config` names. */
-  readonly readConfig: (file: string) => Promise<ConfigResult>;
+  /** Reads the ini file that `--config` names; `isReload` as readConfig of config/ has it. */
+  readonly readConfig: (
+    file: string,
+    given?: { readonly isReload: boolean },
+  ) => Promise<ConfigResult>;
 }
 
 /** A command of the command line. */

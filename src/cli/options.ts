@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { Config, ConfigProblem } from '../config/config.ts';
 import { problemText } from '../config/problem.ts';
+import { readWhenStable } from '../config/stable.ts';
 import { Failure } from '../model/failure.ts';
 import { UsageError, type Terminal } from './command.ts';
 
@@ -21,9 +22,13 @@ export function parseWords<const Options extends NonNullable<ParseArgsConfig['op
   }
 }
 
-/** The configuration that `--config` names; throws a Failure with every problem, one a line. */
+/**
+ * The configuration that `--config` names, read once no program writes the file any more; throws a
+ * Failure with every problem, one a line.
+ */
 export async function requireConfig(file: string, terminal: Terminal): Promise<Config> {
-  const result = await terminal.readConfig(file);
+  const read = () => terminal.readConfig(file);
+  const result = await readWhenStable({ files: [file], read, now: Date.now });
   if (result.ok) return result.config;
   throw new Failure('invalid', problemsText(file, result.problems));
 }

@@ -170,8 +170,8 @@ function sayStopped({ log }: Logs, cut: number): void {
 
 /** What the ini file comes to with each change, until the signal aborts. */
 function iniFile({ file, config, terminal }: Given, signal: AbortSignal) {
-  const read = () => terminal.readConfig(file);
-  return configResults({ file, current: { ok: true, config }, read, signal });
+  const read = () => terminal.readConfig(file, { isReload: true });
+  return configResults({ file, current: { ok: true, config }, read, now: Date.now, signal });
 }
 
 /** Takes over what the ini file comes to. */

@@ -20,6 +20,11 @@ interface ConfigSource {
   readonly cores: number;
   /** The default of `[node] name`. */
   readonly hostName: string;
+  /**
+   * Whether a configuration is in force already. Then an ini file without `[server]` is refused: an
+   * emptied or truncated one would open a closed site with the defaults.
+   */
+  readonly isReload?: boolean;
 }
 
 /**
@@ -27,7 +32,7 @@ interface ConfigSource {
  * to all that is wrong in the order of the lines. Never rejects because of what the operator wrote.
  */
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
-  const { file, env, cores, hostName } = source;
+  const { file, env, cores, hostName, isReload = false } = source;
   const absolute = resolve(file);
   const read = await readText(absolute, { bytesMax: configFileBytesMax });
   if ('refused' in read) {
@@ -36,12 +41,20 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   }
   const folder = dirname(absolute);
   const ini = parseIni(read.text, { env });
+  if (isReload && ini.server.line === 0) return failed(file, [incomplete(read.text)]);
   const { schemas, problems } = await readReferenced(ini, { folder });
   const exposed = await findExposed(ini, { folder });
   const all = [...ini.problems, ...findInconsistencies(ini), ...exposed, ...problems];
   if (all.length > 0) return failed(file, all);
   const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, schemas });
   return { ok: true, config };
+}
+
+/** Why a running server does not take over an ini file without `[server]`. */
+function incomplete(text: string): LineProblem {
+  const what = text.trim() === '' ? 'is empty' : 'has no [server] section';
+  const message = `the ini file ${what}: it may be half written. Add [server], even without keys`;
+  return { line: 0, message };
 }
 
 function failed(file: string, problems: readonly LineProblem[]): ConfigResult {

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult } from './config.ts';
 import { fileChanges } from './file-changes.ts';
+import { readWhenStable } from './stable.ts';
 
 /**
  * Follows an ini file, the table schemas it names and the links on the way to them: after each
- * change, once the files have been left alone for a moment, reads again and yields the outcome;
- * never reads twice at the same time. Ends when the signal aborts. Throws when the system cannot
+ * change, once the files are stable, reads again and yields the outcome; never reads twice at the
+ * same time. Ends when the signal aborts. Throws when the system cannot
  * watch files.
  *
  * `current` is the outcome that the caller has already: if the file has changed between that and
@@ -15,17 +16,19 @@ export async function* configResults({
   file,
   current,
   read,
+  now,
   signal,
 }: {
   readonly file: string;
   readonly current: ConfigResult;
   readonly read: () => Promise<ConfigResult>;
+  readonly now: () => number;
   readonly signal: AbortSignal;
 }): AsyncGenerator<ConfigResult, void, undefined> {
   let schemas = schemaFiles(current) ?? [];
   let told = current;
   for await (const why of fileChanges(() => [file, ...schemas], signal)) {
-    const result = await read();
+    const result = await readWhenStable({ files: [file, ...schemas], read, now, signal });
     // A file that is broken names no schemas: those of before it broke stay watched.
     schemas = schemaFiles(result) ?? schemas;
     if (signal.aborted) return;

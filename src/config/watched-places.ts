@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { watch, type FSWatcher } from 'chokidar';
-import { configSettleMs } from '../model/limits.ts';
+import { configSettleMs } from './limits.ts';
 
 const settleRoundsMax = 20;
 

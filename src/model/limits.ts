@@ -422,8 +422,6 @@ export const configFileBytesMax = MIB;
 export const tableSchemaBytesMax = MIB;
 /** Header fields that a mount, a rule or a hook may add. */
 export const customHeadersMax = 32;
-/** How long the ini file has to be left alone before a change of it is read. */
-export const configSettleMs = 100;
 
 /** How long an answer is believed at most whose source has not said how long (RFC 9111 §4.2.2). */
 export const heuristicLifetimeMsMax = 86_400_000;

@@ -20,7 +20,7 @@ export async function runHere(
     err: err.stream,
     input: () => Readable.from([Buffer.from(input)]),
     env,
-    readConfig: (file) => readConfig({ file, env, cores: 1, hostName: 'test' }),
+    readConfig: (file, given) => readConfig({ file, env, cores: 1, hostName: 'test', ...given }),
   });
   return { code, signal: null, out: out.text(), err: err.text() };
 }

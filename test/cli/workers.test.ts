@@ -261,6 +261,29 @@ suite('several workers', onLinux, () => {
     assert.equal(served.out().split('ini file is in force').length, 2);
   });
 
+  test('keep a closed site closed while its ini file is empty or half written', async (t) => {
+    const text = 'workers = 2\n[disk.site]\nroot = site\n[auth]\nanonymous =\n';
+    const { iniFile, ini } = await serverFolder(t, text, { 'site/index.html': 'x' });
+    const served = await startServed(t, iniFile);
+    const render = `${served.url}/svc1/userinterface/get_render?_v.origin=${served.url}&_v.path=/`;
+    for (const [written, said] of [
+      ['', 'the ini file is empty'],
+      ['[disk.site]\nroot = site\n', 'the ini file has no [server] section'],
+    ] as const) {
+      await writeFile(iniFile, written);
+      while (!served.out().includes(said)) await once(served.child.stdout ?? served.child, 'data');
+      for (let count = 0; count < 8; count += 1) {
+        assert.match(await textOf(render), /^401/);
+        assert.equal(await textOf(`${served.url}/`), '200 x');
+      }
+    }
+    await writeFile(iniFile, `${ini}[log]\nexplain = yes\n`);
+    while (!served.out().includes('is in force')) {
+      await once(served.child.stdout ?? served.child, 'data');
+    }
+    assert.match(await textOf(render), /^401/);
+  });
+
   test('end together, and when the one that leads them is killed', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);

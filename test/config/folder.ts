@@ -24,8 +24,9 @@ export async function makeFolder(
 export function readIni(
   file: string,
   env: Readonly<Record<string, string>> = {},
+  given: { readonly isReload?: boolean } = {},
 ): Promise<ConfigResult> {
-  return readConfig({ file, env, cores: 6, hostName: 'boathouse' });
+  return readConfig({ file, env, cores: 6, hostName: 'boathouse', ...given });
 }
 
 /** The configuration of an ini file that has to be right. */

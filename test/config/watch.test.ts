@@ -11,7 +11,7 @@ function told(result: ConfigResult): string {
   return result.ok ? result.config.log.level : `line ${result.problems[0]?.line ?? -1}`;
 }
 
-const ini = (level: string) => `[log]\nlevel = ${level}\n`;
+const ini = (level: string) => `[server]\n[log]\nlevel = ${level}\n`;
 
 /** Follows an ini file until the test ends; `until` pulls results until one is as expected. */
 async function follow(context: TestContext, file: string) {
@@ -21,11 +21,11 @@ async function follow(context: TestContext, file: string) {
   const read = async () => {
     reading += 1;
     assert.equal(reading, 1, 'two reads at the same time');
-    const result = await readIni(file);
+    const result = await readIni(file, {}, { isReload: true });
     reading -= 1;
     return result;
   };
-  const results = configResults({ file, current, read, signal: over.signal });
+  const results = configResults({ file, current, read, now: Date.now, signal: over.signal });
   context.after(() => {
     over.abort();
   });
@@ -46,7 +46,7 @@ test('good, broken and good again: each is read', async (context) => {
   await writeFile(file, ini('warn'));
   await until('warn');
   await writeFile(file, ini('nonsense'));
-  await until('line 2');
+  await until('line 3');
   await writeFile(file, ini('error'));
   await until('error');
 });
@@ -70,6 +70,24 @@ test('an editor may replace the file, or take it away and bring it back', async 
   await until('line 0');
   await writeFile(file, ini('debug'));
   await until('debug');
+});
+
+test('an emptied file, and one without [server], are refused', async (context) => {
+  const folder = await makeFolder(context, { 'server.ini': ini('info') });
+  const file = join(folder, 'server.ini');
+  const { results } = await follow(context, file);
+  for (const [text, message] of [
+    ['', 'the ini file is empty: it may be half written. Add [server], even without keys'],
+    [' \n', 'the ini file is empty: it may be half written. Add [server], even without keys'],
+    [
+      '[log]\nlevel = warn\n',
+      'the ini file has no [server] section: it may be half written. Add [server], even without keys',
+    ],
+  ] as const) {
+    await writeFile(file, text);
+    const { value } = await results.next();
+    assert.deepEqual(value, { ok: false, problems: [{ file, line: 0, message }] });
+  }
 });
 
 test('a link on the way to the file may be turned elsewhere', async (context) => {
@@ -104,13 +122,13 @@ test('a table’s schema is watched as well, once the ini file names it', async 
   await writeFile(file, `${ini('warn')}[table.a]\nschema = first.json`);
   await until('warn');
   await writeFile(join(folder, 'first.json'), 'broken');
-  await until('line 4');
+  await until('line 5');
   await writeFile(join(folder, 'first.json'), '{}');
   await until('warn');
   await writeFile(file, `${ini('error')}[table.a]\nschema = second.json`);
   await until('error');
   await writeFile(join(folder, 'second.json'), 'broken');
-  await until('line 4');
+  await until('line 5');
 });
 
 test('a burst of writes ends with the last of them, read one after the other', async (context) => {
@@ -139,6 +157,7 @@ test('nothing is told while nothing changes, and the end is an end', async (cont
     file,
     current: await readIni(file),
     read: () => readIni(file),
+    now: Date.now,
     signal: AbortSignal.abort(),
   });
   assert.deepEqual(await aborted.next(), { done: true, value: undefined });
@@ -151,7 +170,7 @@ test('who leaves the loop ends the watch', async (context) => {
   const read = () => readIni(file);
   const current = await read();
   await writeFile(file, ini('warn'));
-  for await (const result of configResults({ file, current, read, signal })) {
+  for await (const result of configResults({ file, current, read, now: Date.now, signal })) {
     assert.equal(told(result), 'warn');
     break;
   }
