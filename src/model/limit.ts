@@ -12,6 +12,7 @@ export const limitSentences = {
   header_size: 'a header section was too large',
   content_size: 'the content of a request was too large',
   content_coding: 'the content of a request was compressed',
+  json_structure: 'the JSON of an operation nested too deeply or had too many values',
   unread_content: 'content kept coming that nobody had asked for',
   unread_answer: 'an answer was not read',
   pipelined: 'too many requests were sent ahead',

@@ -1,7 +1,9 @@
 import { parseMediaType } from '../http/mediatype.ts';
 import { Failure } from '../model/failure.ts';
+import { outlineJson, type JsonOutline } from '../model/json-outline.ts';
 import { isJsonObject } from '../model/json.ts';
 import { jsonDepthMax, memberNameCharactersMax } from '../model/limits.ts';
+import { jsonValuesMax } from './limits.ts';
 import type { Operation } from '../api/operation.ts';
 
 /**
@@ -42,7 +44,9 @@ export function envelopeFromBody(
     const pairs = parsePairs(text);
     return envelopeFromPairs(a, effect === 'reads' ? filledIn(pairs) : pairs);
   }
-  return text.trim() === '' ? envelopeFromPairs(a, []) : envelopeFrom(parseJson(text), a);
+  if (text.trim() === '') return envelopeFromPairs(a, []);
+  requireParsable(envelopeOutline(body));
+  return envelopeFrom(parseJson(text), a);
 }
 
 /**
@@ -65,6 +69,29 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
     vk: optionalText('vk', vk),
     qk: optionalText('qk', qk),
   };
+}
+
+/** The outline of an envelope in JSON, with its members `a`, `id` and `v`. */
+export function envelopeOutline(bytes: Buffer): JsonOutline {
+  return outlineJson(bytes, ['a', 'id', 'v']);
+}
+
+/** Throws `too_large` for an envelope that JSON.parse would take too much time or memory for. */
+export function requireParsable({ depth, values, members }: JsonOutline): void {
+  // The envelope itself is one level.
+  if (depth > jsonDepthMax + 1) {
+    const isInput = (members.get('v')?.depth ?? 0) > jsonDepthMax;
+    throw new Failure(
+      'too_large',
+      `${isInput ? 'v' : 'The envelope'} nests deeper than ${jsonDepthMax} levels.`,
+      { limit: 'json_structure', ...(isInput && { field: 'v' }) },
+    );
+  }
+  if (values > jsonValuesMax) {
+    throw new Failure('too_large', `The JSON has more than ${jsonValuesMax} values.`, {
+      limit: 'json_structure',
+    });
+  }
 }
 
 /** Parses JSON; throws `invalid` with what the parser found wrong. */

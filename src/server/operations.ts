@@ -114,26 +114,35 @@ function requireMethod(operation: Operation, method: string): void {
   );
 }
 
+/**
+ * How many bytes a request for an operation may have: what anybody may call takes no more than what
+ * only reads.
+ */
+export function operationBytesMax({ effect, scope }: Pick<Operation, 'effect' | 'scope'>): number {
+  return effect === 'writes' && scope !== undefined ? operationBodyBytesMax : questionBodyBytesMax;
+}
+
 function readEnvelope(
-  { name, effect }: Operation,
+  operation: Operation,
   message: IncomingMessage | DirectRequest,
   query: string,
 ): Envelope | Promise<Envelope> {
   // What came without Node's parser is no POST.
   if (message.method === 'POST' && !(message instanceof DirectRequest)) {
-    return readPosted({ name, effect }, message, query);
+    return readPosted(operation, message, query);
   }
+  const { name } = operation;
   return name === linkName ? linkEnvelope(query) : envelopeFromQuery(name, query);
 }
 
 async function readPosted(
-  { name, effect }: Pick<Operation, 'name' | 'effect'>,
+  operation: Operation,
   message: IncomingMessage,
   query: string,
 ): Promise<Envelope> {
-  const bytesMax = effect === 'reads' ? questionBodyBytesMax : operationBodyBytesMax;
+  const { name, effect } = operation;
   requirePlain(message);
-  const body = await readBody(message, bytesMax);
+  const body = await readBody(message, operationBytesMax(operation));
   const envelope = envelopeFromBody({ name, effect }, body, message.headers['content-type']);
   return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
 }

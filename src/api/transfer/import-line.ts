@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { mergeFields, type RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
+import { outlineJson } from '../../model/json-outline.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../../model/json.ts';
 import { jsonDepthMax, vkCharactersMax } from '../../model/limits.ts';
 import { readyRule } from '../../store/ready.ts';
@@ -44,6 +45,8 @@ const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
 /** What is packed of a line has more bytes than the line: its key and its hash stand beside it. */
 const packedFactor = 3;
+/** How deep a whole line nests at most: one level more than its v, for the envelope. */
+const lineDepthMax = jsonDepthMax + 2;
 const byteOrderMark = Buffer.from('\ufeff');
 
 /** What lines are read with; `first` is the number of the first one. */
@@ -87,6 +90,9 @@ export function readImportLines(
 
 function textOf(bytes: Buffer, line: number): string {
   if (!isUtf8(bytes)) throw new Failure('invalid', 'not UTF-8.');
+  if (outlineJson(bytes, []).depth > lineDepthMax) {
+    throw new Failure('too_large', 'nested too deep.');
+  }
   const isMarked = line === 1 && bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   return bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim();
 }

@@ -2,18 +2,16 @@ import type { RawData, WebSocket } from 'ws';
 import { discard, type Reply } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, nestsDeeper } from '../../model/json.ts';
 import type { Caller } from '../../model/key.ts';
 import {
-  jsonDepthMax,
   socketBufferedBytesMax,
   socketPingsMax,
   socketRequestsInFlightMax,
 } from '../../model/limits.ts';
 import type { Told } from '../../visitors/visitor.ts';
-import { envelopeFrom, parseJson } from '../envelope.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
 import { outcomeMembers } from '../operations.ts';
+import { Message } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
 import { Subscriptions } from './subscriptions.ts';
@@ -42,7 +40,7 @@ export class Session {
   readonly #parts: SessionParts;
   readonly #abort = new AbortController();
   /** What has been received but not begun, in order. */
-  readonly #waiting: string[] = [];
+  readonly #waiting: Buffer[] = [];
   #caller: Caller;
   #inFlight = 0;
   #collected: Promise<unknown> = Promise.resolve();
@@ -145,7 +143,7 @@ export class Session {
       return;
     }
     this.#parts.serving().refresh();
-    this.#waiting.push((data as Buffer).toString());
+    this.#waiting.push(data as Buffer);
     this.#begin();
   }
 
@@ -155,10 +153,10 @@ export class Session {
     // Nothing is begun after a goodbye: there would be no answer to tell of it.
     if (!open) this.#waiting.length = 0;
     while (this.#inFlight < socketRequestsInFlightMax && !this.#identifying) {
-      const text = this.#waiting.shift();
-      if (text === undefined) break;
+      const bytes = this.#waiting.shift();
+      if (bytes === undefined) break;
       this.#inFlight += 1;
-      void this.#answer(text).finally(() => {
+      void this.#answer(bytes).finally(() => {
         this.#inFlight -= 1;
         this.#begin();
         if (this.#inFlight === 0) this.#idle?.();
@@ -171,24 +169,14 @@ export class Session {
     else if (this.#idle === undefined) this.#websocket.resume();
   }
 
-  async #answer(text: string): Promise<void> {
+  async #answer(bytes: Buffer): Promise<void> {
+    const message = new Message(bytes);
+    const { operation } = message;
+    this.#identifying = operation === authenticateName;
     let echo: { readonly id?: unknown } = {};
-    let operation = '';
     try {
-      const sent = parseJson(text);
-      if (isJsonObject(sent)) {
-        const { id, a } = sent;
-        if (typeof a === 'string') operation = a;
-        // An id that cannot be written as JSON again could not be echoed.
-        if (nestsDeeper(id, jsonDepthMax)) {
-          throw new Failure('too_large', `id nests deeper than ${jsonDepthMax} levels.`, {
-            field: 'id',
-          });
-        }
-        if (id !== undefined) echo = { id };
-        this.#identifying = operation === authenticateName;
-      }
-      const members = await this.#run(sent, echo);
+      echo = message.echo();
+      const members = await this.#run(message, echo);
       this.#send({ r: operation, ...members, ...echo });
     } catch (thrown) {
       this.#tell(operation, thrown, echo);
@@ -197,13 +185,13 @@ export class Session {
     }
   }
 
-  async #run(sent: unknown, echo: { readonly id?: unknown }): Promise<object> {
+  async #run(message: Message, echo: { readonly id?: unknown }): Promise<object> {
     const { execute, requireUnrevoked, visitors } = this.#parts.serving();
-    const { a, v, vk, qk } = envelopeFrom(sent);
-    if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     const caller = this.#callerNow();
-    // Whoever has another key may say so.
-    if (a !== authenticateName) requireUnrevoked(caller);
+    // A caller with another key may say so.
+    if (message.operation !== authenticateName) requireUnrevoked(caller);
+    const { a, v, vk, qk } = message.parse(execute, caller);
+    if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     const call = {
       caller,
       vk,

@@ -54,6 +54,8 @@ suite('a line of an import', () => {
     ['{"path":"/a","content":"x","vk":""}', /^vk must be a text/],
     [`{"path":"/a","content":"x","vk":"${'v'.repeat(257)}"}`, /^vk must be a text/],
     [`{"path":"/a","content":"x","y":${deep(65)}}`, /^nested too deep/],
+    // Not parsed at all: it is not even JSON.
+    [`{"path":"/a","content":"x","y":${'['.repeat(100_000)}`, /^nested too deep/],
     ['{"path":"/a","content":"\\ud800"}', /not Unicode/],
     ['{"path":"/a","content":"x","y":1e999}', /too large/],
     [`{"path":"/a","content":"x","lang":"en-x-${'abcdefgh-'.repeat(300)}z"}`, /^lang is too long/],

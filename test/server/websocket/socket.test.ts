@@ -152,8 +152,9 @@ suite('frames that are no envelopes', () => {
       assert.equal((await closed)[0], code);
     }
     const socket = await site.socket(site.adminKey);
-    const large = `{"a":"svc1.x.y","v":"${'x'.repeat((16 << 20) - 25)}"}`;
-    assert.equal((await answerTo(socket, large)).error?.code, 'not_found', 'of 16 MiB at most');
+    const large = `{"a":"${rule}.insert","v":"${'x'.repeat((16 << 20) - 40)}"}`;
+    assert.equal(large.length, 16 << 20);
+    assert.equal((await answerTo(socket, large)).error?.field, 'v', 'of 16 MiB at most');
   });
 
   test('are the last ones: nothing that follows is done', async (t) => {

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { suite, test } from 'node:test';
+import { startSite, type Answer, type TestSite } from '../harness.ts';
+
+const insert = 'svc1.userinterface.insert';
+const list = 'svc1.userinterface.list';
+const get = 'svc1.userinterface.get';
+
+/** Sends the text of an envelope; resolves to its answer. */
+type Send = (envelope: { readonly a: string; readonly text: string }) => Promise<Answer>;
+
+const ways: Readonly<Record<string, (site: TestSite, apikey?: string) => Promise<Send>>> = {
+  HTTP: (site, apikey) =>
+    Promise.resolve(async ({ a, text }) => {
+      const reply = await fetch(`${site.url}/svc1/${a.slice('svc1.'.length).replace('.', '/')}`, {
+        method: 'POST',
+        headers: apikey === undefined ? {} : { apikey },
+        body: text,
+      });
+      return (await reply.json()) as Answer;
+    }),
+  websocket: async (site, apikey) => {
+    const { websocket } = await site.socket(apikey);
+    return async ({ text }) => {
+      websocket.send(text);
+      const [data] = (await once(websocket, 'message')) as [Buffer];
+      return JSON.parse(data.toString()) as Answer;
+    };
+  },
+};
+
+/** Neither is JSON: whoever parses it says so. */
+const unfinished = (a: string, rest: string) => ({ a, text: `{"a":"${a}","id":1,"v":${rest}` });
+const deep = '['.repeat(100_000);
+
+for (const [way, open] of Object.entries(ways)) {
+  suite(`an operation over ${way}`, () => {
+    test('is authorised before its JSON is parsed', async (t) => {
+      const site = await startSite(t, { ini: '[auth]\nanonymous =\n' });
+      const send = await open(site);
+      for (const a of [insert, get]) {
+        const { error, id } = await send(unfinished(a, '}'));
+        assert.equal(error?.code, 'unauthenticated', a);
+        if (way === 'websocket') assert.equal(id, 1);
+      }
+      const { data } = await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] });
+      const reading = await open(site, data.key as string);
+      assert.equal((await reading(unfinished(insert, '}'))).error?.code, 'forbidden');
+      assert.equal((await reading(unfinished(list, '}'))).error?.code, 'invalid');
+    });
+
+    test('is not parsed where it nests too deeply or has too many values', async (t) => {
+      const site = await startSite(t);
+      const send = await open(site, site.adminKey);
+      for (const rest of [deep, `{"x":${deep}`, `{"x":[${'[],'.repeat(300_000)}`]) {
+        const { error } = await send(unfinished(insert, rest));
+        assert.equal(error?.code, 'too_large', rest.slice(0, 20));
+      }
+      assert.match(site.logged(), /json_structure/);
+    });
+
+    test('is parsed where it is as deep as may be', async (t) => {
+      const site = await startSite(t);
+      const send = await open(site, site.adminKey);
+      const nested = (levels: number) => `{"x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+      const at = (levels: number) => send({ a: get, text: `{"a":"${get}","v":${nested(levels)}}` });
+      assert.equal((await at(64)).error?.code, 'invalid');
+      const { error } = await at(65);
+      assert.deepEqual([error?.code, error?.field], ['too_large', 'v']);
+    });
+
+    test('that only reads, or that anybody may call, has at most 256 KiB', async (t) => {
+      const site = await startSite(t);
+      const send = await open(site, site.adminKey);
+      const v = { path: '/a', content: 'x'.repeat(1 << 18), apikey: 'x' };
+      for (const a of [get, 'svc1.session.authenticate']) {
+        assert.equal(
+          (await send({ a, text: JSON.stringify({ a, v }) })).error?.code,
+          'too_large',
+          a,
+        );
+      }
+      const text = JSON.stringify({ a: insert, v });
+      assert.equal((await send({ a: insert, text })).error, undefined);
+      assert.match(site.logged(), /content_size/);
+    });
+  });
+}
+
+test('the id of a message has at most 4 KiB', async (t) => {
+  const site = await startSite(t);
+  const { websocket } = await site.socket();
+  for (const [length, code] of [
+    [4_094, 'not_found'],
+    [4_095, 'too_large'],
+  ] as const) {
+    websocket.send(JSON.stringify({ a: 'svc1.x.y', id: 'x'.repeat(length) }));
+    const [data] = (await once(websocket, 'message')) as [Buffer];
+    assert.equal((JSON.parse(data.toString()) as Answer).error?.code, code);
+  }
+});
