@@ -3,6 +3,7 @@ import { uuidv7 } from 'uuidv7';
 import type { Config } from './config/config.ts';
 import { builtInEngines } from './model/engine.ts';
 import type { Logs } from './observability/log.ts';
+import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
@@ -61,6 +62,7 @@ export interface Foundation {
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
   readonly certificates: () => Promise<readonly CertificateState[]>;
+  readonly memory: () => MemoryUse;
   readonly started: string;
 }
 
@@ -69,6 +71,8 @@ export interface Composition {
   readonly serving: Serving;
   /** Makes an attempt at a delivery. */
   readonly attempt: Attempt;
+  /** What is in memory of files and envelopes. */
+  memory(): readonly CacheUse[];
   /** Lets what is under way end, then closes everything. */
   close(): Promise<void>;
   /** Breaks off what other servers are asked for: nobody waits for it any more. */
@@ -107,6 +111,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
   });
   const execute = createExecute(operations, foundation);
   const hookDialler = createDialler(config.webhook);
+  const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
       config,
@@ -124,7 +129,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       publicFiles,
       ownFiles,
       metricsText: foundation.metricsText,
-      publicAnswers: createPublicAnswers(ownFiles),
+      publicAnswers,
       documents: createDocuments({
         operations,
         version: foundation.version,
@@ -139,6 +144,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       now: Date.now,
       monotonicMs: () => performance.now(),
     }),
+    memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       await disk.close();
       await Promise.all([dialler.close(), hookDialler.close(), visitors.close()]);
@@ -197,6 +203,7 @@ function composeOperations(
       counts: () => store.counts(),
       configuration: foundation.status,
       certificates: foundation.certificates,
+      memory: foundation.memory,
     },
     authenticate,
   });

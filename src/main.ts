@@ -8,6 +8,7 @@ import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
 import { silentLog, type Logs } from './observability/log.ts';
+import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { Gather, Metric } from './observability/metrics.ts';
 import { Measures } from './server/measures.ts';
 import { startServer, type Server } from './server/server.ts';
@@ -190,6 +191,7 @@ class Process implements Running {
       status: () => this.#configurationState(),
       metricsText: () => this.#measures.text(),
       certificates: () => this.#tls?.certificates.states() ?? Promise.resolve([]),
+      memory: () => this.#memory(),
       started: this.#since,
     };
     this.#composition = compose(config, this.#foundation);
@@ -201,6 +203,7 @@ class Process implements Running {
     this.#measures.add(() => this.#deliverer.metrics());
     this.#measures.add(() => this.#answers.metrics());
     this.#measures.add(() => this.#tls?.metrics() ?? []);
+    this.#measures.add(() => memoryMetrics(this.#memory()));
     this.#flushing = setInterval(() => {
       logs.access.flush();
     }, accessFlushMs);
@@ -286,6 +289,19 @@ class Process implements Running {
     await this.#answers.close();
     this.#foundation.logs.access.flush();
     return cut;
+  }
+
+  #memory(): MemoryUse {
+    const { rules, codingPassage, store } = this.#foundation;
+    return memoryUse([
+      ...(this.#server === undefined ? [] : [this.#server.memory()]),
+      ...this.#composition.memory(),
+      this.#coder.memory(),
+      this.#answers.memory(),
+      codingPassage.memory(),
+      ...rules.memory(),
+      store.memory(),
+    ]);
   }
 
   #configurationState(): ConfigurationState {

@@ -1,5 +1,6 @@
 import type { HostState } from '../acme/folder.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { MemoryUse } from '../observability/memory-use.ts';
 import type { StoreCounts } from '../store/store.ts';
 import type { Handler } from './operation.ts';
 
@@ -41,6 +42,8 @@ export interface StatusOperations {
   readonly counts: () => StoreCounts;
   readonly configuration: () => ConfigurationState;
   readonly certificates: () => Promise<readonly CertificateState[]>;
+  /** Of the process that answers: with several workers, of one of them. */
+  readonly memory: () => MemoryUse;
 }
 
 const time = { type: 'string', format: 'date-time' } as const;
@@ -80,7 +83,7 @@ const certificateSchema: JsonObject = {
 const statusSchema: JsonObject = {
   title: 'ServerStatus',
   type: 'object',
-  required: ['version', 'started', 'seq', 'configuration', 'certificates', 'counts'],
+  required: ['version', 'started', 'seq', 'configuration', 'certificates', 'counts', 'memory'],
   properties: {
     version: { type: 'string' },
     started: time,
@@ -111,6 +114,29 @@ const statusSchema: JsonObject = {
       },
     },
     certificates: { type: 'array', items: certificateSchema },
+    memory: {
+      type: 'object',
+      description: 'Memory of the process that answers, and what each of its caches holds.',
+      required: ['resident_bytes', 'heap_bytes', 'external_bytes', 'caches'],
+      properties: {
+        resident_bytes: integer,
+        heap_bytes: { ...integer, description: "V8's heap: what is in use of it." },
+        external_bytes: { ...integer, description: "Buffers outside V8's heap." },
+        caches: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: ['name', 'entries', 'bytes', 'bytes_max'],
+            properties: {
+              name: { type: 'string' },
+              entries: integer,
+              bytes: integer,
+              bytes_max: integer,
+            },
+          },
+        },
+      },
+    },
     counts: {
       type: 'object',
       required: ['rules', 'keys', 'hooks', 'bytes'],
@@ -141,6 +167,7 @@ export function serverStatus(parts: StatusOperations): Handler<object> {
           configuration: parts.configuration(),
           certificates: await parts.certificates(),
           counts,
+          memory: parts.memory(),
         },
       };
     },

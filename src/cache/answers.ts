@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../model/kept.ts';
 import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../model/limits.ts';
 import { single, type Metric } from '../observability/metrics.ts';
@@ -49,6 +50,8 @@ export interface Answers extends KeptAnswers {
   limit(bytesMax: number): void;
   /** How much is kept. */
   metrics(): readonly Metric[];
+  /** How much of it is in memory. */
+  memory(): CacheUse;
   /** Waits for what is on its way to the storage, and closes it. */
   close(): Promise<void>;
 }
@@ -217,6 +220,10 @@ class ShelvedAnswers implements Answers {
       single('gauge', 'waymark_cache_answers', { help: 'Kept answers.', value: answers }),
       single('gauge', 'waymark_cache_bytes', { help: 'What kept answers take.', value: bytes }),
     ];
+  }
+
+  memory(): CacheUse {
+    return cacheUse('fetched content', this.#shelf);
   }
 
   async close(): Promise<void> {

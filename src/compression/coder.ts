@@ -1,3 +1,4 @@
+import type { CacheUse } from '../observability/memory-use.ts';
 import { wantedCodings, type ByCoding } from '../http/coding.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
@@ -30,6 +31,8 @@ export interface Coder {
    * as its preconditions and ranges ask for it.
    */
   respond(page: OfferedPage, request: Pick<ContentRequest, 'method' | 'fields'>): Reply;
+  /** What is in memory of compressed pages. */
+  memory(): CacheUse;
   /** Lets go of everything, and begins nothing any more. */
   close(): void;
 }
@@ -81,6 +84,7 @@ export function createCoder({
       }
       return sendHeld(choose(identity, variants, fields), request);
     },
+    memory: () => queue.memory(),
     close() {
       queue.close();
     },

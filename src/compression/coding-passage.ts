@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Readable } from 'node:stream';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { ByCoding, Coding } from '../http/coding.ts';
 import { codedAtOnceMax, codedFlushMs, codedPassingHeldBytesMax } from '../model/limits.ts';
 import { codeStream } from './coding-stream.ts';
@@ -15,6 +16,8 @@ export interface CodingPassage {
    * again, as out of a cache, are remembered.
    */
   bytes(content: Buffer, coding: Coding): Promise<Buffer | undefined>;
+  /** What is in memory of content that was compressed before. */
+  memory(): CacheUse;
 }
 
 /** Content with what it came to in some codings: itself where that was not smaller. */
@@ -70,6 +73,7 @@ export function createCodingPassage({
       });
       return coded;
     },
+    memory: () => cacheUse('compressed fetched content', remembered),
     async bytes(content, coding) {
       let coded = remembered.get(content)?.[coding];
       if (coded === undefined) {

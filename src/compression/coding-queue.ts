@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { compressWhole } from './compression.ts';
 import type { HeldPage } from '../http/held-page.ts';
 import { variantPage, type Variant } from './variant.ts';
@@ -9,6 +10,8 @@ export interface CodingQueue {
   begin(identity: HeldPage, variant: Variant): void;
   /** Says that a variant was of use, so that others are let go of first. */
   used(variant: Variant): void;
+  /** What it holds now. */
+  memory(): CacheUse;
   /** Lets go of everything, and begins nothing any more. */
   close(): void;
 }
@@ -76,6 +79,7 @@ export function createCodingQueue({
     used(variant) {
       held.get(variant);
     },
+    memory: () => cacheUse('compressed pages', held),
     close() {
       isClosed = true;
       waiting = [];

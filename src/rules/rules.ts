@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { cacheUse, joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import { rememberedPlacesBytesMax, rememberedRulesBytesMax } from '../model/limits.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
@@ -25,6 +26,8 @@ export interface RememberedRules extends SiteRules {
   seq(): number;
   /** As that of what is read: called when something is asked. */
   refresh(): void;
+  /** What is in memory of rules, and of where they stand. */
+  memory(): readonly CacheUse[];
 }
 
 /** What a rule costs besides its content. */
@@ -42,14 +45,23 @@ export function rememberRules(reads: RuleReads): RememberedRules {
   });
   const newest = onceARun(() => reads.seq());
   const seq = (): number => newest.read();
+  const exact = rememberPlaces(seq, (origin, path) => reads.exactRules(origin, path));
+  const wildcard = rememberPlaces(seq, (origin, path) => [...reads.wildcardRules(origin, path)]);
   return {
+    memory: () => [
+      cacheUse('rules', remembered),
+      joinedUse('rules by path', [
+        cacheUse('', exact.remembered),
+        cacheUse('', wildcard.remembered),
+      ]),
+    ],
     seq,
     refresh() {
       reads.refresh();
       newest.forget();
     },
-    exactRules: rememberPlaces(seq, (origin, path) => reads.exactRules(origin, path)),
-    wildcardRules: rememberPlaces(seq, (origin, path) => [...reads.wildcardRules(origin, path)]),
+    exactRules: exact.find,
+    wildcardRules: wildcard.find,
     ruleOf(candidate) {
       const { id } = candidate;
       const known = remembered.get(id);
@@ -68,7 +80,10 @@ export function rememberRules(reads: RuleReads): RememberedRules {
 function rememberPlaces<T extends readonly unknown[]>(
   seq: () => number,
   find: (origin: string, path: string) => T,
-): (origin: string, path: string) => T {
+): {
+  readonly find: (origin: string, path: string) => T;
+  readonly remembered: LRUCache<string, T>;
+} {
   const remembered = new LRUCache<string, T>({
     maxSize: rememberedPlacesBytesMax,
     sizeCalculation: (found, key) => 2 * key.length + placeBytes * (1 + found.flat().length),
@@ -76,7 +91,7 @@ function rememberPlaces<T extends readonly unknown[]>(
   let upTo = 0;
   // One source after the other looks for a request at the same places, its origin and every one.
   const newest = new Map<boolean, { origin: string; path: string; found: T }>();
-  return (origin, path) => {
+  const findOnce = (origin: string, path: string): T => {
     const now = seq();
     if (now !== upTo) {
       remembered.clear();
@@ -95,6 +110,7 @@ function rememberPlaces<T extends readonly unknown[]>(
     newest.set(origin === '*', { origin, path, found });
     return found;
   };
+  return { find: findOnce, remembered };
 }
 
 /**

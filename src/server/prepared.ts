@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import {
   fieldLines,
   replyField,
@@ -120,6 +121,11 @@ export class PreparedReplies {
     const found = fromVariant(entry.variants.get(variantOf(head, entry.varies)), head);
     if (found?.holds === undefined) return found;
     return !head.tellsCaches && found.holds(moment.nowMs) ? found : undefined;
+  }
+
+  /** What is in memory of them. */
+  memory(): CacheUse {
+    return cacheUse('prepared answers', this.#entries);
   }
 
   /** Keeps an answer that was found out for a request that had come at a moment. */

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
 import { ownBytes } from '../model/own-bytes.ts';
 import type { OwnFiles } from '../pages/own-files.ts';
@@ -14,6 +15,8 @@ export interface PublicAnswers {
     vary: 'Accept-Language' | undefined,
     request: Pick<ContentRequest, 'method' | 'fields'>,
   ): Reply;
+  /** What is in memory of them. */
+  memory(): CacheUse;
 }
 
 /** Keeps the answers given last, so that each is compressed once and not each time. */
@@ -23,6 +26,7 @@ export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
     sizeCalculation: ({ bytes }) => bytes.length + publicAnswerBytes,
   });
   return {
+    memory: () => cacheUse('public envelopes', latest),
     respond(bytes, vary, request) {
       const made = publicFile('application/json', bytes);
       const key = `${made.etag}${vary ?? ''}`;

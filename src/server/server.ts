@@ -8,6 +8,7 @@ import type { Failure } from '../model/failure.ts';
 import type { AccessLog } from '../observability/access.ts';
 import { createLimitLog } from '../observability/limit-log.ts';
 import type { Log } from '../observability/log.ts';
+import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import { AnswerLog, type Arrival } from './answer-log.ts';
@@ -57,6 +58,8 @@ export interface Server {
   readonly addresses: readonly string[];
   /** What is open at this moment. */
   metrics(): readonly Metric[];
+  /** What is in memory of prepared answers. */
+  memory(): CacheUse;
   /**
    * Stops taking connections, lets requests in flight end, and cuts what is left after the grace;
    * resolves to how many requests and websockets that were.
@@ -83,6 +86,7 @@ class Port implements Server {
   readonly addresses: string[] = [];
   readonly #parts: ExchangeParts & ServerParts & CrowdLimits;
   readonly #servers: Listener[] = [];
+  readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
   readonly #tunnels = new Tunnels();
   readonly #answers: AnswerLog;
@@ -128,6 +132,7 @@ class Port implements Server {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
     // Each listener has its own: what is answered over TLS is not what is answered without.
     const prepared = new PreparedReplies();
+    this.#prepared.push(prepared);
     const answerAnew = (message: IncomingMessage, response: ServerResponse): void => {
       if (isWhole(message)) this.#handle(message, response, prepared);
       else this.#answer(message, response, this.#arrival(), { plain: undefined, prepared });
@@ -175,6 +180,13 @@ class Port implements Server {
       websockets: this.#sockets.size,
       tunnels: this.#tunnels.size,
     });
+  }
+
+  memory(): CacheUse {
+    return joinedUse(
+      'prepared answers',
+      this.#prepared.map((prepared) => prepared.memory()),
+    );
   }
 
   async stop(graceMs: number): Promise<{ readonly cut: number }> {

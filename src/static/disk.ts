@@ -1,6 +1,7 @@
 import type { DiskMount } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
+import type { CacheUse } from '../observability/memory-use.ts';
 import { errorPage, type Failed } from './error-page.ts';
 import type { Answer } from '../rules/source.ts';
 import { createDiskMemory } from './memory.ts';
@@ -26,6 +27,8 @@ export interface Disk {
   fallback(request: ContentRequest): Promise<Reply | undefined>;
   /** As errorPage, of all mounts. */
   errorPage(status: number, failed: Failed): Promise<Reply | undefined>;
+  /** What is in memory of files. */
+  memory(): CacheUse;
   /**
    * Waits for files being read into memory and lets go of all; requests still in flight end well.
    */
@@ -71,6 +74,7 @@ export function createDisk({
     },
     errorPage: async (status, failed) =>
       withErrors.length === 0 ? undefined : errorPage(withErrors, status, failed),
+    memory: () => memory.shelf.use('files'),
     close: () => memory.shelf.close(),
   };
 }

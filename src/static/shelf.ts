@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 
 interface Slot<T> {
   readonly thing: T;
@@ -19,6 +20,8 @@ export interface Shelf<T> {
    * is loaded as undefined is forgotten. Rejects as `load` does.
    */
   load(key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
+  /** What it holds now. */
+  use(name: string): CacheUse;
   /** Waits for what is being loaded, then forgets everything. */
   close(): Promise<void>;
 }
@@ -81,6 +84,7 @@ export function createShelf<T extends object>({
       }
       return pending;
     },
+    use: (name) => cacheUse(name, slots),
     async close() {
       await Promise.allSettled(loads.values());
       slots.clear();

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Change } from '../model/change.ts';
 import { stoppingFailure } from '../model/failure.ts';
 import {
@@ -47,6 +48,11 @@ export class Feed {
   constructor(databases: Databases, reads: Reads) {
     this.#databases = databases;
     this.#reads = reads;
+  }
+
+  /** Store.memory: see there. */
+  memory(): CacheUse {
+    return cacheUse('changes', this.#remembered);
   }
 
   /** Store.changesAfter: see there. */

@@ -59,6 +59,7 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
     changesAfter: (seq, signal) => feed.next(seq, signal),
     grown: (seq, signal, pollMs) => feed.grown(seq, signal, pollMs),
     deliveries,
+    memory: () => feed.memory(),
     counts: () => ({
       seq: reads.seq(),
       rules: entryCount(databases.rule),

@@ -2,6 +2,7 @@ import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../mod
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
+import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { ReadyRule } from './ready.ts';
 
@@ -219,6 +220,8 @@ export interface Store extends Reads {
   /** The queues of hooks, and what became of their messages. */
   readonly deliveries: Deliveries;
   counts(): StoreCounts;
+  /** What is in memory of the changes that followers read last. */
+  memory(): CacheUse;
   /**
    * Copies the data as it is at one moment into a folder that is empty or not there yet, given by
    * its absolute path. Rejects with `conflict` for one that is not empty, with `unavailable` for

@@ -1,3 +1,4 @@
+import { memoryUse } from '../../../src/observability/memory-use.ts';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -106,6 +107,7 @@ function composed(
     metricsText: () => Promise.resolve(''),
     status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
     certificates: () => Promise.resolve([]),
+    memory: () => memoryUse([]),
     started: '',
   });
 }
