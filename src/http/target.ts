@@ -38,7 +38,8 @@ export function openDoor(
   head: RequestHead,
   { trustProxy }: { readonly trustProxy: readonly Cidr[] },
 ): Entrance {
-  requireRequestLine(head);
+  requireVersion(head);
+  requireLength(head);
   const fields = readFields(head.rawFields);
   requireFraming(fields, head.httpVersion);
   requireExpectation(fields, head.httpVersion);
@@ -48,16 +49,36 @@ export function openDoor(
     scheme: head.secure ? 'https' : 'http',
     trustProxy,
   });
-  const host = requireHost(fields, scheme);
-  if (head.method === 'CONNECT') throw noTunnel(head.target, scheme);
-  const { path, query } = readTarget(head, { scheme, host });
-  return { target: { origin: `${scheme}://${authority ?? host}`, path, query }, fields, address };
+  const { origin, path, query } = canonicalTarget(head, { scheme, host: fields.host });
+  return {
+    target: { origin: authority === undefined ? origin : `${scheme}://${authority}`, path, query },
+    fields,
+    address,
+  };
 }
 
-function requireRequestLine({ method, target, httpVersion }: RequestHead): void {
+/**
+ * The one target that a request line and its Host field name (RFC 9110 §7.1). Throws `invalid` or
+ * `too_large` where they name none, `method_not_allowed` for CONNECT.
+ */
+export function canonicalTarget(
+  line: Pick<RequestHead, 'method' | 'target'>,
+  { scheme, host: field }: { readonly scheme: Scheme; readonly host: string | undefined },
+): RequestTarget {
+  requireLength(line);
+  const host = requireHost(field, scheme);
+  if (line.method === 'CONNECT') throw noTunnel(line.target, scheme);
+  const { path, query } = readTarget(line, { scheme, host });
+  return { origin: `${scheme}://${host}`, path, query };
+}
+
+function requireVersion({ httpVersion }: RequestHead): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
     throw new Failure('invalid', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
   }
+}
+
+function requireLength({ method, target }: Pick<RequestHead, 'method' | 'target'>): void {
   if (method.length + target.length + ' '.length + ' HTTP/1.1'.length > requestLineBytesMax) {
     throw new Failure(
       'too_large',
@@ -73,8 +94,7 @@ function requireRequestLine({ method, target, httpVersion }: RequestHead): void 
 /**
  * The canonical authority of the Host field, which HTTP/1.0 has to send here too (RFC 9112 §3.2).
  */
-function requireHost(fields: Fields, scheme: Scheme): string {
-  const value = fields.host;
+function requireHost(value: string | undefined, scheme: Scheme): string {
   if (value === undefined) {
     throw new Failure('invalid', 'The Host field is missing.', { field: 'host' });
   }
@@ -89,7 +109,7 @@ function requireHost(fields: Fields, scheme: Scheme): string {
 
 /** Path and query of any form of request target that an origin server gets (RFC 9112 §3.2). */
 function readTarget(
-  { method, target }: RequestHead,
+  { method, target }: Pick<RequestHead, 'method' | 'target'>,
   site: { readonly scheme: Scheme; readonly host: string },
 ): { readonly path: string; readonly query: string } {
   if (target === '*' && method === 'OPTIONS') return { path: target, query: '' };

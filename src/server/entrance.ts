@@ -2,6 +2,7 @@ import type { TLSSocket } from 'node:tls';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
+import type { Scheme } from '../model/authority.ts';
 import type { Caller } from '../model/key.ts';
 import type { Told } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
@@ -49,8 +50,13 @@ export function enter({ config }: Serving, message: RequestMessage): Entrance {
 }
 
 /** Whether a request came over TLS. */
-export function isSecure({ socket }: RequestMessage): boolean {
+export function isSecure({ socket }: Pick<RequestMessage, 'socket'>): boolean {
   return (socket as Partial<TLSSocket>).encrypted === true;
+}
+
+/** The scheme of the URLs that are asked for on a connection. */
+export function schemeOf(message: Pick<RequestMessage, 'socket'>): Scheme {
+  return isSecure(message) ? 'https' : 'http';
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */

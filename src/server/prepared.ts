@@ -8,6 +8,9 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
+import { canonicalTarget } from '../http/target.ts';
+import type { Scheme } from '../model/authority.ts';
+import { Failure } from '../model/failure.ts';
 import {
   diskTrustMs,
   headerFieldsMax,
@@ -71,7 +74,7 @@ type PlainHead = {
 /** A request that asks for a page and nothing else. */
 export interface PlainRequest extends Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'> {
   readonly head: PlainHead;
-  /** Host and target: under it, all answers to one URL. */
+  /** The URL it asks for, in one form: under it stand all answers to that URL. */
   readonly key: string;
 }
 
@@ -104,7 +107,7 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
 
 /**
  * Answers that were made a moment ago, for requests that can only be answered alike: those for the
- * same URL of the same host, with no field that could change anything but the ones that the answer
+ * same URL, with no field that could change anything but the ones that the answer
  * names in Vary. They hold as long as the log and the configuration stay as they are, and no longer
  * than a look at the disk does. Whatever is out of the ordinary is none of its business.
  */
@@ -164,13 +167,27 @@ export class PreparedReplies {
 /** What is looked at of a request's head. */
 type HeadMessage = Pick<RequestMessage, 'method' | 'url' | 'rawHeaders' | 'httpVersionMinor'>;
 
-/** A request as it is looked up; undefined for one that no answer is prepared for. */
-export function plainRequest(message: HeadMessage): PlainRequest | undefined {
+/**
+ * A request as it is looked up; undefined for one that no answer is prepared for, or that is not
+ * valid: what is wrong with it, `openDoor` says.
+ */
+export function plainRequest(message: HeadMessage, scheme: Scheme): PlainRequest | undefined {
   const head = plainHead(message);
   if (head === undefined) return undefined;
   const { method = '', url = '', rawHeaders } = message;
-  // A path starts with the first slash, for the name of a host has none.
-  return { head, key: head.host + url, method, url, rawHeaders };
+  const key = keyOf({ method, target: url }, { scheme, host: head.host });
+  return key === undefined ? undefined : { head, key, method, url, rawHeaders };
+}
+
+/** The parts of a canonical URL in a text: no part of it holds a line end. */
+function keyOf(...asked: Parameters<typeof canonicalTarget>): string | undefined {
+  try {
+    const { origin, path, query } = canonicalTarget(...asked);
+    return `${origin}\n${path}\n${query}`;
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
 }
 
 function rolesByName(names: Readonly<Record<Role, readonly string[]>>): ReadonlyMap<string, Role> {
@@ -183,8 +200,9 @@ function rolesByName(names: Readonly<Record<Role, readonly string[]>>): Readonly
 }
 
 /**
- * The head of a GET that asks for a page as most do; undefined for any other. What is odd about a
- * target or a Host is odd each time: only what the door has let in before is found under it.
+ * The head of a GET that asks for a page as most do; undefined for any other. The names of its
+ * fields are among those known here, none of which says how a request is framed, and whoever has
+ * read it has looked at their values.
  */
 function plainHead({
   method,

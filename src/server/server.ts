@@ -17,7 +17,7 @@ import { Connections, peerAddress } from './h1/connections.ts';
 import { crowdLimits, type CrowdLimits } from './h1/crowd.ts';
 import { DirectRequest } from './h1-fast/direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
-import type { Entrance } from './entrance.ts';
+import { schemeOf, type Entrance } from './entrance.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { speakHttp2 } from './h2/server.ts';
@@ -220,7 +220,7 @@ class Port implements Server {
   #handle(message: IncomingMessage, response: ServerResponse, prepared: PreparedReplies): void {
     if (this.#stopping) response.shouldKeepAlive = false;
     const arrival = this.#arrival();
-    const plain = plainRequest(message);
+    const plain = plainRequest(message, schemeOf(message));
     const known = plain && prepared.find(plain, arrival.moment);
     if (plain === undefined || known === undefined) {
       this.#answer(message, response, arrival, { plain, prepared });
@@ -241,7 +241,7 @@ class Port implements Server {
     if (this.#stopping) return false;
     const head = readPlainHead(text);
     if (head === undefined) return false;
-    const plain = plainRequest({ ...head, httpVersionMinor: 1 });
+    const plain = plainRequest({ ...head, httpVersionMinor: 1 }, schemeOf({ socket }));
     const arrival = this.#arrival();
     const known = plain && prepared.find(plain, arrival.moment);
     if (plain === undefined || known === undefined) {

@@ -127,6 +127,27 @@ suite('a page that many ask for', () => {
     assert.equal(lines?.length, 7 * 5 + 5 * 5);
   });
 
+  test('is not sent to a request whose Host and target only look like its URL', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/sub/p.html', content: 'page' }] });
+    const asked = (host: string, target: string): string =>
+      `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+    const page = asked('localhost', '/sub/p.html');
+    for (const [host, target, status] of [
+      ['localhost/sub', '/p.html', 400],
+      ['localhost', 'sub/p.html', 400],
+      ['localhost/sub/p.html', '', 400],
+      ['localhost:0', '/sub/p.html', 400],
+      ['localhost', '/sub%2Fp.html', 400],
+      ['localhost', '/sub/p.html%3F', 404],
+      ['LOCALHOST:80', '/sub/p%2Ehtml', 200],
+    ] as const) {
+      for (const before of [[], [page]]) {
+        const answers = await askInTurn(site.port, [page, page, ...before, asked(host, target)]);
+        assert.match(answers.at(-1) ?? '', new RegExp(`^HTTP/1.1 ${status} `), host + target);
+      }
+    }
+  });
+
   test('is the newest one in the middle of a connection', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: '0' }] });
     const { data } = await site.call('svc1.userinterface.list', {});
