@@ -37,7 +37,7 @@ import type { Operation } from './api/operation.ts';
 import { revertInThread } from './api/rules/revert-worker.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
 import { operationTable } from './api/table.ts';
-import { createVisitors, type Visitors } from './visitors/visitor.ts';
+import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type Attempt } from './webhooks/attempt.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
 import type { Detect } from './webhooks/detected.ts';
@@ -157,17 +157,19 @@ export function compose(config: Config, foundation: Foundation): Composition {
 
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
-  { fetch: { bodyBytesMax, cacheBytesMax } }: Config,
+  config: Config,
   { answers, codingPassage, detect, logs, fetchHealth: health }: Foundation,
   dialler: Dialler,
 ): Fetch {
   const via = 'waymark';
+  const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = fetchTelling(createFetch({ dialler, health, bodyBytesMax, via }), (failure) => {
     detect(failure).catch((error: unknown) => {
       logs.log.warn({ err: error }, 'what failed could not be told as an event');
     });
   });
-  const parts = { fetch, answers, now: Date.now, newId: uuidv7, via };
+  const identityFields = identityFieldsOf(config);
+  const parts = { fetch, answers, now: Date.now, newId: uuidv7, via, identityFields };
   return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
 }
 

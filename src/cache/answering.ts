@@ -6,6 +6,7 @@ import { arrivingReply, passingReply } from './forwarded-reply.ts';
 import { remainingMs } from './freshness.ts';
 import { heldReply } from './held-reply.ts';
 import { mayStandIn } from './reuse.ts';
+import { credentialsRefusal } from './storing.ts';
 import { fits, type Visit } from './visit.ts';
 
 /** An arrival, and one who gets it. */
@@ -105,7 +106,7 @@ export function isFresh(arrival: Arrival, nowMs: number): boolean {
  * is none any more (RFC 9111 §4.3.3): the page has gone, or is another one for each who asks.
  */
 export function isInItsPlace(arrival: Arrival): boolean {
-  if (arrival.kind !== 'passing') return false;
+  if (arrival.kind !== 'passing' || arrival.why === credentialsRefusal) return false;
   const { status } = arrival.reply;
   return (status < 400 && status !== 304) || status === 404 || status === 410;
 }

@@ -10,7 +10,7 @@ import type { StoredAnswer, StoredRange } from './answer.ts';
 import { cachedDateMs, freshnessOf, type Received } from './freshness.ts';
 import type { CachePlan } from './plans.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
-import { refusalToStore, splitFields, type Asking } from './storing.ts';
+import { refusalToStore, splitFields } from './storing.ts';
 
 /** An answer that has arrived, with what was asked. */
 export interface Arrived {
@@ -37,16 +37,16 @@ export interface Storing {
   readonly url: string;
   readonly plan: CachePlan;
   readonly sent: SentField;
-  readonly asking: Asking;
+  readonly hasCredentials: boolean;
   readonly contentBytesMax: number;
 }
 
 /** An answer as it would be kept, or why it is not (a token for Cache-Status). */
 export function toStore(
   { reply, received }: Arrived,
-  { newId, url, plan, sent, asking, contentBytesMax }: Storing,
+  { newId, url, plan, sent, hasCredentials, contentBytesMax }: Storing,
 ): StoredAnswer | string {
-  const refusal = refusalToStore(received, asking);
+  const refusal = refusalToStore(received, { hasCredentials });
   if (refusal !== undefined) return refusal;
   const { status, fields } = received;
   const range = status === 206 ? rangeOf(fields) : undefined;

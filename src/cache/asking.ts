@@ -11,7 +11,7 @@ import { mayStandIn } from './reuse.ts';
 import type { RequestDirectives } from './request.ts';
 import type { SentField } from './selection.ts';
 import { isSourceError } from './status.ts';
-import { refusalToStore, splitFields } from './storing.ts';
+import { credentialsRefusal, refusalToStore, splitFields } from './storing.ts';
 import { freshened, isConfirmedBy } from './update.ts';
 
 /** What a source's answer comes to. */
@@ -91,7 +91,7 @@ export function keep(
     url,
     plan,
     sent,
-    asking: askingOf(sent, plan),
+    hasCredentials: hasCredentials(sent, plan),
     contentBytesMax,
   });
   if (typeof answer === 'string') return { kind: 'passing', reply, why: answer };
@@ -139,7 +139,10 @@ async function confirm(
   return { kind: 'confirmed', held: updated, isKept, leftOut };
 }
 
-/** Keeps a freshened answer, or lets go of one that is not to be kept any more. */
+/**
+ * Keeps a freshened answer, or drops one that must not be kept any more; returns whether it is
+ * kept. What was confirmed to a client by its credentials leaves the stored answer as it was.
+ */
 export function keepFreshened(
   answers: Answers,
   updated: HeldAnswer,
@@ -151,7 +154,11 @@ export function keepFreshened(
   }: Pick<Asked, 'sent' | 'plan' | 'since'> & Pick<Arrived, 'received'>,
 ): boolean {
   const { status, fields } = updated.answer;
-  const refusal = refusalToStore({ ...received, status, fields }, askingOf(sent, plan));
+  const refusal = refusalToStore(
+    { ...received, status, fields },
+    { hasCredentials: hasCredentials(sent, plan) },
+  );
+  if (refusal === credentialsRefusal) return false;
   const isKept = refusal === undefined || refusal === 'expired';
   if (isKept) answers.update(updated, since);
   // Whoever asked opens its file before that goes, which is in a later turn.
@@ -159,14 +166,7 @@ export function keepFreshened(
   return isKept;
 }
 
-function askingOf(
-  sent: SentField,
-  { fetch }: CachePlan,
-): {
-  readonly hasAuthorization: boolean;
-  readonly hasCookies: boolean;
-} {
-  // What the rule itself sends is the same for everybody.
-  const isClients = (name: string): boolean => !fetch.headers.has(name) && sent(name) !== undefined;
-  return { hasAuthorization: isClients('authorization'), hasCookies: isClients('cookie') };
+/** Whether the source was told which client asks (RFC 9111 §3.5). */
+export function hasCredentials(sent: SentField, { credentialFields }: CachePlan): boolean {
+  return credentialFields.some((name) => (sent(name) ?? '') !== '');
 }

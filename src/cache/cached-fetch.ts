@@ -12,7 +12,14 @@ import type { Asked, Outcome } from '../rules/source.ts';
 import { contentOf, type HeldAnswer } from './answer.ts';
 import { receive } from './arrival.ts';
 import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
-import { askSource, keep, keepFreshened, type Arrival, type AskingParts } from './asking.ts';
+import {
+  askSource,
+  hasCredentials,
+  keep,
+  keepFreshened,
+  type Arrival,
+  type AskingParts,
+} from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
 import { Flights, type Landing } from './flights.ts';
@@ -30,6 +37,8 @@ import { fits, flightKey, forwardedFor, ofPlan, selected, without, type Visit } 
 /** What the cache stands on; `via` is this server's name in Via fields. */
 export interface CacheParts extends AskingParts {
   readonly via: string;
+  /** The fields in which a trusted proxy names the client, by lower-case name. */
+  readonly identityFields: readonly string[];
 }
 
 /**
@@ -47,13 +56,14 @@ export function cachedFetch(parts: CacheParts): Fetch {
 
 class Cache {
   readonly #parts: CacheParts;
-  readonly #planOf = createPlans();
+  readonly #planOf: ReturnType<typeof createPlans>;
   readonly #flights: Flights<Arrival>;
   /** What turned out to be for one alone: nobody waits for another one's answer. */
   readonly #unshared = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
   constructor(parts: CacheParts) {
     this.#parts = parts;
+    this.#planOf = createPlans(parts.identityFields);
     this.#flights = new Flights(parts.answers);
   }
 
@@ -151,7 +161,7 @@ class Cache {
     const [requestMs, since] = [now(), answers.epoch()];
     const answered = await fetch.respond(plan.plainRule, request);
     const { reply, received } = receive(answered, requestMs, now());
-    if (reply.status === 200) {
+    if (reply.status === 200 && !hasCredentials(sent, plan)) {
       for (const kept of known.filter((one) => fits(one.answer, sent))) {
         const { answer, row } = kept;
         if (!isSameAs(answer, received.fields)) await answers.drop(answer);

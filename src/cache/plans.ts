@@ -8,32 +8,45 @@ export interface CachePlan {
   readonly plainRule: FetchRule;
   /** A hash of all that decides what its source is asked, and what is made of the answer. */
   readonly hash: string;
+  /** Fields that tell the source which client asks, by lower-case name. */
+  readonly credentialFields: readonly string[];
 }
 
 /**
- * Reads rules for the cache, each once: a rule that is edited is another one. Throws as fetchPlan
+ * Reads rules for the cache, each once: a rule that is edited is another one. `identityFields` are
+ * the fields in which a trusted proxy names the client, by lower-case name. Throws as fetchPlan
  * does.
  */
-export function createPlans(): (rule: FetchRule) => CachePlan {
+export function createPlans(identityFields: readonly string[]): (rule: FetchRule) => CachePlan {
   const known = new WeakMap<FetchRule, CachePlan>();
   return (rule) => {
     let plan = known.get(rule);
     if (plan === undefined) {
-      plan = readPlan(rule);
+      plan = readPlan(rule, identityFields);
       known.set(rule, plan);
     }
     return plan;
   };
 }
 
-function readPlan(rule: FetchRule): CachePlan {
+function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan {
   const { id, path, httpresponse, enginedata } = rule;
-  const decisive = JSON.stringify([path, httpresponse ?? null, enginedata ?? null]);
+  const credentialFields = ['authorization', 'cookie', ...identityFields];
+  const decisive = JSON.stringify([
+    ...[storedFormat, credentialFields],
+    ...[path, httpresponse ?? null, enginedata ?? null],
+  ]);
+  const fetch = fetchPlan(rule);
   return {
-    fetch: fetchPlan(rule),
+    fetch,
+    // What the rule itself sends is the same for every client.
+    credentialFields: credentialFields.filter((name) => !fetch.headers.has(name)),
     plainRule: { id, path, ...(enginedata !== undefined && { enginedata }) },
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),
   };
 }
 
 const planCharacters = 22;
+
+/** Counts up when answers that earlier versions stored must not be used any more. */
+const storedFormat = 2;

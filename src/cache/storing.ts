@@ -4,38 +4,39 @@ import { freshnessOf, type Freshness, type Received } from './freshness.ts';
 import { isHeuristicallyCacheable, isStorable, isUnderstood } from './status.ts';
 import { governingDirectives } from './targeted.ts';
 
-/** What is asked about an answer that could be kept. */
-export interface Asking {
-  /** Whether the source was sent a client's own credentials: Authorization. */
-  readonly hasAuthorization: boolean;
-  /** Whether it was sent a client's cookies. */
-  readonly hasCookies: boolean;
-}
-
 /**
  * Why a shared cache does not keep the answer to a GET (RFC 9111 §3), as Cache-Status may tell it;
- * undefined for one that it keeps.
+ * undefined for one that it keeps. `hasCredentials`: the source was told which client asks.
  */
-export function refusalToStore(received: Received, asking: Asking): string | undefined {
+export function refusalToStore(
+  received: Received,
+  { hasCredentials }: { readonly hasCredentials: boolean },
+): string | undefined {
   const { status, fields } = received;
   const { directives } = governingDirectives(fields);
+  if (hasCredentials && !isForEverybody(directives)) return credentialsRefusal;
   if (!isStorable(status)) return 'status';
   if (directives.has('must-understand')) {
     // What follows it says no-store to caches that do not know the directive (§5.2.2.3).
     if (!isUnderstood(status)) return 'must-understand';
   } else if (directives.has('no-store')) return 'no-store';
   if (fieldsOf(directives, 'private') === 'all') return 'private';
-  if (asking.hasAuthorization && !isForEverybody(directives)) return 'authorization';
   if (variesByAll(fields)) return 'vary';
   const freshness = freshnessOf(received);
   if (!freshness.isExplicit) {
     if (!isHeuristicallyCacheable(status) && !directives.has('public')) return 'status';
     // What a source tells one visitor it tells others only where it says so.
-    const isPersonal = asking.hasCookies || fieldLines(fields, 'set-cookie').length > 0;
+    const isPersonal = hasCredentials || fieldLines(fields, 'set-cookie').length > 0;
     if (isPersonal && !directives.has('public')) return 'cookie';
   }
   return isOfUse(freshness, fields) ? undefined : 'expired';
 }
+
+/**
+ * The refusal of an answer to a request with credentials. Such an answer says nothing about what
+ * other clients get.
+ */
+export const credentialsRefusal = 'credentials';
 
 /** What lets an answer to somebody's credentials be used for others (RFC 9111 §3.5). */
 function isForEverybody(directives: Directives): boolean {

@@ -98,6 +98,15 @@ export function requireExpectation({ expect }: Fields, httpVersion: string): voi
   });
 }
 
+/**
+ * A field's lower-case name with `_` in place of each character that CGI, WSGI and PHP cannot tell
+ * from it in the names of their variables (RFC 3875 §4.1.18): `x-user`, `x_user` and `x.user` are
+ * one there.
+ */
+export function cgiName(name: string): string {
+  return name.replaceAll(/[^a-z0-9]/g, '_');
+}
+
 function lowerCaseName(name: string): string {
   const common = commonNames.get(name);
   if (common !== undefined) return common;

@@ -1,10 +1,11 @@
 import type { TLSSocket } from 'node:tls';
+import { cgiName } from '../http/fields.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import type { Caller } from '../model/key.ts';
-import type { Told } from '../visitors/visitor.ts';
+import { identityFieldsOf, type Told } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { RequestMessage } from './request-message.ts';
 
@@ -29,24 +30,22 @@ export function enter({ config }: Serving, message: RequestMessage): Entrance {
     },
     config.server,
   );
+  const identityFields = identityFieldsOf(config);
+  if (identityFields.length === 0) return { ...opened, told: nothingTold };
+  // What only a trusted proxy may say is removed, lest a fetched source believe it: of the proxy
+  // itself what the client wrote under another spelling of the name.
+  const isTrusted = isTrustedPeer(peerAddress, config.server.trustProxy);
+  const fields = without(opened.fields, identityFields, isTrusted ? identityFields : []);
+  if (!isTrusted) return { ...opened, fields, told: nothingTold };
   const { userHeader, rolesHeader } = config.auth;
   const { countryHeader } = config.geo;
-  if (userHeader === undefined && rolesHeader === undefined && countryHeader === undefined) {
-    return { ...opened, told: nothingTold };
-  }
-  const { fields } = opened;
-  // What only a trusted proxy may say is taken off, lest a fetched source believe it.
-  if (!isTrustedPeer(peerAddress, config.server.trustProxy)) {
-    const names = [userHeader, rolesHeader, countryHeader].filter((name) => name !== undefined);
-    return { ...opened, fields: without(fields, names), told: nothingTold };
-  }
   const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
   const told = {
     user: valueOf(userHeader),
     roles: valueOf(rolesHeader),
     country: valueOf(countryHeader),
   };
-  return { ...opened, told };
+  return { ...opened, fields, told };
 }
 
 /** Whether a request came over TLS. */
@@ -70,12 +69,15 @@ export function identify(serving: Serving, { fields, address }: Entrance): Calle
  */
 export function withoutUser(entrance: Entrance): Entrance {
   const told = { ...entrance.told, user: undefined, roles: undefined };
-  return { ...entrance, fields: without(entrance.fields, ['cookie']), told };
+  return { ...entrance, fields: without(entrance.fields, ['cookie'], []), told };
 }
 
-/** Also under a name with `_`, which many servers behind us would take for the same. */
-function without(fields: Fields, names: readonly string[]): Fields {
-  const found = Object.keys(fields).filter((one) => names.includes(one.replaceAll('_', '-')));
+/** Fields without those of some names, in any spelling but those `kept`. */
+function without(fields: Fields, names: readonly string[], kept: readonly string[]): Fields {
+  const cgiNames = new Set(names.map(cgiName));
+  const found = Object.keys(fields).filter(
+    (name) => cgiNames.has(cgiName(name)) && !kept.includes(name),
+  );
   if (found.length === 0) return fields;
   const others = Object.create(null) as Record<string, string | undefined>;
   Object.assign(others, fields);

@@ -30,6 +30,12 @@ export interface Told {
   readonly country: string | undefined;
 }
 
+/** The names in lower case of the fields that only a trusted proxy may set. */
+export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): readonly string[] {
+  const names = [auth.userHeader, auth.rolesHeader, geo.countryHeader];
+  return names.filter((name) => name !== undefined);
+}
+
 /** Tells visitors by their requests. */
 export interface Visitors {
   visitorOf(arrived: Arrived): Visitor;

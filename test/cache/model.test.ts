@@ -239,6 +239,7 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
     now: () => world.nowMs,
     newId: () => `answer-${(ids += 1)}`,
     via: 'waymark',
+    identityFields: [],
   });
   const rules = new Map<number, FetchRule>();
   const rule = (): FetchRule => {

@@ -58,11 +58,13 @@ export async function startRig(
     enginedata = {},
     bytesMax = 100_000_000,
     answersOf = (answers) => answers,
+    identityFields = [],
   }: {
     readonly enginedata?: JsonObject;
     readonly bytesMax?: number;
     /** What the cache stands on, in place of what it would. */
     readonly answersOf?: (answers: Answers) => Answers;
+    readonly identityFields?: readonly string[];
   } = {},
 ): Promise<Rig> {
   const requests: IncomingMessage[] = [];
@@ -82,6 +84,7 @@ export async function startRig(
     now: () => nowMs,
     newId: () => `answer-${(lastId += 1)}`,
     via: 'waymark',
+    identityFields,
   });
   const rule = fetchRule({ source: `${origin}/*`, ...enginedata });
   const reply = ({ rule: other = rule, ...asking }: Asking = {}): Promise<Reply> =>

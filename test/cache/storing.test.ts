@@ -13,8 +13,7 @@ suite('an answer is stored (RFC 9111 §3)', () => {
     refusal: string | undefined,
     more?: {
       readonly status?: number;
-      readonly hasAuthorization?: true;
-      readonly hasCookies?: true;
+      readonly hasCredentials?: true;
     },
   ];
   const cases: readonly Row[] = [
@@ -47,13 +46,14 @@ suite('an answer is stored (RFC 9111 §3)', () => {
     [[...cc('max-age=9'), 'Vary', 'a'], undefined],
     [[...cc('max-age=9'), 'Vary', 'a, *'], 'vary'],
     [[...cc('max-age=9'), 'Vary', 'a', 'vary', ' *'], 'vary'],
-    [cc('max-age=9'), 'authorization', { hasAuthorization: true }],
-    [cc('max-age=9, public'), undefined, { hasAuthorization: true }],
-    [cc('max-age=9, must-revalidate'), undefined, { hasAuthorization: true }],
-    [cc('s-maxage=9'), undefined, { hasAuthorization: true }],
-    [cc('max-age=9'), undefined, { hasCookies: true }],
-    [modified, 'cookie', { hasCookies: true }],
-    [[...modified, ...cc('public')], undefined, { hasCookies: true }],
+    [cc('max-age=9'), 'credentials', { hasCredentials: true }],
+    [cc('max-age=9, public'), undefined, { hasCredentials: true }],
+    [cc('max-age=9, must-revalidate'), undefined, { hasCredentials: true }],
+    [cc('s-maxage=9'), undefined, { hasCredentials: true }],
+    [cc('s-maxage=9, private'), 'private', { hasCredentials: true }],
+    [modified, 'credentials', { hasCredentials: true }],
+    [[...modified, ...cc('must-revalidate')], 'cookie', { hasCredentials: true }],
+    [[...modified, ...cc('public')], undefined, { hasCredentials: true }],
     [[...cc('max-age=9'), 'Set-Cookie', 'a=b'], undefined],
     [[...modified, 'Set-Cookie', 'a=b'], 'cookie'],
     [['CDN-Cache-Control', 'max-age=9', ...cc('no-store')], undefined],
@@ -68,8 +68,7 @@ suite('an answer is stored (RFC 9111 §3)', () => {
         requestMs: nowMs,
         responseMs: nowMs,
       };
-      const asked = { hasAuthorization: false, hasCookies: false, ...asking };
-      assert.equal(refusalToStore(received, asked), refusal);
+      assert.equal(refusalToStore(received, { hasCredentials: false, ...asking }), refusal);
     });
   }
 });

@@ -32,6 +32,79 @@ suite('what a caller says of itself is not believed', () => {
     assert.equal(((await direct.json()) as Record<string, string>).x_user, undefined);
   });
 
+  test('fetched content for one user is not shown to others', async (t) => {
+    const source = createServer(({ headers }, response) => {
+      response.setHeader('Cache-Control', 'max-age=3600').end(JSON.stringify(headers));
+    }).listen(0, '127.0.0.1');
+    await once(source, 'listening');
+    t.after(() => source.close());
+    const address = source.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const site = await startSite(t, {
+      server: 'trust_proxy = 127.0.0.0/8\n',
+      ini:
+        '[fetch]\nallow_private = 127.0.0.0/8\n[geo]\ncountry_header = X_Country\n' +
+        '[auth]\nuser_header = X-User\nroles_header = X-Roles\n',
+      rules: [
+        {
+          path: '/echo/*',
+          kind: 'content.fetch',
+          enginedata: { source: `http://127.0.0.1:${address.port}/*`, pass: ['x_country'] },
+        },
+      ],
+    });
+    const seenBy = async (headers: Record<string, string>) =>
+      (await (await fetch(`${site.url}/echo/a`, { headers })).json()) as Record<string, string>;
+    assert.equal((await seenBy({ 'X-User': 'ann' }))['x-user'], 'ann');
+    assert.equal((await seenBy({ 'X-User': 'bob' }))['x-user'], 'bob');
+    assert.equal((await seenBy({ 'X-Roles': 'editor' }))['x-roles'], 'editor');
+    assert.equal((await seenBy({ X_Country: 'AT' })).x_country, 'AT');
+    const nobody = await seenBy({});
+    assert.deepEqual(
+      [nobody['x-user'], nobody['x-roles'], nobody.x_country],
+      [undefined, undefined, undefined],
+    );
+  });
+
+  test('a name under another spelling is not passed on beside that of the proxy', async (t) => {
+    const source = createServer((request, response) => {
+      response.end(JSON.stringify(request.headers));
+    }).listen(0, '127.0.0.1');
+    await once(source, 'listening');
+    t.after(() => source.close());
+    const address = source.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const enginedata = {
+      source: `http://127.0.0.1:${address.port}/*`,
+      pass: ['x_user', 'x.user', 'x_country', 'x-country'],
+    };
+    const seenBy = async (server: string, headers: Record<string, string>) => {
+      const site = await startSite(t, {
+        server,
+        ini:
+          '[fetch]\nallow_private = 127.0.0.0/8\n[auth]\nuser_header = X-User\n' +
+          '[geo]\ncountry_header = X_Country\n',
+        rules: [{ path: '/echo/*', kind: 'content.fetch', enginedata }],
+      });
+      const reply = await fetch(`${site.url}/echo/a`, { headers });
+      const seen = (await reply.json()) as Record<string, string>;
+      return ['x-user', 'x_user', 'x.user', 'x_country', 'x-country'].map((name) => seen[name]);
+    };
+    const [x_user, x_country] = ['root', 'XX'];
+    const forged = { x_user, 'x.user': 'root', 'x-country': 'XX' };
+    assert.deepEqual(
+      await seenBy('trust_proxy = 127.0.0.0/8\n', { ...forged, 'x-user': 'ann', X_Country: 'AT' }),
+      ['ann', undefined, undefined, 'AT', undefined],
+    );
+    assert.deepEqual(await seenBy('', { ...forged, 'x-user': 'root', x_country }), [
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+
   test('a page of another origin is shown in a sandbox, its own is not', async (t) => {
     const site = await startSite(t, { rules: [page] });
     const policy = async (origin: string) => {

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { startRig, type Handler } from './rig.ts';
+
+const identityFields = ['x-user', 'x-roles', 'x-country'];
+
+/** A source that names the client it answers, under some fields. */
+function naming(fields: Readonly<Record<string, string>>): Handler {
+  return ({ headers }, response) => {
+    const { authorization, cookie, 'x-user': user, 'x-roles': roles, 'x-country': place } = headers;
+    const name = [authorization, cookie, user, roles, place].find((one) => one !== undefined);
+    response.writeHead(200, { ETag: `"${String(name)}"`, ...fields }).end(`for ${String(name)}`);
+  };
+}
+
+/** Each way in which a source learns who asks. */
+const credentials: readonly Readonly<Record<string, string>>[] = [
+  { authorization: 'Basic YW5u' },
+  { cookie: 'session=ann' },
+  { 'x-user': 'ann' },
+  { 'x-roles': 'editor' },
+  { 'x-country': 'AT' },
+];
+
+suite('an answer to a client that the source was told of (RFC 9111 §3.5)', () => {
+  for (const fields of credentials) {
+    const [name = ''] = Object.keys(fields);
+    const options = { identityFields, enginedata: { pass: ['authorization', 'cookie'] } };
+
+    test(`by ${name} is not stored for others`, async (t) => {
+      const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), options);
+      const own = await ask({ fields });
+      assert.equal(own.text, `for ${Object.values(fields).join()}`);
+      assert.match(own.field('cache-status') ?? '', /detail=credentials/);
+      assert.equal((await ask()).text, 'for undefined');
+    });
+
+    for (const directive of ['public', 's-maxage=3600', 'must-revalidate']) {
+      test(`by ${name} is stored for others where it says ${directive}`, async (t) => {
+        const cacheControl = `max-age=3600, ${directive}`;
+        const { ask } = await startRig(t, naming({ 'Cache-Control': cacheControl }), options);
+        await ask({ fields });
+        assert.equal((await ask()).cache, 'hit');
+      });
+    }
+
+    test(`by ${name}, and that varies by it, is for that client alone`, async (t) => {
+      const { ask } = await startRig(
+        t,
+        naming({ 'Cache-Control': 'public, max-age=3600', Vary: name }),
+        options,
+      );
+      await ask({ fields });
+      assert.equal((await ask()).text, 'for undefined');
+      assert.equal((await ask({ fields: { [name]: 'bob' } })).text, 'for bob');
+      assert.equal((await ask({ fields })).cache, 'hit');
+    });
+  }
+
+  test('that says nothing of how long it holds is not stored', async (t) => {
+    const modified = { 'Last-Modified': 'Fri, 02 Jan 2026 12:00:00 GMT' };
+    const { ask } = await startRig(t, naming(modified), { identityFields });
+    await ask({ fields: { 'x-user': 'ann' } });
+    assert.equal((await ask()).text, 'for undefined');
+  });
+
+  test('is not given to the clients that wait with it', async (t) => {
+    const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), {
+      identityFields,
+    });
+    const users = ['ann', 'bob', 'eve'];
+    const answers = await Promise.all(users.map((user) => ask({ fields: { 'x-user': user } })));
+    assert.deepEqual(
+      answers.map(({ text }) => text),
+      ['for ann', 'for bob', 'for eve'],
+    );
+  });
+
+  test('is stored where the rule itself names the user', async (t) => {
+    const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), {
+      identityFields,
+      enginedata: { headers: { 'X-User': 'shop' } },
+    });
+    await ask({ fields: { 'x-user': 'ann' } });
+    const other = await ask({ fields: { 'x-user': 'bob' } });
+    assert.deepEqual([other.cache, other.text], ['hit', 'for shop']);
+  });
+
+  test('is stored where the field is empty', async (t) => {
+    const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), {
+      identityFields,
+    });
+    await ask({ fields: { 'x-user': '' } });
+    assert.equal((await ask()).cache, 'hit');
+  });
+});
+
+suite('an answer that is stored for all', () => {
+  const validated: Handler = ({ headers }, response, count) => {
+    const isKnown = headers['if-none-match'] === '"x"';
+    response.writeHead(isKnown ? 304 : 200, {
+      'Cache-Control': 'max-age=10',
+      ETag: '"x"',
+      ...(headers['x-user'] !== undefined && { 'Set-Cookie': 'session=ann' }),
+    });
+    response.end(isKnown ? undefined : `answer ${count}`);
+  };
+
+  test('gets no field of the confirmation for one client', async (t) => {
+    const { ask, pass, requests } = await startRig(t, validated, { identityFields });
+    await ask();
+    pass(11);
+    const own = await ask({ fields: { 'x-user': 'ann' } });
+    assert.deepEqual([own.text, own.field('set-cookie')], ['answer 1', 'session=ann']);
+    const other = await ask();
+    assert.deepEqual([other.text, other.field('set-cookie')], ['answer 1', undefined]);
+    assert.deepEqual(
+      requests.map((one) => one.headers['if-none-match']),
+      [undefined, '"x"', '"x"'],
+    );
+  });
+
+  test('stays where one client gets another answer', async (t) => {
+    const { ask, pass, requests } = await startRig(
+      t,
+      ({ headers, method }, response) => {
+        const user = headers['x-user'];
+        const tag = user === undefined ? '"x"' : '"y"';
+        const isKnown = headers['if-none-match'] === tag;
+        response.writeHead(isKnown ? 304 : 200, { 'Cache-Control': 'max-age=10', ETag: tag });
+        response.end(isKnown || method === 'HEAD' ? undefined : `for ${String(user)}`);
+      },
+      { identityFields },
+    );
+    await ask();
+    pass(11);
+    const fields = { 'x-user': 'ann' };
+    assert.equal((await ask({ fields })).text, 'for ann');
+    await ask({ fields, method: 'HEAD' });
+    assert.equal((await ask()).text, 'for undefined');
+    assert.equal(requests.at(-1)?.headers['if-none-match'], '"x"');
+  });
+});
