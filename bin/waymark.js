@@ -8,7 +8,7 @@ const engineMajor = 24;
 if (Number(process.versions.node.split('.')[0]) < engineMajor) {
   process.stderr.write(
     `waymark needs Node ${engineMajor} or newer, and this is ${process.versions.node}.\n` +
-      'In a clone, npm brings a newer one along: npm run waymark -- <command>\n',
+      'In a clone, npm brings a newer one along: npx waymark <command>\n',
   );
   process.exit(1);
 }

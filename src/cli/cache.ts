@@ -1,38 +1,40 @@
 import { clientCommand, table, type Act } from './client.ts';
 import { UsageError } from './command.ts';
-import { requireNoMore } from './options.ts';
 import { callService } from './service.ts';
 
-/** `waymark cache purge | list | status`: what is kept of other servers, through the HTTP API. */
-export const cache = clientCommand({
-  usage:
-    'cache purge [URL] [--prefix P] [--rule ID] [--all] | ' +
-    'cache list [--prefix P] [--rule ID] | cache status',
-  summary: 'see what is kept of fetched content, and let go of it,',
+const filters = {
+  prefix: { value: 'url', description: 'all URLs that start so' },
+  rule: { value: 'id', description: 'all that a page rule has fetched' },
+};
+
+/** `waymark cache purge | list | status`. */
+export const defineCache = clientCommand({
+  description: 'Show and purge what the cache has of other servers, through the HTTP API.',
   acts: { purge: purgeAct(), list: listAct(), status: statusAct() },
 });
 
 function purgeAct(): Act {
   return {
-    takes: { prefix: 'text', rule: 'text', all: 'flag' },
-    async *run([url, ...more], { service, input }) {
-      requireNoMore(more);
+    summary: 'purge cached content at once, in all workers',
+    words: { '[url]': 'one URL' },
+    takes: { ...filters, all: { description: 'everything' } },
+    async *run([url], { service, input }) {
       const v = { ...(url !== undefined && { url }), ...input };
       if (Object.keys(v).length !== 1) {
-        throw new UsageError('What? A URL, --prefix, --rule or --all.');
+        throw new UsageError('say what to purge: a URL, --prefix, --rule or --all.');
       }
       const answer = await callService(service, 'svc1.cache.purge', { v });
       const { urls } = answer.data as { readonly urls: number };
-      yield { answer, lines: [`${urls}`], notes: [`Let go of what was kept of ${urls} URLs.`] };
+      yield { answer, lines: [`${urls}`], notes: [`Purged ${urls} URLs.`] };
     },
   };
 }
 
 function listAct(): Act {
   return {
-    takes: { prefix: 'text', rule: 'text' },
-    async *run(words, { service, input }) {
-      requireNoMore(words);
+    summary: 'list cached responses',
+    takes: filters,
+    async *run(_words, { service, input }) {
       let after: string | undefined;
       do {
         const v = { ...input, ...(after !== undefined && { after }) };
@@ -48,9 +50,8 @@ function listAct(): Act {
 
 function statusAct(): Act {
   return {
-    takes: {},
-    async *run(words, { service }) {
-      requireNoMore(words);
+    summary: 'print counts of the cache',
+    async *run(_words, { service }) {
       const answer = await callService(service, 'svc1.cache.status', { v: {} });
       const counts = answer.data as Readonly<Record<string, number>>;
       yield { answer, lines: Object.entries(counts).map(([name, count]) => `${name} ${count}`) };

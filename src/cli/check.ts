@@ -2,42 +2,48 @@ import { configJson, describeConfig } from '../config/describe.ts';
 import { findDoubtful } from '../config/doubtful.ts';
 import { findIneffective } from '../config/ineffective.ts';
 import { checkData } from './check-data.ts';
-import { say, type Command } from './command.ts';
-import { configOption, parseWords, problemsText, requireNoMore } from './options.ts';
+import { say, type DefineCommand, type Terminal } from './command.ts';
+import { configOption, jsonOption, problemsText, requireConfigFile } from './options.ts';
+
+interface CheckOptions {
+  readonly config?: string;
+  readonly data: boolean;
+  readonly json: boolean;
+}
 
 /**
  * `waymark check`: validates the ini file and prints the configuration that it comes to; with
  * `--data` it looks at the data instead.
  */
-export const check: Command = {
-  usage: 'check [--data] [--config FILE] [--json]',
-  summary:
-    'validate the ini file and print the effective configuration; with --data hold everything ' +
-    'that is made of the log against it',
-  async run(words, terminal) {
-    const { values, positionals } = parseWords(words, {
-      ...configOption,
-      data: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
+export const defineCheck: DefineCommand = (command, terminal) => {
+  command
+    .description('Validate the ini file, and print the configuration that it comes to.')
+    .option('--data', 'verify the data instead: its indexes against its log', false)
+    .addOption(configOption())
+    .addOption(jsonOption())
+    .action(async (options: CheckOptions) => {
+      terminal.exitCode = await check(options, terminal);
     });
-    requireNoMore(positionals);
-    const result = await terminal.readConfig(values.config);
-    if (values.data && result.ok) return checkData(result.config, terminal, values);
-    const warnings = result.ok
-      ? [...findIneffective(result.config), ...(await findDoubtful(result.config, Date.now()))]
-      : [];
-    if (values.json) {
-      const answer = result.ok
-        ? { ok: true, config: configJson(result.config), warnings }
-        : { ok: false, problems: result.problems };
-      say(terminal.out, JSON.stringify(answer, undefined, 2));
-    } else if (result.ok) {
-      terminal.out.write(describeConfig(result.config));
-      for (const said of warnings) say(terminal.err, said);
-      say(terminal.err, `${values.config} is fine.`);
-    } else {
-      say(terminal.err, problemsText(values.config, result.problems));
-    }
-    return result.ok ? 0 : 1;
-  },
 };
+
+async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
+  const file = requireConfigFile(options.config, terminal);
+  const result = await terminal.readConfig(file);
+  if (options.data && result.ok) return checkData(result.config, terminal, options);
+  const warnings = result.ok
+    ? [...findIneffective(result.config), ...(await findDoubtful(result.config, Date.now()))]
+    : [];
+  if (options.json) {
+    const answer = result.ok
+      ? { ok: true, config: configJson(result.config), warnings }
+      : { ok: false, problems: result.problems };
+    say(terminal.out, JSON.stringify(answer, undefined, 2));
+  } else if (result.ok) {
+    terminal.out.write(describeConfig(result.config));
+    for (const said of warnings) say(terminal.err, said);
+    say(terminal.err, `${file} is fine.`);
+  } else {
+    say(terminal.err, problemsText(file, result.problems));
+  }
+  return result.ok ? 0 : 1;
+}

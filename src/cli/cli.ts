@@ -1,22 +1,77 @@
 import { availableParallelism, hostname } from 'node:os';
 import { Failure } from '../model/failure.ts';
 import { version } from '../version.ts';
-import { say, UsageError, type Command, type Output, type Terminal } from './command.ts';
+import { say, UsageError, type DefineCommand, type Output, type Terminal } from './command.ts';
 
-/** Each command, loaded when it is asked for: most need a small part of what there is. */
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import('./serve.ts')).serve,
-  check: async () => (await import('./check.ts')).check,
-  key: async () => (await import('./key.ts')).key,
-  explain: async () => (await import('./explain.ts')).explain,
-  rule: async () => (await import('./rule.ts')).rule,
-  hook: async () => (await import('./hook.ts')).hook,
-  event: async () => (await import('./event.ts')).event,
-  cache: async () => (await import('./cache.ts')).cache,
-  export: async () => (await import('./export.ts')).exportCommand,
-  import: async () => (await import('./import.ts')).importCommand,
-  backup: async () => (await import('./backup.ts')).backup,
-};
+/** A command as the list of all shows it; its file is loaded when it runs. */
+interface CommandEntry {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<DefineCommand>;
+}
+
+const entries: readonly CommandEntry[] = [
+  {
+    name: 'serve',
+    summary: 'run the server',
+    load: async () => (await import('./serve.ts')).defineServe,
+  },
+  {
+    name: 'check',
+    summary: 'validate the ini file, or the data',
+    load: async () => (await import('./check.ts')).defineCheck,
+  },
+  {
+    name: 'key',
+    summary: 'make, list and revoke API keys',
+    load: async () => (await import('./key.ts')).defineKey,
+  },
+  {
+    name: 'explain',
+    summary: 'say which source answers a URL, and why',
+    load: async () => (await import('./explain.ts')).defineExplain,
+  },
+  {
+    name: 'rule',
+    summary: 'read and write page rules',
+    load: async () => (await import('./rule.ts')).defineRule,
+  },
+  {
+    name: 'hook',
+    summary: 'read and write webhooks, and see their deliveries',
+    load: async () => (await import('./hook.ts')).defineHook,
+  },
+  {
+    name: 'event',
+    summary: 'insert and list events',
+    load: async () => (await import('./event.ts')).defineEvent,
+  },
+  {
+    name: 'cache',
+    summary: 'show and purge cached content',
+    load: async () => (await import('./cache.ts')).defineCache,
+  },
+  {
+    name: 'export',
+    summary: 'write page rules and hooks as NDJSON',
+    load: async () => (await import('./export.ts')).defineExport,
+  },
+  {
+    name: 'import',
+    summary: 'read page rules and hooks from NDJSON',
+    load: async () => (await import('./import.ts')).defineImport,
+  },
+  {
+    name: 'backup',
+    summary: 'copy the data folder while the server runs',
+    load: async () => (await import('./backup.ts')).defineBackup,
+  },
+  {
+    name: 'completion',
+    summary: 'print a completion script for bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).defineCompletion,
+  },
+];
 
 /**
  * Runs a command line, without its `node waymark`, on a terminal: that of this process unless told
@@ -26,38 +81,50 @@ export async function run(
   words: readonly string[],
   terminal: Terminal = ownTerminal(),
 ): Promise<number> {
-  const { out, err } = terminal;
-  const [name = 'help', ...rest] = words;
-  const command = Object.hasOwn(commands, name) ? await commands[name]?.() : undefined;
-  if (name === 'help' || words.includes('--help') || words.includes('-h')) {
-    out.write(await usage(command));
+  const [first = '--help', ...rest] = words;
+  if (first === '--version' || first === '-V' || first === 'version') {
+    say(terminal.out, version);
     return 0;
   }
-  if (name === '--version' || name === 'version') {
-    say(out, version);
-    return 0;
-  }
+  const { runProgram } = await import('./program.ts');
+  const asked = first === 'help' ? helpWords(rest) : [first, ...rest];
+  // A completion script names the words of all commands.
+  const isNeeded = ({ name }: CommandEntry) => name === asked[0] || asked[0] === 'completion';
+  const commands = await Promise.all(
+    entries.map(async (entry) => {
+      const { name, summary } = entry;
+      return { name, summary, define: isNeeded(entry) ? await entry.load() : undefined };
+    }),
+  );
   try {
-    if (command === undefined) throw new UsageError(`There is no command ${JSON.stringify(name)}.`);
-    return await command.run(rest, terminal);
+    terminal.exitCode = 0;
+    await runProgram(asked, commands, terminal);
+    return terminal.exitCode;
   } catch (error) {
     if (error instanceof UsageError) {
-      err.write(`waymark: ${error.message}\n\n${await usage(command)}`);
+      say(terminal.err, `waymark: ${error.message}`);
       return 2;
     }
     if (!(error instanceof Failure) || error.code === 'internal') throw error;
-    say(err, `waymark: ${error.message}`);
+    say(terminal.err, `waymark: ${error.message}`);
     return 1;
   }
+}
+
+/** `help rule insert` is `rule insert --help`; an unknown command is left to be refused. */
+function helpWords(words: readonly string[]): readonly string[] {
+  const [name] = words;
+  const isKnown = name === undefined || entries.some((entry) => entry.name === name);
+  return isKnown ? [...words, '--help'] : words;
 }
 
 function ownTerminal(): Terminal {
   const { env, stdout: out, stderr: err } = process;
   out.on('error', (error: NodeJS.ErrnoException) => {
-    // Whoever listens besides sees to it.
+    // A command with a listener of its own reports the error itself.
     if (out.listenerCount('error') === 1) outputLost(error, err);
   });
-  // Of that, nobody could be told.
+  // Where standard error is closed, there is nothing left to report to.
   err.on('error', () => undefined);
   return {
     out,
@@ -73,18 +140,11 @@ function ownTerminal(): Terminal {
 }
 
 /**
- * Whoever reads may have enough, as `head` has: what was asked for is done all the same. Any other
- * failure to write an answer ends the process.
+ * A reader such as `head` may close the pipe early: the command goes on to its end. Any other
+ * failure to write standard output ends the process.
  */
 function outputLost({ code = '' }: NodeJS.ErrnoException, err: Output): void {
   if (code === 'EPIPE') return;
   say(err, `waymark: standard output cannot be written (${code})`);
   process.exit(1);
-}
-
-async function usage(command: Command | undefined): Promise<string> {
-  if (command !== undefined) return `waymark ${command.usage}\n    ${command.summary}\n`;
-  const all = await Promise.all(Object.values(commands).map((load) => load()));
-  const lines = all.map((one) => `  waymark ${one.usage}\n      ${one.summary}`);
-  return `Waymark ${version}, a web server with page rules.\n\n${lines.join('\n')}\n`;
 }

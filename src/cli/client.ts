@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
+import { Option, type Command } from 'commander';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { say, UsageError, type Command, type Terminal } from './command.ts';
-import { parseWords } from './options.ts';
-import { serviceOf, serviceOptions, serviceUsage, type Service } from './service.ts';
+import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { choiceOption, jsonOption, wholeNumber } from './options.ts';
+import { serviceOf, serviceOptions, type Service, type ServiceOptions } from './service.ts';
 
 /** What an act has done, or one page of it. */
 export interface Done {
@@ -23,94 +24,85 @@ export interface Given {
   readonly vk: string | undefined;
   /** Input fields from options, under the names that the API has for them. */
   readonly input: JsonObject;
-  /** What is written to the command. */
+  /** Standard input. */
   readonly stdin: () => AsyncIterable<Uint8Array>;
 }
 
-/** How the text of an option becomes an input field; a flag has no text. */
-export type InputKind = 'text' | 'number' | 'flag';
+/** An option that gives an input field. */
+export interface InputOption {
+  readonly description: string;
+  /** The placeholder of its value; a flag has none. */
+  readonly value?: string;
+  /** Whether the value is a whole number. */
+  readonly isNumber?: boolean;
+  /** The values that it takes, where they are known. */
+  readonly values?: readonly string[];
+}
 
 /** One thing that a command does: its second word. */
 export interface Act {
-  /** The input fields that its options may give, by the names of the fields. */
-  readonly takes: Readonly<Record<string, InputKind>>;
+  readonly summary: string;
+  /** Its arguments as commander writes them (`<id>`, `[url]`), and what each one is. */
+  readonly words?: Readonly<Record<string, string>>;
+  /** Its options, by the names of the input fields that they give: `as_of` is `--as-of`. */
+  readonly takes?: Readonly<Record<string, InputOption>>;
   /** Whether it takes `--vk`. */
   readonly writes?: boolean;
+  /** Runs it with the arguments that were given. */
   readonly run: (words: readonly string[], given: Given) => AsyncIterable<Done>;
 }
 
-/** Makes a command whose acts are clients of the HTTP API; `usage` starts with its name. */
+/** Makes a command whose acts are clients of the HTTP API. */
 export function clientCommand({
-  usage,
-  summary,
+  description,
   acts,
 }: {
-  readonly usage: string;
-  readonly summary: string;
+  readonly description: string;
   readonly acts: Readonly<Record<string, Act>>;
-}): Command {
-  const [noun = ''] = usage.split(' ');
-  return {
-    usage: `${usage}   ${serviceUsage}`,
-    summary: `${summary} through the HTTP API (WAYMARK_URL, WAYMARK_APIKEY)`,
-    async run(words, terminal) {
-      const { values, positionals } = parseWords(words, {
-        ...serviceOptions,
-        ...inputOptions(Object.values(acts)),
-        vk: { type: 'string' },
-        json: { type: 'boolean', default: false },
-      });
-      const [name = '', ...rest] = positionals;
-      const act = Object.hasOwn(acts, name) ? acts[name] : undefined;
-      if (act === undefined) throw new UsageError(`${oneOf(Object.keys(acts))}?`);
-      const { url, apikey, config, vk, json, ...given } = values;
-      if (vk !== undefined && act.writes !== true) throw stray(`${noun} ${name}`, 'vk');
-      const input = inputOf(given, act, `${noun} ${name}`);
-      const service = await serviceOf({ url, apikey, config }, terminal);
-      let code = 0;
-      for await (const done of act.run(rest, { service, vk, input, stdin: terminal.input })) {
-        tell(done, json, terminal);
-        code = done.code ?? code;
-      }
-      return code;
-    },
+}): DefineCommand {
+  return (command, terminal) => {
+    command.description(description);
+    for (const [name, act] of Object.entries(acts)) defineAct(command.command(name), act, terminal);
   };
 }
 
-function inputOptions(acts: readonly Act[]) {
-  const kinds = acts.flatMap(({ takes }) => Object.entries(takes));
-  return Object.fromEntries(
-    kinds.map(([name, kind]) => [
-      optionName(name),
-      { type: kind === 'flag' ? 'boolean' : 'string' } as const,
-    ]),
-  );
+function defineAct(command: Command, act: Act, terminal: Terminal): void {
+  const { summary, words = {}, takes = {}, writes = false, run } = act;
+  const inputs = Object.entries(takes).map(([field, input]) => {
+    const option = optionOf(field, input);
+    return { field, option, name: option.attributeName() };
+  });
+  command.summary(summary).description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`);
+  for (const [name, description] of Object.entries(words)) command.argument(name, description);
+  for (const { option } of inputs) command.addOption(option);
+  if (writes) command.option('--vk <key>', 'a key of your own that makes a repeat harmless');
+  for (const option of [...serviceOptions(), jsonOption()]) command.addOption(option);
+  command.action(async () => {
+    const options: ClientOptions = command.opts();
+    const given = inputs.map(({ field, name }) => [field, command.getOptionValue(name) as unknown]);
+    const input = Object.fromEntries(
+      given.filter(([, value]) => value !== undefined),
+    ) as JsonObject;
+    const service = await serviceOf(options, terminal);
+    const stdin = terminal.input;
+    for await (const done of run(command.args, { service, vk: options.vk, input, stdin })) {
+      tell(done, options.json, terminal);
+      terminal.exitCode = done.code ?? terminal.exitCode ?? 0;
+    }
+  });
 }
 
-function optionName(field: string): string {
-  return field.replaceAll('_', '-');
+interface ClientOptions extends ServiceOptions {
+  readonly vk?: string;
+  readonly json: boolean;
 }
 
-function inputOf(
-  given: Readonly<Record<string, string | boolean | undefined>>,
-  { takes }: Act,
-  words: string,
-): JsonObject {
-  const input: Record<string, JsonObject[string]> = {};
-  for (const [option, value] of Object.entries(given)) {
-    if (value === undefined) continue;
-    const name = option.replaceAll('-', '_');
-    const kind = Object.hasOwn(takes, name) ? takes[name] : undefined;
-    if (kind === undefined) throw stray(words, option);
-    input[name] = typeof value === 'boolean' ? value : inputValue(value, kind, option);
-  }
-  return input;
-}
-
-function inputValue(word: string, kind: InputKind, option: string): JsonObject[string] {
-  if (kind !== 'number') return word;
-  if (!/^\d{1,15}$/.test(word)) throw new UsageError(`--${option} has to be a whole number.`);
-  return Number(word);
+function optionOf(field: string, { description, value, isNumber, values }: InputOption): Option {
+  const name = `--${field.replaceAll('_', '-')}`;
+  const flags = value === undefined ? name : `${name} <${value}>`;
+  if (values !== undefined) return choiceOption(flags, description, values);
+  const option = new Option(flags, description);
+  return isNumber === true ? option.argParser(wholeNumber) : option;
 }
 
 /** A JSON object that somebody wrote; throws UsageError, with `what` it is for. */
@@ -124,14 +116,6 @@ export function parseObject(json: string, what: string): JsonObject {
   }
   if (!isJsonObject(value)) throw new UsageError(`${what} has to be a JSON object.`);
   return value;
-}
-
-function stray(words: string, option: string): UsageError {
-  return new UsageError(`${words} takes no --${option}.`);
-}
-
-function oneOf(names: readonly string[]): string {
-  return `${names.slice(0, -1).join(', ')} or ${names.at(-1) ?? ''}`;
 }
 
 function tell({ answer, lines, notes = [] }: Done, json: boolean, terminal: Terminal): void {

@@ -1,36 +1,34 @@
 import type { Writable } from 'node:stream';
+import type { Command } from 'commander';
 import type { ConfigResult } from '../config/config.ts';
 
-/** Where a command writes; a terminal says that it is one. */
-export type Output = Writable & { readonly isTTY?: boolean };
+/** A stream that a command writes to; a terminal has `isTTY`. */
+export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** What a command works with: where it writes, and what it knows of its surroundings. */
+/** The process that a command runs in: its streams, its environment, its exit code. */
 export interface Terminal {
-  /** What a script wants. */
+  /** Standard output: what a script reads. */
   readonly out: Output;
-  /** What a person wants to know besides. */
+  /** Standard error: notes and failures, for a person. */
   readonly err: Output;
-  /** What is written to the command. */
+  /** Standard input. */
   readonly input: () => AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads the ini file that `--config` names; `isReload` as readConfig of config/ has it. */
+  /** Reads an ini file; `isReload` as readConfig of config/ has it. */
   readonly readConfig: (
     file: string,
     given?: { readonly isReload: boolean },
   ) => Promise<ConfigResult>;
+  /** What the command ends with, unless it throws: 0 where nobody sets it (contract §1). */
+  exitCode?: number;
 }
 
-/** A command of the command line. */
-export interface Command {
-  /** Its words and options after `waymark`, as the usage shows them. */
-  readonly usage: string;
-  readonly summary: string;
-  /**
-   * Resolves to the exit code: 0 done, 1 refused or failed. Throws UsageError for wrong words; a
-   * Failure becomes one line on standard error.
-   */
-  readonly run: (words: readonly string[], terminal: Terminal) => Promise<number>;
-}
+/**
+ * Gives a command, which has its name and summary, its description, arguments, options, subcommands
+ * and actions. An action throws UsageError for wrong words, and a Failure for anything else that
+ * becomes one line on standard error.
+ */
+export type DefineCommand = (command: Command, terminal: Terminal) => void;
 
 /** Words of a command line that do not fit together: exit code 2. */
 export class UsageError extends Error {

@@ -2,19 +2,21 @@ import type { WaymarkEvent } from '../model/event.ts';
 import type { KnownEventType } from '../model/event-types.ts';
 import type { JsonObject } from '../model/json.ts';
 import { clientCommand, parseObject, readText, table, unknownsOf, type Act } from './client.ts';
-import { UsageError } from './command.ts';
-import { requireNoMore } from './options.ts';
 import { callService } from './service.ts';
 
 /** Events that are listed unless more are asked for. */
 const eventsShown = 20;
 
 const insert: Act = {
-  takes: { data: 'text', occurred_at: 'text', counter: 'text' },
+  summary: 'insert an event; hooks for its type deliver it',
+  words: { '<type>': 'such as sale.completed' },
+  takes: {
+    data: { value: 'json', description: 'what the event tells: JSON, @FILE, or - for stdin' },
+    occurred_at: { value: 'time', description: 'when it happened, a date-time' },
+    counter: { value: 'name', description: 'where it happened' },
+  },
   writes: true,
-  async *run([type, ...more], { service, vk, stdin, input: { data, ...input } }) {
-    requireNoMore(more);
-    if (type === undefined) throw new UsageError('Which type? For example: sale.completed.');
+  async *run([type = ''], { service, vk, stdin, input: { data, ...input } }) {
     const given = typeof data === 'string' && parseObject(await readText(data, stdin), '--data');
     const v = { ...input, type, ...(given !== false && { data: given }) };
     const answer = await callService(service, 'svc1.event.insert', { v, vk });
@@ -32,11 +34,17 @@ const insert: Act = {
 };
 
 const list: Act = {
-  takes: { type: 'text', counter: 'text', before: 'number', limit: 'number' },
-  async *run(words, { service, input }) {
-    requireNoMore(words);
+  summary: 'list events, the newest first',
+  takes: {
+    type: { value: 'type', description: 'those of a type' },
+    counter: { value: 'name', description: 'those of a counter' },
+    before: { value: 'seq', description: 'those before a seq', isNumber: true },
+    limit: { value: 'n', description: `at most so many (${eventsShown})`, isNumber: true },
+  },
+  async *run(_words, { service, input }) {
     let left = typeof input.limit === 'number' ? input.limit : eventsShown;
     let before = input.before ?? null;
+    let isFirst = true;
     do {
       const v: JsonObject = { ...input, limit: left, ...(before !== null && { before }) };
       const answer: JsonObject = await callService(service, 'svc1.event.list', { v });
@@ -44,7 +52,10 @@ const list: Act = {
       const cells = rows.map(({ id, type, occurred_at, counter, data, seq }) => [
         ...[String(seq), occurred_at, type, counter ?? '-', id, JSON.stringify(data)],
       ]);
-      yield { answer, lines: table(['SEQ', 'OCCURRED', 'TYPE', 'COUNTER', 'ID', 'DATA'], cells) };
+      const heading = ['SEQ', 'OCCURRED', 'TYPE', 'COUNTER', 'ID', 'DATA'];
+      const lines = table(heading, cells);
+      yield { answer, lines: isFirst ? lines : lines.slice(1) };
+      isFirst = false;
       left -= rows.length;
       before = next;
     } while (left > 0 && before !== null);
@@ -52,9 +63,8 @@ const list: Act = {
 };
 
 const types: Act = {
-  takes: {},
-  async *run(words, { service }) {
-    requireNoMore(words);
+  summary: 'print the known types of events, with an example each',
+  async *run(_words, { service }) {
     const answer = await callService(service, 'svc1.event.types', { v: {} });
     const { rows } = answer.data as unknown as { readonly rows: readonly KnownEventType[] };
     yield {
@@ -76,10 +86,7 @@ interface EventPage {
 }
 
 /** `waymark event insert | list | types`. */
-export const event = clientCommand({
-  usage:
-    'event insert TYPE [--data JSON|@FILE|-] [--occurred-at T] [--counter C] [--vk KEY] | ' +
-    'event list [--type T] [--counter C] [--before SEQ] [--limit N] | event types',
-  summary: 'tell hooks what has happened, and see what they were told,',
+export const defineEvent = clientCommand({
+  description: 'Insert events, which hooks deliver, and list them, through the HTTP API.',
   acts: { insert, list, types },
 });

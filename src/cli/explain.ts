@@ -1,45 +1,39 @@
 import type { Tried, TriedBranch, TriedCandidate } from '../model/explanation.ts';
 import { isJsonObject } from '../model/json.ts';
-import { say, UsageError, type Command } from './command.ts';
-import { parseWords, requireNoMore } from './options.ts';
-import { callService, serviceOf, serviceOptions, serviceUsage } from './service.ts';
+import { deviceClasses } from '../model/visitor.ts';
+import { say, type DefineCommand } from './command.ts';
+import { choiceOption, jsonOption } from './options.ts';
+import { callService, serviceOf, serviceOptions, type ServiceOptions } from './service.ts';
 
-const questionOptions = {
-  method: { type: 'string' },
-  lang: { type: 'string' },
-  country: { type: 'string' },
-  device: { type: 'string' },
-  user: { type: 'string' },
-  role: { type: 'string' },
-  ip: { type: 'string' },
-  at: { type: 'string' },
-  draw: { type: 'string' },
-  'as-of': { type: 'string' },
-} as const;
+interface ExplainOptions extends ServiceOptions {
+  readonly json: boolean;
+  readonly asOf?: string;
+}
 
 /** `waymark explain`: which source answers a URL, and why no other: a client of the HTTP API. */
-export const explain: Command = {
-  usage:
-    'explain URL|PATH [--as-of T] [--lang L] [--country C] [--device D] [--user U] [--role R] ' +
-    `[--ip A] [--at T] [--draw N] [--method M]   ${serviceUsage}`,
-  summary: 'say which source answers a URL and with which status, and what the others lost by',
-  async run(words, terminal) {
-    const { values, positionals } = parseWords(words, {
-      ...serviceOptions,
-      ...questionOptions,
-      json: { type: 'boolean', default: false },
-    });
-    const [explained, ...more] = positionals;
-    if (explained === undefined) throw new UsageError('Which URL, or path?');
-    requireNoMore(more);
-    const { url, apikey, config, json, 'as-of': asOf, ...question } = values;
-    const service = await serviceOf({ url, apikey, config }, terminal);
+export const defineExplain: DefineCommand = (command, terminal) => {
+  command
+    .description('Say which source answers a URL, with which status, and why no other one does.')
+    .argument('<url>', 'a URL of the site, or a path')
+    .option('--method <method>', 'the method of the request (GET)')
+    .option('--lang <languages>', 'what the browser prefers, as Accept-Language')
+    .option('--country <code>', 'where the visitor is, ISO 3166-1')
+    .addOption(choiceOption('--device <class>', "the visitor's device", deviceClasses))
+    .option('--user <name>', 'who is signed in')
+    .option('--role <name>', 'a role of that user')
+    .option('--ip <address>', "the visitor's address")
+    .option('--at <time>', 'the time of the visit')
+    .option('--draw <n>', "the visitor's place among all, 0 to 100, for `percent`")
+    .option('--as-of <time>', 'by the rules as they were then: a date-time or a seq');
+  for (const option of [...serviceOptions(), jsonOption()]) command.addOption(option);
+  command.action(async (explained: string, options: ExplainOptions) => {
+    const { url: _url, apikey: _key, config: _config, json, asOf, ...question } = options;
+    const service = await serviceOf(options, terminal);
     const v = { ...question, url: explained, as_of: asOf };
     const answer = await callService(service, 'svc1.userinterface.explain', { v });
     if (json) say(terminal.out, JSON.stringify(answer));
     else for (const line of linesOf(answer.data)) say(terminal.out, line);
-    return 0;
-  },
+  });
 };
 
 function linesOf(data: unknown): readonly string[] {

@@ -3,34 +3,31 @@ import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { exportedHistory, exportedRecords } from '../api/transfer/export.ts';
-import { say, type Command, type Output } from './command.ts';
+import { say, type DefineCommand, type Output } from './command.ts';
 import { openExistingData } from './data.ts';
-import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+import { configOption, requireConfig } from './options.ts';
 
 /** `waymark export`: the page rules and hooks, or the whole log, as NDJSON on standard output. */
-export const exportCommand: Command = {
-  usage: 'export [--history] [--config FILE] > FILE.ndjson',
-  summary:
-    'write all page rules and hooks as lines that import takes; with --history every change of ' +
-    'the log, to read and to keep: a copy to go back to is made by backup',
-  async run(words, terminal) {
-    const { values, positionals } = parseWords(words, {
-      ...configOption,
-      history: { type: 'boolean', default: false },
+export const defineExport: DefineCommand = (command, terminal) => {
+  command
+    .description('Write all page rules and hooks to standard output, one JSON object a line.')
+    .option(
+      '--history',
+      'every change of the log instead, to read and to keep; `waymark backup` makes a copy to go back to',
+      false,
+    )
+    .addOption(configOption())
+    .action(async (options: { config?: string; history: boolean }) => {
+      const store = await openExistingData(await requireConfig(options.config, terminal));
+      try {
+        const lines = options.history ? exportedHistory(store) : exportedRecords(store);
+        const count = await writeLines(lines, terminal.out);
+        const what = options.history ? 'changes' : 'page rules and hooks';
+        if (count !== undefined) say(terminal.err, `${count} ${what}.`);
+      } finally {
+        await store.close();
+      }
     });
-    requireNoMore(positionals);
-    const config = await requireConfig(values.config, terminal);
-    const store = await openExistingData(config);
-    try {
-      const lines = values.history ? exportedHistory(store) : exportedRecords(store);
-      const count = await writeLines(lines, terminal.out);
-      const what = values.history ? 'changes' : 'page rules and hooks';
-      if (count !== undefined) say(terminal.err, `${count} ${what}.`);
-      return 0;
-    } finally {
-      await store.close();
-    }
-  },
 };
 
 const pieceCharacters = 65_536;

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JsonObject } from '../model/json.ts';
+import { attemptOutcomes } from '../store/deliveries.ts';
 import { table, type Act } from './client.ts';
-import { requireNoMore } from './options.ts';
-import { requireId } from './record-acts.ts';
 import { callService, type Service } from './service.ts';
 
 /** Attempts that are shown unless more are asked for. */
@@ -35,12 +34,20 @@ interface Page {
   readonly waiting: number;
 }
 
-/** `waymark hook deliveries ID`: what became of a hook's messages, the newest first. */
+/** The argument of a command for one hook. */
+export const hookWord = { '<id>': 'the id of the hook' };
+
+/** `waymark hook deliveries ID`. */
 export const deliveries: Act = {
-  takes: { outcome: 'text', before: 'number', limit: 'number' },
-  async *run([id, ...more], { service, input }) {
-    requireNoMore(more);
-    const v = { limit: deliveriesShown, ...input, id: requireId(id, 'hook') };
+  summary: "list the attempts at a hook's messages, the newest first",
+  words: hookWord,
+  takes: {
+    outcome: { value: 'outcome', description: 'those with an outcome', values: attemptOutcomes },
+    before: { value: 'seq', description: 'those before a seq', isNumber: true },
+    limit: { value: 'n', description: `at most so many (${deliveriesShown})`, isNumber: true },
+  },
+  async *run([id = ''], { service, input }) {
+    const v = { limit: deliveriesShown, ...input, id };
     const answer = await callService(service, 'svc1.webhook.deliveries', { v });
     const { rows, next, queued, waiting } = answer.data as unknown as Page;
     const heading = ['SEQ', 'ATTEMPT', 'AT', 'OUTCOME', 'STATUS', 'MS', 'ID', 'WHAT CAME BACK'];
@@ -73,13 +80,19 @@ function oneLine(text: string): string {
 
 const answerCharactersShown = 80;
 
-/** `waymark hook replay ID`: has messages sent again. */
+/** `waymark hook replay ID`. */
 export const replay: Act = {
-  takes: { delivery: 'text', since: 'text', until: 'text', failed: 'flag' },
+  summary: 'send messages of a hook again',
+  words: hookWord,
+  takes: {
+    delivery: { value: 'id', description: 'the message with the id or seq of a delivery' },
+    since: { value: 'time', description: 'the messages since a date-time' },
+    until: { value: 'time', description: 'the messages up to a date-time' },
+    failed: { description: 'the messages that were not delivered' },
+  },
   writes: true,
-  async *run([id, ...more], { service, vk, input }) {
-    requireNoMore(more);
-    const v = { ...input, id: requireId(id, 'hook') };
+  async *run([id = ''], { service, vk, input }) {
+    const v = { ...input, id };
     const answer = await callService(service, 'svc1.webhook.replay', { v, vk });
     const { deliveries: count } = answer.data as { readonly deliveries: number };
     const what = count === 1 ? 'One message is' : `${count} messages are`;
@@ -87,18 +100,17 @@ export const replay: Act = {
   },
 };
 
-/** `waymark hook test ID`: has a test sent, and tells how that went. */
+/** `waymark hook test ID`. */
 export const test: Act = {
-  takes: {},
-  async *run([id, ...more], { service }) {
-    requireNoMore(more);
-    const hook = requireId(id, 'hook');
+  summary: 'send a test message, and wait for its result',
+  words: hookWord,
+  async *run([hook = ''], { service }) {
     const { page: before } = await latestPage(service, hook);
     const [newest] = before.rows;
     const last = (newest?.last_seq ?? newest?.seq ?? 0) + before.queued;
     const sent = await callService(service, 'svc1.webhook.test', { v: { id: hook } });
     const { id: event } = sent.data as { readonly id: string };
-    yield { answer: sent, lines: [], notes: ['Sent; waiting for what comes of it …'] };
+    yield { answer: sent, lines: [], notes: ['Sent; waiting for the result …'] };
     const found = await untilTried(
       service,
       hook,

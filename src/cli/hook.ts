@@ -1,16 +1,18 @@
 import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import { clientCommand, table, type Act, type Done } from './client.ts';
-import { deliveries, replay, test } from './hook-deliveries.ts';
-import { requireNoMore } from './options.ts';
-import { record, recordActs, requireId } from './record-acts.ts';
+import { deliveries, hookWord, replay, test } from './hook-deliveries.ts';
+import { record, recordActs } from './record-acts.ts';
 import { callService } from './service.ts';
 
 const records = recordActs({
   family: 'svc1.webhook',
   noun: 'hook',
   command: 'hook',
-  filters: { event: 'text', text: 'text' },
+  filters: {
+    event: { value: 'type', description: 'those for a type of event' },
+    text: { value: 'words', description: 'those whose fields contain this text' },
+  },
   listLines: (rows) =>
     table(
       ['ID', 'STATE', 'EVENTS', 'DELIVERED TO', 'NAME'],
@@ -36,11 +38,11 @@ function secretNotes({ answer }: Done): readonly string[] {
 }
 
 const rotate: Act = {
-  takes: {},
+  summary: 'give a hook a new secret; the old one signs as well for 24 hours',
+  words: hookWord,
   writes: true,
-  async *run([id, ...more], { service, vk }) {
-    requireNoMore(more);
-    const v = { id: requireId(id, 'hook') };
+  async *run([id = ''], { service, vk }) {
+    const v = { id };
     const answer = await callService(service, 'svc1.webhook.rotate', { v, vk });
     const { secret, previous_until: until } = answer.data as JsonObject;
     yield {
@@ -56,14 +58,13 @@ const rotate: Act = {
   },
 };
 
-function switching(name: 'pause' | 'resume'): Act {
+function switching(name: 'pause' | 'resume', summary: string): Act {
   return {
-    takes: {},
+    summary,
+    words: hookWord,
     writes: true,
-    async *run([id, ...more], { service, vk }) {
-      requireNoMore(more);
-      const v = { id: requireId(id, 'hook') };
-      yield record(await callService(service, `svc1.webhook.${name}`, { v, vk }));
+    async *run([id = ''], { service, vk }) {
+      yield record(await callService(service, `svc1.webhook.${name}`, { v: { id }, vk }));
     },
   };
 }
@@ -72,21 +73,14 @@ function switching(name: 'pause' | 'resume'): Act {
  * `waymark hook list | read | insert | edit | history | invalidate | rotate | pause | resume | test
  * | deliveries | replay`.
  */
-export const hook = clientCommand({
-  usage:
-    'hook list [--event TYPE] [--text WORDS] | hook read ID [--as-of T] | hook history ID | ' +
-    'hook insert JSON|@FILE|- [--vk KEY] | hook edit ID JSON|@FILE|- [--vk KEY] | ' +
-    'hook invalidate [ID] [--txn TXN] [--by KEY] [--from T] [--until T] [--confirm DIGEST] | ' +
-    'hook rotate ID | hook pause ID | hook resume ID | hook test ID | ' +
-    'hook deliveries ID [--outcome O] [--before SEQ] [--limit N] | ' +
-    'hook replay ID [--delivery SEQ] [--failed] [--since T] [--until T] [--vk KEY]',
-  summary: 'have other servers told of events, and see how that goes,',
+export const defineHook = clientCommand({
+  description: 'Read and write webhooks through the HTTP API, and see what they have delivered.',
   acts: {
     ...records,
     insert,
     rotate,
-    pause: switching('pause'),
-    resume: switching('resume'),
+    pause: switching('pause', 'stop deliveries; events wait'),
+    resume: switching('resume', 'go on with deliveries'),
     test,
     deliveries,
     replay,

@@ -9,42 +9,53 @@ import type { Kept, Refusal } from '../api/transfer/import-line.ts';
 import { createLineReader } from '../api/transfer/import-worker.ts';
 import { importBlocks, type ImportStep } from '../api/transfer/import.ts';
 import { createSecret } from '../webhooks/sign.ts';
-import { say, type Command, type Terminal } from './command.ts';
-import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+import { say, type DefineCommand, type Terminal } from './command.ts';
+import { configOption, jsonOption, requireConfig } from './options.ts';
 import { createProgress } from './progress.ts';
 
+interface ImportOptions {
+  readonly config?: string;
+  readonly json: boolean;
+}
+
 /** `waymark import`: page rules and hooks from NDJSON into the data, also beside a server. */
-export const importCommand: Command = {
-  usage: 'import [FILE] [--config FILE] [--json] < FILE.ndjson',
-  summary:
-    'add page rules and hooks, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}; what ' +
-    'is there already stays as it is, a line that is refused stops no other',
-  async run(words, terminal) {
-    const { values, positionals } = parseWords(words, {
-      ...configOption,
-      json: { type: 'boolean', default: false },
+export const defineImport: DefineCommand = (command, terminal) => {
+  command
+    .description(
+      'Add page rules and hooks, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}. ' +
+        'Records that exist stay as they are; a line that is refused stops no other one.',
+    )
+    .argument('[file]', 'an NDJSON file; - is standard input', '-')
+    .addOption(configOption())
+    .addOption(jsonOption())
+    .action(async (file: string, options: ImportOptions) => {
+      terminal.exitCode = await importFile(file, options, terminal);
     });
-    const [file = '-', ...more] = positionals;
-    requireNoMore(more);
-    const config = await requireConfig(values.config, terminal);
-    const input = file === '-' ? terminal.input() : fileInput(file);
-    const reader = createLineReader(engineNames(config));
-    const store = await openData(config.server.data);
-    try {
-      const newSecret = () => createSecret(randomBytes);
-      const parts = { store, newSecret };
-      const steps = importBlocks(parts, readBlocks(input, reader.read));
-      const report = await follow(steps, terminal);
-      const { imported, unchanged, refused } = report;
-      const text = `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
-      say(terminal.out, values.json ? JSON.stringify(report) : text);
-      return refused > 0 ? 1 : 0;
-    } finally {
-      await reader.close();
-      await store.close();
-    }
-  },
 };
+
+async function importFile(
+  file: string,
+  { config: iniFile, json }: ImportOptions,
+  terminal: Terminal,
+): Promise<number> {
+  const config = await requireConfig(iniFile, terminal);
+  const input = file === '-' ? terminal.input() : fileInput(file);
+  const reader = createLineReader(engineNames(config));
+  const store = await openData(config.server.data);
+  try {
+    const newSecret = () => createSecret(randomBytes);
+    const parts = { store, newSecret };
+    const steps = importBlocks(parts, readBlocks(input, reader.read));
+    const report = await follow(steps, terminal);
+    const { imported, unchanged, refused } = report;
+    const text = `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
+    say(terminal.out, json ? JSON.stringify(report) : text);
+    return refused > 0 ? 1 : 0;
+  } finally {
+    await reader.close();
+    await store.close();
+  }
+}
 
 /** What became of all lines; only the first of those that are worth a word are told one by one. */
 interface Report {

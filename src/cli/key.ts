@@ -1,150 +1,151 @@
 import { randomBytes } from 'node:crypto';
+import { InvalidArgumentError, type Command } from 'commander';
 import { uuidv7 } from 'uuidv7';
 import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../model/limits.ts';
 import type { Store } from '../store/store.ts';
-import { addKey, keyViews, revokedKeys, revokeKey, type NewKey } from '../api/keys/keys.ts';
-import { say, UsageError, type Command, type Terminal } from './command.ts';
+import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
+import { table } from './client.ts';
+import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { openExistingData } from './data.ts';
-import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+import { configOption, jsonOption, requireChoice, requireConfig } from './options.ts';
 
 const author = 'waymark key';
+
+interface KeyOptions {
+  readonly config?: string;
+  readonly json: boolean;
+}
 
 /**
  * `waymark key add | list | revoke`: works on the data folder itself, also while a server runs on
  * it. The first key may be made before there is any data.
  */
-export const key: Command = {
-  usage:
-    'key add --name N --scope S[,S] [--rate R] | list [--revoked] | revoke ID   ' +
-    '[--config FILE] [--json]',
-  summary: 'make, show and revoke API keys; the key alone goes to standard output, once',
-  async run(words, terminal) {
-    const { values, positionals } = parseWords(words, {
-      ...configOption,
-      name: { type: 'string' },
-      scope: { type: 'string', multiple: true },
-      rate: { type: 'string' },
-      revoked: { type: 'boolean', default: false },
-      json: { type: 'boolean', default: false },
+export const defineKey: DefineCommand = (command, terminal) => {
+  command.description('Make, list and revoke API keys, in the data folder itself.');
+  const options = (one: Command) => one.addOption(configOption()).addOption(jsonOption());
+  options(
+    command
+      .command('add')
+      .description('Make a key, and print it alone on standard output, once.')
+      .requiredOption('--name <name>', 'what the key is for')
+      .requiredOption('--scope <scopes>', `one or more of ${scopes.join(', ')}`, collectScopes)
+      .option('--rate <n>', 'operations a second that it may call', requireRate),
+  ).action(async (given: AddOptions) => {
+    const config = await requireConfig(given.config, terminal);
+    await using(await openData(config.server.data), (store) => add(store, given, terminal));
+  });
+  options(
+    command
+      .command('list')
+      .description('List keys, without their secret.')
+      .option('--revoked', 'those that were revoked', false),
+  ).action(async (given: KeyOptions & { revoked: boolean }) => {
+    const config = await requireConfig(given.config, terminal);
+    await using(await openExistingData(config), (store) => {
+      (given.revoked ? listRevoked : list)(store, given, terminal);
     });
-    const [action, ...rest] = positionals;
-    const act = actionOf(action, rest, values);
-    const config = await requireConfig(values.config, terminal);
-    const store = await (action === 'add'
-      ? openData(config.server.data)
-      : openExistingData(config));
-    try {
-      await act(store, { terminal, json: values.json });
-      return 0;
-    } finally {
-      await store.close();
-    }
-  },
+  });
+  options(
+    command
+      .command('revoke')
+      .description('Revoke a key at once, also while the server runs.')
+      .argument('<id>', 'the id of the key'),
+  ).action(async (id: string, given: KeyOptions) => {
+    const config = await requireConfig(given.config, terminal);
+    await using(await openExistingData(config), (store) => revoke(store, id, given, terminal));
+  });
 };
 
-type Act = (store: Store, to: { terminal: Terminal; json: boolean }) => Promise<void>;
-
-function actionOf(
-  action: string | undefined,
-  rest: readonly string[],
-  {
-    name,
-    scope,
-    rate,
-    revoked,
-  }: {
-    name?: string | undefined;
-    scope?: string[] | undefined;
-    rate?: string | undefined;
-    revoked: boolean;
-  },
-): Act {
-  if (revoked && action !== 'list') throw new UsageError('--revoked is for key list.');
-  if (action === 'add') {
-    requireNoMore(rest);
-    return add({
-      name: requireName(name),
-      scopes: requireScopes(scope ?? []),
-      ...(rate !== undefined && { rate: requireRate(rate) }),
-    });
+/** Does something with a store and closes it. */
+async function using(store: Store, act: (store: Store) => void | Promise<void>): Promise<void> {
+  try {
+    await act(store);
+  } finally {
+    await store.close();
   }
-  if (action === 'list') {
-    requireNoMore(rest);
-    return revoked ? listRevoked : list;
-  }
-  const [id, ...more] = rest;
-  if (action !== 'revoke' || id === undefined) {
-    throw new UsageError(action === 'revoke' ? 'Which key? Give its id.' : 'add, list or revoke?');
-  }
-  requireNoMore(more);
-  return revoke(id);
 }
 
-function add(given: NewKey): Act {
-  return async (store, { terminal, json }) => {
-    const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
-    const made = await addKey(parts, { ...given, by: author });
-    if (json) {
-      say(terminal.out, JSON.stringify(made));
-      return;
-    }
-    say(terminal.out, made.key);
-    const { id, name, scopes, rate } = made;
-    const limit = rate === undefined ? '' : `, ${rate} operations a second`;
-    say(terminal.err, `Key ${id} (${name}: ${scopes.join(', ')}${limit}). It is not shown again.`);
-  };
+interface AddOptions extends KeyOptions {
+  readonly name: string;
+  readonly scope: readonly Scope[];
+  readonly rate?: number;
 }
 
-const list: Act = (store, { terminal, json }) => {
+async function add(
+  store: Store,
+  { name, scope, rate, json }: AddOptions,
+  { out, err }: Terminal,
+): Promise<void> {
+  const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
+  const made = await addKey(parts, {
+    name: requireName(name),
+    scopes: scope,
+    ...(rate !== undefined && { rate }),
+    by: author,
+  });
+  if (json) {
+    say(out, JSON.stringify(made));
+    return;
+  }
+  say(out, made.key);
+  const limit = rate === undefined ? '' : `, ${rate} operations a second`;
+  say(err, `Key ${made.id} (${name}: ${scope.join(', ')}${limit}). It is not shown again.`);
+}
+
+function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
   const rows = keyViews(store);
-  for (const { id, name, scopes, created, rate } of json ? [] : rows) {
-    const limit = rate === undefined ? '-' : `${rate}/s`;
-    say(terminal.out, [id, created, scopes.join(','), name, limit].join('\t'));
+  if (json) say(out, JSON.stringify({ rows }));
+  else if (rows.length === 0) say(err, 'There are no keys yet.');
+  else {
+    const cells = rows.map(({ id, name, scopes: allowed, created, rate }) => [
+      ...[id, created, allowed.join(','), rate === undefined ? '-' : `${rate}/s`, name],
+    ]);
+    const lines = table(['ID', 'CREATED', 'SCOPES', 'RATE', 'NAME'], cells);
+    for (const line of lines) say(out, line);
   }
-  if (json) say(terminal.out, JSON.stringify({ rows }));
-  else if (rows.length === 0) say(terminal.err, 'There are no keys yet.');
-  return Promise.resolve();
-};
-
-const listRevoked: Act = (store, { terminal, json }) => {
-  const rows = revokedKeys(store);
-  for (const { id, name, scopes, created, revoked, revoked_by: by } of json ? [] : rows) {
-    const end = `revoked ${revoked} by ${by}`;
-    say(terminal.out, [id, created, scopes.join(','), name, end].join('\t'));
-  }
-  if (json) say(terminal.out, JSON.stringify({ rows }));
-  else if (rows.length === 0) say(terminal.err, 'No key has been revoked.');
-  return Promise.resolve();
-};
-
-function revoke(id: string): Act {
-  return async (store, { terminal, json }) => {
-    await revokeKey(store, id, author);
-    if (json) say(terminal.out, JSON.stringify({ id, revoked: true }));
-    else say(terminal.err, `Key ${id} is revoked.`);
-  };
 }
 
-function requireName(name: string | undefined): string {
-  if (name !== undefined && isKeyName(name)) return name;
-  throw new UsageError('Give the key a name of one line, at most 128 characters: --name N.');
+function listRevoked(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
+  const rows = revokedKeys(store);
+  if (json) say(out, JSON.stringify({ rows }));
+  else if (rows.length === 0) say(err, 'No key has been revoked.');
+  else {
+    const cells = rows.map(({ id, name, scopes: allowed, created, revoked, revoked_by: by }) => [
+      ...[id, created, allowed.join(','), revoked, by, name],
+    ]);
+    const lines = table(['ID', 'CREATED', 'SCOPES', 'REVOKED', 'BY', 'NAME'], cells);
+    for (const line of lines) say(out, line);
+  }
+}
+
+async function revoke(
+  store: Store,
+  id: string,
+  { json }: KeyOptions,
+  { out, err }: Terminal,
+): Promise<void> {
+  await revokeKey(store, id, author);
+  if (json) say(out, JSON.stringify({ id, revoked: true }));
+  else say(err, `Key ${id} is revoked.`);
+}
+
+function requireName(name: string): string {
+  if (isKeyName(name)) return name;
+  throw new UsageError('--name is one line of at most 128 characters.');
 }
 
 function requireRate(text: string): number {
   const rate = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   if (rate >= 1 && rate <= keyRateMax) return rate;
-  throw new UsageError(`--rate is a whole number of operations a second, 1 to ${keyRateMax}.`);
+  throw new InvalidArgumentError(
+    `Write a whole number of operations a second, 1 to ${keyRateMax}.`,
+  );
 }
 
-function requireScopes(given: readonly string[]): readonly Scope[] {
-  const named = given.flatMap((text) => text.split(',')).map((text) => text.trim());
-  const unknown = named.find((text) => !isScope(text));
-  if (named.length === 0 || unknown !== undefined) {
-    const problem =
-      unknown === undefined ? 'Give at least one scope' : `No scope is called ${unknown}`;
-    throw new UsageError(`${problem}: --scope with one or more of ${scopes.join(', ')}.`);
-  }
-  return [...new Set(named.filter(isScope))];
+/** Scopes with commas between them; the option may be given several times. */
+function collectScopes(text: string, before: readonly Scope[] = []): readonly Scope[] {
+  const named = text.split(',').map((one) => requireChoice(one.trim(), scopes));
+  return [...new Set([...before, ...named.filter(isScope)])];
 }

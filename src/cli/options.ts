@@ -1,32 +1,84 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Config, ConfigProblem } from '../config/config.ts';
+import { nearestName } from '../config/nearest.ts';
 import { problemText } from '../config/problem.ts';
 import { readWhenStable } from '../config/stable.ts';
 import { Failure } from '../model/failure.ts';
-import { UsageError, type Terminal } from './command.ts';
+import type { Terminal } from './command.ts';
 
-/** The option that every command takes. */
-export const configOption = { config: { type: 'string', default: 'conf/server.ini' } } as const;
+/** Where an ini file is looked for, in this order, when neither option nor environment names it. */
+const configPlaces = ['./server.ini', './conf/server.ini', '/etc/waymark/server.ini'];
 
-/** Splits a command's words into options and the rest. Throws UsageError. */
-export function parseWords<const Options extends NonNullable<ParseArgsConfig['options']>>(
-  words: readonly string[],
-  options: Options,
-) {
-  try {
-    return parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error));
-  }
+/** `--config FILE`, as every command has it. */
+export function configOption(): Option {
+  return new Option(
+    '--config <file>',
+    `the ini file; without it WAYMARK_CONFIG, then ${configPlaces.join(', ')}`,
+  );
+}
+
+/** `--json`. */
+export function jsonOption(): Option {
+  return new Option('--json', 'print JSON').default(false);
+}
+
+/** An option with one of some values; another value gets the nearest one as a suggestion. */
+export function choiceOption(
+  flags: string,
+  description: string,
+  values: readonly string[],
+): Option {
+  return new Option(flags, description)
+    .choices([...values])
+    .argParser((value: string) => requireChoice(value, values));
+}
+
+/** One of some values. Throws InvalidArgumentError, with the nearest value, for another one. */
+export function requireChoice(value: string, values: readonly string[]): string {
+  if (values.includes(value)) return value;
+  const nearest = nearestName(value, values);
+  const hint = nearest === undefined ? '' : `Did you mean ${nearest}? `;
+  throw new InvalidArgumentError(`${hint}Write one of ${values.join(', ')}.`);
+}
+
+/** The text of an option that takes a whole number. Throws InvalidArgumentError. */
+export function wholeNumber(value: string): number {
+  if (/^\d{1,15}$/.test(value)) return Number(value);
+  throw new InvalidArgumentError('Write a whole number.');
 }
 
 /**
- * The configuration that `--config` names, read once no program writes the file any more; throws a
+ * The ini file that `--config` or WAYMARK_CONFIG names, else the first of the usual places that
+ * exists; undefined where there is none.
+ */
+export function findConfigFile(given: string | undefined, { env }: Terminal): string | undefined {
+  const named = given ?? env.WAYMARK_CONFIG;
+  if (named !== undefined && named !== '') return named;
+  return configPlaces.find((place) => existsSync(place));
+}
+
+/** As findConfigFile; throws `not_found` with the places that were tried. */
+export function requireConfigFile(given: string | undefined, terminal: Terminal): string {
+  const file = findConfigFile(given, terminal);
+  if (file !== undefined) return file;
+  throw new Failure(
+    'not_found',
+    `there is no ini file: not ${configPlaces.join(', ')}. Name one by --config or ` +
+      `WAYMARK_CONFIG; ${sample} is a commented one to start from.`,
+  );
+}
+
+/**
+ * The configuration of the ini file in use, read once no program writes the file any more; throws a
  * Failure with every problem, one a line.
  */
-export async function requireConfig(file: string, terminal: Terminal): Promise<Config> {
+export async function requireConfig(
+  given: string | undefined,
+  terminal: Terminal,
+): Promise<Config> {
+  const file = requireConfigFile(given, terminal);
   const read = () => terminal.readConfig(file);
   const result = await readWhenStable({ files: [file], read, now: Date.now });
   if (result.ok) return result.config;
@@ -42,8 +94,3 @@ export function problemsText(file: string, problems: readonly ConfigProblem[]): 
 
 /** The ini file of the demo, in a clone as in the published package. */
 const sample = fileURLToPath(new URL('../../conf/server.ini', import.meta.url));
-
-/** Refuses words that nothing was made of. */
-export function requireNoMore(words: readonly string[]): void {
-  if (words.length > 0) throw new UsageError(`What is ${JSON.stringify(words[0])}?`);
-}

@@ -7,11 +7,9 @@ import {
   type Act,
   type Done,
   type Given,
-  type InputKind,
+  type InputOption,
 } from './client.ts';
-import { UsageError } from './command.ts';
 import { invalidateLines } from './invalidate-report.ts';
-import { requireNoMore } from './options.ts';
 import { callService, type Service } from './service.ts';
 
 /** The records of one family, as commands speak of them. */
@@ -22,79 +20,101 @@ export interface RecordFamily {
   readonly noun: string;
   readonly command: string;
   /** The filters of its list operation. */
-  readonly filters: Readonly<Record<string, InputKind>>;
+  readonly filters: Readonly<Record<string, InputOption>>;
   /** A page of the list. */
   readonly listLines: (rows: readonly JsonObject[]) => readonly string[];
 }
 
+/** An option that takes a moment of the past. */
+export const asOf: InputOption = {
+  value: 'time',
+  description: 'as it was then: a date-time, or a seq of the log',
+};
+
+const fieldsWord = 'the fields: JSON, @FILE, or - for standard input';
+
 /** What every family of records that has a history can be asked for and told. */
 export function recordActs(records: RecordFamily) {
-  const { family, noun, filters, listLines } = records;
+  return { ...readingActs(records), ...writingActs(records) };
+}
+
+function readingActs({ family, noun, filters, listLines }: RecordFamily) {
+  const idWord = { '<id>': `the id of the ${noun}` };
   return {
     list: {
+      summary: `list ${noun}s`,
       takes: filters,
-      async *run(words, { service, input }) {
-        requireNoMore(words);
+      async *run(_words, { service, input }) {
         let after: string | null = '';
         while (after !== null) {
-          const v: JsonObject = { ...input, ...(after !== '' && { after }) };
+          const isFirst: boolean = after === '';
+          const v: JsonObject = { ...input, ...(!isFirst && { after }) };
           const answer: JsonObject = await callService(service, `${family}.list`, { v });
           const { rows, next } = answer.data as unknown as ListPage;
-          yield { answer, lines: listLines(rows) };
+          const lines = listLines(rows);
+          yield { answer, lines: isFirst ? lines : lines.slice(1) };
           after = next;
         }
       },
     },
     read: {
-      takes: { as_of: 'text' },
-      async *run([id, ...more], { service, input }) {
-        requireNoMore(more);
-        const v = { ...input, id: requireId(id, noun) };
-        yield record(await callService(service, `${family}.read`, { v }));
+      summary: `print a ${noun} as JSON`,
+      words: idWord,
+      takes: { as_of: asOf },
+      async *run([id = ''], { service, input }) {
+        yield record(await callService(service, `${family}.read`, { v: { ...input, id } }));
       },
     },
+    history: {
+      summary: `list the changes of a ${noun}, the newest first`,
+      words: idWord,
+      async *run([id = ''], { service }) {
+        yield* historyPages(service, family, id);
+      },
+    },
+  } as const satisfies Readonly<Record<string, Act>>;
+}
+
+function writingActs(records: RecordFamily) {
+  const { family, noun } = records;
+  const idWord = { '<id>': `the id of the ${noun}` };
+  return {
     insert: {
-      takes: {},
+      summary: `insert a ${noun}`,
+      words: { '<fields>': fieldsWord },
       writes: true,
-      async *run([source, ...more], { service, vk, stdin }) {
-        requireNoMore(more);
+      async *run([source = ''], { service, vk, stdin }) {
         const v = await readFields(source, stdin);
         yield record(await callService(service, `${family}.insert`, { v, vk }));
       },
     },
     edit: {
-      takes: {},
+      summary: `change fields of a ${noun}; null removes one, the others stay`,
+      words: { ...idWord, '<fields>': fieldsWord },
       writes: true,
-      async *run([id, source, ...more], { service, vk, stdin }) {
-        requireNoMore(more);
-        const v = { ...(await readFields(source, stdin)), id: requireId(id, noun) };
+      async *run([id = '', source = ''], { service, vk, stdin }) {
+        const v = { ...(await readFields(source, stdin)), id };
         yield record(await callService(service, `${family}.edit`, { v, vk }));
       },
     },
-    history: {
-      takes: {},
-      async *run([id, ...more], { service }) {
-        requireNoMore(more);
-        yield* historyPages(service, family, requireId(id, noun));
-      },
-    },
     invalidate: {
-      takes: { txn: 'text', by: 'text', from: 'text', until: 'text', confirm: 'text' },
+      summary: 'take changes back; without --confirm only say what would change',
+      words: { '[id]': `the id of a ${noun}; or select changes by the options` },
+      takes: {
+        txn: { value: 'txn', description: 'the changes of one transaction, such as an import' },
+        by: { value: 'key', description: 'the changes that the key with this id has written' },
+        from: { value: 'time', description: 'the changes since a date-time or seq' },
+        until: { value: 'time', description: 'the changes up to a date-time or seq' },
+        confirm: { value: 'digest', description: 'the digest that the dry run has printed' },
+      },
       writes: true,
-      async *run([id, ...more], { service, vk, input }) {
-        requireNoMore(more);
+      async *run([id], { service, vk, input }) {
         const v = { ...input, ...(id !== undefined && { id }) };
         const answer = await callService(service, `${family}.invalidate`, { v, vk });
         yield { answer, lines: invalidateLines(answer.data as JsonObject, records) };
       },
     },
   } as const satisfies Readonly<Record<string, Act>>;
-}
-
-/** The id that a command's words give; throws UsageError where there is none. */
-export function requireId(id: string | undefined, noun: string): string {
-  if (id === undefined) throw new UsageError(`Which ${noun}? Give its id.`);
-  return id;
 }
 
 /**
@@ -143,7 +163,6 @@ function historyLine(row: ShownRow): string {
   return [seq, at, action, by, txn, data, ...standing].join('\t');
 }
 
-async function readFields(source: string | undefined, stdin: Given['stdin']): Promise<JsonObject> {
-  if (source === undefined) throw new UsageError('Give the fields as JSON, @FILE, or - for stdin.');
-  return parseObject(await readText(source, stdin), 'What is given as the fields');
+async function readFields(source: string, stdin: Given['stdin']): Promise<JsonObject> {
+  return parseObject(await readText(source, stdin), '<fields>');
 }

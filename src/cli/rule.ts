@@ -1,31 +1,29 @@
-import type { Rule } from '../model/rule.ts';
-import { clientCommand } from './client.ts';
-import { recordActs } from './record-acts.ts';
+import { ruleKinds, type Rule } from '../model/rule.ts';
+import { clientCommand, table } from './client.ts';
+import { asOf, recordActs } from './record-acts.ts';
 
 /** `waymark rule list | read | insert | edit | history | invalidate`. */
-export const rule = clientCommand({
-  usage:
-    'rule list [--origin O] [--path P] [--kind K] [--table T] [--engine E] [--text WORDS] ' +
-    '[--as-of T] | rule read ID [--as-of T] | rule history ID | ' +
-    'rule insert JSON|@FILE|- [--vk KEY] | rule edit ID JSON|@FILE|- [--vk KEY] | ' +
-    'rule invalidate [ID] [--txn TXN] [--by KEY] [--from T] [--until T] [--confirm DIGEST]',
-  summary: 'write and read page rules',
+export const defineRule = clientCommand({
+  description: 'Read and write page rules through the HTTP API.',
   acts: recordActs({
     family: 'svc1.userinterface',
     noun: 'page rule',
     command: 'rule',
     filters: {
-      origin: 'text',
-      path: 'text',
-      kind: 'text',
-      table: 'text',
-      engine: 'text',
-      text: 'text',
-      as_of: 'text',
+      origin: { value: 'origin', description: 'those for an origin, such as https://example.com' },
+      path: { value: 'path', description: 'those whose path starts so' },
+      kind: { value: 'kind', description: 'those of a kind', values: ruleKinds },
+      table: { value: 'name', description: 'those of a table' },
+      engine: { value: 'name', description: 'those of an engine' },
+      text: { value: 'words', description: 'those whose fields contain this text' },
+      as_of: asOf,
     },
     listLines: (rows) =>
-      (rows as unknown as readonly Rule[]).map(({ id, origin, path, kind }) =>
-        [id, kind, origin, path].join('\t'),
+      table(
+        ['ID', 'KIND', 'ORIGIN', 'PATH'],
+        (rows as unknown as readonly Rule[]).map(({ id, kind, origin, path }) => [
+          ...[id, kind, origin, path],
+        ]),
       ),
   }),
 });

@@ -11,35 +11,43 @@ import { stopGraceMs } from '../model/limits.ts';
 import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
-import type { Command, Terminal } from './command.ts';
+import type { DefineCommand, Terminal } from './command.ts';
 import { Leader, tellLeader } from './leader.ts';
-import { configOption, parseWords, requireConfig, requireNoMore } from './options.ts';
+import { configOption, requireConfig, requireConfigFile } from './options.ts';
 import { MetricsOfAll } from './worker-metrics.ts';
 import { Workers, type LeaderMessage } from './workers.ts';
 
+interface ServeOptions {
+  readonly config?: string;
+}
+
 /** `waymark serve`: runs the server until a signal ends it, and follows changes of the ini file. */
-export const serve: Command = {
-  usage: 'serve [--config FILE]',
-  summary: 'serve the site; changes of the ini file are taken over while it runs',
-  async run(words, terminal) {
-    const { values, positionals } = parseWords(words, configOption);
-    requireNoMore(positionals);
-    const leader = cluster.isWorker ? new Leader() : undefined;
-    const config = await (leader?.config() ?? requireConfig(values.config, terminal));
-    const { out, err } = terminal;
-    const logs = createLogs({
-      settings: config.log,
-      destination: out,
-      colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
-      now: Date.now,
+export const defineServe: DefineCommand = (command, terminal) => {
+  command
+    .description('Run the server. A change of the ini file is used as soon as it is saved.')
+    .addOption(configOption())
+    .action(async (options: ServeOptions) => {
+      terminal.exitCode = await serve(options, terminal);
     });
-    // Whoever read the log has gone; the site goes on.
-    for (const stream of [out, err]) stream.on('error', () => undefined);
-    const given = { file: values.config, config, terminal, logs };
-    if (leader !== undefined) return serveAsWorker(given, leader);
-    return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
-  },
 };
+
+async function serve(options: ServeOptions, terminal: Terminal): Promise<number> {
+  const file = requireConfigFile(options.config, terminal);
+  const leader = cluster.isWorker ? new Leader() : undefined;
+  const config = await (leader?.config() ?? requireConfig(file, terminal));
+  const { out, err } = terminal;
+  const logs = createLogs({
+    settings: config.log,
+    destination: out,
+    colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
+    now: Date.now,
+  });
+  // The reader of the log may have gone; the site goes on.
+  for (const stream of [out, err]) stream.on('error', () => undefined);
+  const given = { file, config, terminal, logs };
+  if (leader !== undefined) return serveAsWorker(given, leader);
+  return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
+}
 
 interface Given {
   /** The ini file, and what it said when it was read. */

@@ -1,49 +1,70 @@
+import { Option } from 'commander';
 import { Failure, isFailureCode } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Config } from '../config/config.ts';
 import { UsageError, type Terminal } from './command.ts';
-import { requireConfig } from './options.ts';
+import { configOption, findConfigFile, requireConfig } from './options.ts';
 
 /** The options of every command that is a client of the HTTP API. */
-export const serviceOptions = {
-  url: { type: 'string' },
-  apikey: { type: 'string' },
-  config: { type: 'string' },
-} as const;
+export function serviceOptions(): readonly Option[] {
+  return [
+    new Option('--url <url>', 'the server, such as http://localhost:8080; without it WAYMARK_URL'),
+    new Option('--apikey <key>', 'the API key; without it WAYMARK_APIKEY'),
+    configOption(),
+  ];
+}
 
-/**
- * Where the API is and with which key it is called; the environment stands in for what is left out.
- */
+/** What they give. */
+export interface ServiceOptions {
+  readonly url?: string;
+  readonly apikey?: string;
+  readonly config?: string;
+}
+
+/** Where the API is and with which key it is called. */
 export interface Service {
-  readonly url?: string | undefined;
-  readonly apikey?: string | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly url: string;
+  readonly apikey: string | undefined;
 }
 
 const requestTimeoutMs = 60_000;
 
-/** The words of the options, for a usage. */
-export const serviceUsage = '[--url URL | --config FILE] [--apikey KEY] [--json]';
-
 /**
- * The service that options name: by its URL, or by the ini file of the server (contract §1). Throws
- * UsageError where that tells no address, and a Failure with the file's mistakes.
+ * The service that options name: by its URL, or by the ini file of the server; then the one of the
+ * environment, and at last that of the ini file in its usual place (contract §1). Throws UsageError
+ * where none of these gives an address, and a Failure with the file's mistakes.
  */
-export async function serviceOf(
-  { url, apikey, config }: Readonly<Record<keyof typeof serviceOptions, string | undefined>>,
-  terminal: Terminal,
-): Promise<Service> {
+export async function serviceOf(options: ServiceOptions, terminal: Terminal): Promise<Service> {
   const { env } = terminal;
-  if (url !== undefined || config === undefined) return { url, apikey, env };
-  return { url: addressOf(await requireConfig(config, terminal)), apikey, env };
+  const apikey = options.apikey ?? env.WAYMARK_APIKEY;
+  const named = options.url ?? (options.config === undefined ? env.WAYMARK_URL : undefined);
+  if (named !== undefined && named !== '') return { url: serverUrl(named), apikey };
+  const file = findConfigFile(options.config, terminal);
+  if (file === undefined) {
+    throw new UsageError(
+      'no server is named. Give --url http://localhost:8080, set WAYMARK_URL, or name the ' +
+        'ini file of the server by --config.',
+    );
+  }
+  return { url: addressOf(await requireConfig(file, terminal), file), apikey };
+}
+
+/** A server's URL without its last slash. Throws UsageError where it has no scheme. */
+function serverUrl(text: string): string {
+  const scheme = URL.canParse(text) ? new URL(text).protocol : '';
+  if (scheme === 'http:' || scheme === 'https:') return text.replace(/\/$/, '');
+  throw new UsageError(
+    `${JSON.stringify(text)} is no URL of a server: it has to start with http:// or https://` +
+      `${URL.canParse(`http://${text}`) ? `, as http://${text} does` : ''}.`,
+  );
 }
 
 /** Where a server of a configuration is reached from its own machine, unless it names an origin. */
-function addressOf({ server: { listen, publicUrl, base } }: Config): string {
+function addressOf({ server: { listen, publicUrl, base } }: Config, file: string): string {
   if (publicUrl !== undefined) return publicUrl + base;
   const where = listen.find((one) => one.kind === 'tcp' && one.port !== 0);
   if (where?.kind !== 'tcp') {
-    throw new UsageError('The ini file tells no address: --url, or WAYMARK_URL.');
+    throw new UsageError(`${file} names no address. Give --url, or set WAYMARK_URL.`);
   }
   const { scheme, host, port } = where;
   const isHere = ['', '::', '0.0.0.0', '127.0.0.1'].includes(host);
@@ -53,24 +74,17 @@ function addressOf({ server: { listen, publicUrl, base } }: Config): string {
 
 /**
  * Calls an operation and resolves to the envelope of its answer. Throws the operation's own
- * failure, `unavailable` when nothing answers there, UsageError when there is no URL to ask.
+ * failure, or `unavailable` when nothing answers there.
  */
 export async function callService(
-  { url, apikey, env }: Service,
+  { url, apikey }: Service,
   name: string,
   envelope: object,
 ): Promise<JsonObject> {
-  const base = url ?? env.WAYMARK_URL;
-  if (base === undefined) {
-    throw new UsageError(
-      'Where is the server? --url, or WAYMARK_URL: http://localhost:8080 or such; or --config.',
-    );
-  }
-  const key = apikey ?? env.WAYMARK_APIKEY;
   const path = name.replace(/^svc1\./, '').replace('.', '/');
-  const answer = await post(`${base.replace(/\/$/, '')}/svc1/${path}`, key, envelope);
+  const answer = await post(`${url}/svc1/${path}`, apikey, envelope);
   if (!isJsonObject(answer) || typeof answer.r !== 'string') {
-    throw new Failure('bad_gateway', `${base} answers, but it is no Waymark.`);
+    throw new Failure('bad_gateway', `${url} answers, but it is no Waymark.`);
   }
   if (answer.error === undefined) return answer;
   const { code, message } = answer.error as JsonObject;
@@ -82,17 +96,16 @@ export async function callService(
 }
 
 const whereKeysAre =
-  'It is that of --apikey or WAYMARK_APIKEY; `waymark key add` makes one, beside the server.';
+  'Give one by --apikey or WAYMARK_APIKEY; `waymark key add` makes one, on the server itself.';
 
 async function post(url: string, key: string | undefined, envelope: object): Promise<unknown> {
-  if (!URL.canParse(url)) throw new UsageError(`${url} is not a URL.`);
   let reply: Response;
   try {
     reply = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...(key !== undefined && { apikey: key }) },
       body: JSON.stringify(envelope),
-      // Nobody else gets the key.
+      // A redirect must not carry the key to another server.
       redirect: 'manual',
       signal: AbortSignal.timeout(requestTimeoutMs),
     });
@@ -105,7 +118,7 @@ async function post(url: string, key: string | undefined, envelope: object): Pro
     const asked = new URL(url).origin;
     throw new Failure(
       'unavailable',
-      `${asked} sends on to ${origin}: that is what --url or WAYMARK_URL has to be.`,
+      `${asked} redirects to ${origin}. Give that as --url or WAYMARK_URL.`,
     );
   }
   return reply.json().catch(() => undefined);
@@ -119,7 +132,8 @@ function whyNoAnswer(url: string, error: unknown): string {
     return `${url} did not answer within ${requestTimeoutMs / 1000} s.`;
   }
   const { code } = (error instanceof Error ? (error.cause ?? error) : {}) as { code?: unknown };
-  if (typeof code !== 'string' || !tlsCode.test(code)) return `Nothing answers at ${url}.`;
+  if (typeof code !== 'string' || !tlsCode.test(code))
+    return `Nothing answers at ${url}. Is the server running?`;
   return (
     `The certificate of ${new URL(url).origin} is not trusted (${code}). ` +
     'NODE_EXTRA_CA_CERTS names a PEM file with those who vouch for it.'

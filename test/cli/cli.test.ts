@@ -88,11 +88,7 @@ suite('the command line', () => {
     assert.match(err, /^waymark needs Node \d+ or newer, and this is 20\.20\.2\.\n/);
   });
 
-  test('help and version are on standard output', async () => {
-    const help = await runHere(['--help']);
-    assert.equal(help.code, 0);
-    for (const name of ['serve', 'check', 'key', 'rule'])
-      assert.match(help.out, new RegExp(`waymark ${name}`));
+  test('version is on standard output, wrong words end with 2', async () => {
     assert.match((await runWaymark(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
     assert.equal((await runWaymark(['fly'])).code, 2);
   });
@@ -172,13 +168,12 @@ suite('waymark key', () => {
     };
     const { id = '', rate } = rows.find(({ name }) => name === 'ci') ?? {};
     assert.equal(rate, 50);
-    assert.match((await key('list')).out, /\tread,design\tci\t50\/s\n/);
+    assert.match((await key('list')).out, /^ID +CREATED +SCOPES +RATE +NAME\n/);
+    assert.match((await key('list')).out, / read,design +50\/s +ci\n/);
     assert.ok(!listed.out.includes(headers.apikey));
     assert.equal((await runWaymark(['key', 'revoke', id, '--config', iniFile])).code, 0);
     assert.equal(await status(), 401);
-    const ended = new RegExp(
-      `^${id}\\t\\S+\\tread,design\\tci\\trevoked \\d{4}-\\S+Z by waymark key\\n$`,
-    );
+    const ended = new RegExp(`\\n${id} +\\S+ +read,design +\\d{4}-\\S+Z +waymark key +ci\\n$`);
     assert.match((await key('list', '--revoked')).out, ended);
     const [gone] = JSON.parse((await key('list', '--revoked', '--json')).out).rows;
     assert.deepEqual([gone.id, gone.name, gone.revoked_by], [id, 'ci', 'waymark key']);
@@ -232,9 +227,13 @@ suite('waymark rule', () => {
     });
     const overTls = site.waymark.addresses.find((address) => address.startsWith('https:')) ?? '';
     const { port } = new URL(overTls);
+    const authority = site.url.replace('http://', '');
     for (const [words, why] of [
-      [[], /^waymark: Where is the server\? .*http:/],
-      [['--url', site.url], new RegExp(`sends on to https://localhost:${port}: that is`)],
+      [
+        ['--url', authority],
+        new RegExp(`^waymark: "${authority}" is no URL of a server: .* http://${authority} does`),
+      ],
+      [['--url', site.url], new RegExp(`redirects to https://localhost:${port}\\. Give that`)],
       [
         ['--url', overTls],
         /^waymark: The certificate of https:.* is not trusted \(.*EXTRA_CA_CERTS/,
@@ -256,8 +255,9 @@ suite('waymark rule', () => {
     const rule = (...words: string[]) => out('rule', ...words);
     for (const path of ['/a', '/b']) await rule('insert', JSON.stringify({ path, content: 'x' }));
     const listed = (await rule('list', '--path', '/a')).trim().split('\n');
-    assert.equal(listed.length, 1);
-    const [id = '', ...rest] = (listed[0] ?? '').split('\t');
+    const [heading, row = '', ...others] = listed.map((line) => line.split(/ +/).join(' '));
+    assert.deepEqual([heading, others], ['ID KIND ORIGIN PATH', []]);
+    const [id = '', ...rest] = row.split(' ');
     assert.deepEqual(rest, ['content', '*', '/a']);
 
     const dry = await rule('invalidate', id);
@@ -275,6 +275,6 @@ suite('waymark rule', () => {
     assert.equal((await fetch(`${url}/a`)).status, 200);
     const stray = await waymark('rule', 'list', '--txn', 'x');
     assert.equal(stray.code, 2);
-    assert.match(stray.err, /takes no --txn/);
+    assert.match(stray.err, /unknown option '--txn'/);
   });
 });

@@ -53,13 +53,13 @@ suite('waymark event', () => {
   test('says clearly what is wrong', async (t) => {
     const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /insert, list or types\?/],
-      [['insert'], 2, /Which type\?/],
+      [[], 2, /say what to do: insert, list, types\./],
+      [['insert'], 2, /missing required argument 'type'/],
       [['insert', 'Sale'], 1, /dotted name in lower case/],
       [['insert', 'a.b', '--data', '{'], 2, /--data is not JSON/],
       [['insert', 'a.b', '--occurred-at', 'noon'], 1, /occurred_at/],
-      [['list', '--limit', 'many'], 2, /--limit has to be a whole number/],
-      [['list', '--vk', 'x'], 2, /takes no --vk/],
+      [['list', '--limit', 'many'], 2, /'many' is invalid\. Write a whole number/],
+      [['list', '--vk', 'x'], 2, /unknown option '--vk'/],
     ];
     for (const [words, code, says] of cases) {
       const finished = await waymark('event', ...words);

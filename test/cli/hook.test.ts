@@ -145,23 +145,23 @@ suite('waymark hook', () => {
   test('says clearly what is wrong', async (t) => {
     const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /list, read, insert, .* or replay\?/],
-      [['fly'], 2, /replay\?/],
-      [['read'], 2, /Which hook\? Give its id\./],
-      [['insert'], 2, /Give the fields as JSON/],
+      [[], 2, /say what to do: list, read, .* replay\./],
+      [['relay'], 2, /unknown command 'relay'\. Did you mean replay\?/],
+      [['read'], 2, /missing required argument 'id'/],
+      [['insert'], 2, /missing required argument 'fields'/],
       [['insert', '{'], 2, /is not JSON/],
       [['insert', '[]'], 2, /has to be a JSON object/],
       [['insert', '@/nowhere/at/all'], 2, /Cannot read .*ENOENT/],
       [['insert', '{"event":"sale.completed"}'], 1, /url/],
       [['insert', '{"event":"Sale","url":"https://a.example"}'], 1, /event types such as/],
-      [['read', 'x', '--txn', 'y'], 2, /hook read takes no --txn/],
-      [['read', 'x', '--vk', 'y'], 2, /hook read takes no --vk/],
-      [['pause', 'x', 'y'], 2, /What is "y"\?/],
+      [['read', 'x', '--txn', 'y'], 2, /unknown option '--txn'/],
+      [['read', 'x', '--vk', 'y'], 2, /unknown option '--vk'/],
+      [['pause', 'x', 'y'], 2, /too many arguments for 'pause'/],
       [['pause', 'x'], 1, /There is no hook/],
       [['test', 'x'], 1, /There is no hook/],
       [['deliveries', 'x'], 1, /There is no hook/],
-      [['deliveries', 'x', '--outcome', 'lost'], 1, /outcome has to be one of .*exhausted/],
-      [['replay'], 2, /Which hook\?/],
+      [['deliveries', 'x', '--outcome', 'exausted'], 2, /Did you mean exhausted\?/],
+      [['replay'], 2, /missing required argument 'id'/],
       [['replay', 'x', '--failed'], 1, /There is no hook/],
     ];
     for (const [words, code, says] of cases) {
