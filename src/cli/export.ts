@@ -11,11 +11,7 @@ import { configOption, requireConfig } from './options.ts';
 export const defineExport: DefineCommand = (command, terminal) => {
   command
     .description('Write all page rules and hooks to standard output, one JSON object a line.')
-    .option(
-      '--history',
-      'every change of the log instead, to read and to keep; `waymark backup` makes a copy to go back to',
-      false,
-    )
+    .option('--history', 'every change of the log instead, to read and to keep', false)
     .addOption(configOption())
     .action(async (options: { config?: string; history: boolean }) => {
       const store = await openExistingData(await requireConfig(options.config, terminal));
