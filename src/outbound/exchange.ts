@@ -218,7 +218,13 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
 }
 
 function fieldsOf({ rawHeaders }: Control): readonly string[] {
-  return textsOf(rawHeaders);
+  const fields = textsOf(rawHeaders);
+  const at = fields.findIndex(
+    (name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length',
+  );
+  // undici has read it as a decimal number; `05` is one that others may take for octal.
+  const length = at === -1 ? '' : (fields[at + 1] ?? '');
+  return length.startsWith('0') ? fields.with(at + 1, String(Number(length))) : fields;
 }
 
 /** Texts of one character a byte, without the blanks around them (RFC 9112 §5). */

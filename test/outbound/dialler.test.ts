@@ -344,6 +344,27 @@ suite('an answer in any of its forms', () => {
     ]);
   });
 
+  const zeros = '0'.repeat(40);
+  for (const [sent, read] of [
+    ['05', '5'],
+    [`${zeros}5`, '5'],
+    ['00', '0'],
+  ] as const) {
+    test(`Content-Length is a plain decimal number, also where ${sent} is sent`, async (t) => {
+      const content = 'hello'.slice(0, Number(sent));
+      const { origin } = await rawSource(t, (socket, request) => {
+        // The first answer is to a GET, the second one to a HEAD.
+        const head = `HTTP/1.1 200 OK\r\nCONTENT-Length: ${sent}\r\n\r\n`;
+        socket.write(request === 1 ? head + content : head);
+      });
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await testDialler(t).send(outbound(origin, { method }));
+        assert.deepEqual(answer.fields, ['CONTENT-Length', read]);
+        assert.equal(await contentOf(answer), method === 'GET' ? content : '');
+      }
+    });
+  }
+
   test('redirects are answers like any other, and are not followed', async (t) => {
     const asked: (string | undefined)[] = [];
     const { origin } = await httpSource(t, (request, response) => {
