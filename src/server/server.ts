@@ -88,7 +88,7 @@ class Port implements Server {
   readonly #servers: Listener[] = [];
   readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
-  readonly #tunnels = new Tunnels();
+  readonly #tunnels: Tunnels;
   readonly #answers: AnswerLog;
   readonly #switching: Switching;
   readonly #connections: Connections;
@@ -107,6 +107,7 @@ class Port implements Server {
         answerChallenge(entrance.target, parts.tls.acme) ??
         this.#redirect(serving, entrance, message),
     };
+    this.#tunnels = new Tunnels(parts);
     this.#sessions = new Sessions(this.#parts);
     this.#connections = new Connections({
       ...this.#parts,
@@ -124,6 +125,7 @@ class Port implements Server {
       tunnels: this.#tunnels,
       answers: this.#answers,
       arrival: () => this.#arrival(),
+      now: parts.now,
       isStopping: () => this.#stopping,
     });
   }
@@ -297,7 +299,7 @@ class Port implements Server {
     const address = peerAddress(socket);
     const { failure, id } = loggedFailure(this.#parts, thrown, address);
     const reply = contentFailure(failure, id, undefined);
-    const bytes = sayLast(socket, reply);
+    const bytes = sayLast(socket, reply, this.#parts.now());
     this.#answers.noteRefused(head, this.#arrival(), reply, { address, bytes });
   }
 }

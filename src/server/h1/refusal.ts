@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
-import type { Reply } from '../../http/reply.ts';
+import { formatHttpDate } from '../../http/date.ts';
+import { fieldLines, type FieldList, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import { lingerMs } from '../../model/limits.ts';
 import { STATUS_CODES } from './node-http.ts';
@@ -42,18 +43,28 @@ export function tooLate(limit: 'header_time' | 'request_time'): Failure {
 /**
  * Sends an answer as the last of a connection and ends that for good, whether the client ends its
  * side or not; it gets a moment to read, for a reset would take the answer away (RFC 9112 §9.6).
- * Returns the bytes of content.
+ * `nowMs` is milliseconds since 1970. Returns the bytes of content.
  */
-export function sayLast(socket: Duplex, { status, fields, body }: Reply): number {
-  const pairs = fields.flatMap((name, at) =>
-    at % 2 === 0 ? [`${name}: ${fields[at + 1] ?? ''}\r\n`] : [],
-  );
+export function sayLast(socket: Duplex, { status, fields, body }: Reply, nowMs: number): number {
   const line = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\n`;
-  const head = Buffer.from(`${line}${pairs.join('')}Connection: close\r\n\r\n`, 'latin1');
+  const text = `${line}${fieldText(fields, nowMs)}Connection: close\r\n\r\n`;
+  const head = Buffer.from(text, 'latin1');
   const content = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
   socket.write(Buffer.concat([head, content]));
   linger(socket);
   return content.length;
+}
+
+/**
+ * Fields as they are sent, each with its line end, and Date (RFC 9110 §6.6.1) where it is not among
+ * them: Node adds that to its own answers only. `nowMs` is milliseconds since 1970.
+ */
+export function fieldText(fields: FieldList, nowMs: number): string {
+  const isDated = fieldLines(fields, 'date').length > 0;
+  const all = isDated ? fields : [...fields, 'Date', formatHttpDate(nowMs)];
+  return all
+    .flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${all[at + 1] ?? ''}\r\n`] : []))
+    .join('');
 }
 
 /**

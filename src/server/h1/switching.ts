@@ -23,6 +23,8 @@ interface SwitchingParts {
   readonly tunnels: Tunnels;
   readonly answers: AnswerLog;
   readonly arrival: () => Arrival;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly isStopping: () => boolean;
 }
 
@@ -89,7 +91,7 @@ export class Switching {
     const { serving } = arrival.moment;
     let address = peerAddress(message.socket);
     const refuse = (reply: Reply): void => {
-      const bytes = sayLast(socket, reply);
+      const bytes = sayLast(socket, reply, this.#parts.now());
       answers.note(message, arrival, reply, { address, bytes });
     };
     try {

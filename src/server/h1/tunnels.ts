@@ -5,7 +5,7 @@ import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../../model/limits.ts';
 import { notePassedBytes } from '../../outbound/passed-bytes.ts';
 import type { Opened } from '../../proxy/fetch.ts';
 import { STATUS_CODES } from './node-http.ts';
-import { linger } from './refusal.ts';
+import { fieldText, linger } from './refusal.ts';
 
 /** A place for one more tunnel; given back by whoever does not open it. */
 export interface TunnelPlace {
@@ -24,9 +24,12 @@ export interface TunnelPlace {
 export class Tunnels {
   readonly #open = new Set<Tunnel>();
   readonly #looking: NodeJS.Timeout;
+  readonly #now: () => number;
   #waiting = 0;
 
-  constructor() {
+  /** `now` gives milliseconds since 1970. */
+  constructor({ now }: { readonly now: () => number }) {
+    this.#now = now;
     this.#looking = setInterval(() => {
       for (const tunnel of this.#open) tunnel.look();
     }, tunnelLookMs);
@@ -55,7 +58,7 @@ export class Tunnels {
         const tunnel = new Tunnel(client, opened.connection);
         this.#open.add(tunnel);
         void tunnel.closed.then(() => this.#open.delete(tunnel));
-        client.write(switchingHead(opened), 'latin1');
+        client.write(switchingHead(opened, this.#now()), 'latin1');
         tunnel.join(head);
       },
       release,
@@ -145,10 +148,7 @@ function untilClosed(side: Duplex): Promise<void> {
   });
 }
 
-function switchingHead({ fields }: Opened): string {
-  const pairs = fields.flatMap((name, at) =>
-    at % 2 === 0 ? [`${name}: ${fields[at + 1] ?? ''}\r\n`] : [],
-  );
+function switchingHead({ fields }: Opened, nowMs: number): string {
   const line = `HTTP/1.1 101 ${STATUS_CODES[101] ?? ''}\r\n`;
-  return `${line}Upgrade: websocket\r\nConnection: Upgrade\r\n${pairs.join('')}\r\n`;
+  return `${line}Upgrade: websocket\r\nConnection: Upgrade\r\n${fieldText(fields, nowMs)}\r\n`;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
+import { formatHttpDate } from '../../http/date.ts';
 import { Failure } from '../../model/failure.ts';
 import {
   socketCloseMs,
@@ -41,13 +42,19 @@ const frameLimits = {
  * Makes the websocket side of the operations: the same envelopes, each connection with its own
  * caller.
  */
-export function createSockets(parts: SessionParts): Sockets {
+export function createSockets(
+  parts: SessionParts & { /** Milliseconds since 1970. */ readonly now: () => number },
+): Sockets {
   const server = new WebSocketServer({ noServer: true, ...frameLimits });
   // It is the caller who refuses, and who tells the access log of what was answered.
   server.on('wsClientError', ({ message }) => {
     throw new Failure('invalid', `This is no handshake of a websocket: ${message}.`, {
       websocketVersion: '13, 8',
     });
+  });
+  // As every other answer has it (RFC 9110 §6.6.1).
+  server.on('headers', (lines) => {
+    lines.push(`Date: ${formatHttpDate(parts.now())}`);
   });
   const sessions = new Set<Session>();
   const pings = setInterval(() => {

@@ -54,6 +54,9 @@ suite('the corpus of HTTP/1.1', () => {
           if (JSON.stringify(seen) !== JSON.stringify([outcome, ...reaching])) {
             wrong.push(`${JSON.stringify(title)}: ${JSON.stringify(seen)}, not ${outcome}`);
           }
+          for (const date of datesOf(answer)) {
+            if (date.length !== 1) wrong.push(`${title}: ${date.length} Date fields`);
+          }
           if (outcome.endsWith(' closed') && !/^(?:101|200|203) closed/.test(outcome)) {
             if (!/\r\nConnection: close\r\n[^]*$/.test(answer)) wrong.push(`${title}: no close`);
           }
@@ -130,4 +133,10 @@ function outcomeOf(answer: string): string {
   const kept = statuses.at(-1) === probeStatus && answer.endsWith('probe');
   if (!kept) return [...statuses, 'closed'].join(' ');
   return [...statuses.slice(0, -1), 'kept'].join(' ');
+}
+
+/** The Date fields of each answer (RFC 9110 §6.6.1) but those ahead of the one that counts. */
+function datesOf(answer: string): readonly (readonly string[])[] {
+  const heads = answer.match(/HTTP\/1\.1 (?:101|[2-5]\d\d) [^]*?\r\n\r\n/g) ?? [];
+  return heads.map((one) => one.match(/\r\nDate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/g) ?? []);
 }

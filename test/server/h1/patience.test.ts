@@ -55,7 +55,7 @@ function watchedConnections(max: number) {
     perAddress: () => max,
     refuse: (socket, failure) => {
       refused.push(failure);
-      sayLast(socket, contentFailure(failure, 'id', undefined));
+      sayLast(socket, contentFailure(failure, 'id', undefined), Date.now());
     },
     now: Date.now,
     passed: (limit) => passed.push(limit),

@@ -5,11 +5,13 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { connect, createServer as createRaw, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
+import { parseHttpDate } from '../../../src/http/date.ts';
 import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../../../src/model/limits.ts';
 import { Tunnels } from '../../../src/server/h1/tunnels.ts';
 import { freePort } from '../../free-port.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
 import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { AnswerReader } from '../answers.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
@@ -91,6 +93,21 @@ suite('a websocket of a source', () => {
     assert.deepEqual([seen['x-key'], seen['x-own'], cookie], ['k', 'o', undefined]);
     assert.match(via ?? '', /^1\.1 waymark-/);
     assert.match(site.logged(), / 101 GET [^\n]*\/live\/a\?b=c [^\n]*rule:/);
+  });
+
+  test('is answered with a Date, as one of the operations is', async (t) => {
+    const origin = await socketSource(t, () => undefined);
+    const site = await siteTo(t, `${origin}/*`);
+    for (const path of ['/live/', '/svc1/ws']) {
+      const socket = connect(site.port, '127.0.0.1');
+      t.after(() => socket.destroy());
+      socket.write(upgradeRequest({}, `GET ${path} HTTP/1.1`));
+      const { statusLine, fields } = await new AnswerReader(socket).next();
+      assert.equal(statusLine, 'HTTP/1.1 101 Switching Protocols');
+      const dates = fields.filter((line) => line.startsWith('Date: '));
+      assert.equal(dates.length, 1, path);
+      assert.ok(parseHttpDate(dates[0]?.slice(6) ?? '', Date.now()) !== undefined);
+    }
   });
 
   test('carries what both sides send, as it is', async (t) => {
@@ -252,7 +269,7 @@ suite('a websocket is refused', () => {
   });
 
   test('with 503 where there are too many', () => {
-    const tunnels = new Tunnels();
+    const tunnels = new Tunnels({ now: Date.now });
     const places = Array.from({ length: tunnelsMax }, () => tunnels.take());
     assert.throws(() => tunnels.take(), { code: 'unavailable', retryAfterSeconds: 30 });
     places[0]?.release();
@@ -264,7 +281,7 @@ suite('a websocket is refused', () => {
 
 test('a websocket on which nothing passes for too long is cut', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
-  const tunnels = new Tunnels();
+  const tunnels = new Tunnels({ now: Date.now });
   const [[client, ours], [theirs, source]] = await Promise.all([pair(t), pair(t)]);
   tunnels.take().open(ours, Buffer.from('early'), { fields: [], connection: theirs, source: '' });
   const [[early]] = (await Promise.all([once(source, 'data'), once(client, 'data')])) as [
