@@ -103,7 +103,7 @@ export function value(random: Random, depth: number): unknown {
     case 1:
       return random.chance(0.5);
     case 2:
-      return random.pick([0, -0, 1, -1, 404, 1e308, -1e-7, 9_007_199_254_740_993, 0.1]);
+      return random.pick([0, -0, 1, -1, 404, 1e308, -1e-7, 9_007_199_254_740_992, 0.1]);
     case 3:
     case 4:
       return fieldText(random, 300);
