@@ -1,7 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { briefContentBytesMax, headerFieldsMax, informationalMax } from '../model/limits.ts';
 import type { Carriage, Travelling } from './connection.ts';
-import { isLostConnection } from './failure.ts';
+import { endsWithConnection } from './connection-end.ts';
+import { connectionClosed, isLostConnection } from './failure.ts';
 import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
 
 /** A request that is sent whole, for an answer of which only the beginning matters. */
@@ -54,13 +55,16 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
   #hasResponded = false;
   #isOver = false;
   #informational = 0;
+  /** Whether its content lasts until the connection ends. */
+  #isUnframed = false;
+  readonly #method: string;
   #status: number | undefined;
   #retryAfter: string | undefined;
   #content: Buffer = noContent;
 
   /** `timeoutMs` bounds everything; `sendAgain` dispatches the same request to this exchange. */
   constructor(
-    { mayBegin, signal }: Pick<BriefRequest, 'mayBegin' | 'signal'>,
+    { method, mayBegin, signal }: Pick<BriefRequest, 'method' | 'mayBegin' | 'signal'>,
     timeoutMs: number,
     sendAgain: (exchange: BriefExchange) => void,
   ) {
@@ -68,6 +72,7 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
     this.answer = promise;
     this.#resolve = resolve;
     this.#sendAgain = sendAgain;
+    this.#method = method;
     this.#mayBegin = mayBegin;
     this.#signal = signal;
     signal?.addEventListener('abort', this.#withdraw, { once: true });
@@ -102,6 +107,8 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
       return;
     }
     this.#status = status;
+    const texts = fields.map((field) => field.toString('latin1'));
+    this.#isUnframed = endsWithConnection(this.#method, status, texts);
     if (status >= 300) this.#retryAfter = fieldOf(fields, 'retry-after');
   }
 
@@ -114,6 +121,11 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
   }
 
   onResponseEnd(): void {
+    // undici takes a reset for the end of content that has no other.
+    if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
+      this.#finish(problemOf(connectionClosed(), true));
+      return;
+    }
     if (this.connection !== undefined) this.connection.hasAnswered = true;
     this.#finish(undefined);
   }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Client, type buildConnector, type Dispatcher } from 'undici';
+import { hasBrokenOff } from './connection-end.ts';
 
 /** Who wants to know over which connection a request of theirs goes. */
 export interface Travelling {
@@ -10,6 +11,8 @@ export interface Travelling {
 export interface Carriage {
   /** Whether it has brought an answer before, or has been idle. */
   hasAnswered: boolean;
+  /** Whether it ended in another way than a server ends one on purpose. */
+  readonly hasBrokenOff: boolean;
   /** To be told before a request is written. */
   begin(): void;
 }
@@ -23,6 +26,7 @@ export class Connection extends Client implements Carriage {
   hasAnswered = false;
   /** Whether what comes next is the beginning of an answer. */
   #awaitsAnswer = false;
+  #socket: Socket | undefined;
 
   constructor(origin: URL, options: ConnectionOptions) {
     const { connect } = options;
@@ -30,14 +34,20 @@ export class Connection extends Client implements Carriage {
       ...options,
       connect: (how, callback) => {
         connect(how, (...[error, socket]) => {
-          if (error === null) callback(null, this.#withoutGoOn(socket));
-          else callback(error, null);
+          if (error === null) {
+            this.#socket = socket;
+            callback(null, this.#withoutGoOn(socket));
+          } else callback(error, null);
         });
       },
     });
     this.on('disconnect', () => {
       this.hasAnswered = false;
     });
+  }
+
+  get hasBrokenOff(): boolean {
+    return this.#socket !== undefined && hasBrokenOff(this.#socket);
   }
 
   begin(): void {

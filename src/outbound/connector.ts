@@ -1,8 +1,10 @@
-import { isIP, type LookupFunction } from 'node:net';
+import { isIP, Socket, type LookupFunction, type TcpNetConnectOpts } from 'node:net';
 import { buildConnector } from 'undici';
 import type { Cidr } from '../model/cidr.ts';
 import { addressProblem } from './address.ts';
+import { noteTruncation } from './connection-end.ts';
 import { refusedAddress } from './failure.ts';
+import { tcpKeepAliveMs } from './limits.ts';
 import type { Lookup } from './names.ts';
 import { readOnAfterFailure } from './write-failure.ts';
 
@@ -22,11 +24,11 @@ export function guardedConnector({
   readonly ca: readonly string[] | undefined;
   readonly lookup: Lookup;
 }): buildConnector.connector {
+  const way = { lookup: guardedLookup(lookup, allowPrivate), autoSelectFamily: true };
   const connect = buildConnector({
-    lookup: guardedLookup(lookup, allowPrivate),
+    ...way,
     timeout: connectTimeoutMs,
     allowH2: false,
-    autoSelectFamily: true,
     // Not left to NODE_TLS_REJECT_UNAUTHORIZED.
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca: [...ca] }),
@@ -39,14 +41,49 @@ export function guardedConnector({
       process.nextTick(callback, refusedAddress(problem), null);
       return;
     }
-    // Without TLS, undici would take the server name, which is the Host field, for the name to
-    // connect to.
-    const named = options.protocol === 'https:' && servername !== undefined;
-    connect(named ? { ...options, servername } : options, (...[error, socket]) => {
-      if (error === null) callback(null, readOnAfterFailure(socket));
-      else callback(error, null);
+    if (options.protocol !== 'https:') {
+      // Without TLS, undici would take the server name, which is the Host field, for the name to
+      // connect to.
+      connect(options, (...[error, socket]) => {
+        if (error === null) callback(null, readOnAfterFailure(socket));
+        else callback(error, null);
+      });
+      return;
+    }
+    const tcp = tcpConnection({
+      ...way,
+      host: options.hostname,
+      port: Number(options.port) || 443,
+    });
+    const named = servername === undefined ? options : { ...options, servername };
+    connect({ ...named, httpSocket: tcp }, (...[error, socket]) => {
+      if (error !== null) {
+        tcp.destroy();
+        callback(error, null);
+        return;
+      }
+      // That of TCP, which it has taken over, is for what is still to be read.
+      socket.allowHalfOpen = false;
+      socket.once('close', () => tcp.destroy());
+      noteTruncation(socket, tcp);
+      callback(null, readOnAfterFailure(socket));
     });
   };
+}
+
+/**
+ * A TCP connection for TLS to run over. Node tells the end of TCP apart from the end of TLS only
+ * where the two are separate streams.
+ */
+function tcpConnection(to: TcpNetConnectOpts): Socket {
+  // Its end must not close what TLS has decrypted and nobody has read yet.
+  const tcp = new Socket({ allowHalfOpen: true });
+  tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
+  // Not before TLS has been set up on it.
+  process.nextTick(() => {
+    if (!tcp.destroyed) tcp.connect(to);
+  });
+  return tcp;
 }
 
 /**

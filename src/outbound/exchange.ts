@@ -5,7 +5,8 @@ import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax, informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
 import type { Carriage, Travelling } from './connection.ts';
-import { outboundFailure } from './failure.ts';
+import { endsWithConnection } from './connection-end.ts';
+import { connectionClosed, outboundFailure } from './failure.ts';
 import { notePassedBytes } from './passed-bytes.ts';
 
 /** An answer of another server whose header section has arrived. */
@@ -31,6 +32,8 @@ export interface Answer {
 
 /** What an exchange tells, and is told, on its way. */
 export interface ExchangeParts {
+  /** Of the request; GET where it is not given. */
+  readonly method?: string;
   /** Aborts the exchange, its answer's content included. */
   readonly signal: Cancellation;
   /** Told right before the first byte is sent, each time. */
@@ -65,19 +68,23 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   hasBegun = false;
   readonly #settle: PromiseWithResolvers<Answer>;
   readonly #signal: Cancellation;
+  readonly #method: string;
   #waiting: NodeJS.Timeout | undefined;
   #begun: (() => void) | undefined;
   readonly #interim: ExchangeParts['interim'];
   #controller: Control | undefined;
   #failure: Failure | undefined;
   #ended = false;
+  /** Status and fields of the answer. */
+  #head: Pick<Answer, 'status' | 'fields'> | undefined;
   #trailers: readonly string[] = [];
   #informational = 0;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  constructor({ signal, begun, interim }: ExchangeParts) {
+  constructor({ method = 'GET', signal, begun, interim }: ExchangeParts) {
+    this.#method = method;
     this.#settle = Promise.withResolvers<Answer>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
@@ -120,9 +127,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
       } else if (status > 101) this.#interim?.(status, fieldsOf(controller));
       return;
     }
+    this.#head = { status, fields: fieldsOf(controller) };
     this.#settle.resolve({
-      status,
-      fields: fieldsOf(controller),
+      ...this.#head,
       content: () => this.#content(),
       trailers: () => this.#trailers,
       discard: () => {
@@ -160,6 +167,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
   }
 
   onResponseEnd(controller: Control): void {
+    // undici takes a reset for the end of content that has no other.
+    if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
+      this.#fail(outboundFailure(connectionClosed()));
+      return;
+    }
     this.#ended = true;
     this.#trailers = textsOf(controller.rawTrailers);
     if (this.connection !== undefined) this.connection.hasAnswered = true;
@@ -171,6 +183,11 @@ export class Exchange implements Dispatcher.DispatchHandler, Travelling {
     // undici looks whether an idle connection has ended before it begins, and may find that out so.
     if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
     this.#fail(outboundFailure(error));
+  }
+
+  get #isUnframed(): boolean {
+    const { status, fields } = this.#head ?? {};
+    return status !== undefined && endsWithConnection(this.#method, status, fields ?? []);
   }
 
   #content(): Buffer | Readable {

@@ -22,7 +22,7 @@ import { DirectResponse } from './h1-fast/direct-response.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/interim.ts';
 import { linger } from './h1/refusal.ts';
-import { send, type Sent } from './send.ts';
+import { contentBegun, send, type Sent } from './send.ts';
 import type { Moment } from './prepared.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
@@ -80,7 +80,9 @@ export class Exchange {
       }
       const path = servicePath(entrance.target.path, serving.config.server.base);
       if (path !== undefined) return await this.#service(path, entrance);
-      return this.#withServerTiming(await this.#content(entrance), entrance);
+      const reply = await this.#content(entrance);
+      if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
+      return this.#withServerTiming(reply, entrance);
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.

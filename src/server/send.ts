@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import { takeBuffers } from './h1/file-buffers.ts';
@@ -60,19 +61,37 @@ async function sendInPieces(response: ServerResponse, content: Buffer): Promise<
   return { bytes, cut: bytes < content.length };
 }
 
+/**
+ * Waits for the first byte of streamed content, or for its end, but no longer than
+ * answerHeadHeldMs. Rejects with what the stream fails with in that time: no byte of the answer has
+ * been sent yet, and another one can take its place.
+ */
+export async function contentBegun(stream: Readable): Promise<void> {
+  if (stream.readableLength > 0 || stream.readableEnded) return;
+  if (!stream.destroyed) {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const done = (): void => {
+      resolve(undefined);
+    };
+    const timer = setTimeout(done, answerHeadHeldMs);
+    stream.once('readable', done).once('end', done).once('error', done).once('close', done);
+    await promise;
+    clearTimeout(timer);
+    stream.off('readable', done).off('end', done).off('error', done).off('close', done);
+  }
+  if (stream.errored !== null) throw stream.errored;
+}
+
 async function sendStream(
   response: ServerResponse,
-  stream: Parameters<typeof pipeline>[0] & NodeJS.ReadableStream,
+  stream: Readable,
   trailers?: () => FieldList,
 ): Promise<Sent> {
   let bytes = 0;
   if (trailers !== undefined) trail(response, stream, trailers);
   // Who waits for the content to begin, as for the first event of many, knows what it will be.
-  const holding = setTimeout(() => {
-    sendHead(response);
-  }, answerHeadHeldMs);
+  if (stream.readableLength === 0 && !stream.readableEnded) sendHead(response);
   stream.on('data', (chunk: Buffer) => {
-    if (bytes === 0) clearTimeout(holding);
     bytes += chunk.length;
   });
   // Before the pipeline hears of it, and closes the connection.
@@ -85,8 +104,6 @@ async function sendStream(
   } catch {
     response.destroy();
     return { bytes, cut: true };
-  } finally {
-    clearTimeout(holding);
   }
 }
 
@@ -110,17 +127,19 @@ function resetIfUnframed(response: ServerResponse): void {
 }
 
 /** Has fields sent behind content whose length nobody has said. */
-function trail(response: unknown, stream: NodeJS.ReadableStream, trailers: () => FieldList): void {
+function trail(response: unknown, stream: Readable, trailers: () => FieldList): void {
   if (response instanceof StreamAnswer) response.trailWith(trailers);
   if (!(response instanceof NodeResponse)) return;
-  // Before the pipeline hears of the end, and ends the answer.
-  stream.once('end', () => {
+  const add = (): void => {
     const fields = trailers();
     const pairs = fields.flatMap((name, at): [string, string][] =>
       at % 2 === 0 ? [[name, fields[at + 1] ?? '']] : [],
     );
     response.addTrailers(pairs);
-  });
+  };
+  // Before the pipeline hears of the end, and ends the answer.
+  if (stream.readableEnded) add();
+  else stream.once('end', add);
 }
 
 async function sendFile(

@@ -14,6 +14,7 @@ import type { RequestMessage } from './request-message.ts';
 import { identify, type Entrance } from './entrance.ts';
 import { contentFailure, operationFailure } from './failures.ts';
 import { isFromLoopback } from './loopback.ts';
+import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
 
@@ -62,6 +63,7 @@ export async function answerService(
       ...{ name, message, target, fields, caller, visitor },
       signal: request.signal,
     });
+    if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
     const whole = withFields(reply, cors);
     return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
   } catch (thrown) {

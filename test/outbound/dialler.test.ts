@@ -11,7 +11,15 @@ import tls from 'node:tls';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
 import type { Answer } from '../../src/outbound/exchange.ts';
 import { withTimeOut } from '../time-outs.ts';
-import { httpSource, oneAddress, outbound, rawSource, selfSigned, testDialler } from './sources.ts';
+import {
+  httpSource,
+  oneAddress,
+  outbound,
+  rawSource,
+  selfSigned,
+  testDialler,
+  tlsSource,
+} from './sources.ts';
 
 async function contentOf(answer: Answer): Promise<string> {
   const content = answer.content();
@@ -274,6 +282,73 @@ suite('an answer that is none', () => {
       });
     }
   }
+});
+
+suite('a response that ends with its connection', () => {
+  const heads: Readonly<Record<string, string>> = {
+    'HTTP/1.1': 'HTTP/1.1 200 OK\r\n\r\n',
+    'HTTP/1.1, said to be the last': 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n',
+    'HTTP/1.0': 'HTTP/1.0 200 OK\r\n\r\n',
+    'in a coding that does not end': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n',
+  };
+  const lookup = () => Promise.resolve([withFamily('127.0.0.1')]);
+  for (const [what, head] of Object.entries(heads)) {
+    test(`is cut short by a reset: ${what}`, async (t) => {
+      const { origin } = await rawSource(t, (socket) => {
+        socket.write(`${head}half`, () => setImmediate(() => socket.resetAndDestroy()));
+      });
+      const dialler = testDialler(t);
+      // The second request goes through undici from its start.
+      for (let count = 0; count < 2; count += 1) {
+        await fails(dialler.send(outbound(origin)).then(contentOf), 'bad_gateway');
+      }
+      const body = Buffer.from('{}');
+      const target = '/';
+      const sent = { origin, target, method: 'POST', fields: [], body };
+      const { status, problem } = await dialler.exchange(sent);
+      assert.deepEqual([status, problem?.code], [200, 'broken']);
+    });
+
+    test(`is cut short by the end of TCP without close_notify: ${what}`, async (t) => {
+      const { origin, ca } = await tlsSource(t, `${head}half`, 'TCP alone');
+      const dialler = testDialler(t, { lookup, ca });
+      for (let count = 0; count < 2; count += 1) {
+        await fails(dialler.send(outbound(origin)).then(contentOf), 'bad_gateway');
+      }
+    });
+
+    test(`is complete with a close_notify: ${what}`, async (t) => {
+      const { origin, ca } = await tlsSource(t, `${head}hello`, 'close_notify');
+      const dialler = testDialler(t, { lookup, ca });
+      for (let count = 0; count < 2; count += 1) {
+        assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
+      }
+    });
+  }
+
+  test('but says its length is complete however the connection ends', async (t) => {
+    const content = Buffer.alloc(3_000_000, 'x');
+    const head = `HTTP/1.1 200 OK\r\nContent-Length: ${content.length}\r\n\r\n`;
+    const bytes = Buffer.concat([Buffer.from(head), content]);
+    for (const ending of ['close_notify', 'TCP alone'] as const) {
+      const { origin, ca } = await tlsSource(t, bytes, ending);
+      const dialler = testDialler(t, { lookup, ca });
+      for (const fields of [[], ['host', 'localhost']]) {
+        const stream = (await dialler.send(outbound(origin, { fields }))).content();
+        assert.ok(stream instanceof Readable);
+        // The reader begins when the source has long gone on to the end, as far as it is read.
+        await delay(50);
+        assert.equal((await buffer(stream)).length, content.length);
+      }
+    }
+  });
+
+  test('has no content to be cut short where it answers a HEAD', async (t) => {
+    const { origin, ca } = await tlsSource(t, 'HTTP/1.1 200 OK\r\n\r\n', 'TCP alone');
+    const dialler = testDialler(t, { lookup, ca });
+    const answer = await dialler.send(outbound(origin, { method: 'HEAD' }));
+    assert.equal(await contentOf(answer), '');
+  });
 });
 
 suite('an answer in any of its forms', () => {

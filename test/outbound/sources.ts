@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import http, { type RequestListener, type Server } from 'node:http';
+import tls from 'node:tls';
+import { duplexPair } from 'node:stream';
 import net, { type AddressInfo, type Socket } from 'node:net';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import type { TestContext } from 'node:test';
@@ -92,6 +94,36 @@ export async function rawSource(
   });
   const { port } = server.address() as AddressInfo;
   return { origin: `http://127.0.0.1:${port}`, port };
+}
+
+/**
+ * A TLS server of the name localhost that answers every request head with given bytes, and ends the
+ * connection: with a close_notify, or only that of TCP below it.
+ */
+export async function tlsSource(
+  t: TestContext,
+  bytes: string | Buffer,
+  ending: 'close_notify' | 'TCP alone',
+): Promise<{ readonly origin: string; readonly ca: readonly string[] }> {
+  const certificate = selfSigned('localhost');
+  const server = net.createServer((socket) => {
+    const [inside, outside] = duplexPair();
+    socket.on('error', () => undefined).on('data', (chunk) => outside.write(chunk));
+    outside.on('data', (chunk) => socket.write(chunk)).on('end', () => socket.end());
+    const secure = new tls.TLSSocket(inside, { isServer: true, ...certificate });
+    secure
+      .on('error', () => undefined)
+      .on('data', (chunk) => {
+        if (!chunk.toString('latin1').endsWith('\r\n\r\n')) return;
+        if (ending === 'close_notify') secure.end(bytes);
+        else secure.write(bytes, () => socket.end());
+      });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => once(server.close(), 'close'));
+  const { port } = server.address() as AddressInfo;
+  return { origin: `https://localhost:${port}`, ca: [certificate.cert] };
 }
 
 /** A key and the certificate that it signed for itself (X.509 v1, RFC 5280), of one common name. */

@@ -372,6 +372,62 @@ suite('what a source says behind its content', () => {
   }
 });
 
+suite('a response that a source cuts short', () => {
+  const rulesFor = (source: string) => [
+    { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${source}/*` } },
+  ];
+  const fresh = 'Cache-Control: max-age=60\r\n';
+  const cached = ini.replace('cache = 0', 'cache = 1MiB');
+
+  /** A 502 in place of the response, or the head of the response and no end. */
+  async function assertCut(url: string): Promise<void> {
+    const answer = await fetch(url);
+    if (answer.status === 502) return;
+    await assert.rejects(answer.text());
+  }
+
+  test('by a reset in place of its end is cut short for the client, and not stored', async (t) => {
+    let requests = 0;
+    const { origin } = await rawSource(t, (socket) => {
+      requests += 1;
+      socket.write(`HTTP/1.1 200 OK\r\n${fresh}\r\nhalf`, () => {
+        setImmediate(() => socket.resetAndDestroy());
+      });
+    });
+    const site = await startSite(t, { ini: cached, rules: rulesFor(origin) });
+    for (let count = 1; count <= 3; count += 1) {
+      await assertCut(`${site.url}/far/a`);
+      assert.equal(requests, count);
+    }
+  });
+
+  const head = `HTTP/1.1 200 OK\r\n${fresh}Transfer-Encoding: chunked\r\n\r\n`;
+  for (const cache of ['0', '1MiB']) {
+    const iniHere = ini.replace('cache = 0', `cache = ${cache}`);
+
+    test(`by a first chunk that is none is a 502; cache = ${cache}`, async (t) => {
+      const { origin } = await rawSource(t, `${head}x\r\nhello\r\n0\r\n\r\n`);
+      const site = await startSite(t, { ini: iniHere, rules: rulesFor(origin) });
+      const place = `_v.origin=${site.url}&_v.path=/far/a`;
+      const content = `${site.url}/svc1/userinterface/get_content?${place}`;
+      // All but the first request go through undici from their start.
+      for (const url of [`${site.url}/far/a`, `${site.url}/far/a`, content]) {
+        const answer = await fetch(url);
+        assert.equal(answer.status, 502);
+        assert.match(await answer.text(), /The source could not be reached or broke off/);
+      }
+    });
+
+    test(`before its first chunk is whole is never complete; cache = ${cache}`, async (t) => {
+      const { origin } = await rawSource(t, (socket) => {
+        socket.write(head, () => setImmediate(() => socket.end('5\r\n')));
+      });
+      const site = await startSite(t, { ini: iniHere, rules: rulesFor(origin) });
+      for (let count = 0; count < 2; count += 1) await assertCut(`${site.url}/far/a`);
+    });
+  }
+});
+
 test('an answer that breaks off does not look whole, to HTTP/1.0 either', async (t) => {
   const { origin } = await rawSource(t, (socket) => {
     const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';

@@ -4,6 +4,7 @@ import { CountedContent, type MessageContent } from '../../http/message-content.
 import { readPlainAnswer } from './plain-answer.ts';
 import type { Corks } from './corks.ts';
 import type { Carriage } from '../connection.ts';
+import { hasBrokenOff } from '../connection-end.ts';
 import type { Control, Exchange } from '../exchange.ts';
 import { brokenAnswer, connectionClosed, timedOut } from '../failure.ts';
 import type { PlainRequest } from './plain-request.ts';
@@ -65,6 +66,10 @@ export class PlainConnection implements Control, Carriage {
     socket.on('timeout', this.#timedOut);
     socket.on('error', ignore);
     socket.on('close', this.#closed);
+  }
+
+  get hasBrokenOff(): boolean {
+    return hasBrokenOff(this.#socket);
   }
 
   get isOpen(): boolean {
