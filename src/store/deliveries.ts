@@ -157,6 +157,8 @@ export interface Deliveries {
   newest(queue: QueueKey): number;
   /** The event that a change of the log is or causes. Throws where there is none. */
   event(logSeq: number): WaymarkEvent;
+  /** About how long such an event is at most, in bytes, without reading it. */
+  eventBytes(logSeq: number): number;
   /**
    * Records attempts, those of many deliveries in one transaction; resolves when that is durable.
    */

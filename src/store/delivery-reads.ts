@@ -5,6 +5,7 @@ import type { Databases } from './databases.ts';
 import type { AttemptRecord, Deliveries, DueMessage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
+import { rowBytes } from './reads.ts';
 import { hasExpired } from './retention.ts';
 import { messagesIn, messageWith } from './replay.ts';
 
@@ -20,6 +21,7 @@ export type DeliveryReads = Pick<
   | 'depth'
   | 'oldest'
   | 'event'
+  | 'eventBytes'
   | 'isReplaying'
   | 'messagesIn'
   | 'messageWith'
@@ -58,6 +60,7 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
     hasExpired: (of, before) => hasExpired(databases, of, before),
     newest: (of) => newestOf(databases, of),
     event: (logSeq) => eventAt(databases, logSeq),
+    eventBytes: (logSeq) => rowBytes(databases, logSeq),
     oldest(of) {
       const [first] = pending.getRange({ ...queueRange(of), limit: 1 });
       const n = firstOf(databases, of)?.n;

@@ -115,7 +115,8 @@ function historyBytes(databases: Databases, id: string): number {
   return seqs.reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
 }
 
-function rowBytes({ log }: Databases, seq: number): number {
+/** How long a row of the log is, in bytes; 0 where there is none. */
+export function rowBytes({ log }: Databases, seq: number): number {
   return log.getBinaryFast(seq)?.length ?? 0;
 }
 

@@ -78,7 +78,7 @@ export function createAttempt({
     let answer = unsendable;
     if (receiver !== undefined) {
       const { origin, target, method } = receiver;
-      const signed = signatureFields({ id, nowMs: now(), body, keys });
+      const signed = await signatureFields({ id, nowMs: now(), body, keys });
       const fields = [...receiver.fields, ...signed];
       answer = await dialler.exchange({ origin, target, method, fields, body, ...withdrawal });
     }

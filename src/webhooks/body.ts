@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WaymarkEvent } from '../model/event.ts';
+import { bodySliceBytes } from './limits.ts';
 
 /** An event as deliveries tell it (contract §7): its JSON in front of its `seq` and behind it. */
 export interface EventText {
@@ -37,10 +39,28 @@ export const batchFrameBytes = 64;
 /** The digits of a seq, and a comma. */
 const numberBytesMax = 17;
 
-/** The body of a delivery of several events, the first of which is the n-th of the hook. */
-export function batchBody(events: readonly EventText[], n: number): Buffer {
-  const batch = events.map((event, at) => numbered(event, n + at)).join(',');
-  return Buffer.from(`{"batch":[${batch}],"first_seq":${n},"last_seq":${n + events.length - 1}}`);
+/**
+ * The body of a delivery of several events, the first of which is the n-th of the hook; others have
+ * their turn after each slice of it.
+ */
+export async function batchBody(
+  logSeqs: readonly number[],
+  n: number,
+  textOf: (logSeq: number) => EventText,
+): Promise<Buffer> {
+  const slices: Buffer[] = [];
+  let [slice, bytes] = ['{"batch":[', 0];
+  for (const [at, logSeq] of logSeqs.entries()) {
+    const text = textOf(logSeq);
+    slice += (at === 0 ? '' : ',') + numbered(text, n + at);
+    bytes += text.bytes;
+    if (bytes < bodySliceBytes) continue;
+    slices.push(Buffer.from(slice));
+    [slice, bytes] = ['', 0];
+    await nextTurn();
+  }
+  slices.push(Buffer.from(`${slice}],"first_seq":${n},"last_seq":${n + logSeqs.length - 1}}`));
+  return Buffer.concat(slices);
 }
 
 function numbered({ head, tail }: EventText, n: number): string {

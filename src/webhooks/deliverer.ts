@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { Node } from '../model/hook.ts';
 import {
@@ -18,12 +18,14 @@ import type { Attempt } from './attempt.ts';
 import type { EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
 import { rememberEventTexts } from './event-texts.ts';
+import { wokenAtOnceMax } from './limits.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';
 import { letExpiredGo } from './retention.ts';
 import { Sender, type SenderParts } from './sender.ts';
 import { Slots } from './slots.ts';
+import { Turns } from './turns.ts';
 
 /** What the ini file says of deliveries, as it is in force. */
 export interface DeliverySettings {
@@ -158,11 +160,13 @@ export class Deliverer {
     const { store, now, monotonicMs } = this.#parts;
     const { deliveries } = store;
     const clockMs = createSteadyClock({ now, monotonicMs, lastMs: deliveries.clockMs() });
+    const turns = new Turns();
     const parts: SenderParts = {
       ...this.#parts,
       deliveries,
       clockMs,
-      slots: new Slots(),
+      slots: new Slots(turns),
+      turns,
       receivers: this.#receivers,
       eventText: this.#eventText,
       ended: (ended) => {
@@ -176,12 +180,12 @@ export class Deliverer {
         this.#parts.log.error({ err: error, hook }, 'a webhook cannot be delivered');
       },
     };
-    for (const queue of deliveries.busy()) this.#wake(queue, parts);
+    await this.#wakeAll(deliveries.busy(), parts, signal);
     let [tidiedMs, lookedMs] = [clockMs(), -Infinity];
     this.#stamp = undefined;
     while (!signal.aborted) {
       const hasHooks = store.counts().hooks > 0;
-      const upTo = await this.#dispatch(hasHooks, parts);
+      const upTo = await this.#dispatch(hasHooks, parts, signal);
       if (clockMs() - tidiedMs > deliveryTidyMs) {
         this.#forgetIdle();
         tidiedMs = clockMs();
@@ -200,7 +204,7 @@ export class Deliverer {
   }
 
   /** Puts what is new in the log into the queues; resolves to the seq up to which it looked. */
-  async #dispatch(hasHooks: boolean, parts: SenderParts): Promise<number> {
+  async #dispatch(hasHooks: boolean, parts: SenderParts, signal: AbortSignal): Promise<number> {
     const { store, settings } = this.#parts;
     // In this order: what the stamp tells of is in the log by then.
     const stamp = store.hooksStamp();
@@ -219,7 +223,7 @@ export class Deliverer {
     } else if (changed.size > 0) {
       this.#settle(upTo, changed, parts);
     }
-    for (const queue of grown) this.#wake(queue, parts);
+    await this.#wakeAll(grown, parts, signal);
     return upTo;
   }
 
@@ -230,8 +234,19 @@ export class Deliverer {
     if (isCompleted) this.#metrics.completed(Math.max(0, this.#parts.now() - event.storedMs));
   }
 
-  #wake(queue: QueueKey, parts: SenderParts): void {
-    this.#senderOf(queue, parts).wake();
+  /** Has the senders of queues send what they have; others have their turn in between. */
+  async #wakeAll(
+    queues: Iterable<QueueKey>,
+    parts: SenderParts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    let woken = 0;
+    for (const queue of queues) {
+      if (signal.aborted) return;
+      this.#senderOf(queue, parts).wake();
+      woken += 1;
+      if (woken % wokenAtOnceMax === 0) await nextTurn();
+    }
   }
 
   #senderOf(queue: QueueKey, parts: SenderParts): Sender {

@@ -1,6 +1,8 @@
 import { batchId } from '../model/event.ts';
-import type { AttemptRecord } from '../store/deliveries.ts';
+import { hookBatchBytesMax } from '../model/limits.ts';
+import type { AttemptRecord, Deliveries } from '../store/deliveries.ts';
 import { batchBody, eachBody, type EventText } from './body.ts';
+import { eventTextBytesMax } from './limits.ts';
 
 /** A message that is to be sent. */
 export interface Message {
@@ -21,17 +23,34 @@ export interface Written {
   readonly event: EventText;
 }
 
-/** Writes a message as it is sent (contract §7): made of the log alone, so always the same. */
-export function writeMessage(
+/**
+ * Writes a message as it is sent (contract §7): made of the log alone, so always the same. Others
+ * have their turn while a long one is written.
+ */
+export async function writeMessage(
   { n, logSeqs, before }: Message,
   hookId: string,
   eventText: (logSeq: number) => EventText,
-): Written {
-  const [event, ...others] = logSeqs.map(eventText);
-  if (event === undefined) throw new Error(`message ${n} of ${hookId} has no event`);
+): Promise<Written> {
+  const [first] = logSeqs;
+  if (first === undefined) throw new Error(`message ${n} of ${hookId} has no event`);
+  const event = eventText(first);
   if (before?.batch !== true) return { id: event.id, body: eachBody(event, n), event };
-  const id = batchId(hookId, n, n + others.length);
-  return { id, body: batchBody([event, ...others], n), event };
+  const id = batchId(hookId, n, n + logSeqs.length - 1);
+  return { id, body: await batchBody(logSeqs, n, eventText), event };
+}
+
+/** About how long the body of a message of such events is, at most, in bytes. */
+export function bodyBytesAtMost(
+  logSeqs: readonly number[],
+  { eventBytes }: Pick<Deliveries, 'eventBytes'>,
+): number {
+  let bytes = 0;
+  for (const logSeq of logSeqs) {
+    bytes += Math.min(eventBytes(logSeq), eventTextBytesMax);
+    if (bytes > hookBatchBytesMax) return hookBatchBytesMax;
+  }
+  return bytes;
 }
 
 /** The halves of a message that is too large for its receiver; none where it cannot be split. */

@@ -7,12 +7,13 @@ import { attemptRecord } from './attempt-record.ts';
 import type { EventText } from './body.ts';
 import type { SteadyClock } from './clock.ts';
 import { hasRoom, laneWithBegun, laneWithEnded, newLane, type Lane } from './lane.ts';
-import { halvesOf, writeMessage, type Message } from './message.ts';
+import { bodyBytesAtMost, halvesOf, writeMessage, type Message } from './message.ts';
 import { endAll, newVersion, type Open, type Version } from './open.ts';
 import { verdictOn } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';
 import type { Slots } from './slots.ts';
+import type { Turns } from './turns.ts';
 import { Upcoming, type Next } from './upcoming.ts';
 
 /** What the sender of a hook stands on. */
@@ -24,6 +25,8 @@ export interface SenderParts {
   readonly clockMs: SteadyClock;
   /** The attempts of all senders together. */
   readonly slots: Slots;
+  /** What all senders prepare together. */
+  readonly turns: Turns;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: () => number;
@@ -50,6 +53,8 @@ export class Sender {
   readonly #open = new Map<number, Open>();
   readonly #isOpen = (n: number): boolean => this.#open.has(n);
   #lane: Lane = newLane;
+  /** The message that was measured last. */
+  #measured: { readonly n: number; readonly events: number; readonly bytes: number } | undefined;
   #version: Version | undefined;
   /** The version of the hook whose receiver is gone: that it is paused may not be stored yet. */
   #goneVersion: number | undefined;
@@ -73,9 +78,10 @@ export class Sender {
    * ended: it never sends again then, whoever still holds it.
    */
   endIfIdle(): boolean {
-    const isSending = this.#open.size > 0 || this.#holds > 0 || this.#parts.slots.isInLine(this);
-    const isAwaited = this.#settling > 0 || this.#timer !== undefined;
-    if (isSending || isAwaited || this.#lane.failures > 0) return false;
+    const { slots, turns } = this.#parts;
+    const isSending = this.#open.size > 0 || this.#holds > 0 || this.#settling > 0;
+    const isWaiting = this.#timer !== undefined || slots.isInLine(this) || turns.isWaiting(this);
+    if (isSending || isWaiting || this.#lane.failures > 0) return false;
     this.#isStopped = true;
     return true;
   }
@@ -147,6 +153,9 @@ export class Sender {
       case 'later':
         this.#wakeAt(next.atMs, nowMs);
         return false;
+      case 'unread':
+        this.#parts.turns.wakeLater(this);
+        return false;
       case 'batch':
         this.#freeze(next.batch).catch((error: unknown) => {
           this.#break(error);
@@ -161,9 +170,10 @@ export class Sender {
           this.#wakeAt(Math.max(heldUntilMs, restedMs), nowMs);
           return false;
         }
-        if (!this.#parts.slots.take(this)) return false;
+        const bytes = this.#bytesOf(message);
+        if (!this.#parts.slots.take(this, bytes)) return false;
         if (message.before === undefined) this.#upcoming.takeEvent();
-        this.#begin(message, receiver, version);
+        this.#begin(message, bytes, receiver, version);
         return true;
       }
     }
@@ -196,9 +206,18 @@ export class Sender {
     this.wake();
   }
 
-  #begin(message: Message, receiver: Receiver, version: Version): void {
+  /** About how long the body of a message is, at most: kept, for it may wait for room. */
+  #bytesOf({ n, logSeqs }: Message): number {
+    if (this.#measured?.n !== n || this.#measured.events !== logSeqs.length) {
+      const bytes = bodyBytesAtMost(logSeqs, this.#parts.deliveries);
+      this.#measured = { n, events: logSeqs.length, bytes };
+    }
+    return this.#measured.bytes;
+  }
+
+  #begin(message: Message, bytes: number, receiver: Receiver, version: Version): void {
     this.#lane = laneWithBegun(this.#lane);
-    const ended = this.#send(message, receiver, version).then(
+    const ended = this.#send(message, bytes, receiver, version).then(
       (isOver) => {
         this.#open.delete(message.n);
         if (!isOver) this.#putBack();
@@ -213,12 +232,19 @@ export class Sender {
   }
 
   /** Resolves to false for a message that was withdrawn. */
-  async #send(message: Message, receiver: Receiver, version: Version): Promise<boolean> {
+  async #send(
+    message: Message,
+    bytes: number,
+    receiver: Receiver,
+    version: Version,
+  ): Promise<boolean> {
     const { now, clockMs, settings, random } = this.#parts;
     const { hook } = receiver;
     const { shrinks: shrinksBefore } = this.#lane;
     const at = now();
-    const { attempted, event } = await this.#attempt(message, receiver, version);
+    const { attempted, event } = await this.#attempt(message, receiver, version).finally(() => {
+      this.#parts.slots.free(bytes);
+    });
     if (attempted.problem?.code === 'withdrawn') return false;
     const verdict = verdictOn(attempted.status);
     if (verdict.isGone) this.#goneVersion = version.seq;
@@ -247,18 +273,14 @@ export class Sender {
     receiver: Receiver,
     version: Version,
   ): Promise<{ readonly attempted: Attempted; readonly event: EventText }> {
-    const { attempt, eventText, receivers, now, slots } = this.#parts;
-    try {
-      const { id, body, event } = writeMessage(message, receiver.hook.id, eventText);
-      const signed = { id, body, keys: receiver.keys(now()) };
-      const attempted = await attempt(receiver.hook, signed, {
-        signal: version.withdrawal.signal,
-        mayBegin: () => receivers.find(this.#queue)?.seq === version.seq,
-      });
-      return { attempted, event };
-    } finally {
-      slots.free();
-    }
+    const { attempt, eventText, receivers, now } = this.#parts;
+    const { id, body, event } = await writeMessage(message, receiver.hook.id, eventText);
+    const signed = { id, body, keys: receiver.keys(now()) };
+    const attempted = await attempt(receiver.hook, signed, {
+      signal: version.withdrawal.signal,
+      mayBegin: () => receivers.find(this.#queue)?.seq === version.seq,
+    });
+    return { attempted, event };
   }
 
   /** What must not happen has happened: nothing more is sent, and somebody has to know. */

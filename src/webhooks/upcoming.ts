@@ -3,7 +3,9 @@ import { queuedReadMax } from '../model/limits.ts';
 import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries.ts';
 import type { EventText } from './body.ts';
 import { batchLimits, Gathering } from './gathering.ts';
+import { eventCostBytes } from './limits.ts';
 import type { Message } from './message.ts';
+import type { Turns } from './turns.ts';
 
 /** What a hook has to send next. */
 export type Next =
@@ -16,6 +18,8 @@ export type Next =
     }
   /** A batch that is complete and has to be made first. */
   | { readonly kind: 'batch'; readonly batch: Batch }
+  /** Something, once more events may be read. */
+  | { readonly kind: 'unread' }
   /** Nothing before that time. */
   | { readonly kind: 'later'; readonly atMs: number }
   | { readonly kind: 'nothing' };
@@ -24,6 +28,7 @@ export type Next =
 export interface UpcomingParts {
   readonly deliveries: Deliveries;
   readonly eventText: (logSeq: number) => EventText;
+  readonly turns: Turns;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -75,10 +80,11 @@ export class Upcoming {
       return { kind: 'message', message, isFirst: true, otherMs };
     }
     this.#gathering ??= new Gathering(limits);
-    const isComplete = this.#gather(this.#gathering, nowMs, isOpen);
+    const gathered = this.#gather(this.#gathering, nowMs, isOpen);
+    if (gathered === 'unread') return { kind: 'unread' };
     const { batch, deadlineMs } = this.#gathering;
     if (batch === undefined) return due;
-    if (isComplete || deadlineMs <= nowMs) return { kind: 'batch', batch };
+    if (gathered === 'complete' || deadlineMs <= nowMs) return { kind: 'batch', batch };
     const atMs = due.kind === 'later' ? Math.min(due.atMs, deadlineMs) : deadlineMs;
     return { kind: 'later', atMs };
   }
@@ -122,15 +128,22 @@ export class Upcoming {
     return this.#events[0];
   }
 
-  /** Adds events to a batch; true when it is complete. */
-  #gather(gathering: Gathering, nowMs: number, isOpen: (n: number) => boolean): boolean {
-    const { eventText, now } = this.#parts;
+  /** Adds events to a batch, as many as may be read in this turn. */
+  #gather(
+    gathering: Gathering,
+    nowMs: number,
+    isOpen: (n: number) => boolean,
+  ): 'complete' | 'growing' | 'unread' {
+    const { eventText, now, turns } = this.#parts;
     for (;;) {
-      if (gathering.isFull) return true;
+      if (gathering.isFull) return 'complete';
       const event = this.#peek(isOpen);
-      if (event === undefined) return false;
+      if (event === undefined) return 'growing';
+      if (turns.isSpent) return 'unread';
       const text = eventText(event.logSeq);
-      if (!gathering.add(event, text, { nowMs, ageMs: now() - text.storedMs })) return true;
+      turns.spend(text.bytes + eventCostBytes);
+      const ageMs = now() - text.storedMs;
+      if (!gathering.add(event, text, { nowMs, ageMs })) return 'complete';
       this.#events.shift();
     }
   }

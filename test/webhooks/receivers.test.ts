@@ -103,38 +103,51 @@ function keyOf(secret: string): Buffer {
 }
 
 /** The fields of a message signed with some secrets, the newest first, at a time. */
-function fieldsFor(secrets: readonly string[], nowMs = Date.now()): Record<string, string> {
+async function fieldsFor(
+  secrets: readonly string[],
+  nowMs = Date.now(),
+): Promise<Record<string, string>> {
   const [newest = '', ...older] = secrets;
   const keys = [keyOf(newest), ...older.map(keyOf)] as const;
-  const list = signatureFields({ id: 'msg_1', nowMs, body, keys });
+  const list = await signatureFields({ id: 'msg_1', nowMs, body, keys });
   const pairs = list.flatMap((name, at) => (at % 2 === 0 ? [[name, list[at + 1] ?? '']] : []));
   return Object.fromEntries(pairs) as Record<string, string>;
 }
 
 /** What a message may look like, and whether it is genuine. */
-function messages(secret: string) {
+async function messages(secret: string) {
   const other = createSecret(randomBytes);
   const flipped = Buffer.from(body);
   flipped[3] = (flipped[3] ?? 0) ^ 1;
   const minute = 60_000;
-  const genuine = fieldsFor([secret]);
+  const genuine = await fieldsFor([secret]);
   return [
     { what: 'as it was sent', isGenuine: true, fields: genuine, body },
-    { what: 'beside a newer secret', isGenuine: true, fields: fieldsFor([other, secret]), body },
-    { what: 'beside an older secret', isGenuine: true, fields: fieldsFor([secret, other]), body },
+    {
+      what: 'beside a newer secret',
+      isGenuine: true,
+      fields: await fieldsFor([other, secret]),
+      body,
+    },
+    {
+      what: 'beside an older secret',
+      isGenuine: true,
+      fields: await fieldsFor([secret, other]),
+      body,
+    },
     { what: 'a flipped bit', isGenuine: false, fields: genuine, body: flipped },
-    { what: 'another secret', isGenuine: false, fields: fieldsFor([other]), body },
+    { what: 'another secret', isGenuine: false, fields: await fieldsFor([other]), body },
     { what: 'another id', isGenuine: false, fields: { ...genuine, 'webhook-id': 'msg_2' }, body },
     {
       what: 'ten minutes old',
       isGenuine: false,
-      fields: fieldsFor([secret], Date.now() - 10 * minute),
+      fields: await fieldsFor([secret], Date.now() - 10 * minute),
       body,
     },
     {
       what: 'ten minutes from now',
       isGenuine: false,
-      fields: fieldsFor([secret], Date.now() + 10 * minute),
+      fields: await fieldsFor([secret], Date.now() + 10 * minute),
       body,
     },
   ];
@@ -145,7 +158,7 @@ for (const sample of servers) {
   test(`the receiver in ${sample.name} knows what is genuine`, options, async (t) => {
     const secret = createSecret(randomBytes);
     const url = await startSample(t, sample, secret);
-    for (const { what, isGenuine, fields, body: content } of messages(secret)) {
+    for (const { what, isGenuine, fields, body: content } of await messages(secret)) {
       const headers = { ...fields, 'content-type': 'application/json' };
       const reply = await fetch(url, { method: 'POST', headers, body: content });
       assert.equal(reply.status, isGenuine ? 204 : 401, what);
@@ -170,7 +183,7 @@ suite('with a shell and openssl', { skip: missing(['sh', 'openssl']) }, () => {
   test('the script knows what is genuine', async (t) => {
     const file = await sampleFile(t, 'shell', 'verify.sh');
     const secret = createSecret(randomBytes);
-    for (const { what, isGenuine, fields, body: content } of messages(secret)) {
+    for (const { what, isGenuine, fields, body: content } of await messages(secret)) {
       const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
       const words = [file, ...names.map((name) => fields[name] ?? '')];
       const code = await runShell(words, { secret, input: content });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
+import { bodySliceBytes } from '../../src/webhooks/limits.ts';
 import { createSecret, parseSecret, signatureFields } from '../../src/webhooks/sign.ts';
 
 const nowMs = Date.now();
@@ -25,8 +26,9 @@ function keyOf(secret: string): Buffer {
   return key;
 }
 
-function signed(secret: string, content: Buffer = body): Record<string, string> {
-  return received(signatureFields({ id: 'msg_1', nowMs, body: content, keys: [keyOf(secret)] }));
+async function signed(secret: string, content: Buffer = body): Promise<Record<string, string>> {
+  const keys = [keyOf(secret)] as const;
+  return received(await signatureFields({ id: 'msg_1', nowMs, body: content, keys }));
 }
 
 /** One bit of the content, changed on its way. */
@@ -37,9 +39,9 @@ function flipped(content: Buffer, bit: number): Buffer {
 }
 
 suite('a message is signed as Standard Webhooks says', () => {
-  test('the vector of its documentation', () => {
+  test('the vector of its documentation', async () => {
     const fields = received(
-      signatureFields({
+      await signatureFields({
         id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
         nowMs: 1_614_265_330_000,
         body: Buffer.from('{"test": 2432232314}'),
@@ -54,9 +56,9 @@ suite('a message is signed as Standard Webhooks says', () => {
     });
   });
 
-  test('the timestamp is cut to the second, not rounded into the future', () => {
+  test('the timestamp is cut to the second, not rounded into the future', async () => {
     const keys = [Buffer.alloc(32)] as const;
-    const fields = signatureFields({ id: 'a', nowMs: 1_999, body, keys });
+    const fields = await signatureFields({ id: 'a', nowMs: 1_999, body, keys });
     assert.equal(received(fields)['webhook-timestamp'], '1');
   });
 });
@@ -70,27 +72,26 @@ for (const [name, verifier] of Object.entries(verifiers)) {
   suite(`the verifier of ${name}`, () => {
     const secret = createSecret(randomBytes);
 
-    test('accepts what was signed', () => {
+    test('accepts what was signed', async () => {
       for (const content of [body, Buffer.from('""'), Buffer.from('[1]')]) {
-        verifier(secret).verify(content, signed(secret, content));
+        verifier(secret).verify(content, await signed(secret, content));
       }
     });
 
-    test('refuses every flipped bit, another secret and another id', () => {
+    test('refuses every flipped bit, another secret and another id', async () => {
+      const fields = await signed(secret);
       for (let bit = 0; bit < body.length * 8; bit += 1) {
-        assert.throws(() => verifier(secret).verify(flipped(body, bit), signed(secret)));
+        assert.throws(() => verifier(secret).verify(flipped(body, bit), fields));
       }
       const other = createSecret(randomBytes);
-      assert.throws(() => verifier(other).verify(body, signed(secret)));
-      assert.throws(() =>
-        verifier(secret).verify(body, { ...signed(secret), 'webhook-id': 'msg_2' }),
-      );
+      assert.throws(() => verifier(other).verify(body, fields));
+      assert.throws(() => verifier(secret).verify(body, { ...fields, 'webhook-id': 'msg_2' }));
     });
 
-    test('accepts either secret while one takes the place of the other', () => {
+    test('accepts either secret while one takes the place of the other', async () => {
       const [older, newer] = [createSecret(randomBytes), createSecret(randomBytes)];
       const keys = [keyOf(newer), keyOf(older)] as const;
-      const fields = received(signatureFields({ id: 'msg_1', nowMs, body, keys }));
+      const fields = received(await signatureFields({ id: 'msg_1', nowMs, body, keys }));
       assert.equal(fields['webhook-signature']?.split(' ').length, 2);
       verifier(newer).verify(body, fields);
       verifier(older).verify(body, fields);
@@ -109,19 +110,28 @@ suite('X-Service-HMAC', () => {
 
   test('is what openssl makes of the very bytes, with the bytes of the secret', async () => {
     const secret = createSecret(randomBytes);
-    const sent = signed(secret)['x-service-hmac'];
+    const sent = (await signed(secret))['x-service-hmac'];
     assert.match(sent ?? '', /^[0-9a-f]{64}$/);
     assert.equal(await openssl(keyOf(secret), body), sent);
     assert.notEqual(await openssl(keyOf(secret), flipped(body, 77)), sent);
     assert.notEqual(await openssl(keyOf(createSecret(randomBytes)), body), sent);
   });
 
-  test('is that of the newer secret while it takes the place of another', () => {
+  test('is that of the newer secret while it takes the place of another', async () => {
     const [older, newer] = [randomBytes(32), randomBytes(32)];
-    const one = signatureFields({ id: 'a', nowMs, body, keys: [newer] });
-    const both = signatureFields({ id: 'a', nowMs, body, keys: [newer, older] });
+    const one = await signatureFields({ id: 'a', nowMs, body, keys: [newer] });
+    const both = await signatureFields({ id: 'a', nowMs, body, keys: [newer, older] });
     assert.equal(received(both)['x-service-hmac'], received(one)['x-service-hmac']);
   });
+});
+
+test('a long body is signed in slices, as if it were signed at once', async () => {
+  const secret = createSecret(randomBytes);
+  const long = Buffer.from(JSON.stringify('x'.repeat(2.5 * bodySliceBytes)));
+  const fields = await signed(secret, long);
+  new StandardWebhook(secret).verify(long, fields);
+  const once = createHmac('sha256', keyOf(secret)).update(long).digest('hex');
+  assert.equal(fields['x-service-hmac'], once);
 });
 
 suite('secrets', () => {

@@ -1,38 +1,110 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { suite, test } from 'node:test';
 import { deliveriesInFlightMax } from '../../src/model/limits.ts';
-import { Slots, type Waker } from '../../src/webhooks/slots.ts';
+import {
+  bodiesInFlightBytesMax,
+  largeBodiesInFlightBytesMax,
+  preparedPerTurnBytesMax,
+  smallBodyBytesMax,
+} from '../../src/webhooks/limits.ts';
+import { Slots } from '../../src/webhooks/slots.ts';
+import { Turns } from '../../src/webhooks/turns.ts';
 
-test('who finds no room is woken when there is, in turn, and no more of them than there is', () => {
-  const slots = new Slots();
-  const woken: string[] = [];
-  const line: Waker[] = [];
-  const sender = (name: string, isBusy: boolean) => ({
-    wake() {
-      woken.push(name);
-      if (isBusy) slots.take(this);
-    },
+/** A turn of the event loop that never ends and has room for all. */
+const endless = { isSpent: false, spend: () => undefined, wakeLater: () => undefined };
+
+suite('attempts under way', () => {
+  test('who finds no room is woken when there is, in turn, and no more of them than there is', () => {
+    const slots = new Slots(endless);
+    const woken: string[] = [];
+    const sender = (name: string, isBusy: boolean) => ({
+      wake() {
+        woken.push(name);
+        if (isBusy) slots.take(this, 1);
+      },
+    });
+    for (let taken = 0; taken < deliveriesInFlightMax; taken += 1) {
+      assert.equal(slots.take(sender('early', true), 1), true);
+    }
+    const senders = [sender('done', false), sender('first', true), sender('second', true)];
+    for (const inLine of senders) {
+      assert.equal(slots.isInLine(inLine), false);
+      assert.equal(slots.take(inLine, 1), false);
+      assert.equal(slots.isInLine(inLine), true);
+    }
+    assert.deepEqual(woken, []);
+    slots.free(1);
+    assert.deepEqual(woken, ['done', 'first'], 'one that needs no room leaves it to the next');
+    slots.free(1);
+    assert.deepEqual(woken, ['done', 'first', 'second']);
+    assert.ok(!senders.some((one) => slots.isInLine(one)));
+    slots.free(1);
+    assert.equal(slots.take(sender('late', true), 1), true);
   });
-  for (let taken = 0; taken < deliveriesInFlightMax; taken += 1) {
-    assert.equal(slots.take(sender('early', true)), true);
+
+  test('long bodies leave room for short ones, and all together are bounded', () => {
+    const slots = new Slots(endless);
+    const sender = () => ({ wake: () => undefined });
+    const long = largeBodiesInFlightBytesMax / 3;
+    for (let taken = 0; taken < 3; taken += 1) assert.equal(slots.take(sender(), long), true);
+    assert.equal(slots.take(sender(), smallBodyBytesMax + 1), false);
+    let shortBytes = 0;
+    while (slots.take(sender(), smallBodyBytesMax)) shortBytes += smallBodyBytesMax;
+    assert.equal(shortBytes, bodiesInFlightBytesMax - largeBodiesInFlightBytesMax);
+  });
+
+  test('the longest body has its turn before shorter ones that come later', () => {
+    const slots = new Slots(endless);
+    const order: string[] = [];
+    const sender = (name: string, bytes: number) => ({
+      wake() {
+        if (slots.take(this, bytes)) order.push(name);
+      },
+    });
+    const half = largeBodiesInFlightBytesMax / 2;
+    const quarter = half / 2;
+    slots.take(sender('', half), half);
+    slots.take(sender('', half), half);
+    for (const [name, bytes] of [
+      ['longest', 2 * half],
+      ['shorter', quarter],
+    ] as const) {
+      sender(name, bytes).wake();
+    }
+    slots.free(half);
+    assert.deepEqual(order, [], 'the one at the head does not fit yet');
+    slots.free(half);
+    assert.deepEqual(order, ['longest']);
+    slots.free(2 * half);
+    assert.deepEqual(order, ['longest', 'shorter']);
+  });
+});
+
+test('what one turn of the event loop has no time for is done in the next ones, in order', async () => {
+  const slots = new Slots(new Turns());
+  const bytes = preparedPerTurnBytesMax / 4;
+  const begun: number[] = [];
+  let inTurn = 0;
+  for (let name = 0; name < 40; name += 1) {
+    const sender = {
+      wake() {
+        if (!slots.take(sender, bytes)) return;
+        begun.push(name);
+        inTurn += 1;
+      },
+    };
+    sender.wake();
   }
-  for (const [name, isBusy] of [
-    ['done', false],
-    ['first', true],
-    ['second', true],
-  ] as const) {
-    const inLine = sender(name, isBusy);
-    assert.equal(slots.isInLine(inLine), false);
-    assert.equal(slots.take(inLine), false);
-    assert.equal(slots.isInLine(inLine), true);
-    line.push(inLine);
+  const most: number[] = [];
+  while (begun.length < 40) {
+    most.push(inTurn);
+    inTurn = 0;
+    await nextTurn();
   }
-  assert.deepEqual(woken, []);
-  slots.free();
-  assert.deepEqual(woken, ['done', 'first'], 'one that needs no room leaves it to the next');
-  slots.free();
-  assert.deepEqual(woken, ['done', 'first', 'second']);
-  assert.ok(!line.some((one) => slots.isInLine(one)));
-  slots.free();
-  assert.equal(slots.take(sender('late', true)), true);
+  assert.deepEqual(
+    begun,
+    Array.from({ length: 40 }, (_, name) => name),
+  );
+  assert.ok(Math.max(...most) <= 4, `${Math.max(...most)} in one turn`);
 });

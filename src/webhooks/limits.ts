@@ -1,0 +1,24 @@
+import { eventDataBytesMax } from '../model/limits.ts';
+
+/** Limits of deliveries in the background. */
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Bodies of all attempts that are under way. */
+export const bodiesInFlightBytesMax = 64 * MIB;
+/** Of them, the bodies that are longer than smallBodyBytesMax: the rest is kept for short ones. */
+export const largeBodiesInFlightBytesMax = 48 * MIB;
+/** Up to this size a body counts as short. */
+export const smallBodyBytesMax = 64 * KIB;
+/** What senders prepare in one turn of the event loop: bytes of events and bodies. */
+export const preparedPerTurnBytesMax = MIB;
+/** What an attempt costs besides its body, and an event besides its text, as if it were bytes. */
+export const attemptCostBytes = 16 * KIB;
+export const eventCostBytes = 512;
+/** How much of a long body is signed, or written, without a pause. */
+export const bodySliceBytes = MIB;
+/** Senders that are woken without a pause. */
+export const wokenAtOnceMax = 64;
+/** The text of an event in a body, but for data that escapes in JSON make longer. */
+export const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
