@@ -4,8 +4,11 @@ import type { Store } from './store/store.ts';
 
 /**
  * Opens the store of a data folder, for the server or for a command that works on the folder
- * itself.
+ * itself; `readOnly` for a folder that cannot be written. Rejects as openStore does.
  */
-export function openData(folder: string): Promise<Store> {
-  return openStore({ folder, now: Date.now, newId: uuidv7 });
+export function openData(
+  folder: string,
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
+): Promise<Store> {
+  return openStore({ folder, now: Date.now, newId: uuidv7, readOnly });
 }

@@ -235,6 +235,15 @@ class Process implements Running {
     this.#warnOfIneffective(config);
     this.#deliverer.start();
     tls.start();
+    this.#checkPages();
+  }
+
+  /** Looks at all of the data file while the server runs; at its start there was no time for it. */
+  #checkPages(): void {
+    const { store, logs } = this.#foundation;
+    store.checkPages().catch((error: unknown) => {
+      logs.log.error({ err: error }, 'Changes are refused: the data file is damaged.');
+    });
   }
 
   metrics(): readonly Metric[] {

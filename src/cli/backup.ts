@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { say, type DefineCommand } from './command.ts';
-import { openExistingData } from './data.ts';
+import { openDataToRead } from './data.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 
 /** `waymark backup`: a copy of the data folder that `serve` can run from, made while it is used. */
@@ -14,7 +14,7 @@ export const defineBackup: DefineCommand = (command, terminal) => {
     .action(async (target: string, options: { config?: string; json: boolean }) => {
       const config = await requireConfig(options.config, terminal);
       const folder = resolve(target);
-      const store = await openExistingData(config);
+      const store = await openDataToRead(config);
       const stop = stopOnSignal();
       try {
         const { seq, bytes } = await store.backUp(folder, stop.signal);

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import { differencesKeptMax } from '../model/limits.ts';
 import type { Difference } from '../store/store.ts';
 import { say, type Terminal } from './command.ts';
-import { openExistingData } from './data.ts';
+import { openDataToRead } from './data.ts';
 import { createProgress } from './progress.ts';
 
 /**
@@ -14,7 +14,7 @@ export async function checkData(
   { out, err }: Terminal,
   { json }: { readonly json: boolean },
 ): Promise<number> {
-  const store = await openExistingData(config);
+  const store = await openDataToRead(config);
   const progress = createProgress(err, Date.now);
   const shown: Difference[] = [];
   let count = 0;

@@ -1,14 +1,28 @@
 import type { Config } from '../config/config.ts';
 import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
-import { holdsData } from '../store/folder.ts';
+import { holdsData, isWritable } from '../store/folder.ts';
 import type { Store } from '../store/store.ts';
 
 /**
- * Opens the data that a configuration names, for a command that only reads it: a folder that has
- * none is a slip, and is left alone. Rejects with `not_found` then, else as openData does.
+ * Opens the data that a configuration names, for a command that makes none: a folder without data
+ * is a slip, and is left alone. Rejects with `not_found` then, else as openData does.
  */
 export async function openExistingData({ server }: Config): Promise<Store> {
-  if (await holdsData(server.data)) return openData(server.data);
-  throw new Failure('not_found', `there is no data in ${server.data} yet`);
+  await requireData(server.data);
+  return openData(server.data);
+}
+
+/**
+ * As openExistingData, for a command that only reads: also where the folder cannot be written.
+ */
+export async function openDataToRead({ server }: Config): Promise<Store> {
+  await requireData(server.data);
+  return openData(server.data, { readOnly: !(await isWritable(server.data)) });
+}
+
+/** Rejects with `not_found` where a folder has no data; `hint` says what to do then. */
+export async function requireData(folder: string, hint = ''): Promise<void> {
+  if (await holdsData(folder)) return;
+  throw new Failure('not_found', `there is no data in ${folder} yet${hint}`);
 }

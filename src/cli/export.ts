@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { exportedHistory, exportedRecords } from '../api/transfer/export.ts';
 import { say, type DefineCommand, type Output } from './command.ts';
-import { openExistingData } from './data.ts';
+import { openDataToRead } from './data.ts';
 import { configOption, requireConfig } from './options.ts';
 
 /** `waymark export`: the page rules and hooks, or the whole log, as NDJSON on standard output. */
@@ -14,8 +14,9 @@ export const defineExport: DefineCommand = (command, terminal) => {
     .option('--history', 'every change of the log instead, to read and to keep', false)
     .addOption(configOption())
     .action(async (options: { config?: string; history: boolean }) => {
-      const store = await openExistingData(await requireConfig(options.config, terminal));
+      const store = await openDataToRead(await requireConfig(options.config, terminal));
       try {
+        await store.checkPages();
         const lines = options.history ? exportedHistory(store) : exportedRecords(store);
         const count = await writeLines(lines, terminal.out);
         const what = options.history ? 'changes' : 'page rules and hooks';

@@ -43,6 +43,7 @@ async function importFile(
   const reader = createLineReader(engineNames(config));
   const store = await openData(config.server.data);
   try {
+    await store.checkPages();
     const newSecret = () => createSecret(randomBytes);
     const parts = { store, newSecret };
     const steps = importBlocks(parts, readBlocks(input, reader.read));

@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
 import { table } from './client.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
-import { openExistingData } from './data.ts';
+import { openDataToRead, openExistingData, requireData } from './data.ts';
 import { configOption, jsonOption, requireChoice, requireConfig } from './options.ts';
 
 const author = 'waymark key';
@@ -20,7 +20,7 @@ interface KeyOptions {
 
 /**
  * `waymark key add | list | revoke`: works on the data folder itself, also while a server runs on
- * it. The first key may be made before there is any data.
+ * it. With `--new-data`, the first key is made before there is any data.
  */
 export const defineKey: DefineCommand = (command, terminal) => {
   command.description('Make, list and revoke API keys, in the data folder itself.');
@@ -31,9 +31,12 @@ export const defineKey: DefineCommand = (command, terminal) => {
       .description('Make a key, and print it alone on standard output, once.')
       .requiredOption('--name <name>', 'what the key is for')
       .requiredOption('--scope <scopes>', `one or more of ${scopes.join(', ')}`, collectScopes)
-      .option('--rate <n>', 'operations a second that it may call', requireRate),
-  ).action(async (given: AddOptions) => {
+      .option('--rate <n>', 'operations a second that it may call', requireRate)
+      .option('--new-data', 'make a data folder where there is none yet', false),
+  ).action(async (given: AddOptions & { newData: boolean }) => {
     const config = await requireConfig(given.config, terminal);
+    // A key in a new folder beside one that was renamed, or is not mounted, would be of no use.
+    if (!given.newData) await requireData(config.server.data, '; --new-data makes it');
     await using(await openData(config.server.data), (store) => add(store, given, terminal));
   });
   options(
@@ -43,7 +46,7 @@ export const defineKey: DefineCommand = (command, terminal) => {
       .option('--revoked', 'those that were revoked', false),
   ).action(async (given: KeyOptions & { revoked: boolean }) => {
     const config = await requireConfig(given.config, terminal);
-    await using(await openExistingData(config), (store) => {
+    await using(await openDataToRead(config), (store) => {
       (given.revoked ? listRevoked : list)(store, given, terminal);
     });
   });

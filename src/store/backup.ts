@@ -2,7 +2,8 @@ import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from './databases.ts';
-import { dataFile, makeFolder, reasonOf } from './folder.ts';
+import { dataFile, lockFile, makeFolder, reasonOf } from './folder.ts';
+import { checkInThread } from './page-check-thread.ts';
 import { createReads } from './reads.ts';
 import type { Backup } from './store.ts';
 
@@ -16,7 +17,8 @@ interface BackupParts {
 /**
  * Copies the data as it is at one moment, while it is written: beside its place first, so that what
  * stands there is whole. Rejects with `conflict` for a folder that is not empty, with `unavailable`
- * for one that cannot be written, with what the signal says when that is aborted.
+ * for one that cannot be written and for data that is damaged, with what the signal says when that
+ * is aborted.
  */
 export async function backUp(
   { environment }: Databases,
@@ -34,6 +36,7 @@ export async function backUp(
     const file = join(draft, dataFile);
     await chmod(file, 0o600);
     await sync(file);
+    await requireSound(draft, signal);
     const seq = await newestSeq(draft);
     if (isThere) await rename(file, join(target, dataFile));
     else await rename(draft, target);
@@ -41,6 +44,7 @@ export async function backUp(
     return { seq, bytes: (await stat(join(target, dataFile))).size };
   } catch (error) {
     if (signal?.aborted === true) throw signal.reason;
+    if (error instanceof Failure) throw error;
     throw new Failure('unavailable', `${target} cannot be written (${reasonOf(error)})`, {
       cause: error,
     });
@@ -64,6 +68,17 @@ async function isEmptyFolder(target: string): Promise<boolean> {
   throw new Failure('conflict', `${target} is not empty; a backup wants a folder of its own`);
 }
 
+/** A copy of a damaged file is no backup. Rejects with `unavailable` then. */
+async function requireSound(folder: string, signal = new AbortController().signal): Promise<void> {
+  const { damage } = await checkInThread(join(folder, dataFile), signal);
+  signal.throwIfAborted();
+  if (damage === undefined) return;
+  throw new Failure(
+    'unavailable',
+    `the data is damaged, and a copy of it would be no backup: ${damage}`,
+  );
+}
+
 /** Opens a copy, as whoever needs it will: the seq of its newest change. */
 async function newestSeq(folder: string): Promise<number> {
   const environment = openEnvironment(folder);
@@ -74,9 +89,6 @@ async function newestSeq(folder: string): Promise<number> {
     await rm(join(folder, lockFile), { force: true });
   }
 }
-
-/** Made by LMDB for those who have the folder open. */
-const lockFile = 'lock.mdb';
 
 /** On Windows, LMDB writes a copy through, and folders cannot be synced. */
 async function sync(path: string): Promise<void> {

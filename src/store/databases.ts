@@ -107,9 +107,12 @@ export const environmentOptions = {
 } as const;
 
 /** Opens the LMDB environment of a folder. Throws what lmdb throws. */
-export function openEnvironment(folder: string): RootDatabase {
+export function openEnvironment(
+  folder: string,
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
+): RootDatabase {
   quietenFullDisk();
-  return open({ path: folder, ...environmentOptions });
+  return open({ path: folder, ...environmentOptions, readOnly });
 }
 
 /** Opens all databases, making them where they are missing; to be called in a transaction. */

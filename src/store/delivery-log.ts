@@ -7,6 +7,7 @@ import { putAttempt, putBatch } from './delivery-puts.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
 import { putDispatch } from './dispatch.ts';
 import { putExpired } from './retention.ts';
+import type { StoreCondition } from './queue.ts';
 import { putReplay } from './replay.ts';
 import type { Reads } from './store.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -21,10 +22,10 @@ export interface DeliveryLog extends Deliveries {
 export function createDeliveryLog(
   databases: Databases,
   reads: Reads,
-  { newId }: { readonly newId: () => string },
+  { newId, condition }: { readonly newId: () => string; readonly condition: StoreCondition },
 ): DeliveryLog {
   const { delivery } = databases;
-  const queue = new WriteQueue(databases);
+  const queue = new WriteQueue(databases, condition);
   let writer: string | undefined;
   /** How far this process has read the log for events; behind the cursor, at times. */
   let readTo = 0;

@@ -1,24 +1,31 @@
 import { access, constants, lstat, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Failure } from '../model/failure.ts';
-
-const metaPages = 2;
-const metaFlag = 0x08;
-const magic = 0xbeefc0de;
-const dataVersion = 2;
-const noPage = 0xffff_ffff_ffff_ffffn;
-/** A meta page of LMDB's data file is read up to here: its header, and MDB_meta as far as txnid. */
-const metaBytes = 160;
+import { openCheckAttemptsMax, openCheckPagesMax } from './limits.ts';
+import { checkPages, newestTransaction, type PageCheck } from './page-check.ts';
 
 /** Name of the file in the data folder that LMDB keeps everything in. */
 export const dataFile = 'data.mdb';
+/** Name of the file by which LMDB's processes know of each other. */
+export const lockFile = 'lock.mdb';
 
-/** Whether a folder holds data; false where there is no such folder. */
+/** Whether a folder holds data, be it damaged; false where there is no such folder. */
 export async function holdsData(folder: string): Promise<boolean> {
   return stat(join(folder, dataFile)).then(
-    ({ size }) => size > 0,
+    () => true,
     () => false,
   );
+}
+
+/** Whether a data folder that is there, and the data in it, can be written. */
+export async function isWritable(folder: string): Promise<boolean> {
+  try {
+    await access(folder, constants.W_OK);
+    await (await open(join(folder, dataFile), 'r+')).close();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A Failure that tells the operator what is wrong with the data folder, in one line. */
@@ -85,62 +92,65 @@ function isFolder(path: string): Promise<boolean> {
 }
 
 /**
- * Looks at the header of LMDB's file before the native library does, which a strange file may
- * crash. A missing or empty file is fine. Rejects with `unavailable`.
+ * Looks at LMDB's file before the native library does, which ends the process at some damage: at
+ * its first pages, so that opening takes no longer for much data. A missing file is fine; an empty
+ * one is not, for LMDB would begin anew. Rejects with `unavailable`.
  */
-export async function inspectDataFile(folder: string): Promise<void> {
+export async function inspectDataFile(
+  folder: string,
+  { readOnly = false }: { readonly readOnly?: boolean } = {},
+): Promise<PageCheck> {
   let file: FileHandle;
   try {
-    file = await open(join(folder, dataFile), 'r+');
+    file = await open(join(folder, dataFile), readOnly ? 'r' : 'r+');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw folderFailure(folder, `cannot be written (${dataFile}: ${reasonOf(error)})`, error);
+    if (isMissing(error)) return { damage: undefined, isComplete: true };
+    const what = readOnly ? 'read' : 'written';
+    throw folderFailure(folder, `cannot be ${what} (${dataFile}: ${reasonOf(error)})`, error);
   }
   try {
     const { size } = await file.stat();
-    if (size > 0 && !(await isWholeDatabase(file))) {
+    if (size === 0) throw folderFailure(folder, `holds an empty ${dataFile}; ${restoreHint}`);
+    if (newestTransaction(file.fd) === undefined) {
       throw folderFailure(folder, `holds a ${dataFile} that is damaged or not an LMDB database`);
     }
+    const check = checkWhileWritten(file.fd);
+    if (check.damage !== undefined) throw damageFailure(folder, check.damage);
+    return check;
   } finally {
     await file.close();
   }
+}
+
+/** What is to be done about a damaged data file. */
+const restoreHint =
+  'put a backup in its place, or move it away and the server begins without any data';
+
+/** A Failure for a data file with a damaged page. */
+export function damageFailure(folder: string, damage: string): Failure {
+  return folderFailure(folder, `holds a ${dataFile} that is damaged (${damage}); ${restoreHint}`);
+}
+
+/**
+ * A process that writes uses pages again that nobody reads, and nothing tells it that this one
+ * does: what looks like damage counts only where no transaction was committed in the meantime.
+ */
+function checkWhileWritten(fd: number): PageCheck {
+  for (let attempt = 0; attempt < openCheckAttemptsMax; attempt += 1) {
+    const before = newestTransaction(fd);
+    const check = checkPages(fd, { pagesMax: openCheckPagesMax });
+    if (check.damage === undefined || newestTransaction(fd) === before) return check;
+  }
+  return { damage: undefined, isComplete: false };
+}
+
+/** Whether the system says that there is no such file. */
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
 /** Why something failed, for the operator: the system's code, or the error's own words. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return typeof code === 'string' ? code : message;
-}
-
-/** Whether both meta pages are LMDB's, and the trees of the newest lie within the file. */
-async function isWholeDatabase(file: FileHandle): Promise<boolean> {
-  const first = await readMeta(file, 0);
-  if (first === undefined || first.pageBytes < 512) return false;
-  const second = await readMeta(file, first.pageBytes);
-  if (second === undefined) return false;
-  // Looked at last: a process that writes makes the file longer before it points at what is new.
-  const { size } = await file.stat();
-  if (size < first.pageBytes * metaPages) return false;
-  const pages = BigInt(Math.floor(size / first.pageBytes));
-  const newest = second.txnId > first.txnId ? second : first;
-  return newest.roots.every((root) => root === noPage || root < pages);
-}
-
-interface Meta {
-  readonly pageBytes: number;
-  readonly roots: readonly bigint[];
-  readonly txnId: bigint;
-}
-
-/** Reads struct MDB_meta of liblmdb's mdb.c as a 64-bit machine writes it. */
-async function readMeta(file: FileHandle, position: number): Promise<Meta | undefined> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(metaBytes), 0, metaBytes, position);
-  if (bytesRead < metaBytes || (buffer.readUInt16LE(18) & metaFlag) === 0) return undefined;
-  if (buffer.readUInt32LE(24) !== magic) return undefined;
-  if ((buffer.readUInt32LE(28) & 0xffff) !== dataVersion) return undefined;
-  return {
-    pageBytes: buffer.readUInt32LE(48),
-    roots: [buffer.readBigUInt64LE(88), buffer.readBigUInt64LE(136)],
-    txnId: buffer.readBigUInt64LE(152),
-  };
 }

@@ -54,6 +54,14 @@ export async function claimFolder(
   throw new Failure('conflict', `the data folder ${folder} is being claimed by others`);
 }
 
+/**
+ * The pid of the process that has claimed a data folder and runs; undefined where there is none.
+ */
+export async function claimantOf(folder: string, purpose: Purpose): Promise<number | undefined> {
+  const held = await readIfThere(join(folder, `${purpose}.pid`));
+  return held !== undefined && (await isAlive(held)) ? Number(held.split(' ')[0]) : undefined;
+}
+
 /** Makes a file with its text in it, in one step; false when there is one of that name. */
 async function createWhole(path: string, text: string): Promise<boolean> {
   drafts += 1;

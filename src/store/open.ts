@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { link, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { Failure } from '../model/failure.ts';
@@ -14,9 +15,21 @@ import {
 } from './databases.ts';
 import { createDeliveryLog } from './delivery-log.ts';
 import { Feed } from './feed.ts';
-import { dataFile, folderFailure, inspectDataFile, prepareFolder, reasonOf } from './folder.ts';
+import {
+  damageFailure,
+  dataFile,
+  folderFailure,
+  holdsData,
+  inspectDataFile,
+  isMissing,
+  lockFile,
+  prepareFolder,
+  reasonOf,
+} from './folder.ts';
+import { claimantOf } from './lock.ts';
+import { checkInThread } from './page-check-thread.ts';
 import { markSeveral } from './place-values.ts';
-import { CommitQueue } from './queue.ts';
+import { CommitQueue, type StoreCondition } from './queue.ts';
 import { createReads } from './reads.ts';
 import type { Store } from './store.ts';
 import { verifyData } from './verify.ts';
@@ -28,22 +41,45 @@ interface StoreParts {
   readonly now: () => number;
   /** Ids of transactions: UUIDv7. */
   readonly newId: () => string;
+  /** Whether nothing is to be written: for a folder that cannot be. */
+  readonly readOnly?: boolean;
 }
 
 /**
  * Opens the store of a data folder; several processes may have it open at once. Rejects with
- * `unavailable`, naming the folder, when that is a file, cannot be written, or holds the database
- * of another application or of a newer Waymark.
+ * `unavailable`, naming the folder, when that is a file, cannot be written, holds the database of
+ * another application or of a newer Waymark, or a damaged one.
  */
-export async function openStore({ folder, now, newId }: StoreParts): Promise<Store> {
-  await prepareFolder(folder);
-  await inspectDataFile(folder);
-  const databases = await openMarked(folder);
+export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
+  const { readOnly = false } = given;
+  if (!readOnly) {
+    await prepareFolder(folder);
+    if (!(await holdsData(folder))) await createDataFile(folder);
+  }
+  const opened = await inspectDataFile(folder, { readOnly });
+  await requireLockFile(folder, { readOnly });
+  const databases = await openMarked(folder, { readOnly });
   const reads = createReads(databases);
-  const queue = new CommitQueue({ databases, reads, now, newId });
+  const condition: StoreCondition = { refusal: undefined };
+  const queue = new CommitQueue({ databases, reads, now, newId, condition });
   const feed = new Feed(databases, reads);
-  const deliveries = createDeliveryLog(databases, reads, { newId });
+  const deliveries = createDeliveryLog(databases, reads, { newId, condition });
+  const stopping = new AbortController();
+  let checking: Promise<unknown> = Promise.resolve();
   let closing: Promise<void> | undefined;
+  const checkPages = async (): Promise<void> => {
+    if (opened.isComplete) return;
+    // Nothing that this snapshot refers to is used again meanwhile.
+    const snapshot = databases.environment.useReadTransaction();
+    const check = checkInThread(join(folder, dataFile), stopping.signal).finally(() => {
+      snapshot.done();
+    });
+    checking = check.then(ignored, ignored);
+    const { damage } = await check;
+    if (damage === undefined) return;
+    condition.refusal = damageFailure(folder, damage);
+    throw condition.refusal;
+  };
 
   return {
     ...reads,
@@ -68,10 +104,15 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
       bytes: statSync(join(folder, dataFile)).size,
     }),
     backUp: (target, signal) => backUp(databases, { target, signal }),
-    verify: () => verifyData(databases),
+    checkPages,
+    async *verify() {
+      await checkPages();
+      yield* verifyData(databases);
+    },
     close() {
       feed.close();
-      closing ??= Promise.all([queue.close(), deliveries.close()]).then(() =>
+      stopping.abort();
+      closing ??= Promise.all([queue.close(), deliveries.close(), checking]).then(() =>
         databases.environment.close(),
       );
       return closing;
@@ -79,12 +120,72 @@ export async function openStore({ folder, now, newId }: StoreParts): Promise<Sto
   };
 }
 
-async function openMarked(folder: string): Promise<Databases> {
+function ignored(): void {
+  // Whoever asked for it is told.
+}
+
+/**
+ * Makes the data file beside its place, and puts it there in one step: one that is found empty or
+ * half made has been damaged.
+ */
+async function createDataFile(folder: string): Promise<void> {
+  let draft: string | undefined;
+  try {
+    draft = await mkdtemp(join(folder, '.new-'));
+    const environment = openEnvironment(draft);
+    try {
+      makeDatabases(environment);
+    } finally {
+      await environment.close();
+    }
+    await link(join(draft, dataFile), join(folder, dataFile));
+  } catch (error) {
+    // Another process has made it at the same time.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
+  } finally {
+    if (draft !== undefined) await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/**
+ * LMDB's lock file is how processes with one data file know of each other: where it has been
+ * removed under a server, a second process would write over what that one reads.
+ */
+async function requireLockFile(
+  folder: string,
+  { readOnly }: { readonly readOnly: boolean },
+): Promise<void> {
+  const isThere = await stat(join(folder, lockFile)).then(
+    () => true,
+    (error: unknown) => !isMissing(error),
+  );
+  // Without leave to write it, this process cannot tell the other one that it reads.
+  if (isThere && !readOnly) return;
+  const pid = await claimantOf(folder, 'serve');
+  if (pid === undefined || pid === process.pid) return;
+  if (readOnly) {
+    throw folderFailure(
+      folder,
+      `is in use by waymark (pid ${pid}) and cannot be written: ` +
+        'run this as the user of that process',
+    );
+  }
+  throw folderFailure(
+    folder,
+    `has lost its ${lockFile} while waymark (pid ${pid}) uses it: restart that process first`,
+  );
+}
+
+async function openMarked(
+  folder: string,
+  { readOnly }: { readonly readOnly: boolean },
+): Promise<Databases> {
   let environment: RootDatabase | undefined;
   try {
-    environment = openEnvironment(folder);
+    environment = openEnvironment(folder, { readOnly });
     refuseForeign(folder, environment);
-    return makeDatabases(environment);
+    return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment);
   } catch (error) {
     await environment?.close();
     if (error instanceof Failure) throw error;
@@ -124,6 +225,16 @@ function makeDatabases(environment: RootDatabase): Databases {
     }
     return databases;
   });
+}
+
+/** The databases as they are. Throws `unavailable` for an older layout. */
+function presentDatabases(folder: string, environment: RootDatabase): Databases {
+  const databases = openDatabases(environment);
+  if (databases.meta.get('schema') === String(schemaVersion)) return databases;
+  throw folderFailure(
+    folder,
+    'was written by an older version of waymark: open it once where it can be written',
+  );
 }
 
 function entryCount(database: { getStats(): object }): number {

@@ -14,6 +14,13 @@ interface CommitParts {
   readonly reads: Reads;
   readonly now: () => number;
   readonly newId: () => string;
+  readonly condition: StoreCondition;
+}
+
+/** What keeps a store from being written. */
+export interface StoreCondition {
+  /** What changes are refused with; undefined as long as the data is sound. */
+  refusal: Failure | undefined;
 }
 
 /** A commit that waits, with the type of its answer forgotten. */
@@ -48,6 +55,8 @@ export class CommitQueue {
     return new Promise<T>((resolve, reject) => {
       if (this.#closed) {
         reject(stoppingFailure());
+      } else if (this.#parts.condition.refusal !== undefined) {
+        reject(this.#parts.condition.refusal);
       } else if (this.#waiting.length >= commitQueueMax) {
         reject(new Failure('unavailable', 'Too many changes at once.', { retryAfterSeconds: 1 }));
       } else {

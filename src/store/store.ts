@@ -228,6 +228,12 @@ export interface Store extends Reads {
    * one that cannot be written, with what the signal says when that is aborted; nothing stays then.
    */
   backUp(target: string, signal?: AbortSignal): Promise<Backup>;
+  /**
+   * Looks at all pages of the data file, in a thread, as far as that was not done when it was
+   * opened. Rejects with `unavailable`, naming the damage, for what LMDB cannot have written; no
+   * change is taken from then on.
+   */
+  checkPages(): Promise<void>;
   /** Holds every projection against the fold of the log, part by part, also while it is written. */
   verify(): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */

@@ -181,6 +181,7 @@ function* verifyRecords(verified: Verified): Iterable<Slice> {
       const start = after === undefined ? {} : { start: after, exclusiveStart: true };
       const [key] = history.getKeys({ ...start, limit: 1 });
       if (key === undefined) break;
+      requireAfter(after, key);
       const prefix = Buffer.from(key.subarray(0, key.length - seqBytes));
       const seqs = recordSeqs(verified.databases, prefix);
       const what = orUnreadable(() => {
@@ -206,10 +207,22 @@ function* keySlices<K extends number | Uint8Array>(
   for (;;) {
     const start = last === undefined ? {} : { start: last, exclusiveStart: true };
     const keys = [...database.getKeys({ ...start, limit: verifySliceEntries })];
-    last = keys.at(-1);
-    if (last === undefined) return;
+    const newest = keys.at(-1);
+    if (newest === undefined) return;
+    requireAfter(last, newest);
+    last = newest;
     yield keys;
   }
+}
+
+/** Throws where a damaged key is not behind the last one: it would be come by again and again. */
+function requireAfter<K extends number | Uint8Array>(last: K | undefined, key: K): void {
+  if (last === undefined) return;
+  const isAfter =
+    typeof last === 'number' || typeof key === 'number'
+      ? last < key
+      : Buffer.compare(last, key) < 0;
+  if (!isAfter) throw new Error('its keys are out of order');
 }
 
 function changeOf(text: string | undefined): Change | undefined {

@@ -1,6 +1,6 @@
 import { Failure, stoppingFailure } from '../model/failure.ts';
 import type { Databases } from './databases.ts';
-import { storageFailure } from './queue.ts';
+import { storageFailure, type StoreCondition } from './queue.ts';
 
 interface Waiting {
   readonly put: () => unknown;
@@ -14,12 +14,14 @@ interface Waiting {
  */
 export class WriteQueue {
   readonly #databases: Databases;
+  readonly #condition: StoreCondition;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(databases: Databases) {
+  constructor(databases: Databases, condition: StoreCondition) {
     this.#databases = databases;
+    this.#condition = condition;
   }
 
   /**
@@ -28,8 +30,8 @@ export class WriteQueue {
    */
   write<T>(put: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      if (this.#closed) {
-        reject(stoppingFailure());
+      if (this.#closed || this.#condition.refusal !== undefined) {
+        reject(this.#condition.refusal ?? stoppingFailure());
         return;
       }
       this.#waiting.push({

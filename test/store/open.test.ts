@@ -6,15 +6,9 @@ import { suite, test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { open } from 'lmdb';
-import { uuidv7 } from 'uuidv7';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
-import { openStore } from '../../src/store/open.ts';
 import { temporaryFolder } from '../folder.ts';
-import { commit, edited, inserted, scratchStore } from './scratch.ts';
-
-function openIn(folder: string) {
-  return openStore({ folder, now: Date.now, newId: uuidv7 });
-}
+import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
 
 async function foreignDatabase(folder: string, fill: (path: string) => Promise<void>) {
   await mkdir(folder);

@@ -8,6 +8,11 @@ import { openStore } from '../../src/store/open.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 
+/** Opens the store of a folder; it is the caller's to close. */
+export function openIn(folder: string): Promise<Store> {
+  return openStore({ folder, now: Date.now, newId: uuidv7 });
+}
+
 /** A store in a folder; without one, in a folder of its own. Closed after the test. */
 export async function scratchStore(
   t: Cleaning,
