@@ -104,8 +104,11 @@ export const diskHeldBytesMax = 64 * MIB;
  */
 export const diskTrustMs = 400;
 export const diskMissingCharactersMax = MIB;
-/** Answers that are prepared to go out again: their content together, and to one URL. */
-export const preparedBytesMax = 32 * MIB;
+/**
+ * Answers that are prepared to be sent again: all together, and to one URL. They hold for less than
+ * a second, so more memory would be filled by URLs that nobody requests twice.
+ */
+export const preparedBytesMax = 8 * MIB;
 export const preparedVariantsMax = 8;
 /** Envelopes that anybody is answered with, kept for their compressed forms; and one's overhead. */
 export const publicAnswersBytesMax = 16 * MIB;
@@ -456,7 +459,7 @@ export const cacheInlineBytesMax = 32 * KIB;
 /** Content up to this size is sent from memory, larger content from its file. */
 export const cacheHeldFileBytesMax = MIB;
 /** Kept answers that a process has in memory. */
-export const cacheHeldBytesMax = 64 * MIB;
+export const cacheHeldBytesMax = 32 * MIB;
 /** How often the log is told at most that the cache cannot be written. */
 export const cacheReportMs = 60_000;
 /** How often it is noted that kept answers were used, and how exactly. */
