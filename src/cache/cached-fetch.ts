@@ -5,7 +5,7 @@ import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../model/limits.ts';
 import { urlOf } from '../model/path.ts';
 import { remembered } from '../model/remembered.ts';
-import { sentField, type Sending } from '../proxy/fetch-fields.ts';
+import { rulesPassed, sentField, type Sending } from '../proxy/fetch-fields.ts';
 import type { FetchRule } from '../proxy/fetch-source.ts';
 import type { Fetch } from '../proxy/fetch.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
@@ -105,7 +105,8 @@ class Cache {
 
   #visit(rule: FetchRule, request: ContentRequest): Visit {
     const asked = requestDirectives(request.fields);
-    return { request, asked, ...this.#known(rule, request) };
+    const passed = rulesPassed(request.fields.via, this.#parts.via);
+    return { request, asked, rulesPassed: passed, ...this.#known(rule, request) };
   }
 
   #known(

@@ -13,6 +13,8 @@ export interface Visit {
   readonly request: ContentRequest;
   readonly asked: RequestDirectives;
   readonly sent: SentField;
+  /** How many rules the request has come through on its way here. */
+  readonly rulesPassed: number;
   /** What is kept for its URL by its rule. */
   readonly known: readonly HeldAnswer[];
 }
@@ -59,9 +61,17 @@ export function forwardedFor({ known, asked }: Visit, held: HeldAnswer | undefin
   return known.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
 }
 
-/** What requests have in common that are answered alike, as far as it is known. */
-export function flightKey({ plan, url, known, sent }: Visit, held: HeldAnswer | undefined): string {
+/**
+ * What requests have in common that are answered alike, as far as it is known. Those that have come
+ * through the same number of rules are: one that a source makes while it answers another comes
+ * through one more, and two that wait for each other's answer would wait forever.
+ */
+export function flightKey(
+  { plan, url, known, sent, rulesPassed }: Visit,
+  held: HeldAnswer | undefined,
+): string {
   const names =
     known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
-  return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${selectingKey(names, sent)}`;
+  const selecting = selectingKey(names, sent);
+  return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
 }

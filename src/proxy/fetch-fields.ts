@@ -68,6 +68,12 @@ export function isLoop(viaField: string | undefined, name: string): boolean {
   return viaField?.split(/[\s,]+/).includes(name) ?? false;
 }
 
+/** How many rules of servers of this name a request has come through. */
+export function rulesPassed(viaField: string | undefined, via: string): number {
+  if (viaField === undefined) return 0;
+  return viaField.split(/[\s,]+/).filter((name) => name.startsWith(`${via}-`)).length;
+}
+
 /**
  * The fields to send to the source (contract §8): the client's without those of this hop and the
  * private ones, the trail (RFC 7239, Via), then the rule's own, which override. `hasBody` says

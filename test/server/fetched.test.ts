@@ -372,6 +372,43 @@ suite('what a source says behind its content', () => {
   }
 });
 
+suite('rules that fetch from each other', () => {
+  /** A site whose rules name pages of it as their sources. */
+  async function startLoops(t: TestContext, sources: Readonly<Record<string, unknown>>) {
+    const site = await startSite(t, { ini: ini.replace('cache = 0', 'cache = 1MiB') });
+    const absolute = (source: unknown): unknown =>
+      Array.isArray(source) ? source.map(absolute) : `${site.url}${String(source)}`;
+    for (const [path, source] of Object.entries(sources)) {
+      const rule = { path, kind: 'content.fetch', enginedata: { source: absolute(source) } };
+      assert.ok('data' in (await site.call('userinterface.insert', rule)));
+    }
+    return site;
+  }
+  const contentOf = (path: string): string =>
+    `/svc1/userinterface/get_content?_v.origin=http://localhost&_v.path=${path}`;
+
+  const loops: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+    'one from the other': { '/la': '/lb', '/lb': '/la' },
+    'by way of a third': { '/la': '/lb', '/lb': '/lc', '/lc': '/la' },
+    'below a wildcard': { '/la': '/ld/x', '/ld/*': '/la?*' },
+    'with several sources': { '/la': ['/lb', '/lc'], '/lb': '/la', '/lc': ['/la', '/lb'] },
+    'by way of get_content': { '/la': contentOf('/lb'), '/lb': contentOf('/la') },
+  };
+  for (const [what, sources] of Object.entries(loops)) {
+    test(`${what} are told so at once`, async (t) => {
+      const site = await startLoops(t, sources);
+      const urls = [...Object.keys(sources), contentOf('/la')];
+      const asked = urls.map((path) => site.url + path.replace('*', 'x'));
+      // One by one, then all at the same time: then each waits for an answer to the others.
+      for (const url of asked) assert.equal((await fetch(url)).status, 508, url);
+      const statuses = await Promise.all(
+        [...asked, ...asked].map(async (url) => (await fetch(url)).status),
+      );
+      assert.deepEqual([...new Set(statuses)], [508]);
+    });
+  }
+});
+
 suite('a response that a source cuts short', () => {
   const rulesFor = (source: string) => [
     { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${source}/*` } },
