@@ -1,7 +1,7 @@
-import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../model/failure.ts';
-import { folderFailure, prepareFolder, reasonOf } from './folder.ts';
+import { folderFailure, isMissing, prepareFolder, reasonOf } from './folder.ts';
 
 /** A data folder that one serving process has for itself. */
 export interface FolderClaim {
@@ -62,7 +62,10 @@ export async function claimantOf(folder: string, purpose: Purpose): Promise<numb
   return held !== undefined && (await isAlive(held)) ? Number(held.split(' ')[0]) : undefined;
 }
 
-/** Makes a file with its text in it, in one step; false when there is one of that name. */
+/**
+ * Makes a file with its text in it, in one step; false when there is one of that name. On a full
+ * disk it is a symbolic link to the text instead, which needs no block of the disk.
+ */
 async function createWhole(path: string, text: string): Promise<boolean> {
   drafts += 1;
   const draft = `${path}.${process.pid}.${drafts}`;
@@ -71,18 +74,41 @@ async function createWhole(path: string, text: string): Promise<boolean> {
     await link(draft, path);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error;
+    return await createLink(path, text);
   } finally {
     await rm(draft, { force: true });
   }
 }
 
+async function createLink(path: string, text: string): Promise<boolean> {
+  try {
+    await symlink(text, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** The text of a claim; undefined where there is none. */
 async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readlink(path);
+  } catch (error) {
+    // It is a file, as most often: Windows has another word for that.
+    if (!isMissing(error)) return readFileIfThere(path);
+    return undefined;
+  }
+}
+
+async function readFileIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }
@@ -93,7 +119,7 @@ async function removeStale(path: string, stale: string, pid: number): Promise<vo
   try {
     await rename(path, aside);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    if (isMissing(error)) return;
     throw error;
   }
   const moved = await readIfThere(aside);

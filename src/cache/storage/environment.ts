@@ -1,7 +1,8 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { inspectDataFile, prepareFolder } from '../../store/folder.ts';
+import { Failure } from '../../model/failure.ts';
+import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder.ts';
 import { quietenFullDisk } from '../../store/full-disk.ts';
 
 /** Version of the layout below: what another one has written is thrown away. */
@@ -71,16 +72,42 @@ export async function prepareCacheFolder(folder: string): Promise<void> {
   const mark = await readFile(join(folder, markFile), 'utf8').catch(() => '');
   const [schema, run, end] = mark.trim().split(' ');
   const isSound = schema === schemaVersion && (run === (await thisRun()) || end === 'closed');
-  if (!isSound || !(await isWhole(folder))) {
-    await rm(folder, { recursive: true, force: true });
-    await prepareFolder(folder);
+  try {
+    if (!isSound || !(await isWhole(folder))) await emptyFolder(folder);
+    await markCacheFolder(folder, 'open');
+  } catch (error) {
+    throw new Failure(
+      'unavailable',
+      `the cache folder ${folder} cannot be used: ${reasonOf(error)}`,
+      {
+        cause: error,
+      },
+    );
   }
-  await markCacheFolder(folder, 'open');
 }
 
-/** Notes whether the cache in a folder was closed in good order. */
+/** Removes what is in a folder, and not the folder: it may be the root of a file system. */
+async function emptyFolder(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    // ext4 has a folder at the root of each file system, which it makes again itself.
+    if (name !== 'lost+found') await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+/**
+ * Notes whether the cache in a folder was closed in good order: over what was noted before, of the
+ * same length, so that it takes no room on a full disk.
+ */
 export async function markCacheFolder(folder: string, end: 'open' | 'closed'): Promise<void> {
-  await writeFile(join(folder, markFile), `${schemaVersion} ${await thisRun()} ${end}\n`);
+  const text = `${schemaVersion} ${await thisRun()} ${end.padEnd('closed'.length)}\n`;
+  const path = join(folder, markFile);
+  const file = await openFile(path, 'r+').catch(() => openFile(path, 'w'));
+  try {
+    await file.write(text, 0);
+    await file.truncate(Buffer.byteLength(text));
+  } finally {
+    await file.close();
+  }
 }
 
 function isWhole(folder: string): Promise<boolean> {
