@@ -41,7 +41,7 @@ export interface Served {
   readonly pid: number;
   readonly url: string;
   readonly port: number;
-  /** The admin key of the first start; empty at a later one. */
+  /** The admin key of the first start, from its file; empty at a later one. */
   readonly adminKey: string;
   readonly out: () => string;
   readonly err: () => string;
@@ -69,9 +69,20 @@ export async function serverFolder(
 export async function startServed(
   t: TestContext,
   iniFile: string,
-  { first = true }: { readonly first?: boolean } = {},
+  {
+    first = true,
+    words = ['--config', iniFile],
+    cwd = project,
+    env = {},
+  }: {
+    readonly first?: boolean;
+    /** What comes after `serve`. */
+    readonly words?: readonly string[];
+    readonly cwd?: string;
+    readonly env?: NodeJS.ProcessEnv;
+  } = {},
 ): Promise<Served> {
-  const child = spawnWaymark(['serve', '--config', iniFile], { cwd: project, env: {} });
+  const child = spawnWaymark(['serve', ...words], { cwd, env });
   t.after(() => {
     child.kill('SIGKILL');
   });
@@ -90,15 +101,17 @@ export async function startServed(
     });
   });
   const url = address() ?? '';
-  const key = () => /wmk_[\w-]{43}/.exec(err())?.[0] ?? '';
-  while (first && key() === '') await once(child.stderr ?? child, 'data');
+  const greeting = /admin key is in this file, .*\n\n {4}(.*)\n[^]*\n\n$/;
+  while (first && !greeting.test(err())) await once(child.stderr ?? child, 'data');
+  const keyFile = greeting.exec(err())?.[1];
+  const adminKey = keyFile === undefined ? '' : readFileSync(keyFile, 'utf8').trim();
   const { pid = 0 } = child;
   return {
     child,
     pid,
     url,
     port: Number(new URL(url).port),
-    adminKey: key(),
+    adminKey,
     out,
     err,
     closed,

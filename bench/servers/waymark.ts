@@ -94,17 +94,18 @@ async function workersOf(leader: number, workers: number): Promise<readonly numb
 const keyTimeoutMs = 5_000;
 
 /**
- * The admin key that the first start on an empty data folder prints, which is the last thing that it
- * does.
+ * The admin key that the first start on an empty data folder leaves in a file there, which standard
+ * error names as the last thing that it does.
  */
 export async function firstKey(stderrFile: string): Promise<string> {
   const deadline = performance.now() + keyTimeoutMs;
   while (performance.now() < deadline) {
-    const key = /wmk_[A-Za-z0-9_-]{43}/.exec(await readFile(stderrFile, 'utf8'));
-    if (key !== null) return key[0];
+    const said = await readFile(stderrFile, 'utf8');
+    const file = /^ {4}(.*admin-key)\n/m.exec(said)?.[1];
+    if (file !== undefined) return (await readFile(file, 'utf8')).trim();
     await wait(5);
   }
-  throw new Error('Waymark printed no admin key at its first start');
+  throw new Error('Waymark named no file of an admin key at its first start');
 }
 
 async function insertAll(url: string, key: string, rules: readonly RuleFields[]): Promise<void> {

@@ -131,10 +131,10 @@ function ownTerminal(): Terminal {
     err,
     input: () => process.stdin,
     env,
-    readConfig: async (file, { isReload } = { isReload: false }) => {
+    readConfig: async (file, given = {}) => {
       const { readConfig } = await import('../config/read.ts');
       const [cores, hostName] = [availableParallelism(), hostname()];
-      return readConfig({ file, env, cores, hostName, isReload });
+      return readConfig({ file, env, cores, hostName, ...given });
     },
   };
 }

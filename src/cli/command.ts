@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { ConfigResult } from '../config/config.ts';
+import type { FolderSettings } from '../config/folder-ini.ts';
 
 /** A stream that a command writes to; a terminal has `isTTY`. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -14,10 +15,10 @@ export interface Terminal {
   /** Standard input. */
   readonly input: () => AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads an ini file; `isReload` as readConfig of config/ has it. */
+  /** Reads an ini file, or the settings of a folder, as readConfig of config/ does. */
   readonly readConfig: (
     file: string,
-    given?: { readonly isReload: boolean },
+    given?: { readonly isReload?: boolean; readonly folder?: FolderSettings },
   ) => Promise<ConfigResult>;
   /** What the command ends with, unless it throws: 0 where nobody sets it (contract §1). */
   exitCode?: number;

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Config, ConfigProblem } from '../config/config.ts';
+import type { FolderSettings } from '../config/folder-ini.ts';
 import { nearestName } from '../config/nearest.ts';
 import { problemText } from '../config/problem.ts';
 import { readWhenStable } from '../config/stable.ts';
@@ -15,7 +16,7 @@ const configPlaces = ['./server.ini', './conf/server.ini', '/etc/waymark/server.
 export function configOption(): Option {
   return new Option(
     '--config <file>',
-    `the ini file; without it WAYMARK_CONFIG, then ${configPlaces.join(', ')}`,
+    `the ini file, or a folder that \`serve DIR\` serves; without it WAYMARK_CONFIG, then ${configPlaces.join(', ')}`,
   );
 }
 
@@ -66,7 +67,8 @@ export function requireConfigFile(given: string | undefined, terminal: Terminal)
   throw new Failure(
     'not_found',
     `there is no ini file: not ${configPlaces.join(', ')}. Name one by --config or ` +
-      `WAYMARK_CONFIG; ${sample} is a commented one to start from.`,
+      `WAYMARK_CONFIG; ${sample} is a commented one to start from. ` +
+      '`waymark serve DIR` serves a folder without one.',
   );
 }
 
@@ -78,8 +80,16 @@ export async function requireConfig(
   given: string | undefined,
   terminal: Terminal,
 ): Promise<Config> {
-  const file = requireConfigFile(given, terminal);
-  const read = () => terminal.readConfig(file);
+  return readWholeConfig(requireConfigFile(given, terminal), terminal);
+}
+
+/** As requireConfig, of a file, or a folder with its settings. */
+export async function readWholeConfig(
+  file: string,
+  terminal: Terminal,
+  folder: FolderSettings = {},
+): Promise<Config> {
+  const read = () => terminal.readConfig(file, { folder });
   const result = await readWhenStable({ files: [file], read, now: Date.now });
   if (result.ok) return result.config;
   throw new Failure('invalid', problemsText(file, result.problems));

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { existsSync, statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { configInForce } from '../config/restart.ts';
@@ -6,35 +7,70 @@ import { configResults } from '../config/watch.ts';
 import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
 import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
-import { version } from '../version.ts';
 import { stopGraceMs } from '../model/limits.ts';
 import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
-import type { DefineCommand, Terminal } from './command.ts';
+import { UsageError, type DefineCommand, type Terminal } from './command.ts';
+import { greet } from './greeting.ts';
 import { Leader, tellLeader } from './leader.ts';
-import { configOption, requireConfig, requireConfigFile } from './options.ts';
+import { configOption, readWholeConfig, requireConfigFile } from './options.ts';
 import { MetricsOfAll } from './worker-metrics.ts';
 import { Workers, type LeaderMessage } from './workers.ts';
 
 interface ServeOptions {
   readonly config?: string;
+  readonly listen?: readonly string[];
 }
 
 /** `waymark serve`: runs the server until a signal ends it, and follows changes of the ini file. */
 export const defineServe: DefineCommand = (command, terminal) => {
   command
-    .description('Run the server. A change of the ini file is used as soon as it is saved.')
-    .addOption(configOption())
-    .action(async (options: ServeOptions) => {
-      terminal.exitCode = await serve(options, terminal);
+    .description(
+      'Run the server. A change of the ini file is used as soon as it is saved. With a folder, ' +
+        'serve its files without an ini file; page rules and keys are then kept in ' +
+        '$XDG_DATA_HOME/waymark (~/.local/share/waymark).',
+    )
+    .argument('[dir]', 'a folder to serve')
+    .option('--listen <address>', 'where to listen, with dir (127.0.0.1:8080); repeatable', append)
+    .addOption(configOption().conflicts('listen'))
+    .action(async (folder: string | undefined, options: ServeOptions) => {
+      const file = folder === undefined ? iniFileOf(options, terminal) : folderOf(folder, options);
+      terminal.exitCode = await serve(file, options, terminal);
     });
 };
 
-async function serve(options: ServeOptions, terminal: Terminal): Promise<number> {
-  const file = requireConfigFile(options.config, terminal);
+function append(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function iniFileOf({ config, listen }: ServeOptions, terminal: Terminal): string {
+  const file = requireConfigFile(config, terminal);
+  if (listen === undefined) return file;
+  throw new UsageError(`--listen goes with a folder; ${file} has \`listen\` in [server].`);
+}
+
+function folderOf(folder: string, { config }: ServeOptions): string {
+  if (config !== undefined) throw new UsageError('give a folder or --config, not both.');
+  if (isFolder(folder)) return folder;
+  throw new UsageError(
+    existsSync(folder)
+      ? `${folder} is no folder. To serve by an ini file: waymark serve --config ${folder}`
+      : `there is no folder ${folder}.`,
+  );
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+async function serve(
+  file: string,
+  { listen = [] }: ServeOptions,
+  terminal: Terminal,
+): Promise<number> {
   const leader = cluster.isWorker ? new Leader() : undefined;
-  const config = await (leader?.config() ?? requireConfig(file, terminal));
+  const config = await (leader?.config() ?? readWholeConfig(file, terminal, { listen }));
   const { out, err } = terminal;
   const logs = createLogs({
     settings: config.log,
@@ -46,6 +82,10 @@ async function serve(options: ServeOptions, terminal: Terminal): Promise<number>
   for (const stream of [out, err]) stream.on('error', () => undefined);
   const given = { file, config, terminal, logs };
   if (leader !== undefined) return serveAsWorker(given, leader);
+  if (isFolder(file)) {
+    const { data } = config.server;
+    logs.log.info({}, `Serving the files of ${file}. Page rules and keys are in ${data}.`);
+  }
   return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
 }
 
@@ -61,7 +101,7 @@ async function serveAlone(given: Given): Promise<number> {
   const { config, logs } = given;
   const signals = listenToSignals(given);
   const waymark = await startWaymark(config, logs);
-  greet(waymark, given);
+  await greet(waymark, given);
   const ended = new AbortController();
   const following = follow(iniFile(given, ended.signal), waymark, logs);
   await signals.first;
@@ -96,7 +136,7 @@ async function leadWorkers(given: Given): Promise<number> {
   try {
     const addresses = await workers.start(config.server.workers);
     if (addresses === undefined) return 1;
-    greet({ addresses, firstKey: await makeFirstKey(prepared.store) }, given);
+    await greet({ addresses, firstKey: await makeFirstKey(prepared.store) }, given);
     const ended = new AbortController();
     const reload = (result: ConfigResult): void => {
       if (result.ok) {
@@ -176,15 +216,18 @@ function sayStopped({ log }: Logs, cut: number): void {
   log.info({}, cut === 0 ? 'Stopped, nothing was cut off.' : `Stopped; ${cut} were cut off.`);
 }
 
-/** What the ini file comes to with each change, until the signal aborts. */
-function iniFile({ file, config, terminal }: Given, signal: AbortSignal) {
+type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
+
+/** What the ini file comes to with each change, until the signal aborts; a folder has none. */
+function iniFile({ file, config, terminal }: Given, signal: AbortSignal): ConfigResults {
+  if (isFolder(file)) return [];
   const read = () => terminal.readConfig(file, { isReload: true });
   return configResults({ file, current: { ok: true, config }, read, now: Date.now, signal });
 }
 
 /** Takes over what the ini file comes to. */
 async function follow(
-  results: AsyncIterable<ConfigResult>,
+  results: ConfigResults,
   serving: Pick<Waymark, 'reload'>,
   logs: Logs,
 ): Promise<void> {
@@ -232,35 +275,4 @@ function listenToSignals(
       for (const name of names) process.off(name, again);
     },
   };
-}
-
-function greet(
-  { addresses, firstKey }: Pick<Waymark, 'addresses' | 'firstKey'>,
-  { config, terminal, logs }: Given,
-): void {
-  const { base, workers } = config.server;
-  const processes = workers > 1 ? ` with ${workers} workers` : '';
-  logs.log.info(
-    { pid: process.pid },
-    `Waymark ${version} serves ${addresses.join(' and ')}${processes}`,
-  );
-  if (firstKey === undefined) return;
-  const url = addressForKey(addresses, config) ?? 'http://localhost';
-  // In one piece, so that nobody sees half of it.
-  terminal.err.write(`
-  This is the first start: here is your admin key. It is shown only this once.
-
-    ${firstKey}
-
-  Try it:
-    curl -H 'apikey: ${firstKey}' ${url}${base}/svc1/server/status
-
-`);
-}
-
-/** Where to try a key: not in the clear, where that is sent on to https. */
-function addressForKey(addresses: readonly string[], { tls }: Config): string | undefined {
-  const overTls = addresses.find((address) => address.startsWith('https:'));
-  if (overTls !== undefined && tls.httpRedirect) return overTls;
-  return addresses.find((address) => address.startsWith('http'));
 }

@@ -1,3 +1,4 @@
+import { realpath, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { configFileBytesMax } from '../model/limits.ts';
 import { assembleConfig } from './assemble.ts';
@@ -5,15 +6,18 @@ import type { ConfigResult } from './config.ts';
 import { findInconsistencies } from './consistency.ts';
 import { findExposed } from './exposure.ts';
 import { readText } from './files.ts';
-import { parseIni } from './parse.ts';
+import { folderIni, type FolderSettings } from './folder-ini.ts';
+import { parseIni, type ParsedIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
 import { readReferenced } from './references.ts';
 import type { Environment } from './substitute.ts';
 
 /** What reading an ini file needs. */
 interface ConfigSource {
-  /** The ini file; problems name it as it is given here. */
+  /** The ini file, or a folder to serve without one; problems name it as it is given here. */
   readonly file: string;
+  /** For a folder. */
+  readonly folder?: FolderSettings;
   /** What `${NAME}` in a value stands for. */
   readonly env: Environment;
   /** What `workers = auto` comes to. */
@@ -32,22 +36,43 @@ interface ConfigSource {
  * to all that is wrong in the order of the lines. Never rejects because of what the operator wrote.
  */
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
-  const { file, env, cores, hostName, isReload = false } = source;
+  const { file, env, isReload = false } = source;
   const absolute = resolve(file);
+  if (await isFolder(absolute)) return readFolder(source);
   const read = await readText(absolute, { bytesMax: configFileBytesMax });
   if ('refused' in read) {
     const { line = 0, refused } = read;
     return failed(file, [{ line, message: `the ini file ${refused}` }]);
   }
-  const folder = dirname(absolute);
   const ini = parseIni(read.text, { env });
   if (isReload && ini.server.line === 0) return failed(file, [incomplete(read.text)]);
+  return configOf(ini, source);
+}
+
+/** The configuration of a folder that is served without an ini file. */
+async function readFolder(source: ConfigSource): Promise<ConfigResult> {
+  const { text, env } = folderIni(await realpath(source.file), source.folder ?? {}, source.env);
+  const result = await configOf(parseIni(text, { env }), source);
+  if (result.ok) return result;
+  // Its lines are in no file.
+  return { ok: false, problems: result.problems.map((problem) => ({ ...problem, line: 0 })) };
+}
+
+async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigResult> {
+  const { file, cores, hostName } = source;
+  const absolute = resolve(file);
+  const folder = dirname(absolute);
   const { schemas, problems } = await readReferenced(ini, { folder });
   const exposed = await findExposed(ini, { folder });
   const all = [...ini.problems, ...findInconsistencies(ini), ...exposed, ...problems];
   if (all.length > 0) return failed(file, all);
   const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, schemas });
   return { ok: true, config };
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  return found?.isDirectory() === true;
 }
 
 /** Why a running server does not take over an ini file without `[server]`. */

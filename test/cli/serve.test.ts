@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { createAuthority } from '../certificates.ts';
 import { httpSource } from '../outbound/sources.ts';
+import { temporaryFolder, writeFiles } from '../folder.ts';
+import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
+import { project } from '../tidy/sources.ts';
 import { runHere } from './here.ts';
+
+const hasScript = spawnSync('script', ['--version']).status === 0;
 
 /** What a person sees on standard error when a server cannot start: one clear line, and exit code 1. */
 async function refusal(iniFile: string, run = runWaymark): Promise<string> {
@@ -110,11 +117,10 @@ suite('waymark serve', () => {
     assert.match(served.err(), /curl .* https:\/\/localhost:\d+\/svc1\/server\/status/, folder);
   });
 
-  test('makes an admin key at the first start, shows it once, and logs where it serves', async (t) => {
+  test('makes an admin key at the first start only, and logs where it serves', async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\nformat = json\n');
     const first = await startServed(t, iniFile);
-    assert.match(first.err(), new RegExp(`curl .*apikey: ${first.adminKey}.*/svc1/server/status`));
-    assert.ok(!first.out().includes(first.adminKey), 'the log does not know the key');
+    assert.match(first.out(), /serves http:\/\/localhost:\d+"/);
     const status = await fetch(`${first.url}/svc1/server/status`, {
       headers: { apikey: first.adminKey },
     });
@@ -122,7 +128,7 @@ suite('waymark serve', () => {
     first.child.kill('SIGTERM');
     assert.deepEqual(await first.closed, { code: 0, signal: null });
     const second = await startServed(t, iniFile, { first: false });
-    assert.ok(!second.err().includes('wmk_'));
+    assert.equal(second.err(), '');
     for (const line of second.out().trim().split('\n')) assert.ok(JSON.parse(line));
   });
 
@@ -201,5 +207,92 @@ suite('waymark serve', () => {
     served.child.kill('SIGTERM');
     assert.equal((await served.closed).code, 1);
     await assert.rejects(reply.bytes(), 'the download sees that it was cut');
+  });
+});
+
+suite('waymark serve DIR', () => {
+  test('serves a folder without an ini file, and keeps its data elsewhere', async (t) => {
+    const folder = await temporaryFolder(t);
+    const site = join(folder, 'my $site; "#1"');
+    await writeFiles(site, { 'a.html': '<h1>A</h1>', 'sub/b.txt': 'b', '.env': 'secret' });
+    const env = { XDG_DATA_HOME: join(folder, 'share') };
+    const served = await startServed(t, '', { words: [site, '--listen', '127.0.0.1:0'], env });
+    const get = async (path: string) => (await fetch(`${served.url}${path}`)).text();
+    assert.equal(await get('/a.html'), '<h1>A</h1>');
+    assert.match(await get('/'), /a\.html/, 'a folder without index.html is listed');
+    assert.equal((await fetch(`${served.url}/.env`)).status, 404);
+    assert.deepEqual((await readdir(site)).toSorted(), ['.env', 'a.html', 'sub']);
+
+    const call = { url: served.url, apikey: served.adminKey };
+    const v = { path: '/page', content: 'x', kind: 'content' };
+    const { url, ...options } = call;
+    assert.equal((await postOperation(url, 'svc1.userinterface.insert', v, options)).status, 200);
+    assert.equal(await get('/page'), 'x');
+
+    // The commands for its data find it by the folder.
+    const listed = await runWaymark(['key', 'list', '--config', site], { env });
+    assert.match(listed.out, /^ID .*\n\S+ .* admin +- +admin\n$/, listed.err);
+    served.child.kill('SIGTERM');
+    await served.closed;
+    const again = await startServed(t, '', {
+      words: ['.', '--listen', '127.0.0.1:0'],
+      first: false,
+      cwd: site,
+      env,
+    });
+    assert.equal(await (await fetch(`${again.url}/page`)).text(), 'x', 'the same folder');
+  });
+
+  test('refuses what is no folder, and options that do not fit', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    for (const [words, code, message] of [
+      [[join(folder, 'none')], 2, /there is no folder .*none\./],
+      [[iniFile], 2, /is no folder\. To serve by an ini file: waymark serve --config /],
+      [[folder, '--config', iniFile], 2, /give a folder or --config, not both/],
+      [['--config', iniFile, '--listen', ':1'], 2, /'--listen <address>'/],
+      [[folder, '--listen', 'here:x'], 1, /: `listen` .*here:x/],
+    ] as const) {
+      const finished = await runHere(['serve', ...words], { env: { HOME: folder } });
+      assert.deepEqual([finished.code, finished.out], [code, ''], words.join(' '));
+      assert.match(finished.err, message);
+      assert.equal(
+        finished.err.split('\n').filter((line) => line.startsWith('waymark: ')).length,
+        1,
+      );
+    }
+    // A folder that holds its own data would serve it.
+    const home = await runHere(['serve', folder], { env: { HOME: folder } });
+    assert.match(home.err, /holds the data folder: keep them apart/);
+  });
+});
+
+suite('the admin key of a first start', () => {
+  test('is in a file for its owner alone where standard error is no terminal', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    const served = await startServed(t, iniFile);
+    const file = join(folder, 'data', 'admin-key');
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    assert.equal(await readFile(file, 'utf8'), `${served.adminKey}\n`);
+    assert.ok(!`${served.err()}${served.out()}`.includes('wmk_'));
+    const [, curl = ''] = /^ {4}(curl .*)$/m.exec(served.err()) ?? [];
+    const { stdout } = spawnSync('sh', ['-c', `${curl} -s`], { encoding: 'utf8' });
+    assert.match(stdout, /^\{"r":"svc1\.server\.status","data":/, curl);
+  });
+
+  test('is shown once on a terminal', { skip: !hasScript }, async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    const bin = join(project, 'bin/waymark.js');
+    const command = `"${process.execPath}" "${bin}" serve --config "${iniFile}"`;
+    const child = spawn('script', ['-qec', command, '/dev/null'], {
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    let text = '';
+    for await (const chunk of child.stdout) {
+      text += String(chunk);
+      if (/wmk_[\w-]{43}[^]*server\/status/.test(text)) break;
+    }
+    assert.match(text, /here is your admin key\. It is shown only this once\.\s+wmk_[\w-]{43}\s/);
+    assert.ok(!existsSync(join(folder, 'data', 'admin-key')));
+    child.kill();
   });
 });
