@@ -16,7 +16,8 @@ const configPlaces = ['./server.ini', './conf/server.ini', '/etc/waymark/server.
 export function configOption(): Option {
   return new Option(
     '--config <file>',
-    `the ini file, or a folder that \`serve DIR\` serves; without it WAYMARK_CONFIG, then ${configPlaces.join(', ')}`,
+    'the ini file, or a folder that `serve DIR` serves; without it WAYMARK_CONFIG, then ' +
+      configPlaces.join(', '),
   );
 }
 

@@ -10,8 +10,8 @@ export interface FolderSettings {
 }
 
 /**
- * The ini text of a folder that is served without an ini file, and the environment for the `${NAME}`
- * in it: values need no quotes there, whatever is in the name of the folder.
+ * The ini text of a folder that is served without an ini file, and the environment for the
+ * `${NAME}` in it: values need no quotes there, whatever is in the name of the folder.
  */
 export function folderIni(
   folder: string,
