@@ -54,7 +54,7 @@ export interface Databases {
   readonly hooktype: Database<string, Uint8Array>;
   /** Id of a hook → HookSecret. */
   readonly hooksecret: Database<string, Uint8Array>;
-  /** The deliverer's own: `writer`, `cursor` and `clock`, see delivery-log.ts. */
+  /** The deliverer's own: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts). */
   readonly delivery: Database<string, string>;
   /** Hook → n of the newest event that it was given. */
   readonly lane: Database<string, number>;

@@ -82,6 +82,12 @@ export interface RecordedAttempt {
   readonly split?: readonly Batch[];
 }
 
+/** A time in which no process delivered, in milliseconds by the deliverer's clock. */
+export interface Outage {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
 /** What a dispatch has done. */
 export interface Dispatched {
   /** The seq up to which events are in the queues. */
@@ -115,6 +121,10 @@ export interface Deliveries {
   obeyed(seq: number): Promise<void>;
   /** The deliverer's clock when it last wrote, in milliseconds; 0 if it never has. */
   clockMs(): number;
+  /** When no process delivered for long, oldest first. */
+  outages(): readonly Outage[];
+  /** Writes the deliverer's clock down, and the outages where they have changed. */
+  noteClock(clockMs: number, outages?: readonly Outage[]): Promise<void>;
   /**
    * Appends the next events of the log to the queues of the hooks that get them on this node, and
    * moves the cursor, in one transaction.

@@ -58,7 +58,11 @@ export function createDeliveryLog(
         delivery.putSync('settled', String(seq));
       }),
     obeyed: (seq) => obeyed(databases, seq),
-    clockMs: () => Number(delivery.get('clock') ?? 0),
+    noteClock: (clockMs, outages) =>
+      write(() => {
+        delivery.putSync('clock', String(Math.trunc(clockMs)));
+        if (outages !== undefined) delivery.putSync('outages', JSON.stringify(outages));
+      }),
     dispatch: (node) =>
       write(() => {
         const written = cursor();

@@ -2,7 +2,7 @@ import type { Change } from '../model/change.ts';
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
 import { oldestLookedMax, waitingCountedMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
-import type { AttemptRecord, Deliveries, DueMessage, QueueKey } from './deliveries.ts';
+import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
 import { rowBytes } from './reads.ts';
@@ -28,13 +28,17 @@ export type DeliveryReads = Pick<
   | 'placeOf'
   | 'newest'
   | 'queues'
+  | 'clockMs'
+  | 'outages'
   | 'hasExpired'
 >;
 
 /** Reads of the queues and attempts: see Deliveries. */
 export function createDeliveryReads(databases: Databases): DeliveryReads {
-  const { pending, attempt, due } = databases;
+  const { pending, attempt, due, delivery } = databases;
   return {
+    clockMs: () => Number(delivery.get('clock') ?? 0),
+    outages: () => JSON.parse(delivery.get('outages') ?? '[]') as readonly Outage[],
     busy: () => [...new Set([...queuesIn(pending), ...queuesIn(due)])],
     queued(of, after, limit) {
       const { end } = queueRange(of);

@@ -7,7 +7,6 @@ import {
   deliveryPollMs,
   deliverySettleMs,
   deliveryTidyMs,
-  retentionLookMs,
 } from '../model/limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
@@ -22,7 +21,7 @@ import { wokenAtOnceMax } from './limits.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';
-import { letExpiredGo } from './retention.ts';
+import { Retention } from './retention.ts';
 import { Sender, type SenderParts } from './sender.ts';
 import { Slots } from './slots.ts';
 import { Turns } from './turns.ts';
@@ -67,7 +66,6 @@ export class Deliverer {
   #turn = new AbortController();
   #running: Promise<void> | undefined;
   #settled: Promise<void> = Promise.resolve();
-  #expiring: Promise<void> | undefined;
   /** The state of the hooks up to which the log was read, and when, by the steady clock. */
   #stamp: string | undefined;
   #dispatchedMs = -Infinity;
@@ -149,7 +147,6 @@ export class Deliverer {
     } finally {
       this.#delivers = false;
       await this.#stopSenders();
-      await this.#expiring;
       await store.deliveries.end().catch(() => undefined);
       await held.release();
     }
@@ -157,9 +154,10 @@ export class Deliverer {
 
   /** Follows the log until the signal aborts. Rejects when the store cannot be written. */
   async #deliver(signal: AbortSignal): Promise<void> {
-    const { store, now, monotonicMs } = this.#parts;
+    const { store, now, monotonicMs, settings, log } = this.#parts;
     const { deliveries } = store;
-    const clockMs = createSteadyClock({ now, monotonicMs, lastMs: deliveries.clockMs() });
+    const lastMs = deliveries.clockMs();
+    const clockMs = createSteadyClock({ now, monotonicMs, lastMs });
     const turns = new Turns();
     const parts: SenderParts = {
       ...this.#parts,
@@ -177,11 +175,28 @@ export class Deliverer {
       },
       broken: (error, queue) => {
         const hook = this.#receivers.hookId(queue);
-        this.#parts.log.error({ err: error, hook }, 'a webhook cannot be delivered');
+        log.error({ err: error, hook }, 'a webhook cannot be delivered');
       },
     };
-    await this.#wakeAll(deliveries.busy(), parts, signal);
-    let [tidiedMs, lookedMs] = [clockMs(), -Infinity];
+    const retention = new Retention({
+      ...parts,
+      log,
+      retentionMs: () => settings().retentionMs,
+      signal,
+    });
+    await retention.begin(lastMs);
+    try {
+      await this.#wakeAll(deliveries.busy(), parts, signal);
+      await this.#follow(parts, retention, signal);
+    } finally {
+      await retention.end();
+    }
+  }
+
+  async #follow(parts: SenderParts, retention: Retention, signal: AbortSignal): Promise<void> {
+    const { store } = this.#parts;
+    const { deliveries, clockMs } = parts;
+    let tidiedMs = clockMs();
     this.#stamp = undefined;
     while (!signal.aborted) {
       const hasHooks = store.counts().hooks > 0;
@@ -190,10 +205,7 @@ export class Deliverer {
         this.#forgetIdle();
         tidiedMs = clockMs();
       }
-      if (clockMs() - lookedMs > retentionLookMs) {
-        lookedMs = clockMs();
-        this.#letExpiredGo(Math.min(now(), lookedMs), signal);
-      }
+      retention.look();
       if (deliveries.isReplaying()) {
         const { queue } = await deliveries.replaySome(clockMs());
         if (queue !== undefined) this.#senderOf(queue, parts).wakeForDue();
@@ -272,20 +284,6 @@ export class Deliverer {
       .then(() => parts.deliveries.settle(upTo))
       .catch((error: unknown) => {
         if (!(error instanceof Failure)) this.#parts.log.error({ err: error }, 'cannot settle');
-      });
-  }
-
-  /** A clock that was put forward takes nothing away that is not old enough by the other one. */
-  #letExpiredGo(nowMs: number, signal: AbortSignal): void {
-    const { store, log, settings } = this.#parts;
-    const hookId = (queue: QueueKey) => this.#receivers.hookId(queue);
-    const parts = { deliveries: store.deliveries, log, hookId, signal };
-    this.#expiring ??= letExpiredGo(parts, nowMs - settings().retentionMs)
-      .catch((error: unknown) => {
-        if (!(error instanceof Failure)) log.error({ err: error }, 'nothing expired is let go');
-      })
-      .finally(() => {
-        this.#expiring = undefined;
       });
   }
 

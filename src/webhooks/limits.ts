@@ -22,3 +22,9 @@ export const bodySliceBytes = MIB;
 export const wokenAtOnceMax = 64;
 /** The text of an event in a body, but for data that escapes in JSON make longer. */
 export const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
+/** How often the deliverer writes its clock down … */
+export const clockNotedMs = 600_000;
+/** … and how long it must have stood still for that time not to count as kept. */
+export const outageMsMin = 3_600_000;
+/** Outages that are remembered, the newest ones. */
+export const outagesMax = 1_000;

@@ -240,6 +240,32 @@ test('a hook that is resumed while idle senders are dropped gets each event once
 });
 
 suite('messages are kept for a time', () => {
+  test('while nothing runs, that time does not pass', async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await startDeliverer(t, { folder, clocks: clocksAt(start) });
+    const id = firstHook(first.store);
+    const edit = { family: 'webhook', id, action: 'edit' } as const;
+    await commit(first.store, { ...edit, data: { active: false } });
+    await first.tell(3);
+    await first.look();
+    await first.stop();
+
+    const clocks = clocksAt(start + 60 * dayMs);
+    const second = await startDeliverer(t, { folder, clocks });
+    const { deliveries } = second.store;
+    const [queue = 0] = deliveries.queues();
+    for (let looks = 0; looks < 3; looks += 1) await second.look();
+    assert.equal(deliveries.depth(queue).queued, 3);
+    await second.tell();
+    const passed = 30 * dayMs - hourMs;
+    clocks.nowMs += passed;
+    clocks.monotonicMs += passed;
+    for (let looks = 0; looks < 3; looks += 1) await second.look();
+    assert.equal(deliveries.depth(queue).queued, 4);
+    await commit(second.store, { ...edit, data: { active: true } });
+    await second.until(4);
+  });
+
   test('attempts, and what waits for a hook that is paused', async (t) => {
     const clocks = clocksAt(start);
     const pass = (ms: number) => {
