@@ -3,9 +3,8 @@ import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../model/limits.ts';
-import { urlOf } from '../model/path.ts';
 import { remembered } from '../model/remembered.ts';
-import { rulesPassed, sentField, type Sending } from '../proxy/fetch-fields.ts';
+import { rulesPassed } from '../proxy/fetch-fields.ts';
 import type { FetchRule } from '../proxy/fetch-source.ts';
 import type { Fetch } from '../proxy/fetch.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
@@ -32,7 +31,15 @@ import { createPlans } from './plans.ts';
 import { requestDirectives } from './request.ts';
 import { mayStandIn, reuseOf } from './reuse.ts';
 import { freshened, isSameAs } from './update.ts';
-import { fits, flightKey, forwardedFor, ofPlan, selected, without, type Visit } from './visit.ts';
+import {
+  fittingAnswers,
+  flightKey,
+  forwardedFor,
+  knownOf,
+  selected,
+  without,
+  type Visit,
+} from './visit.ts';
 
 /** What the cache stands on; `via` is this server's name in Via fields. */
 export interface CacheParts extends AskingParts {
@@ -67,12 +74,13 @@ class Cache {
     this.#flights = new Flights(parts.answers);
   }
 
-  async respond(rule: FetchRule, request: ContentRequest): Promise<Reply> {
-    if (!isRead(request.method)) return this.#through(rule, request);
-    const asked = requestDirectives(request.fields);
-    if (asked.noStore) return this.#past(rule, request, 'request');
-    if (isForSourceOnly(request.fields)) return this.#past(rule, request, 'bypass');
-    let visit = this.#visit(rule, request);
+  async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {
+    if (!isRead(given.method)) return this.#through(rule, given);
+    const asked = requestDirectives(given.fields);
+    if (asked.noStore) return this.#past(rule, given, 'request');
+    if (isForSourceOnly(given.fields)) return this.#past(rule, given, 'bypass');
+    let visit = this.#visit(rule, given);
+    const { request } = visit;
     let held = selected(visit);
     while (held !== undefined) {
       const ready = this.#parts.answers.ready(held);
@@ -97,30 +105,17 @@ class Cache {
     const foreseen = this.#parts.fetch.foresee(rule, asked);
     if (!isRead(asked.method)) return foreseen;
     const request = { ...asked, address: '', body: undefined };
-    return foreseeKept(selected({ ...this.#known(rule, request), request }), foreseen, {
+    const known = knownOf(this.#parts, this.#planOf(rule), request);
+    return foreseeKept(selected(known), foreseen, {
       asked: requestDirectives(asked.fields),
       nowMs: this.#parts.now(),
     });
   }
 
   #visit(rule: FetchRule, request: ContentRequest): Visit {
-    const asked = requestDirectives(request.fields);
+    const known = knownOf(this.#parts, this.#planOf(rule), request);
     const passed = rulesPassed(request.fields.via, this.#parts.via);
-    return { request, asked, rulesPassed: passed, ...this.#known(rule, request) };
-  }
-
-  #known(
-    rule: FetchRule,
-    request: Asked & Sending,
-  ): Pick<Visit, 'plan' | 'url' | 'sent' | 'known'> {
-    const plan = this.#planOf(rule);
-    const url = urlOf(request);
-    return {
-      plan,
-      url,
-      sent: (name) => sentField(plan.fetch, request, this.#parts.via, name),
-      known: ofPlan(this.#parts.answers.find(url), plan),
-    };
+    return { asked: requestDirectives(request.fields), rulesPassed: passed, ...known };
   }
 
   /** Methods that are no business of a cache, but for what they make of what it keeps. */
@@ -129,7 +124,7 @@ class Cache {
     const visit = this.#visit(rule, request);
     const { url, plan } = visit;
     const [requestMs, before] = [now(), answers.epoch()];
-    const arrived = receive(await fetch.respond(plan.plainRule, request), requestMs, now());
+    const arrived = receive(await fetch.respond(plan.plainRule, visit.request), requestMs, now());
     const { reply } = arrived;
     const invalid = urlsMadeInvalid(request, request.method, reply);
     if (invalid.length > 0) await answers.invalidate(invalid);
@@ -163,7 +158,7 @@ class Cache {
     const answered = await fetch.respond(plan.plainRule, request);
     const { reply, received } = receive(answered, requestMs, now());
     if (reply.status === 200 && !hasCredentials(sent, plan)) {
-      for (const kept of known.filter((one) => fits(one.answer, sent))) {
+      for (const kept of fittingAnswers(known, sent)) {
         const { answer, row } = kept;
         if (!isSameAs(answer, received.fields)) await answers.drop(answer);
         else {

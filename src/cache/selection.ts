@@ -1,6 +1,8 @@
-import { parseAccept } from '../http/negotiation.ts';
+import { createHash } from 'node:crypto';
 import { fieldLines, type FieldList } from '../http/reply.ts';
-import { trimOws } from '../http/syntax.ts';
+import type { Fields } from '../http/request.ts';
+import { tokenSource, trimOws } from '../http/syntax.ts';
+import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
 /** The fields of a request as its source is sent them, by lower-case name. */
 export type SentField = (name: string) => string | undefined;
@@ -12,32 +14,88 @@ export function varyNames(fields: FieldList): readonly string[] {
 }
 
 /**
- * What a request says in the fields that some answers vary by, as one text: requests with the same
- * text are answered alike (RFC 9111 §4.1).
+ * What the source is sent in the fields that some answers vary by, as one text: requests with the
+ * same text are answered alike (RFC 9111 §4.1). Values are compared as the source gets them: what
+ * means the same to one source may not to another. An absent field is not an empty one.
  */
 export function selectingKey(names: readonly string[], sent: SentField): string {
   if (names.length === 0) return '';
-  return names.map((name) => normalised(name, sent(name))).join('\n');
+  const values = names.map((name) => {
+    const value = sent(name);
+    return value === undefined ? '' : `=${value}`;
+  });
+  const key = values.join('\n');
+  if (key.length <= selectingCharactersMax) return key;
+  return `#${createHash('sha256').update(key).digest('base64url')}`;
 }
-
-/** Fields whose members have weights and no order (RFC 9110 §12.5). */
-const weighted = new Set(['accept', 'accept-charset', 'accept-encoding', 'accept-language']);
 
 /**
- * A field value with what means the same written the same: spaces around the members of a list, and
- * of the fields with weights also case and order. An absent field is something else than an empty
- * one.
+ * Fields with one spelling for each meaning of Accept-Language (RFC 9110 §12.5.4), as the source is
+ * to be sent them; the same object where nothing changes.
  */
-function normalised(name: string, value: string | undefined): string {
-  if (value === undefined) return '';
-  if (weighted.has(name)) return `=${weights(value) ?? value}`;
-  return `=${value.split(',').map(trimOws).join(',')}`;
+export function withCanonicalLanguages(fields: Fields): Fields {
+  const value = fields['accept-language'];
+  return value === undefined
+    ? fields
+    : withValue(fields, 'accept-language', canonicalLanguages(value));
 }
 
-/** Undefined for a field in which nothing can be read. */
-function weights(value: string): string | undefined {
-  const members = parseAccept(value).map(({ range, parameters, q }) =>
-    [range, ...[...parameters].flat(), q].join(';'),
-  );
-  return members.length === 0 ? undefined : members.sort().join(',');
+/**
+ * Fields in which those of some names that are lists of tokens have no spaces (RFC 9110 §5.6.1), as
+ * the source is to be sent them; the same object where nothing changes.
+ */
+export function withCanonicalLists(fields: Fields, names: Iterable<string>): Fields {
+  let changed = fields;
+  for (const name of names) {
+    const value = fields[name];
+    if (value !== undefined) changed = withValue(changed, name, canonicalList(value));
+  }
+  return changed;
+}
+
+function withValue(fields: Fields, name: string, value: string): Fields {
+  if (fields[name] === value) return fields;
+  const changed = Object.create(null) as Record<string, string | undefined>;
+  return Object.assign(changed, fields, { [name]: value });
+}
+
+const languageRange = /^(?:\*|[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8})$/i;
+const weight = /^q=(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/i;
+
+/**
+ * Heaviest first; of one weight, which have no order, descending, so that a longer tag comes before
+ * a shorter one and `*` last. A value that is not exactly as RFC 9110 has it stays.
+ */
+function canonicalLanguages(value: string): string {
+  const elements = value.split(',', canonicalMembersMax + 1);
+  if (elements.length > canonicalMembersMax) return value;
+  const members: { readonly range: string; readonly q: number }[] = [];
+  for (const element of elements) {
+    const [range = '', parameter, ...others] = element.split(';', 3).map(trimOws);
+    const isMember = languageRange.test(range) && others.length === 0;
+    if (!isMember || (parameter !== undefined && !weight.test(parameter))) return value;
+    members.push({ range: tagCase(range), q: Number(parameter?.slice('q='.length) ?? 1) });
+  }
+  return members
+    .sort((one, other) => other.q - one.q || (one.range < other.range ? 1 : -1))
+    .map(({ range, q }) => (q === 1 ? range : `${range};q=${q}`))
+    .join(',');
+}
+
+/** A language tag in the case that browsers write (RFC 5646 §2.1.1): `zh-Hant-TW`. */
+function tagCase(tag: string): string {
+  const [language = '', ...subtags] = tag.toLowerCase().split('-');
+  const written = subtags.map((subtag) => {
+    if (subtag.length === 2) return subtag.toUpperCase();
+    return subtag.length === 4 ? subtag.charAt(0).toUpperCase() + subtag.slice(1) : subtag;
+  });
+  return [language, ...written].join('-');
+}
+
+const token = new RegExp(`^${tokenSource}$`);
+
+function canonicalList(value: string): string {
+  const elements = value.split(',', canonicalMembersMax + 1).map(trimOws);
+  const isList = elements.length <= canonicalMembersMax && elements.every((one) => token.test(one));
+  return isList ? elements.join(',') : value;
 }

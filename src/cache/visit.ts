@@ -1,10 +1,19 @@
-import type { ContentRequest } from '../http/request.ts';
+import type { ContentRequest, Fields } from '../http/request.ts';
+import { urlOf } from '../model/path.ts';
+import { sentField, type Sending } from '../proxy/fetch-fields.ts';
+import type { Asked } from '../rules/source.ts';
 import type { HeldAnswer } from './answer.ts';
+import type { Answers } from './answers.ts';
 import type { Forwarded } from './cache-status.ts';
 import { covers } from './held-reply.ts';
 import type { CachePlan } from './plans.ts';
 import type { RequestDirectives } from './request.ts';
-import { selectingKey, type SentField } from './selection.ts';
+import {
+  selectingKey,
+  withCanonicalLanguages,
+  withCanonicalLists,
+  type SentField,
+} from './selection.ts';
 
 /** A request that may be answered with what is kept, and what the cache knows of it. */
 export interface Visit {
@@ -19,11 +28,30 @@ export interface Visit {
   readonly known: readonly HeldAnswer[];
 }
 
+/**
+ * What the cache knows of a request. Where another spelling of its fields means the same, the
+ * request has that one: the source has to be sent what a stored answer is selected by.
+ */
+export function knownOf<T extends Asked & Sending>(
+  { answers, via }: { readonly answers: Pick<Answers, 'find'>; readonly via: string },
+  plan: CachePlan,
+  given: T,
+): Pick<Visit, 'plan' | 'url' | 'sent' | 'known'> & { readonly request: T } {
+  const url = urlOf(given);
+  const known = ofPlan(answers.find(url), plan);
+  const inFields = (fields: Fields) => {
+    const request = fields === given.fields ? given : { ...given, fields };
+    const sent: SentField = (name) => sentField(plan.fetch, request, via, name);
+    return { plan, url, request, sent, known };
+  };
+  const visit = inFields(withCanonicalLanguages(given.fields));
+  const names = knownNames(known).filter((name) => !plan.credentialFields.includes(name));
+  if (names.length === 0 || fittingAnswers(known, visit.sent).length > 0) return visit;
+  return inFields(withCanonicalLists(visit.request.fields, names));
+}
+
 /** Those of some answers that were asked for by a rule as it is now. */
-export function ofPlan(
-  held: readonly HeldAnswer[],
-  { fetch, hash }: CachePlan,
-): readonly HeldAnswer[] {
+function ofPlan(held: readonly HeldAnswer[], { fetch, hash }: CachePlan): readonly HeldAnswer[] {
   if (held.length === 0) return held;
   return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
 }
@@ -37,8 +65,22 @@ export function selected({
   readonly request: Pick<ContentRequest, 'method' | 'fields'>;
 }): HeldAnswer | undefined {
   if (known.length === 0) return undefined;
-  const fitting = known.filter(({ answer }) => fits(answer, sent) && covers(answer, request));
+  const fitting = fittingAnswers(known, sent).filter(({ answer }) => covers(answer, request));
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
+}
+
+/** Those of some answers that a request selects by the fields that they vary by. */
+export function fittingAnswers(
+  known: readonly HeldAnswer[],
+  sent: SentField,
+): readonly HeldAnswer[] {
+  let [names, key]: [string | undefined, string] = [undefined, ''];
+  return known.filter(({ answer: { varyNames, selecting } }) => {
+    // Most answers of a URL vary by the same fields, whose values may be long.
+    const named = varyNames.join();
+    if (named !== names) [names, key] = [named, selectingKey(varyNames, sent)];
+    return selecting.includes(key);
+  });
 }
 
 /** A visit that does not know of one of the kept answers. */
@@ -70,8 +112,11 @@ export function flightKey(
   { plan, url, known, sent, rulesPassed }: Visit,
   held: HeldAnswer | undefined,
 ): string {
-  const names =
-    known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
-  const selecting = selectingKey(names, sent);
+  const selecting = selectingKey(knownNames(known), sent);
   return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
+}
+
+/** The names of the fields that some answers vary by. */
+function knownNames(known: readonly HeldAnswer[]): readonly string[] {
+  return known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
 }

@@ -226,16 +226,17 @@ function plainHead({
         if (host !== undefined) return undefined;
         host = value;
         break;
+      // An empty one is not an absent one.
       case 'accept':
-        if (accept !== '') return undefined;
+        if (accept !== '' || value === '') return undefined;
         accept = value;
         break;
       case 'accept-encoding':
-        if (encoding !== '') return undefined;
+        if (encoding !== '' || value === '') return undefined;
         encoding = value;
         break;
       case 'accept-language':
-        if (language !== '') return undefined;
+        if (language !== '' || value === '') return undefined;
         language = value;
         break;
       case 'if-none-match':

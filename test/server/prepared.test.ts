@@ -407,6 +407,14 @@ suite('a page that the cache has', () => {
     }
   });
 
+  test('is another one for who sends an empty field', async (t) => {
+    const { page } = await start(t, { Vary: 'Accept-Language' });
+    for (let count = 0; count < 5; count += 1) {
+      assert.equal((await page()).body, 'page 1');
+      assert.equal((await page({ 'Accept-Language': '' })).body, 'page 2');
+    }
+  });
+
   test('is not what another one has, whichever line of Vary says so', async (t) => {
     const { page } = await start(t, {
       'Cache-Control': 'public, max-age=600',

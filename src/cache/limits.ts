@@ -1,0 +1,4 @@
+/** What a request says in the fields that an answer varies by; of more, only a hash is stored. */
+export const selectingCharactersMax = 512;
+/** Members of a field whose order and spelling is made one for all clients; longer ones stay. */
+export const canonicalMembersMax = 32;
