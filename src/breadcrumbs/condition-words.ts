@@ -20,10 +20,8 @@ export function failureWords(condition: Condition, trial: Trial): string {
       return `It is for devices that are ${list(condition.classes)}; ${devicesOf(visitor)}.`;
     case 'query':
       return `It asks for ${condition.parameters.map(wantedWords).join(' and ')} in the query.`;
-    case 'ip': {
-      const networks = list(condition.networks.map(({ text }) => text));
-      return `It is for addresses of ${networks}; ${addressOf(visitor)}.`;
-    }
+    case 'ip':
+      return `It is for addresses of ${list(condition.networks.texts)}; ${addressOf(visitor)}.`;
     case 'after':
       return `It begins at ${time(condition.timeMs)}; it is ${time(visitor.nowMs)}.`;
     case 'before':

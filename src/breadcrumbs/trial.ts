@@ -1,5 +1,5 @@
-import { cidrsContain, ipv4Number } from '../model/cidr.ts';
 import { millionths, type Condition, type WantedParameter } from '../model/condition.ts';
+import { comparableAddress, type ComparableAddress, type Networks } from '../model/networks.ts';
 import type { Visitor } from '../model/visitor.ts';
 
 /** A visitor before a breadcrumb: what its conditions are held against, found out on demand. */
@@ -7,10 +7,10 @@ export class Trial {
   readonly visitor: Visitor;
   readonly #ruleId: string;
   readonly #query: string;
-  #parameters: URLSearchParams | undefined;
+  #parameters: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   #draw: number | undefined;
-  /** The address as a number; null for one of IPv6, or none. */
-  #ipv4: number | null | undefined;
+  /** Null for a visitor without an address. */
+  #address: ComparableAddress | null | undefined;
 
   constructor(ruleId: string, { visitor, query }: { visitor: Visitor; query: string }) {
     this.visitor = visitor;
@@ -19,10 +19,9 @@ export class Trial {
   }
 
   /** Values of a parameter of the query. */
-  values(name: string): readonly string[] {
-    if (this.#query === '') return none;
-    this.#parameters ??= new URLSearchParams(this.#query);
-    return this.#parameters.getAll(name);
+  values(name: string): ReadonlySet<string> {
+    this.#parameters ??= parametersOf(this.#query);
+    return this.#parameters.get(name) ?? none;
   }
 
   /** What the visitor drew at this breadcrumb, in millionths. */
@@ -32,17 +31,24 @@ export class Trial {
   }
 
   /** Whether the visitor's address is in one of some networks. */
-  isIn({ networks, ranges }: Extract<Condition, { name: 'ip' }>): boolean {
-    const { address } = this.visitor;
-    this.#ipv4 ??= ipv4Number(address) ?? null;
-    const number = this.#ipv4;
-    if (number === null) return cidrsContain(networks, address);
-    for (const { base, mask } of ranges) if ((number & mask) >>> 0 === base) return true;
-    return false;
+  isIn(networks: Networks): boolean {
+    this.#address ??= comparableAddress(this.visitor.address) ?? null;
+    return this.#address !== null && networks.contains(this.#address);
   }
 }
 
-const none: readonly string[] = [];
+const none: ReadonlySet<string> = new Set();
+
+function parametersOf(query: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const parameters = new Map<string, Set<string>>();
+  if (query === '') return parameters;
+  for (const [name, value] of new URLSearchParams(query)) {
+    const values = parameters.get(name);
+    if (values === undefined) parameters.set(name, new Set([value]));
+    else values.add(value);
+  }
+  return parameters;
+}
 
 /** The first of some conditions that does not hold; undefined when all do (contract §6). */
 export function firstFailing(
@@ -74,7 +80,7 @@ function holds(condition: Condition, trial: Trial): boolean {
     case 'query':
       return condition.parameters.every((wanted) => isThere(wanted, trial));
     case 'ip':
-      return trial.isIn(condition);
+      return trial.isIn(condition.networks);
     case 'after':
       return visitor.nowMs >= condition.timeMs;
     case 'before':
@@ -99,5 +105,5 @@ function speaks(language: string | undefined, tags: readonly string[]): boolean 
 
 function isThere({ name, values }: WantedParameter, trial: Trial): boolean {
   const sent = trial.values(name);
-  return values === undefined ? sent.length > 0 : sent.some((value) => values.has(value));
+  return values === undefined ? sent.size > 0 : !values.isDisjointFrom(sent);
 }

@@ -53,20 +53,6 @@ export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefine
   return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : undefined;
 }
 
-/** A network of IPv4 as numbers: an address is in it when `(address & mask) >>> 0` is `base`. */
-export interface Ipv4Range {
-  readonly base: number;
-  readonly mask: number;
-}
-
-/** A network as numbers; undefined for one of IPv6. */
-export function ipv4Range({ network, prefixBits }: Cidr): Ipv4Range | undefined {
-  const address = ipv4Number(network.toString());
-  if (address === undefined) return undefined;
-  const mask = prefixBits === 0 ? 0 : (-1 << (32 - prefixBits)) >>> 0;
-  return { base: (address & mask) >>> 0, mask };
-}
-
 /** An IPv4 address as a number of 32 bits; undefined for every other text. */
 export function ipv4Number(text: string): number | undefined {
   let [address, octet, digits, dots] = [0, 0, 0, 0];

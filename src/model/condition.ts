@@ -1,7 +1,7 @@
-import { ipv4Range, parseCidr, type Cidr, type Ipv4Range } from './cidr.ts';
 import { parseDateTime } from './date-time.ts';
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 import { conditionValuesMax } from './limits.ts';
+import { Networks } from './networks.ts';
 import { isDeviceClass, type DeviceClass } from './visitor.ts';
 
 /** The names of the conditions of a breadcrumb (contract §6). */
@@ -37,12 +37,7 @@ export type Condition =
   | { readonly name: 'lang'; readonly tags: readonly string[] }
   | { readonly name: 'device'; readonly classes: readonly DeviceClass[] }
   | { readonly name: 'query'; readonly parameters: readonly WantedParameter[] }
-  /** The networks of IPv4 also as numbers. */
-  | {
-      readonly name: 'ip';
-      readonly networks: readonly Cidr[];
-      readonly ranges: readonly Ipv4Range[];
-    }
+  | { readonly name: 'ip'; readonly networks: Networks }
   | { readonly name: 'after' | 'before'; readonly timeMs: number }
   /** The visitors from the `from`-th millionth on; past the last one it goes on with the first. */
   | { readonly name: 'percent'; readonly from: number; readonly share: number };
@@ -73,9 +68,9 @@ const parsers: Readonly<Record<ConditionName, (value: Json) => Condition | undef
   device: (value) => parseEach(value, deviceClass, (classes) => ({ name: 'device', classes })),
   query: parseQuery,
   ip: (value) =>
-    parseEach(value, parseCidr, (networks) => {
-      const ranges = networks.map(ipv4Range).filter((range) => range !== undefined);
-      return { name: 'ip', networks, ranges };
+    parseEach(value, anyText, (texts) => {
+      const networks = Networks.parse(texts);
+      return networks && { name: 'ip', networks };
     }),
   after: (value) => parseMoment('after', value),
   before: (value) => parseMoment('before', value),
@@ -107,7 +102,7 @@ function languageTag(text: string): string | undefined {
 function parseEach<T>(
   value: Json,
   parse: (text: string) => T | undefined,
-  make: (values: readonly T[]) => Condition,
+  make: (values: readonly T[]) => Condition | undefined,
 ): Condition | undefined {
   const texts = typeof value === 'string' ? [value] : value;
   if (!Array.isArray(texts) || texts.length === 0 || texts.length > conditionValuesMax) {
