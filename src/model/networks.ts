@@ -119,7 +119,8 @@ function isInside<T extends ComparableAddress>(ranges: readonly Range<T>[], addr
 function plainIpv6(text: string): string | undefined {
   // Each side of a `::` in groups; without one, all stand on the left.
   const gap = text.indexOf('::');
-  const left = gap === -1 ? readGroups(text, 0) : gap === 0 ? '' : readGroups(text.slice(0, gap), 0);
+  const left =
+    gap === -1 ? readGroups(text, 0) : gap === 0 ? '' : readGroups(text.slice(0, gap), 0);
   const right = gap === -1 || gap + 2 === text.length ? '' : readGroups(text, gap + 2);
   if (left === undefined || right === undefined) return undefined;
   const missing = groupsMax - left.length - right.length;

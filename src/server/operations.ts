@@ -4,6 +4,7 @@ import { etagListed } from '../http/preconditions.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
+import { jsonBytes, jsonDigest } from '../model/prepared-json.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
 import { authorise } from '../api/execute.ts';
@@ -70,11 +71,12 @@ export async function answerOperation(
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
-  const bytes = Buffer.from(JSON.stringify({ r: name, ...outcomeMembers(outcome) }));
+  const envelope = { r: name, ...outcomeMembers(outcome) };
+  const bytes = jsonBytes(envelope);
   const asked = { method: message.method ?? '', fields };
   if (outcome.forAll === undefined) return envelopeReply(operation, outcome, asked, bytes);
   const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
-  return publicAnswers.respond(bytes, vary, asked);
+  return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
 }
 
 /** What was posted, once all of it is there: only then it is asked, by whoever may ask by then. */

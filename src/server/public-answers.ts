@@ -5,13 +5,16 @@ import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
 import { ownBytes } from '../model/own-bytes.ts';
 import type { OwnFiles } from '../pages/own-files.ts';
-import { publicFile, type PublicFile } from '../http/page.ts';
+import type { PublicFile } from '../http/page.ts';
 
 /** Envelopes that anybody is answered with, as representations: validated, compressed, prepared. */
 export interface PublicAnswers {
-  /** The answer that an envelope's bytes make; `vary` names the fields that it was chosen by. */
+  /**
+   * The answer that an envelope's bytes make, for which its digest stands; `vary` names the fields
+   * that it was chosen by.
+   */
   respond(
-    bytes: Buffer,
+    envelope: { readonly bytes: Buffer; readonly digest: string },
     vary: 'Accept-Language' | undefined,
     request: Pick<ContentRequest, 'method' | 'fields'>,
   ): Reply;
@@ -27,18 +30,22 @@ export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
   });
   return {
     memory: () => cacheUse('public envelopes', latest),
-    respond(bytes, vary, request) {
-      const made = publicFile('application/json', bytes);
-      const key = `${made.etag}${vary ?? ''}`;
-      let file = latest.get(key);
-      if (file === undefined) {
-        file = { ...made, bytes: ownBytes(made.bytes) };
-        latest.set(key, file);
-      }
+    respond({ bytes, digest }, vary, request) {
+      const etag = `"${digest.slice(0, etagCharacters)}"`;
+      const key = `${etag}${vary ?? ''}`;
       const fields = vary === undefined ? said : [...said, 'Vary', vary];
-      return ownFiles.respond(file, { fields, source: 'svc1' }, request);
+      const known = latest.get(key);
+      if (known !== undefined) {
+        return ownFiles.respond(known, { fields, source: 'svc1' }, request);
+      }
+      const file = { contentType: 'application/json', bytes: ownBytes(bytes), etag };
+      latest.set(key, file);
+      // A stranger can ask with ever new queries: only what is asked for again is compressed.
+      const plain = { ...request, fields: { ...request.fields, 'accept-encoding': undefined } };
+      return ownFiles.respond(file, { fields, source: 'svc1' }, plain);
     },
   };
 }
 
+const etagCharacters = 27;
 const said: FieldList = ['Cache-Control', 'private, no-cache', 'X-Content-Type-Options', 'nosniff'];

@@ -4,16 +4,19 @@ import type { Explanation } from '../../model/explanation.ts';
 import type { ConditionName } from '../../model/condition.ts';
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule, Resolution } from '../../model/found.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { headerFieldsMax } from '../../model/limits.ts';
 import { servicePath } from '../../model/path.ts';
+import { jsonDigest, preparedFor } from '../../model/prepared-json.ts';
+import type { Rule } from '../../model/rule.ts';
 import { needsUser, type Visitor } from '../../model/visitor.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
 import { asOfProperty, rulesThen, timeThen } from './moment.ts';
 import type { Call, Handler, Outcome } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
-import { etagOf, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
+import { etagOfDigest, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
 
 /** A breadcrumb's key, and who follows it from where. */
 export interface Crumb {
@@ -85,7 +88,16 @@ export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
     input: place,
     run: (v, call) => {
       const found = winner(siteThen(parts, v, call), contentPlace(v, view), call);
-      const data = { ...renderView(found), ...serverFields(found.stored.rule, view, call.origin) };
+      const { rule } = found.stored;
+      const { content, enginedata, ...shown } = renderView(found);
+      const data = {
+        ...shown,
+        ...(content !== undefined && { content: preparedContent(rule) }),
+        ...(enginedata !== undefined && {
+          enginedata: preparedEnginedata(rule.enginedata ?? {}),
+        }),
+        ...publicServerFields(rule, view, call.origin),
+      };
       return renderAnswer(data, found, { isForAll: call.caller.keyId === undefined });
     },
   };
@@ -114,16 +126,26 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
         kind: rule.kind,
         lang: rule.lang ?? null,
         engine: rule.engine ?? null,
-        enginedata: hidden ? {} : publicData(rule.enginedata ?? {}),
+        enginedata: hidden ? {} : preparedEnginedata(rule.enginedata ?? {}),
         table: rule.table ?? null,
         script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
-        ...serverFields(rule, view, call.origin),
+        ...publicServerFields(rule, view, call.origin),
         user: user ?? null,
       };
       const isForAll = call.caller.keyId === undefined && user === undefined;
       return renderAnswer(data, found, { isForAll });
     },
   };
+}
+
+const preparedContent = preparedFor(({ content }: Rule) => content);
+const preparedEnginedata = preparedFor(publicData);
+const preparedSchema = preparedFor((schema: JsonObject) => schema);
+
+/** As serverFields; the schema of a table may be large. */
+function publicServerFields(...given: Parameters<typeof serverFields>): object {
+  const { meta, ...others } = serverFields(...given);
+  return { ...others, ...(isJsonObject(meta) && { meta: preparedSchema(meta) }) };
 }
 
 /** What all who are not known by key or name are answered with is prepared for the next of them. */
@@ -134,7 +156,7 @@ function renderAnswer(
 ): Outcome {
   return isForAll
     ? { kind: 'data', data, forAll: { variesByLanguage } }
-    : { kind: 'data', data, etag: etagOf(data) };
+    : { kind: 'data', data, etag: etagOfDigest(jsonDigest(data)) };
 }
 
 /**

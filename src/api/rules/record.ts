@@ -85,8 +85,15 @@ export function recordEtag(stored: StoredRule, config: ViewConfig, origin: strin
 
 /** The strong validator of a JSON answer. */
 export function etagOf(data: unknown): string {
-  return `"${createHash('sha256').update(JSON.stringify(data)).digest('base64url').slice(0, 27)}"`;
+  return etagOfDigest(createHash('sha256').update(JSON.stringify(data)).digest('base64url'));
 }
+
+/** The strong validator of what a digest stands for. */
+export function etagOfDigest(digest: string): string {
+  return `"${digest.slice(0, etagCharacters)}"`;
+}
+
+const etagCharacters = 27;
 
 function asJson(rule: object): JsonObject {
   return rule as JsonObject;

@@ -10,6 +10,7 @@ import {
 } from '../../model/limits.ts';
 import type { Told } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
+import { jsonBytes } from '../../model/prepared-json.ts';
 import { outcomeMembers } from '../operations.ts';
 import { Message } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
@@ -244,7 +245,7 @@ export class Session {
     if (unread > socketBufferedBytesMax) {
       this.#closeUnread();
     } else {
-      this.#websocket.send(JSON.stringify(envelope));
+      this.#websocket.send(jsonBytes(envelope), { binary: false });
     }
   }
 

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import { createCoder } from '../../src/compression/coder.ts';
+import { createOwnFiles } from '../../src/pages/own-files.ts';
+import { createPublicAnswers } from '../../src/server/public-answers.ts';
+
+test('an answer is compressed only once it is asked for again', async (t) => {
+  const compressed: string[] = [];
+  const begun = new EventEmitter();
+  const coder = createCoder({
+    compress: (bytes) => {
+      compressed.push(bytes.toString().slice(0, 2));
+      begun.emit('compress');
+      return Promise.resolve(bytes.subarray(0, 1));
+    },
+  });
+  t.after(() => {
+    coder.close();
+  });
+  const answers = createPublicAnswers(createOwnFiles(coder));
+  const ask = (name: string) =>
+    answers.respond({ bytes: Buffer.from(name.repeat(2_000)), digest: name }, undefined, {
+      method: 'GET',
+      fields: { 'accept-encoding': 'gzip' },
+    });
+  const first = ask('q1');
+  assert.equal(first.status, 200);
+  assert.ok(first.fields.includes('Accept-Encoding'));
+  for (const name of ['q2', 'q3', 'q4']) ask(name);
+  const compressing = once(begun, 'compress');
+  ask('q3');
+  await compressing;
+  assert.deepEqual(compressed, ['q3']);
+});
