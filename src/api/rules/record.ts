@@ -84,7 +84,7 @@ export function recordEtag(stored: StoredRule, config: ViewConfig, origin: strin
 }
 
 /** The strong validator of a JSON answer. */
-export function etagOf(data: unknown): string {
+function etagOf(data: unknown): string {
   return etagOfDigest(createHash('sha256').update(JSON.stringify(data)).digest('base64url'));
 }
 
