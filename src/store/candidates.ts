@@ -3,7 +3,14 @@ import { Failure } from '../model/failure.ts';
 import type { Candidate, Rule, RuleKind, StoredRule } from '../model/rule.ts';
 import type { Databases } from './databases.ts';
 import { keyBytesMax, keyOf } from './key-bytes.ts';
-import { exactValues, greatestEntry, wildcardValues, type CandidatePlace } from './place-values.ts';
+import { rulesAtPlaceMax, wildcardRulesOverPathMax, wildcardsOverPathMax } from './limits.ts';
+import {
+  countAt,
+  exactValues,
+  greatestEntry,
+  wildcardValues,
+  type CandidatePlace,
+} from './place-values.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 
@@ -95,17 +102,69 @@ export function everExact(
 }
 
 /**
- * The rules of each wildcard of an origin that covers a path, longest first; none is looked for
- * before it is asked for.
+ * The rules of each wildcard of an origin that covers a path, longest first, within the limits of
+ * withinLimits; none is looked for before it is asked for.
  */
 export function findWildcards(
   databases: CandidateDatabases,
   origin: string,
   path: string,
 ): Iterable<readonly Candidate[]> {
-  return coveringPrefixes(databases.wildcard, origin, path).map(({ key, prefix, last }) =>
-    wildcardValues(databases, key, last).map((value) => unpack(value, origin, `${prefix}*`)),
+  const covering = coveringPrefixes(databases.wildcard, origin, path);
+  return withinLimits(
+    covering.map(({ key, prefix, last }) =>
+      wildcardValues(databases, key, last).map((value) => unpack(value, origin, `${prefix}*`)),
+    ),
   );
+}
+
+/**
+ * The rules of the longest wildcards over a path: what a visit costs must not grow with how many
+ * wildcards lie within each other.
+ */
+export function* withinLimits<T>(groups: Iterable<readonly T[]>): Generator<readonly T[]> {
+  let [wildcards, rules] = [0, 0];
+  for (const group of groups) {
+    yield group;
+    wildcards += 1;
+    rules += group.length;
+    if (wildcards >= wildcardsOverPathMax || rules >= wildcardRulesOverPathMax) return;
+  }
+}
+
+/**
+ * Why a rule more cannot stand at a place, as a Failure `too_large`; undefined where it can.
+ * `planned` is how many others are about to be put there.
+ */
+export function roomFailure(
+  databases: CandidateDatabases,
+  { database, key }: Pick<RulePlace, 'database' | 'key'>,
+  planned: number,
+): Failure | undefined {
+  if (countAt(databases, { database, key }, rulesAtPlaceMax) + planned >= rulesAtPlaceMax) {
+    const message =
+      `${rulesAtPlaceMax} page rules stand at this origin and path already: edit or invalidate ` +
+      'one of them instead.';
+    return new Failure('too_large', message, { field: 'path' });
+  }
+  if (database === 'exact') return undefined;
+  const nul = key.indexOf(0);
+  const [origin, prefix] = [key.toString('utf8', 0, nul), key.toString('utf8', nul + 1)];
+  const above = coveringPrefixes(databases.wildcard, origin, prefix).filter(
+    (covering) => covering.prefix !== prefix,
+  );
+  let [wildcards, rules] = [0, 0];
+  for (const covering of above) {
+    wildcards += 1;
+    const place = { database, key: covering.key };
+    rules += countAt(databases, place, wildcardRulesOverPathMax - rules);
+    if (wildcards < wildcardsOverPathMax && rules < wildcardRulesOverPathMax) continue;
+    const message =
+      `${wildcards} wildcards with ${rules} page rules cover this path already: at most ` +
+      `${wildcardsOverPathMax}, with ${wildcardRulesOverPathMax} rules, are looked at.`;
+    return new Failure('too_large', message, { field: 'path' });
+  }
+  return undefined;
 }
 
 /** Ids of all records that ever stood at a wildcard of an origin that covers a path. */

@@ -5,3 +5,9 @@
 export const openCheckPagesMax = 1_000;
 /** How often they are looked at again while another process writes. */
 export const openCheckAttemptsMax = 5;
+/** Page rules at one origin and path, or with one wildcard of an origin. */
+export const rulesAtPlaceMax = 1_000;
+/** Wildcards of an origin that cover one path: of more, only the longest are looked at … */
+export const wildcardsOverPathMax = 64;
+/** … and none behind those that have this many rules together. */
+export const wildcardRulesOverPathMax = 1_000;

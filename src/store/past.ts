@@ -1,5 +1,5 @@
 import type { StoredRule } from '../model/rule.ts';
-import { candidateOf, everExact, everWildcard } from './candidates.ts';
+import { candidateOf, everExact, everWildcard, withinLimits } from './candidates.ts';
 import type { Databases } from './databases.ts';
 import { historyKey, historyPrefix, seqMax } from './key-bytes.ts';
 import type { PastRules } from './store.ts';
@@ -35,9 +35,10 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
         ({ rule: then }) => then.origin === origin && covers(then.path, path),
       );
       const byPath = Map.groupBy(found, (candidate) => candidate.path);
-      return [...byPath.values()].toSorted(
+      const longestFirst = [...byPath.values()].toSorted(
         ([one], [other]) => (other?.path.length ?? 0) - (one?.path.length ?? 0),
       );
+      return withinLimits(longestFirst);
     },
     *recordsAfter(after) {
       for (const id of recordIds(databases, after)) {

@@ -8,7 +8,7 @@ type PlaceDatabases = Pick<Databases, PlaceDatabase>;
 /** Where a rule stands among the candidates: a database, a key in it, and the value there. */
 export interface CandidatePlace {
   readonly database: PlaceDatabase;
-  readonly key: Uint8Array;
+  readonly key: Buffer;
   readonly value: string;
 }
 
@@ -52,6 +52,18 @@ export function exactValues({ exact }: PlaceDatabases, key: Buffer): readonly st
   const first = exact.get(key);
   if (first === undefined) return [];
   return first === severalMarks.exact ? allValues(exact, key) : [first];
+}
+
+/** How many candidates stand at a place, counted up to a limit. */
+export function countAt(
+  databases: PlaceDatabases,
+  { database: name, key }: Pick<CandidatePlace, 'database' | 'key'>,
+  limit: number,
+): number {
+  const database = databases[name];
+  if (database.get(key) === undefined) return 0;
+  const values = firstValues(database, key, limit + 1);
+  return Math.min(limit, values.filter((value) => !isSeveralMark(name, value)).length);
 }
 
 /** The greatest key up to a bound, and the last value there: one seek for both. */

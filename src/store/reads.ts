@@ -2,7 +2,7 @@ import type { Change, HistoryRow } from '../model/change.ts';
 import type { Key } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { claimKey, unpackClaim } from './claims.ts';
-import { findExact, findWildcards } from './candidates.ts';
+import { findExact, findWildcards, roomFailure } from './candidates.ts';
 import type { Databases } from './databases.ts';
 import { foldRows, foldRule } from './fold.ts';
 import { createHookReads } from './hook-reads.ts';
@@ -54,6 +54,7 @@ export function createReads(databases: Databases): Reads {
     at: (seq) => createPastRules(databases, past, seq),
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path) => findWildcards(databases, origin, path),
+    roomFailure: (place, planned) => roomFailure(databases, place, planned),
     history(family, id, { before, limit, characters = Infinity }) {
       const found: HistoryRow[] = [];
       let read = 0;

@@ -1,8 +1,10 @@
 import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
+import type { RulePlace } from './candidates.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { ReadyRule } from './ready.ts';
 
@@ -59,6 +61,11 @@ export interface Reads {
    * to be gone through in one turn.
    */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
+  /**
+   * Why a page rule more cannot stand at a place, as a Failure `too_large`; undefined where it can.
+   * `planned` is how many others are about to be put there.
+   */
+  roomFailure(place: Pick<RulePlace, 'database' | 'key'>, planned: number): Failure | undefined;
   /**
    * Rows of a record, newest first, those below `before` only; at most `limit`, and no more behind
    * the one that makes them more than `characters` long.

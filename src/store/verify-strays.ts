@@ -78,7 +78,7 @@ function candidateStray(
   key: Uint8Array,
   value: string,
 ): string | undefined {
-  const problem = valueProblem(databases, { database, key, value });
+  const problem = valueProblem(databases, { database, key: Buffer.from(key), value });
   if (isSeveralMark(database, value)) return problem;
   const [id] = JSON.parse(value) as readonly [string];
   const stored = storedRule(databases, id);

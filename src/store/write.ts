@@ -1,6 +1,7 @@
 import type { Change } from '../model/change.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace } from './candidates.ts';
+import type { CandidatePlace } from './place-values.ts';
 import { foldRule } from './fold.ts';
 import type { LoggedDraft, Reads, ReadyInsert } from './store.ts';
 import type { Stamp, Step, WritePlan } from './write-plan.ts';
@@ -9,8 +10,9 @@ import { afterRow, type Written } from './write-row.ts';
 
 /**
  * Works out what a decision writes, without writing: everything that can be refused is refused
- * here, so that a decision is written as a whole or not at all. Throws Failures of candidatePlace,
- * and an Error for a change that cannot follow, which is a bug of the caller.
+ * here, so that a decision is written as a whole or not at all; whoever makes ready drafts calls
+ * roomFailure first. Throws Failures of candidatePlace and roomFailure, and an Error for a change
+ * that cannot follow, which is a bug of the caller.
  */
 export function planWrites(
   reads: Reads,
@@ -19,6 +21,7 @@ export function planWrites(
 ): WritePlan {
   // Drafts of one decision may be about the same record.
   const rules = new Map<string, Written<StoredRule>>();
+  const places = new PlannedPlaces(reads);
   const records = new RecordPlanner(reads);
   const steps = drafts.map((draft, index): Step => {
     if ('ready' in draft) return draft;
@@ -33,10 +36,38 @@ export function planWrites(
     const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
     const { stored: after, marks } = afterRow(reads, state, change, foldRule);
     const place = after && candidatePlace(after);
+    places.move(state.stored && candidatePlace(state.stored), place);
     rules.set(id, { stored: after, written: [...state.written, change] });
     const rule = { before: state.stored, after, place };
     return { change, claim, rule, marks, putRecord: undefined };
   });
   const changes = steps.flatMap((step) => ('change' in step ? step.change : []));
   return { stamp, firstSeq, steps, changes };
+}
+
+/** How many rules more stand at a place than the store says, within one decision. */
+class PlannedPlaces {
+  readonly #reads: Reads;
+  readonly #more = new Map<string, number>();
+
+  constructor(reads: Reads) {
+    this.#reads = reads;
+  }
+
+  /** A rule comes to another place. Throws `too_large` where there is no room for it. */
+  move(from: CandidatePlace | undefined, to: CandidatePlace | undefined): void {
+    const [left, reached] = [from, to].map((place) => place && nameOf(place));
+    if (left === reached) return;
+    if (to !== undefined && reached !== undefined) {
+      const planned = this.#more.get(reached) ?? 0;
+      const failure = this.#reads.roomFailure(to, planned);
+      if (failure !== undefined) throw failure;
+      this.#more.set(reached, planned + 1);
+    }
+    if (left !== undefined) this.#more.set(left, (this.#more.get(left) ?? 0) - 1);
+  }
+}
+
+function nameOf({ database, key }: CandidatePlace): string {
+  return `${database} ${key.toString('latin1')}`;
 }

@@ -173,13 +173,13 @@ suite('exact rules', () => {
     assert.equal(store.exactRules(origin, path)[0]?.path, path);
   });
 
-  test('may be thousands at one path', async (t) => {
+  test('may be a thousand at one path', async (t) => {
     const store = await scratchStore(t);
-    const drafts = Array.from({ length: 5_000 }, (_, n) => inserted(`r${n}`, { path: '/same' }));
+    const drafts = Array.from({ length: 1_000 }, (_, n) => inserted(`r${n}`, { path: '/same' }));
     await commit(store, ...drafts);
-    assert.equal(store.exactRules('*', '/same').length, 5_000);
-    await commit(store, ...drafts.slice(0, 4_999).map(({ id }) => edited(id, { path: '/left' })));
-    assert.deepEqual(ids(store.exactRules('*', '/same')), ['r4999']);
+    assert.equal(store.exactRules('*', '/same').length, 1_000);
+    await commit(store, ...drafts.slice(0, 999).map(({ id }) => edited(id, { path: '/left' })));
+    assert.deepEqual(ids(store.exactRules('*', '/same')), ['r999']);
   });
 });
 

@@ -2,6 +2,7 @@ import type { RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { commitBatchBytesMax, importRowsMax } from '../../model/limits.ts';
+import type { ReadyRule } from '../../store/ready.ts';
 import type { Decision, LoggedDraft, Reads, ReadyInsert, Store } from '../../store/store.ts';
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
 import { secretDraft } from '../webhooks/hooks.ts';
@@ -128,16 +129,21 @@ function commitLines(
     const drafts: (LoggedDraft | ReadyInsert)[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
+    const planned = new Map<string, number>();
     for (const line of lines) {
       const standing = standingOf(reads, line, taken);
       if (standing === 'same') continue;
-      if (standing === 'other') {
-        refused.push({ line: line.line, why: whyOther(line) });
+      const { ready } = line;
+      const place = ready && `${ready.database} ${ready.key.toString('latin1')}`;
+      const more = planned.get(place ?? '') ?? 0;
+      const why = standing === 'other' ? whyOther(line) : whyFull(reads, ready, more);
+      if (why !== undefined) {
+        refused.push({ line: line.line, why });
         continue;
       }
+      if (place !== undefined) planned.set(place, more + 1);
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
-      const { ready } = line;
       if (ready !== undefined) drafts.push({ id, ready, vk: line });
       else drafts.push(...hookDrafts(line, id, newSecret()));
     }
@@ -212,6 +218,10 @@ function whyOther({ vk, standsFor }: ImportLine): string {
   return standsFor === 'record'
     ? `${vk} is here with other fields, and an import edits nothing.`
     : `The vk ${JSON.stringify(vk)} was used before, for something else.`;
+}
+
+function whyFull(reads: Reads, place: ReadyRule | undefined, planned: number): string | undefined {
+  return place && reads.roomFailure(place, planned)?.message;
 }
 
 /** The id that an exported record had, where none has ever had it here. */
