@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { uuidv7 } from 'uuidv7';
+import { newId, now } from './model/clock.ts';
 import type { Config } from './config/config.ts';
 import { builtInEngines } from './model/engine.ts';
 import type { Logs } from './observability/log.ts';
@@ -88,7 +88,7 @@ export function engineNames(config: Config): ReadonlySet<string> {
 export function compose(config: Config, foundation: Foundation): Composition {
   const { store, publicFiles, ownFiles, storedPages, wrongKeys } = foundation;
   const { base, publicUrl } = config.server;
-  const disk = createDisk({ mounts: config.disk, now: Date.now });
+  const disk = createDisk({ mounts: config.disk, now });
   const dialler = createDialler(config.fetch);
   const generic = createGenericPages({
     engines: config.engines,
@@ -96,7 +96,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     ownFiles,
   });
   const fetch = composeFetch(config, foundation, dialler);
-  const visitors = createVisitors({ config, now: Date.now, log: foundation.logs.log });
+  const visitors = createVisitors({ config, now, log: foundation.logs.log });
   const site = createSite({ rules: foundation.rules, disk, stored: storedPages, generic, fetch });
   const authenticate = createAuthenticate({
     keys: store,
@@ -141,7 +141,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
     attempt: createAttempt({
       dialler: hookDialler,
       userAgent: `Waymark/${foundation.version}`,
-      now: Date.now,
+      now,
       monotonicMs: () => performance.now(),
     }),
     memory: () => [disk.memory(), publicAnswers.memory()],
@@ -169,7 +169,7 @@ function composeFetch(
     });
   });
   const identityFields = identityFieldsOf(config);
-  const parts = { fetch, answers, now: Date.now, newId: uuidv7, via, identityFields };
+  const parts = { fetch, answers, now, newId, via, identityFields };
   return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
 }
 
@@ -189,16 +189,16 @@ function composeOperations(
   const { store } = foundation;
   const { base, publicUrl } = config.server;
   const view = { base, publicUrl, engines: config.engines, tables: config.tables };
-  const logging = { store, newId: uuidv7, now: Date.now };
+  const logging = { store, newId, now };
   const revertElsewhere = (request: RevertRequest) => revertInThread(config.server.data, request);
   const newSecret = () => createSecret(randomBytes);
   return operationTable({
-    rules: { store, newId: uuidv7, engines: engineNames(config), view, revertElsewhere },
+    rules: { store, newId, engines: engineNames(config), view, revertElsewhere },
     gets: { site, store, view, countryOf: (address) => visitors.countryOf(address) },
     hooks: { ...logging, newSecret, revertElsewhere },
     events: { ...logging, node: config.node },
     cache: { kept: foundation.answers },
-    keys: { store, newId: uuidv7, randomBytes, now: Date.now },
+    keys: { store, newId, randomBytes, now },
     status: {
       version: foundation.version,
       started: foundation.started,
@@ -226,7 +226,7 @@ export function createDeliverer(
       return { ...webhook, node };
     },
     claim: () => claimFolder(folder, { pid: process.pid }, 'deliver'),
-    now: Date.now,
+    now,
     monotonicMs: () => performance.now(),
     random: Math.random,
     report: createReports({ store, detect, log }),

@@ -1,4 +1,4 @@
-import { uuidv7 } from 'uuidv7';
+import { newId, now } from './model/clock.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 
@@ -10,5 +10,5 @@ export function openData(
   folder: string,
   { readOnly = false }: { readonly readOnly?: boolean } = {},
 ): Promise<Store> {
-  return openStore({ folder, now: Date.now, newId: uuidv7, readOnly });
+  return openStore({ folder, now, newId, readOnly });
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { uuidv7 } from 'uuidv7';
+import { newId, now } from './model/clock.ts';
 import { engineNames } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { Failure } from './model/failure.ts';
@@ -18,7 +18,7 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
   const bytes = await readFile(file);
   try {
     const newSecret = () => createSecret(randomBytes);
-    const parts = { store, newId: uuidv7, newSecret, engines: engineNames(config) };
+    const parts = { store, newId, newSecret, engines: engineNames(config) };
     const { imported, kept } = await importRecords(parts, bytes);
     logs.log.info({}, `Imported ${imported} page rules and hooks into the empty data folder.`);
     for (const { line, names } of kept.slice(0, refusalsKeptMax)) {
@@ -34,7 +34,7 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
 /** An admin key for a data folder that has no key yet; undefined where there is one. */
 export async function makeFirstKey(store: Store): Promise<string | undefined> {
   if (store.counts().keys > 0) return undefined;
-  const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
+  const parts = { store, newId, randomBytes, now };
   const { key } = await addKey(parts, { name: 'admin', scopes: ['admin'], by: 'serve' });
   return key;
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { uuidv7 } from 'uuidv7';
+import { newId, now } from './model/clock.ts';
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { findIneffective } from './config/ineffective.ts';
@@ -151,7 +151,7 @@ class Process implements Running {
   #composition: Composition;
   #server: Server | undefined;
   #tls: Tls | undefined;
-  #since = new Date().toISOString();
+  #since = new Date(now()).toISOString();
   #restartNeeded: readonly string[] = [];
   #problems: readonly ConfigProblem[] = [];
 
@@ -170,7 +170,7 @@ class Process implements Running {
     this.#isSpokesman = isSpokesman;
     this.#measures = new Measures({ store, gather, server: () => this.#server });
     this.#coder = createCoder();
-    this.#answers = openAnswers(config, { now: Date.now, log: logs.log });
+    this.#answers = openAnswers(config, { now, log: logs.log });
     const monotonicMs = (): number => performance.now();
     const fetchHealth = new FetchHealth({ monotonicMs, log: logs.log });
     this.#measures.add(() => fetchHealth.metrics());
@@ -184,8 +184,8 @@ class Process implements Running {
       codingPassage: createCodingPassage(),
       answers: this.#answers,
       fetchHealth,
-      wrongKeys: createWrongKeys({ now: Date.now }),
-      detect: createDetect({ store, newId: uuidv7, now: Date.now, by: 'serve' }),
+      wrongKeys: createWrongKeys({ now }),
+      detect: createDetect({ store, newId, now, by: 'serve' }),
       keyRates: createKeyRates({ monotonicMs }),
       version,
       status: () => this.#configurationState(),
@@ -226,8 +226,8 @@ class Process implements Running {
         log,
         access,
         metrics: this.#measures.requests,
-        newId: uuidv7,
-        now: Date.now,
+        newId,
+        now,
         monotonicMs: () => performance.now(),
       },
       config.server.listen,
@@ -264,7 +264,7 @@ class Process implements Running {
     const { config } = before.serving;
     this.#restartNeeded = restartNeeded(config, result.config);
     this.#problems = [];
-    this.#since = new Date().toISOString();
+    this.#since = new Date(now()).toISOString();
     const next = configInForce(config, result.config);
     this.#composition = compose(next, this.#foundation);
     logs.configure(next.log);

@@ -1,3 +1,4 @@
+import { now } from '../model/clock.ts';
 import { configJson, describeConfig } from '../config/describe.ts';
 import { findDoubtful } from '../config/doubtful.ts';
 import { findIneffective } from '../config/ineffective.ts';
@@ -31,7 +32,7 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
   const result = await terminal.readConfig(file);
   if (options.data && result.ok) return checkData(result.config, terminal, options);
   const warnings = result.ok
-    ? [...findIneffective(result.config), ...(await findDoubtful(result.config, Date.now()))]
+    ? [...findIneffective(result.config), ...(await findDoubtful(result.config, now()))]
     : [];
   if (options.json) {
     const answer = result.ok

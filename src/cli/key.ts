@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
-import { uuidv7 } from 'uuidv7';
+import { newId, now } from '../model/clock.ts';
 import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../model/limits.ts';
@@ -81,7 +81,7 @@ async function add(
   { name, scope, rate, json }: AddOptions,
   { out, err }: Terminal,
 ): Promise<void> {
-  const parts = { store, newId: uuidv7, randomBytes, now: Date.now };
+  const parts = { store, newId, randomBytes, now };
   const made = await addKey(parts, {
     name: requireName(name),
     scopes: scope,

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { existsSync, statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
+import { now } from '../model/clock.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { configInForce } from '../config/restart.ts';
 import { configResults } from '../config/watch.ts';
@@ -76,7 +77,7 @@ async function serve(
     settings: config.log,
     destination: out,
     colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
-    now: Date.now,
+    now,
   });
   // The reader of the log may have gone; the site goes on.
   for (const stream of [out, err]) stream.on('error', () => undefined);
@@ -120,7 +121,7 @@ async function leadWorkers(given: Given): Promise<number> {
   let inForce = config;
   let pending: readonly ConfigResult[] = [];
   // A worker that is started later gets what the others use, whatever the files have become.
-  const surroundings = { log: silentLog, now: Date.now };
+  const surroundings = { log: silentLog, now };
   const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
   const workers = new Workers(['serve', '--config', file], logs.log, () => ({
     inForce: { ...inForce, tls: { ...inForce.tls, certificates: certificates.inUse() } },
@@ -222,7 +223,7 @@ type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
 function iniFile({ file, config, terminal }: Given, signal: AbortSignal): ConfigResults {
   if (isFolder(file)) return [];
   const read = () => terminal.readConfig(file, { isReload: true });
-  return configResults({ file, current: { ok: true, config }, read, now: Date.now, signal });
+  return configResults({ file, current: { ok: true, config }, read, now, signal });
 }
 
 /** Takes over what the ini file comes to. */

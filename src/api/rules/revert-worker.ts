@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { uuidv7 } from 'uuidv7';
+import { newId, now } from '../../model/clock.ts';
 import { Failure, failureFrom, type FailureCode } from '../../model/failure.ts';
 import { revertsWaitingMax } from '../../model/limits.ts';
 import { openStore } from '../../store/open.ts';
@@ -63,7 +63,7 @@ async function runInThread(folder: string, request: RevertRequest): Promise<Reve
 }
 
 async function work({ folder, request }: Job['revert']): Promise<Told> {
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  const store = await openStore({ folder, now, newId });
   try {
     return { result: await runRevert(store, request) };
   } catch (thrown) {

@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { uuidv7 } from 'uuidv7';
+import { newId } from '../../model/clock.ts';
 import { readImportLines, type ReadLines } from './import-line.ts';
 import type { ReadWholeLines } from './import-blocks.ts';
 
@@ -32,7 +32,7 @@ export function createLineReader(engines: ReadonlySet<string>): LineReader {
     async read(bytes, first) {
       if (isFirst) {
         isFirst = false;
-        return readImportLines(bytes, { first, engines, newId: uuidv7 });
+        return readImportLines(bytes, { first, engines, newId });
       }
       thread ??= new ReadingThread(engines);
       return thread.read({ bytes, first });
@@ -72,7 +72,7 @@ const reading = workerData as Partial<Reading> | null;
 if (!isMainThread && reading?.importEngines !== undefined) {
   const { importEngines: engines } = reading;
   parentPort?.on('message', ({ bytes, first }: Job) => {
-    const lines = readImportLines(bytes, { first, engines, newId: uuidv7 });
+    const lines = readImportLines(bytes, { first, engines, newId });
     parentPort?.postMessage(lines, [lines.ready.bytes.buffer, lines.ready.numbers.buffer]);
   });
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { now } from '../../model/clock.ts';
 import { AcmeFolder } from '../../acme/folder.ts';
 import { Renewals } from '../../acme/renewals.ts';
 import { challengesFor } from '../../acme/ways.ts';
@@ -34,7 +35,7 @@ export interface Tls {
 export async function openTls({ config, log, isSpokesman }: TlsParts): Promise<Tls> {
   const { certificates: files, acme } = config.tls;
   const folder = await folderOf(config.server, acme, isSpokesman);
-  const surroundings = { log: isSpokesman ? log : silentLog, now: Date.now };
+  const surroundings = { log: isSpokesman ? log : silentLog, now };
   const certificates = await Certificates.open(files, folder, surroundings);
   return new OpenTls({ config, log: surroundings.log, isSpokesman, certificates, folder });
 }
@@ -74,7 +75,7 @@ class OpenTls implements Tls {
       folder,
       challenges: challengesFor(this.#server.listen),
       log: this.#log,
-      now: Date.now,
+      now,
       random: Math.random,
       order: orderCertificate,
       wait: (ms, signal) => delay(ms, undefined, { ref: false, signal }),
