@@ -5,6 +5,7 @@ import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
 import { takeBuffers } from './h1/file-buffers.ts';
 import { StreamAnswer } from './h2/stream-answer.ts';
 import { NodeResponse } from './h1/node-http.ts';
+import { resetIfUnframed } from './h1/reset.ts';
 import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
 import type { Prepared } from './prepared.ts';
 import { answerHeadHeldMs, preparedTextBytesMax } from '../model/limits.ts';
@@ -112,18 +113,6 @@ function sendHead(response: Pick<ServerResponse, 'flushHeaders'>): void {
   // Node would send it as UTF-8: each byte over 127 would become two.
   if (!(response instanceof NodeResponse)) response.flushHeaders();
   else if (!response.writableEnded && !response.destroyed) response.write('', 'latin1');
-}
-
-/**
- * Breaks the connection of HTTP/1.0 off: the end of the content is that of the connection, and an
- * orderly one would make what is cut look whole (RFC 9112 §8).
- */
-function resetIfUnframed(response: ServerResponse): void {
-  if (!(response instanceof NodeResponse) || response.req.httpVersion !== '1.0') return;
-  const { socket } = response;
-  // Where there is TLS, the end of it is missing; a unix socket has no reset.
-  const isTcp = socket?.remoteAddress !== undefined && !('encrypted' in socket);
-  if (isTcp) socket.resetAndDestroy();
 }
 
 /** Has fields sent behind content whose length nobody has said. */

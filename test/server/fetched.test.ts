@@ -465,19 +465,32 @@ suite('a response that a source cuts short', () => {
   }
 });
 
-test('an answer that breaks off does not look whole, to HTTP/1.0 either', async (t) => {
-  const { origin } = await rawSource(t, (socket) => {
-    const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
-    socket.write(`${head}5\r\nhello\r\n`);
-    setImmediate(() => socket.destroy());
-  });
-  const enginedata = { source: `${origin}/*` };
-  const site = await startSite(t, {
-    ini,
-    rules: [{ path: '/far/*', kind: 'content.fetch', enginedata }],
-  });
-  const socket = connect(site.port, '127.0.0.1');
-  socket.resume().write(`GET /far/a HTTP/1.0\r\nHost: localhost:${site.port}\r\n\r\n`);
-  const [error] = (await once(socket, 'error')) as [NodeJS.ErrnoException];
-  assert.equal(error.code, 'ECONNRESET');
+suite('a response without a length that breaks off', () => {
+  const causes = ['its source', 'the end of the server'] as const;
+  for (const scheme of ['http', 'https'] as const) {
+    for (const cause of causes) {
+      test(`by ${cause} is reset for a client of HTTP/1.0, over ${scheme}`, async (t) => {
+        const asked = Promise.withResolvers<Socket>();
+        const { origin } = await rawSource(t, (socket) => {
+          const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+          socket.write(`${head}5\r\nhello\r\n`);
+          asked.resolve(socket);
+        });
+        const enginedata = { source: `${origin}/*` };
+        const rules = [{ path: '/far/*', kind: 'content.fetch', enginedata }];
+        const secure = scheme === 'https' && (await startTlsSite(t, { ini, rules }));
+        const site = secure || (await startSite(t, { ini, rules }));
+        const socket = secure ? await secure.shake() : connect(site.port, '127.0.0.1');
+        t.after(() => socket.destroy());
+        socket.write('GET /far/a HTTP/1.0\r\nHost: localhost\r\n\r\n');
+        await once(socket, 'data');
+        const broken = once(socket, 'error');
+        socket.resume();
+        if (cause === 'its source') (await asked.promise).destroy();
+        else await site.waymark.stop(0);
+        const [error] = (await broken) as [NodeJS.ErrnoException];
+        assert.equal(error.code, 'ECONNRESET');
+      });
+    }
+  }
 });

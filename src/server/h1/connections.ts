@@ -13,6 +13,7 @@ import { Crowd, type CrowdLimits } from './crowd.ts';
 import { Corks } from '../../outbound/fast/corks.ts';
 import { Connection } from './connection.ts';
 import type { DirectResponse } from '../h1-fast/direct-response.ts';
+import { resetIfUnframed } from './reset.ts';
 
 /** One that answers HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;
@@ -237,6 +238,7 @@ export class Connections {
 
   /** Cuts off every connection that is still open. */
   destroyAll(): void {
+    for (const { owed } of this.#open.values()) if (owed !== undefined) resetIfUnframed(owed);
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
