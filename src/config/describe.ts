@@ -1,4 +1,4 @@
-import type { Cidr } from '../model/cidr.ts';
+import { isCidr, type Cidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Config, DiskMount, EngineConfig, Listen } from './config.ts';
 import type { SectionKind, Sections } from './schema.ts';
@@ -49,15 +49,9 @@ export function describeConfig(config: Config): string {
   return sections.join('\n');
 }
 
-/** The effective configuration as JSON: networks as text, null for what is not set. */
+/** The effective configuration as JSON: networks as they are written, null for what is not set. */
 export function configJson(config: Config): JsonObject {
-  const { server, fetch, webhook } = config;
-  return toJson({
-    ...config,
-    server: { ...server, trustProxy: server.trustProxy.map(({ text }) => text) },
-    fetch: { ...fetch, allowPrivate: fetch.allowPrivate.map(({ text }) => text) },
-    webhook: { ...webhook, allowPrivate: webhook.allowPrivate.map(({ text }) => text) },
-  }) as JsonObject;
+  return toJson(config) as JsonObject;
 }
 
 function serverKeys({ server }: Config): Written<'server'> {
@@ -210,5 +204,6 @@ function toJson(value: unknown): Json {
   if (value === undefined) return null;
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value !== 'object' || value === null) return value as Json;
+  if (isCidr(value)) return value.text;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, toJson(member)]));
 }

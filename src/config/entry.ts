@@ -5,10 +5,14 @@ import type { ValueParser } from './values.ts';
 
 /** The value of an entry, or as `refused` a whole message about it. */
 export function parseEntry<T>(
-  { key, text }: Entry,
+  { key, text, cut }: Entry,
   parse: ValueParser<T>,
   env: Environment,
 ): { readonly value: T } | { readonly refused: string } {
+  if (cut) {
+    const where = 'ends where a ; or # begins a comment: put the value in quotes';
+    return { refused: `the value of ${shown(key)} ${where}` };
+  }
   const whole = substitute(text, env);
   if ('refused' in whole) return { refused: `the value of ${shown(key)}: ${whole.refused}` };
   const value = whole.value.trim() === '' ? '' : whole.value;

@@ -44,9 +44,5 @@ function parseField(
   if (earlierLine !== undefined && !entry.repeated) {
     return { refused: twiceMessage(entry.key, { earlierLine, many: true }) };
   }
-  if (entry.cut) {
-    const where = 'ends where a ; or # begins a comment: put the value in quotes';
-    return { refused: `the value of ${shown(entry.key)} ${where}` };
-  }
   return parseEntry(entry, fieldValue, env);
 }

@@ -188,6 +188,12 @@ test('as JSON, networks are text, what is not set is null, and a schema stays wh
 trust_proxy = 10.0.0.0/8
 [fetch]
 allow_private = ::1
+[auth]
+allow_private = 10.1.0.0/16
+[tls]
+acme_allow_private = fd00::/8
+[webhook]
+allow_private = 127.0.0.1
 [table.order lines]
 schema = x.json`,
     ),
@@ -195,6 +201,9 @@ schema = x.json`,
   assert.deepEqual(JSON.parse(JSON.stringify(json)), json);
   assert.deepEqual(json.server.trustProxy, ['10.0.0.0/8']);
   assert.deepEqual(json.fetch.allowPrivate, ['::1']);
+  assert.deepEqual(json.auth.allowPrivate, ['10.1.0.0/16']);
+  assert.deepEqual(json.tls.acme.allowPrivate, ['fd00::/8']);
+  assert.deepEqual(json.webhook.allowPrivate, ['127.0.0.1']);
   assert.equal(json.server.import, null);
   assert.deepEqual(json.tables[0]?.schema, surroundings.schemas.get('order lines'));
 });

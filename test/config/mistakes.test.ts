@@ -296,7 +296,7 @@ suite('a mistake in the ini file is named with its line', () => {
 
   for (const [path, why] of wrongPaths) {
     test(`a mount cannot answer ${path.slice(0, 40)}`, () => {
-      assert.equal(whyRefused('disk.a', 'path', path), why);
+      assert.equal(whyRefused('disk.a', 'path', JSON.stringify(path)), why);
     });
   }
 });
@@ -354,6 +354,14 @@ test('no text that is not one line of characters gets in by an escape', () => {
   ]);
   assert.deepEqual(mistakes('[node]\nname = "a\\ud800"'), [
     '2: the value of `name`: it holds half a character (a lone surrogate)',
+  ]);
+});
+
+test('a value that a ; or # without a space before it would cut off is refused', () => {
+  const text = '[engine.a]\nreference = /tour/#tides\n[node]\nname = a;b\n[log]\nlevel = info ;c';
+  assert.deepEqual(mistakes(text), [
+    '2: the value of `reference` ends where a ; or # begins a comment: put the value in quotes',
+    '4: the value of `name` ends where a ; or # begins a comment: put the value in quotes',
   ]);
 });
 
