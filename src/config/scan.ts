@@ -101,7 +101,9 @@ function decode(raw: string): string {
 
 function isCut(rawValue: string): boolean {
   if (quoted.test(rawValue)) return cutQuoted.test(rawValue);
-  const isQuoted = /^(["']).*\1$/.test(rawValue);
+  const isQuoted = ['"', "'"].some(
+    (quote) => rawValue.startsWith(quote) && rawValue.endsWith(quote),
+  );
   const comment = isQuoted ? null : /(?:^|[^\\])(?:\\\\)*[;#]/.exec(rawValue);
   return comment !== null && !/^(?:[;#]|\s)/.test(comment[0]);
 }
