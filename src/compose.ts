@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
+import { namesOrigin } from './config/own-origins.ts';
 import type { Config } from './config/config.ts';
 import { builtInEngines } from './model/engine.ts';
 import type { Logs } from './observability/log.ts';
@@ -194,7 +195,13 @@ function composeOperations(
   const newSecret = () => createSecret(randomBytes);
   return operationTable({
     rules: { store, newId, engines: engineNames(config), view, revertElsewhere },
-    gets: { site, store, view, countryOf: (address) => visitors.countryOf(address) },
+    gets: {
+      site,
+      store,
+      view,
+      countryOf: (address) => visitors.countryOf(address),
+      namesOrigin: (origin) => namesOrigin(config, origin),
+    },
     hooks: { ...logging, newSecret, revertElsewhere },
     events: { ...logging, node: config.node },
     cache: { kept: foundation.answers },

@@ -29,7 +29,7 @@ export const defineCheck: DefineCommand = (command, terminal) => {
 
 async function check(options: CheckOptions, terminal: Terminal): Promise<number> {
   const file = requireConfigFile(options.config, terminal);
-  const result = await terminal.readConfig(file);
+  const result = await terminal.readConfig(file, { folder: {} });
   if (options.data && result.ok) return checkData(result.config, terminal, options);
   const warnings = result.ok
     ? [...findIneffective(result.config), ...(await findDoubtful(result.config, now()))]

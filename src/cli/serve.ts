@@ -47,6 +47,9 @@ function append(value: string, before: readonly string[] = []): readonly string[
 
 function iniFileOf({ config, listen }: ServeOptions, terminal: Terminal): string {
   const file = requireConfigFile(config, terminal);
+  if (isFolder(file)) {
+    throw new UsageError(`${file} is a folder. To serve its files: waymark serve ${file}`);
+  }
   if (listen === undefined) return file;
   throw new UsageError(`--listen goes with a folder; ${file} has \`listen\` in [server].`);
 }

@@ -70,7 +70,10 @@ function wrongAcme(section: ParsedSection<SectionKind>, title: string): readonly
     return [{ line, message: `\`acme\` gets the certificate itself: leave out \`${given}\`` }];
   }
   if (!section.name.startsWith('*')) return [];
-  return [{ line, message: `\`acme\` cannot get a certificate for all names of ${title}` }];
+  const message =
+    `\`acme\` gets no wildcard certificates, as ${title} would need one: they take a DNS ` +
+    'challenge. Give each name a section of its own, or name `cert` and `key`';
+  return [{ line, message }];
 }
 
 function halfBinding({ tls }: ParsedIni): readonly LineProblem[] {

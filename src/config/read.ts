@@ -14,9 +14,9 @@ import type { Environment } from './substitute.ts';
 
 /** What reading an ini file needs. */
 interface ConfigSource {
-  /** The ini file, or a folder to serve without one; problems name it as it is given here. */
+  /** The ini file; problems name it as it is given here. */
   readonly file: string;
-  /** For a folder. */
+  /** Where `file` may also be a folder: its settings. */
   readonly folder?: FolderSettings;
   /** What `${NAME}` in a value stands for. */
   readonly env: Environment;
@@ -38,7 +38,9 @@ interface ConfigSource {
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const { file, env, isReload = false } = source;
   const absolute = resolve(file);
-  if (await isFolder(absolute)) return readFolder(source);
+  if (source.folder !== undefined && (await isFolder(absolute))) {
+    return readFolder(source, source.folder);
+  }
   const read = await readText(absolute, { bytesMax: configFileBytesMax });
   if ('refused' in read) {
     const { line = 0, refused } = read;
@@ -50,8 +52,8 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
 }
 
 /** The configuration of a folder that is served without an ini file. */
-async function readFolder(source: ConfigSource): Promise<ConfigResult> {
-  const { text, env } = folderIni(await realpath(source.file), source.folder ?? {}, source.env);
+async function readFolder(source: ConfigSource, settings: FolderSettings): Promise<ConfigResult> {
+  const { text, env } = folderIni(await realpath(source.file), settings, source.env);
   const result = await configOf(parseIni(text, { env }), source);
   if (result.ok) return result;
   // Its lines are in no file.

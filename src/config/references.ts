@@ -122,6 +122,10 @@ async function requireMount(
 ): Promise<readonly LineProblem[]> {
   const root = resolve(folder, mount.values.root);
   const refused = await findFolder(root);
+  if (refused !== undefined && !mount.lines.has('root')) {
+    const text = `[disk.${mount.name}] has no \`root\`, and the default, ${shown(mount.values.root)}, ${refused.refused}`;
+    return [{ line: mount.line, message: `${text}: write \`root = <the folder to serve>\`` }];
+  }
   if (refused !== undefined)
     return blame(mount, { key: 'root', file: mount.values.root, ...refused });
   const { symlinks } = mount.values;

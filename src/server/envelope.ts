@@ -38,10 +38,15 @@ export function envelopeFromBody(
   contentType: string | undefined,
 ): Envelope {
   const text = utf8(body);
-  const isJson = text.trimStart().startsWith('{');
+  const isJson = /^\s*[{[]/.test(text);
   const type = contentType === undefined ? undefined : parseMediaType(contentType)?.type;
   if (!isJson && type === 'application/x-www-form-urlencoded') {
     const pairs = parsePairs(text);
+    if (effect !== 'reads' && ![...pairs.keys()].some((name) => name.startsWith('_'))) {
+      throw new Failure('invalid', `A form names its fields _v.path and so on. ${jsonHint}`, {
+        field: 'v',
+      });
+    }
     return envelopeFromPairs(a, effect === 'reads' ? filledIn(pairs) : pairs);
   }
   if (text.trim() === '') return envelopeFromPairs(a, []);
@@ -55,9 +60,19 @@ export function envelopeFromBody(
  */
 export function envelopeFrom(sent: unknown, operation?: string): Envelope {
   if (!isJsonObject(sent)) {
-    throw new Failure('invalid', 'The body must be a JSON object like {"v": {…}}.');
+    throw new Failure('invalid', `The body must be one JSON object. ${jsonHint}`);
   }
   const { a, v, vk, qk } = sent;
+  const stray = v === undefined ? Object.keys(sent).find((name) => !members.has(name)) : undefined;
+  if (stray !== undefined) {
+    throw new Failure(
+      'invalid',
+      `${JSON.stringify(stray.slice(0, 80))} is outside v. ${jsonHint}`,
+      {
+        field: 'v',
+      },
+    );
+  }
   if (operation !== undefined && a !== undefined && a !== operation) {
     throw new Failure('invalid', `a says another operation than the URL, ${operation}.`, {
       field: 'a',
@@ -70,6 +85,11 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
     qk: optionalText('qk', qk),
   };
 }
+
+/** The members of an envelope (seed 4.1). */
+const members = new Set(['a', 'v', 'vk', 'qk', 'id', 'r', 'prefer']);
+
+const jsonHint = 'Send the input in the member v: {"v": {"path": "/news", …}}.';
 
 /** The outline of an envelope in JSON, with its members `a`, `id` and `v`. */
 export function envelopeOutline(bytes: Buffer): JsonOutline {

@@ -130,15 +130,27 @@ function addressText(server: Listener, where: Listen): string {
   return `${where.scheme}://${name}:${port}`;
 }
 
-function listenFailure(where: Listen, error: NodeJS.ErrnoException): Failure {
+/** What is said of an address that cannot be listened on; one line. */
+export function listenFailure(where: Listen, error: NodeJS.ErrnoException): Failure {
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: 'it is in use; stop what listens there or change listen in the ini file',
-    EACCES: 'this user may not listen there',
+    EACCES: whyForbidden(where),
     EADDRNOTAVAIL: 'this machine has no such address',
     ENOTFOUND: 'there is no such host',
     ...(where.kind === 'unix' && { EINVAL: 'the path is too long for a socket' }),
   };
   return cannotListen(where, reasons[error.code ?? ''] ?? error.message, error);
+}
+
+const privilegedPortMax = 1023;
+
+function whyForbidden(where: Listen): string {
+  if (where.kind === 'unix' || where.port > privilegedPortMax) return 'permission denied';
+  return (
+    `permission denied: ports up to ${privilegedPortMax} need root or CAP_NET_BIND_SERVICE ` +
+    '(systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE; a file: setcap cap_net_bind_service=+ep ' +
+    'on the node binary)'
+  );
 }
 
 function cannotListen(where: Listen, reason: string, cause?: Error): Failure {

@@ -248,6 +248,7 @@ suite('waymark serve DIR', () => {
     for (const [words, code, message] of [
       [[join(folder, 'none')], 2, /there is no folder .*none\./],
       [[iniFile], 2, /is no folder\. To serve by an ini file: waymark serve --config /],
+      [['--config', folder], 2, /is a folder\. To serve its files: waymark serve /],
       [[folder, '--config', iniFile], 2, /give a folder or --config, not both/],
       [['--config', iniFile, '--listen', ':1'], 2, /'--listen <address>'/],
       [[folder, '--listen', 'here:x'], 1, /: `listen` .*here:x/],

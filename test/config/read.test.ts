@@ -87,7 +87,8 @@ suite('what does not fit together, or names what is not there, is named with its
     ],
     [
       `${https}[tls.*.example.com]\nacme = yes`,
-      '4: `acme` cannot get a certificate for all names of [tls.*.example.com]',
+      '4: `acme` gets no wildcard certificates, as [tls.*.example.com] would need one: they take ' +
+        'a DNS challenge. Give each name a section of its own, or name `cert` and `key`',
     ],
     [
       '[tls.a.example]\nacme = yes',
@@ -536,4 +537,16 @@ test('nothing of a configuration can be changed', async (context) => {
     for (const [name, member] of Object.entries(value)) visit(member, `${path}.${name}`);
   };
   visit(await requireIni(join(folder, 'conf/server.ini')), 'config');
+});
+
+test('a mount without `root` is told the default, where that does not exist', async (t) => {
+  const folder = await makeFolder(t, { 'conf/server.ini': '[server]\n[disk.a]\npath = /a/\n' });
+  const result = await readIni(join(folder, 'conf/server.ini'));
+  assert.deepEqual(result.ok ? [] : result.problems.map(({ line, message }) => [line, message]), [
+    [
+      2,
+      '[disk.a] has no `root`, and the default, `../site`, does not exist: write ' +
+        '`root = <the folder to serve>`',
+    ],
+  ]);
 });

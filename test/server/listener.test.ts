@@ -4,7 +4,7 @@ import { link, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { listen } from '../../src/server/listener.ts';
+import { listen, listenFailure } from '../../src/server/listener.ts';
 import { temporaryFolder } from '../folder.ts';
 
 suite('listening on a unix socket', () => {
@@ -37,4 +37,16 @@ suite('listening on a unix socket', () => {
     }
     assert.equal(await readFile(join(folder, 'notes'), 'utf8'), 'precious');
   });
+});
+
+test('a port that takes a right of its own says which one', () => {
+  const where = { kind: 'tcp', scheme: 'http', host: '0.0.0.0', port: 80 } as const;
+  const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' });
+  const { message } = listenFailure(where, error);
+  assert.match(
+    message,
+    /^Cannot listen on 0\.0\.0\.0:80: permission denied: .*CAP_NET_BIND_SERVICE/,
+  );
+  const high = listenFailure({ ...where, port: 8080 }, error).message;
+  assert.equal(high, 'Cannot listen on 0.0.0.0:8080: permission denied.');
 });

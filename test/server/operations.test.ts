@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { readTestConfig, startSite, type Answer, type TestSite } from '../harness.ts';
@@ -151,4 +152,28 @@ test('OPTIONS is told what can be done with anything of Waymark itself', async (
     const put = await fetch(`${site.url}/svc1/${path}`, { method: 'PUT' });
     assert.deepEqual([put.status, put.headers.get('allow')], [405, allow], path);
   }
+});
+
+test('input outside v is refused, and the answer shows where it goes', async (t) => {
+  const site = await startSite(t);
+  const insert = (body: string, type: string) =>
+    ask(site, 'userinterface/insert', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': type },
+    });
+  const form = 'application/x-www-form-urlencoded';
+  for (const [body, message] of [
+    ['{"path":"/a","content":"x"}', /^"path" is outside v\. Send the input in the member v: \{"v"/],
+    ['[{"path":"/a","content":"x"}]', /^The body must be one JSON object\. Send the input/],
+    ['path=/a&content=x', /^A form names its fields _v\.path and so on\./],
+  ] as const) {
+    const { status, error } = await insert(body, form);
+    assert.equal(status, 400, body);
+    assert.match(error?.message ?? '', message);
+  }
+  const socket = await site.socket();
+  socket.websocket.send('{"a":"svc1.userinterface.get","path":"/a","id":1}');
+  const [data] = (await once(socket.websocket, 'message')) as [Buffer];
+  assert.match(data.toString(), /\\"path\\" is outside v\./);
 });

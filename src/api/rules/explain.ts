@@ -67,6 +67,7 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
       const explained = explain(site, question, {
         origin: call.origin,
         base: view.base,
+        namesOrigin: parts.namesOrigin,
         visitor: await previewVisitor(question, {
           nowMs: timeThen(parts.store, question.as_of) ?? call.visitor.nowMs,
           countryOf: parts.countryOf,
@@ -96,6 +97,7 @@ function withoutNull(v: Question): Question {
 interface Asking {
   readonly origin: string;
   readonly base: string;
+  readonly namesOrigin: (origin: string) => boolean;
   readonly visitor: Visitor;
 }
 
@@ -116,11 +118,34 @@ function explain(site: SiteAccess, question: Question, asking: Asking): Explaine
     throw new Failure('invalid', 'CONNECT asks for no page.', { field: 'method' });
   }
   const explanation = site.explain({ ...place, method, ...visit });
+  const isOwn =
+    place.origin === asking.origin ||
+    asking.namesOrigin(place.origin) ||
+    isForOrigin(explanation, place.origin);
   return {
-    says: sentence(`${method} ${urlOf(place)}`, explanation),
+    says: sentence(
+      `${method} ${urlOf(place)}${isOwn ? '' : ', if it reaches this server,'}`,
+      explanation,
+    ),
     request: { method, ...place, ...about },
     ...explanation,
+    notes: isOwn ? explanation.notes : [foreignOrigin(place.origin), ...explanation.notes],
   };
+}
+
+/** Whether what answers was made for an origin, and not for `*`. */
+function isForOrigin({ tried }: Explanation, origin: string): boolean {
+  const winners = tried.flatMap(({ candidates }) =>
+    candidates.filter(({ lost }) => lost === undefined),
+  );
+  return winners.some((candidate) => candidate.origin === origin);
+}
+
+function foreignOrigin(origin: string): string {
+  return (
+    `Nothing says that ${origin} leads here: listen, public_url, the names of [tls.<host>] and ` +
+    'the origins of mounts do not name it. What is for every origin (*) answers under any name.'
+  );
 }
 
 function fieldsOf(lang: string | undefined): Fields {

@@ -64,6 +64,8 @@ export interface GetOperations {
   readonly view: ViewConfig;
   /** Where an address is; undefined where nobody knows. */
   readonly countryOf: (address: string) => Promise<string | undefined>;
+  /** Whether the ini file says that an origin leads to this server. */
+  readonly namesOrigin: (origin: string) => boolean;
 }
 
 interface PlaceThen extends Place {

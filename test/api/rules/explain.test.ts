@@ -41,7 +41,7 @@ for (const [transport, open] of Object.entries(transports)) {
       const call = await open(site);
       const fields = { path: '/x', kind: 'resolve', enginedata: { target: 'shop.example' } };
       await site.call(`${rule}.insert`, fields);
-      const { data } = await call(`${rule}.explain`, { origin, path: '/x' });
+      const { data } = await call(`${rule}.explain`, { origin: site.url, path: '/x' });
       assert.deepEqual((data as { notes?: unknown }).notes, [
         'This breadcrumb has no target yet.',
         'Not valid, and kept in _unknowns_: enginedata.',
@@ -117,7 +117,8 @@ for (const [transport, open] of Object.entries(transports)) {
         assert.deepEqual([data.winner, data.status], [null, 404]);
       }
       const { data } = await call(`${rule}.explain`, { url: `${origin}/é` });
-      assert.equal(data.says, `GET ${origin}/%C3%A9 is answered by no source: the status is 404.`);
+      const asked = `GET ${origin}/%C3%A9, if it reaches this server,`;
+      assert.equal(data.says, `${asked} is answered by no source: the status is 404.`);
     });
 
     test('says in words who answers', async (t) => {
@@ -246,5 +247,34 @@ test('explain is for keys with the scope read', async (t) => {
   ] as const) {
     const { data } = await site.call('svc1.key.insert', { name: scope, scopes: [scope] });
     assert.equal((await call(data.key)).status, status, scope);
+  }
+});
+
+test('explain says where the ini file names no such origin', async (t) => {
+  const site = await startSite(t, {
+    server: 'public_url = https://www.example.org',
+    ini,
+    files,
+    rules: [
+      { path: '/*', content: 'x' },
+      { origin: 'https://own.example', path: '/own', content: 'x' },
+    ],
+  });
+  const says = async (url: string) => {
+    const { data } = await site.call(`${rule}.explain`, { url });
+    return `${data.says} ${data.notes.join(' ')}`;
+  };
+  assert.match(
+    await says('https://example.com/a'),
+    /^GET https:\/\/example\.com\/a, if it reaches this server, is answered by .*Nothing says that https:\/\/example\.com leads here/,
+  );
+  for (const url of [
+    `${site.url}/a`,
+    '/a',
+    'https://www.example.org/a',
+    `${origin}/x/`,
+    'https://own.example/own',
+  ]) {
+    assert.doesNotMatch(await says(url), /if it reaches|leads here/, url);
   }
 });
