@@ -123,8 +123,10 @@ async function requireMount(
   const root = resolve(folder, mount.values.root);
   const refused = await findFolder(root);
   if (refused !== undefined && !mount.lines.has('root')) {
-    const text = `[disk.${mount.name}] has no \`root\`, and the default, ${shown(mount.values.root)}, ${refused.refused}`;
-    return [{ line: mount.line, message: `${text}: write \`root = <the folder to serve>\`` }];
+    const usual = `the default, ${shown(mount.values.root)}, ${refused.refused}`;
+    const message = `[disk.${mount.name}] has no \`root\`, and ${usual}`;
+    const cure = 'write `root = <the folder to serve>`';
+    return [{ line: mount.line, message: `${message}: ${cure}` }];
   }
   if (refused !== undefined)
     return blame(mount, { key: 'root', file: mount.values.root, ...refused });
