@@ -79,3 +79,14 @@ function withoutDots(address: string): string {
     return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`;
   });
 }
+
+/**
+ * The network that stands for a client wherever clients are counted: of an IPv6 address the first
+ * 64 bits, for its holder has all the others as well (RFC 6177); else the address itself.
+ */
+export function addressNetwork(address: string): string {
+  if (!address.includes(':')) return address;
+  const parsed = parseAddress(address);
+  if (parsed === undefined || parsed.kind() === 'ipv4') return parsed?.toString() ?? address;
+  return parsed.toByteArray().slice(0, 8).join(':');
+}

@@ -47,3 +47,11 @@ export function isScope(text: string): text is Scope {
 export function hasScope(caller: Caller, scope: Scope): boolean {
   return caller.scopes.has(scope) || caller.scopes.has('admin');
 }
+
+/** The scopes that let a caller send content to be kept. */
+const writingScopes: readonly Scope[] = ['design', 'webhook', 'event', 'admin'];
+
+/** Whether a caller may call any operation that writes. */
+export function canWrite(caller: Caller): boolean {
+  return writingScopes.some((scope) => caller.scopes.has(scope));
+}

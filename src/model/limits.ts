@@ -270,10 +270,6 @@ export const socketPingsMax = 1_000;
 /** Frames that one message may come in, and pieces of a frame that are kept until it is whole. */
 export const socketFragmentsMax = 4_096;
 export const socketPiecesMax = 16_384;
-/** Subscriptions of all websockets of a process … */
-export const subscriptionsMax = 1_000;
-/** … and of one websocket. */
-export const socketSubscriptionsMax = 64;
 /** Characters, as JSON, of the id that every packet of a subscription repeats. */
 export const subscriptionIdCharactersMax = 256;
 /** Unsent bytes to a client after which its further changes wait in the log until it has read. */

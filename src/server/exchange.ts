@@ -26,6 +26,7 @@ import { contentBegun, send, type Sent } from './send.ts';
 import type { Moment } from './prepared.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
+import type { SharedLimits } from './shared-limits.ts';
 
 /** What an exchange needs of its surroundings. */
 export interface ExchangeParts extends FailureLogs {
@@ -38,6 +39,7 @@ export interface ExchangeParts extends FailureLogs {
     entrance: Entrance,
     message: RequestMessage,
   ) => Reply | undefined | Promise<Reply | undefined>;
+  readonly shared: SharedLimits;
 }
 
 /** One request and its answer, under the configuration that was in force when it came. */
@@ -179,6 +181,7 @@ export class Exchange {
       message: this.#message,
       entrance,
       fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
+      shared: this.#parts.shared,
       // No accessor: V8 gives each object that has one a shape of its own.
       signal: () => (signal ??= answerSignal(response)),
     });

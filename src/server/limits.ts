@@ -5,3 +5,26 @@ export const jsonValuesMax = 262_144;
 /** The name of an operation, and the id, in a message of a websocket, as JSON. */
 export const operationNameBytesMax = 256;
 export const messageIdBytesMax = 4_096;
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/**
+ * Subscriptions of all websockets of a process; of those, what is there for callers without a key,
+ * for one address without a key, and for one key; and those of one websocket.
+ */
+export const subscriptionsMax = 1_000;
+export const subscriptionsWithoutKeyMax = 750;
+export const subscriptionsPerAddressMax = 128;
+export const subscriptionsPerKeyMax = 500;
+export const socketSubscriptionsMax = 64;
+
+/**
+ * Bytes that a process holds of requests that are not answered yet, shared in the same way: bodies
+ * of operations and messages of websockets, whole or not. A piece costs a little besides its bytes.
+ */
+export const requestsHeldBytesMax = 256 * MIB;
+export const requestsHeldWithoutKeyBytesMax = 64 * MIB;
+export const requestsHeldPerAddressBytesMax = 8 * MIB;
+export const requestsHeldPerKeyBytesMax = 128 * MIB;
+export const heldPieceBytes = 256;

@@ -13,6 +13,7 @@ import { readBody, requirePlain } from './h1/body.ts';
 import { DirectRequest } from './h1-fast/direct-request.ts';
 import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
 import type { Serving } from './serving.ts';
+import type { Allocation, SharedLimit } from './shared-limit.ts';
 
 /** A request for an operation over HTTP, past the door. */
 export interface OperationRequest {
@@ -24,6 +25,8 @@ export interface OperationRequest {
   readonly caller: Caller;
   readonly visitor: Visitor;
   readonly signal: () => AbortSignal;
+  /** Of the bytes of requests that the process holds. */
+  readonly requests: SharedLimit;
 }
 
 /** The operation that a breadcrumb's own address is. */
@@ -42,14 +45,30 @@ export function operationName(path: string): string | undefined {
 /**
  * Runs an operation asked for over HTTP (contract §5): reading ones by GET or POST, writing ones by
  * POST only. Rejects with what the operation refuses, or with `method_not_allowed`, `invalid`,
- * `too_large` for the request itself, and `unauthenticated` for a key revoked meanwhile.
+ * `too_large`, `rate_limited`, `unavailable` for the request itself, and `unauthenticated` for a
+ * key revoked meanwhile.
  */
 export async function answerOperation(
-  serving: Pick<Serving, 'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked'>,
+  serving: OperationServing,
   request: OperationRequest,
 ): Promise<Reply> {
+  const held = request.requests.allocation(request.caller);
+  try {
+    return await answerHeld(serving, request, held);
+  } finally {
+    held.free();
+  }
+}
+
+/** What is used of a Serving. */
+type OperationServing = Pick<Serving, 'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked'>;
+
+async function answerHeld(
+  serving: OperationServing,
+  { name, message, target, fields, caller, visitor, signal }: OperationRequest,
+  held: Allocation,
+): Promise<Reply> {
   const { execute, publicAnswers } = serving;
-  const { name, message, target, fields, caller, visitor } = request;
   const operation = execute.find(name);
   if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
   if (message.method === 'OPTIONS') return optionsReply(operation);
@@ -57,7 +76,7 @@ export async function answerOperation(
   requireMethod(operation, message.method ?? '');
   // Nothing is read of a caller who may not ask.
   authorise(operation, caller);
-  const read = readEnvelope(operation, message, target.query);
+  const read = readEnvelope(operation, message, target.query, held);
   const { v, vk, qk } = read instanceof Promise ? await whole(read, serving, caller) : read;
   const outcome = await execute.run(name, v, {
     caller,
@@ -67,7 +86,7 @@ export async function answerOperation(
     fields,
     visitor,
     transport: 'http',
-    signal: request.signal,
+    signal,
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
@@ -128,10 +147,11 @@ function readEnvelope(
   operation: Operation,
   message: IncomingMessage | DirectRequest,
   query: string,
+  held: Allocation,
 ): Envelope | Promise<Envelope> {
   // What came without Node's parser is no POST.
   if (message.method === 'POST' && !(message instanceof DirectRequest)) {
-    return readPosted(operation, message, query);
+    return readPosted(operation, message, query, held);
   }
   const { name } = operation;
   return name === linkName ? linkEnvelope(query) : envelopeFromQuery(name, query);
@@ -141,10 +161,11 @@ async function readPosted(
   operation: Operation,
   message: IncomingMessage,
   query: string,
+  held: Allocation,
 ): Promise<Envelope> {
   const { name, effect } = operation;
   requirePlain(message);
-  const body = await readBody(message, operationBytesMax(operation));
+  const body = await readBody(message, operationBytesMax(operation), held);
   const envelope = envelopeFromBody({ name, effect }, body, message.headers['content-type']);
   return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
 }

@@ -30,6 +30,7 @@ import { plainRequest, PreparedReplies, type PlainRequest } from './prepared.ts'
 import { sayLast } from './h1/refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
+import { createSharedLimits } from './shared-limits.ts';
 import { createSockets, type Sockets } from './websocket/socket.ts';
 import { answerChallenge } from './tls/challenge.ts';
 import { withHsts } from './tls/hsts.ts';
@@ -103,6 +104,7 @@ class Port implements Server {
       ...parts,
       ...crowdLimits(() => parts.serving().config.server),
       limits,
+      shared: createSharedLimits(),
       detour: (serving, entrance, message) =>
         answerChallenge(entrance.target, parts.tls.acme) ??
         this.#redirect(serving, entrance, message),

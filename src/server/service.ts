@@ -17,6 +17,7 @@ import { isFromLoopback } from './loopback.ts';
 import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
+import type { SharedLimits } from './shared-limits.ts';
 
 /** A request below `{base}/svc1`, past the door. */
 export interface ServiceRequest {
@@ -27,6 +28,7 @@ export interface ServiceRequest {
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: () => AbortSignal;
+  readonly shared: SharedLimits;
 }
 
 /**
@@ -62,6 +64,7 @@ export async function answerService(
     const reply = await answerOperation(serving, {
       ...{ name, message, target, fields, caller, visitor },
       signal: request.signal,
+      requests: request.shared.requests,
     });
     if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
     const whole = withFields(reply, cors);

@@ -1,5 +1,7 @@
 import type { Json, JsonObject } from '../../model/json.ts';
 import {
+  questionBodyBytesMax,
+  requestTimeoutMs,
   socketFrameBytesMax,
   socketPingMs,
   socketRequestsInFlightMax,
@@ -76,11 +78,13 @@ const channel: JsonObject = {
   description: [
     'Envelopes are JSON in text frames. Answers may overtake each other: what a request has as',
     'id stands in its answer, its failure and its packets.',
-    `At most ${socketRequestsInFlightMax} requests are worked on at a time, others wait; a frame`,
-    `has at most ${socketFrameBytesMax} bytes; the server pings every ${socketPingMs / 1000} s.`,
+    `At most ${socketRequestsInFlightMax} requests are worked on at a time, others wait. A message`,
+    `has at most ${socketFrameBytesMax} bytes, ${questionBodyBytesMax} from a caller that may not`,
+    `write, and ${requestTimeoutMs / 1000} s to become whole. The server pings every`,
+    `${socketPingMs / 1000} s.`,
     'It closes with 1001 when it stops, 1003 for a binary frame, 1008 when the caller may not',
-    'read its changes any more, 1011 when changes cannot be read, and 1013 when answers or changes',
-    'are not read fast enough.',
+    'read its changes any more or a message is late, 1009 for one that is too large, 1011 when',
+    'changes cannot be read, and 1013 when answers are not read fast enough or too much is held.',
   ].join(' '),
   servers: [{ $ref: '#/servers/here' }],
   bindings: {

@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
+import { addressNetwork } from '../../model/cidr.ts';
 import type { Caller, Key, Scope } from '../../model/key.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../model/limits.ts';
 import { remembered } from '../../model/remembered.ts';
@@ -16,33 +17,30 @@ export function keyHash(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
-/** Wrong keys by address over a sliding minute; outlives a reload of the configuration. */
+/** Counts wrong keys by address over a sliding minute; outlives a reload of the configuration. */
 export interface WrongKeys {
-  /** Throws `rate_limited` when the address has used up its wrong keys. */
-  check(address: string): void;
+  /** Counts one. Throws `rate_limited` where its address has sent too many of late. */
   count(address: string): void;
 }
 
 /**
- * Counts wrong keys (contract §9: 20 a minute from one address), for a bounded number of addresses.
+ * Counts wrong keys (contract §9: 20 a minute from one address, or IPv6 network of 64 bits), for a
+ * bounded number of addresses.
  */
 export function createWrongKeys({ now }: { readonly now: () => number }): WrongKeys {
   const times = remembered<readonly number[]>(wrongKeyAddressesMax);
-
-  function recent(address: string): readonly number[] {
-    return (times.get(address) ?? []).filter((time) => time > now() - minuteMs);
-  }
-
   return {
-    check(address) {
-      const [oldest, ...others] = recent(address);
-      if (oldest === undefined || others.length + 1 < wrongKeysPerMinuteMax) return;
-      throw new Failure('rate_limited', 'Too many wrong API keys from this address.', {
-        retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - now()) / 1000)),
-      });
-    },
     count(address) {
-      times.set(address, [...recent(address), now()]);
+      const client = addressNetwork(address);
+      const recent = (times.get(client) ?? []).filter((time) => time > now() - minuteMs);
+      const [oldest = now()] = recent;
+      if (recent.length >= wrongKeysPerMinuteMax) {
+        throw new Failure('rate_limited', 'This address has sent too many wrong API keys.', {
+          retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - now()) / 1000)),
+          limit: 'wrong_keys',
+        });
+      }
+      times.set(client, [...recent, now()]);
     },
   };
 }
@@ -55,8 +53,8 @@ export type Authenticate = (sent: {
 
 /**
  * Makes the check of API keys (contract §9). It throws `unauthenticated` for a key that is unknown
- * or revoked, and `rate_limited` after too many of those from one address, right keys then
- * included.
+ * or revoked, and `rate_limited` after too many of those from one address. A right key always
+ * passes: a page of any other site can send wrong ones from the address of its visitor.
  */
 export function createAuthenticate({
   keys,
@@ -75,7 +73,6 @@ export function createAuthenticate({
     if (apikey === undefined) {
       return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address };
     }
-    wrongKeys.check(address);
     const hash = keyHash(apikey);
     const key = keys.keyByHash(hash);
     if (key === undefined || !timingSafeEqual(Buffer.from(key.hash), Buffer.from(hash))) {

@@ -1,17 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Failure } from '../../model/failure.ts';
+import { Failure, failureFrom } from '../../model/failure.ts';
 import { unreadBodyBytesMax } from '../../model/limits.ts';
 import { DirectRequest } from '../h1-fast/direct-request.ts';
+import { heldPieceBytes } from '../limits.ts';
+import type { Allocation } from '../shared-limit.ts';
 
 /** Requests whose content nobody can read on, with what they are told. */
 const broken = new WeakMap<object, Failure>();
 
 /**
- * Collects the content of a request, up to a number of bytes. Rejects with `too_large` past it
- * (announced or not), and with `invalid` when the client goes away before the end or sends what
- * cannot be read. The connection stays as it is: it still has to carry the answer.
+ * Collects the content of a request, up to a number of bytes, which its allocation grows by.
+ * Rejects with `too_large` past it (announced or not), with what the allocation refuses, and with
+ * `invalid` when the client goes away before the end or sends what cannot be read. The connection
+ * stays as it is: it still has to carry the answer.
  */
-export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  bytesMax: number,
+  allocation?: Allocation,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -22,8 +29,13 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
     };
     const take = (chunk: Buffer): void => {
       bytes += chunk.length;
-      if (bytes > bytesMax) stop(tooLarge(bytesMax));
-      else chunks.push(chunk);
+      try {
+        if (bytes > bytesMax) throw tooLarge(bytesMax);
+        allocation?.grow(chunk.length + heldPieceBytes);
+        chunks.push(chunk);
+      } catch (thrown) {
+        stop(failureFrom(thrown));
+      }
     };
     const failed = (error?: Error): void => {
       stop(

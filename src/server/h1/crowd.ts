@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { isTrustedPeer } from '../../http/forwarded.ts';
-import { parseAddress } from '../../model/cidr.ts';
+import { addressNetwork } from '../../model/cidr.ts';
 import { connectionsMax } from '../../model/limits.ts';
 
 /** How much there may be of something that clients have, and how much of it an address may. */
@@ -37,7 +37,7 @@ export class Crowd {
   enter(address: string): keyof CrowdLimits | undefined {
     const { max, perAddress } = this.#limits;
     if (this.#size >= max) return 'max';
-    const client = clientOf(address);
+    const client = addressNetwork(address);
     const count = this.#counts.get(client) ?? 0;
     if (address !== '' && count >= perAddress(address)) return 'perAddress';
     this.#counts.set(client, count + 1);
@@ -48,17 +48,9 @@ export class Crowd {
   /** Lets one go that was taken in. */
   leave(address: string): void {
     this.#size -= 1;
-    const client = clientOf(address);
+    const client = addressNetwork(address);
     const count = this.#counts.get(client) ?? 0;
     if (count > 1) this.#counts.set(client, count - 1);
     else this.#counts.delete(client);
   }
-}
-
-/** Whoever has an IPv6 address has the 2^64 of its network as well (RFC 6177). */
-function clientOf(address: string): string {
-  if (!address.includes(':')) return address;
-  const parsed = parseAddress(address);
-  if (parsed === undefined || parsed.kind() === 'ipv4') return parsed?.toString() ?? address;
-  return parsed.toByteArray().slice(0, 8).join(':');
 }

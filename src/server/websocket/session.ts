@@ -1,9 +1,12 @@
+import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
 import { discard, type Reply } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/key.ts';
+import { canWrite, type Caller } from '../../model/key.ts';
 import {
+  operationBodyBytesMax,
+  questionBodyBytesMax,
   socketBufferedBytesMax,
   socketPingsMax,
   socketRequestsInFlightMax,
@@ -15,7 +18,10 @@ import { outcomeMembers } from '../operations.ts';
 import { Message } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
+import type { Allocation } from '../shared-limit.ts';
+import type { SharedLimits } from '../shared-limits.ts';
 import { Subscriptions } from './subscriptions.ts';
+import { UnfinishedMessage } from './unfinished.ts';
 
 /** Who opened a websocket, and by which origin. */
 export interface SocketOpening {
@@ -28,6 +34,7 @@ export interface SocketOpening {
 /** What websockets need of their surroundings. */
 export interface SessionParts extends FailureLogs {
   readonly serving: () => Serving;
+  readonly shared: SharedLimits;
 }
 
 const tooSlow = 'Answers are not being read fast enough.';
@@ -37,8 +44,10 @@ const authenticateName = 'svc1.session.authenticate';
 export class Session {
   readonly subscriptions: Subscriptions;
   readonly #websocket: WebSocket;
+  readonly #connection: Duplex;
   readonly #opening: SocketOpening;
   readonly #parts: SessionParts;
+  readonly #unfinished: UnfinishedMessage;
   readonly #abort = new AbortController();
   /** What has been received but not begun, in order. */
   readonly #waiting: Buffer[] = [];
@@ -51,13 +60,17 @@ export class Session {
   /** Of the client, since our own. */
   #pings = 0;
   #idle: (() => void) | undefined;
+  /** Whether the client has sent what it may not: nothing more is read of it. */
+  #isRefused = false;
 
   constructor(
     websocket: WebSocket,
+    connection: Duplex,
     opening: SocketOpening,
-    { subscribed, ...parts }: SessionParts & { readonly subscribed: () => number },
+    parts: SessionParts,
   ) {
     this.#websocket = websocket;
+    this.#connection = connection;
     this.#opening = opening;
     this.#caller = opening.caller;
     this.#parts = parts;
@@ -65,8 +78,17 @@ export class Session {
       websocket,
       serving: parts.serving,
       caller: () => this.#callerNow(),
-      count: subscribed,
+      shared: parts.shared.subscriptions,
       tell: (...failed) => this.#tell(...failed),
+    });
+    this.#unfinished = new UnfinishedMessage({
+      connection,
+      bytesMax: () => this.#messageBytesMax(),
+      allocation: () => this.#allocation(),
+      isPaused: () => websocket.isPaused,
+      refuse: (code, failure) => {
+        this.#refuse(code, failure);
+      },
     });
     websocket.on('message', (data, isBinary) => {
       this.#receive(data, isBinary);
@@ -77,6 +99,7 @@ export class Session {
     websocket.on('close', () => {
       this.#abort.abort();
       this.subscriptions.stop();
+      this.#unfinished.stop();
       this.#idle?.();
     });
     // ws closes the connection itself after an error of the protocol, with the code that says
@@ -168,20 +191,46 @@ export class Session {
     const full = this.#waiting.length > 0 || this.#inFlight >= socketRequestsInFlightMax;
     if (open && full) this.#websocket.pause();
     else if (this.#idle === undefined) this.#websocket.resume();
+    this.#unfinished.check();
+  }
+
+  /** How much the client may send at once by now; Infinity while that is not known. */
+  #messageBytesMax(): number {
+    if (this.#isRefused || this.#identifying || this.#waiting.length > 0) return Infinity;
+    return canWrite(this.#callerNow()) ? operationBodyBytesMax : questionBodyBytesMax;
+  }
+
+  /** Of the bytes of requests that the process holds, those of one message of this client. */
+  #allocation(): Allocation {
+    return this.#parts.shared.requests.allocation(this.#caller);
+  }
+
+  /** Ends the websocket of a client that sends what it may not. */
+  #refuse(code: number, { limit, message }: Failure): void {
+    if (this.#isRefused || !this.#isOpen()) return;
+    this.#isRefused = true;
+    if (limit !== undefined) this.#parts.limits.passed(limit, this.#caller.address, message);
+    this.#websocket.close(code, message);
+    // What it goes on to send would be held until its own goodbye: nobody reads that any more.
+    this.#connection.removeAllListeners('data').resume();
+    this.#connection.end();
   }
 
   async #answer(bytes: Buffer): Promise<void> {
     const message = new Message(bytes);
     const { operation } = message;
     this.#identifying = operation === authenticateName;
+    const held = this.#allocation();
     let echo: { readonly id?: unknown } = {};
     try {
       echo = message.echo();
+      held.grow(bytes.length);
       const members = await this.#run(message, echo);
       this.#send({ r: operation, ...members, ...echo });
     } catch (thrown) {
       this.#tell(operation, thrown, echo);
     } finally {
+      held.free();
       if (operation === authenticateName) this.#identifying = false;
     }
   }

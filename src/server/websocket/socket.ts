@@ -61,8 +61,6 @@ export function createSockets(
     for (const session of sessions) session.ping();
   }, socketPingMs);
   pings.unref();
-  const subscribed = () =>
-    [...sessions].reduce((count, { subscriptions }) => count + subscriptions.size, 0);
 
   return {
     open(message, socket, head, opening) {
@@ -70,7 +68,7 @@ export function createSockets(
         throw new Failure('invalid', 'A websocket needs a client that has not ended its side.');
       }
       server.handleUpgrade(message, socket, head, (websocket) => {
-        const session = new Session(websocket, opening, { ...parts, subscribed });
+        const session = new Session(websocket, socket, opening, parts);
         sessions.add(session);
         websocket.once('close', () => sessions.delete(session));
       });

@@ -1,15 +1,12 @@
 import type { WebSocket } from 'ws';
 import { Failure, type FailureCode } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
-import {
-  socketSubscriptionsMax,
-  subscriptionIdCharactersMax,
-  subscriptionsMax,
-  subscriptionUnsentBytesMax,
-} from '../../model/limits.ts';
+import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from '../../model/limits.ts';
 import type { RuleChange } from '../../store/store.ts';
 import type { Call, Stream } from '../../api/operation.ts';
+import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
+import type { Allocation, SharedLimit } from '../shared-limit.ts';
 
 /** A stream that a client asked for. */
 export interface Subscription {
@@ -27,14 +24,15 @@ export interface SubscriptionParts {
   readonly serving: () => Serving;
   /** Who is at the other end by now. */
   readonly caller: () => Caller;
-  /** How many subscriptions there are on all websockets of the process. */
-  readonly count: () => number;
+  /** The subscriptions of all websockets of the process. */
+  readonly shared: SharedLimit;
   /** Tells the client why an operation has failed. */
   readonly tell: (name: string, thrown: unknown, echo: object) => Failure;
 }
 
 /** A subscription and the seq up to which the log has been looked through for it. */
 interface Followed extends Subscription {
+  readonly allocation: Allocation;
   after: number;
 }
 
@@ -68,13 +66,17 @@ export class Subscriptions {
   /**
    * Adds a subscription; its first packet comes in a later turn of the event loop, so after the
    * answer to its request. Throws `too_large` when the websocket has enough of them, or an id that
-   * is too long to repeat, and `unavailable` when the process has enough.
+   * is too long to repeat; `rate_limited` when the caller has enough of them, and `unavailable`
+   * when the process has.
    */
   add(subscription: Subscription): void {
     if (this.#isStopped()) return;
     this.#requireRoom(subscription);
+    const allocation = this.#parts.shared.allocation(subscription.call.caller);
+    allocation.grow(1);
     const isFirst = this.#followed.length === 0;
-    this.#followed = [...this.#followed, { ...subscription, after: subscription.stream.after }];
+    const { after } = subscription.stream;
+    this.#followed = [...this.#followed, { ...subscription, allocation, after }];
     // One that starts further back is not to wait for what the others wait for.
     this.#interrupt.abort();
     this.#interrupt = new AbortController();
@@ -84,6 +86,7 @@ export class Subscriptions {
   /** Ends all of them; nothing is read of the log any more. */
   stop(): void {
     this.#stopped.abort();
+    for (const { allocation } of this.#followed) allocation.free();
     this.#followed = [];
     this.#interrupt.abort();
   }
@@ -110,11 +113,6 @@ export class Subscriptions {
         'too_large',
         `One websocket has at most ${socketSubscriptionsMax} subscriptions.`,
       );
-    }
-    if (this.#parts.count() >= subscriptionsMax) {
-      throw new Failure('unavailable', 'There are too many subscriptions already.', {
-        retryAfterSeconds: 1,
-      });
     }
   }
 

@@ -2,8 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
-import { socketSubscriptionsMax, subscriptionsMax } from '../../../src/model/limits.ts';
-import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
+import {
+  socketSubscriptionsMax,
+  subscriptionsPerAddressMax,
+  subscriptionsPerKeyMax,
+} from '../../../src/server/limits.ts';
+import { readTestConfig, startSite, type TestSite, type TestSocket } from '../../harness.ts';
 import { runWaymark } from '../../process.ts';
 import { insertPage, subscribe } from '../../api/subscriber.ts';
 import { closing } from './socket-rig.ts';
@@ -40,27 +44,51 @@ suite('to subscribe', () => {
     }
   });
 
-  test('there has to be room: on the websocket, and in the process', async (t) => {
+  test('there has to be room: on the websocket, for the key, and in the process', async (t) => {
     const site = await startSite(t);
-    const full = await site.socket(site.adminKey);
-    for (let n = 0; n < socketSubscriptionsMax; n += 1) await subscribe(full);
+    const fill = async (key: string): Promise<readonly TestSocket[]> => {
+      const sockets: TestSocket[] = [];
+      for (let left = subscriptionsPerKeyMax; left > 0; left -= socketSubscriptionsMax) {
+        const socket = await site.socket(key);
+        sockets.push(socket);
+        const count = Math.min(left, socketSubscriptionsMax);
+        await Promise.all(Array.from({ length: count }, () => subscribe(socket, { path: '/x' })));
+      }
+      return sockets;
+    };
+    const keys = await Promise.all([makeKey(site, 'read'), makeKey(site, 'read')]);
+    const [[full, ...others] = []] = await Promise.all(keys.map(({ key }) => fill(key)));
+    const last = others.at(-1);
+    assert.ok(full !== undefined && last !== undefined);
     await assert.rejects(subscribe(full), { code: 'too_large' });
-    let last = full;
-    let left = subscriptionsMax - socketSubscriptionsMax;
-    while (left > 0) {
-      last = await site.socket(site.adminKey);
-      const count = Math.min(left, socketSubscriptionsMax);
-      left -= count;
-      const v = { path: '/x' };
-      await Promise.all(Array.from({ length: count }, () => subscribe(last, v)));
-    }
-    await assert.rejects(subscribe(last), { code: 'unavailable' });
+    await assert.rejects(subscribe(last), { code: 'rate_limited' });
+    const more = await site.socket(site.adminKey);
+    await assert.rejects(subscribe(more), { code: 'unavailable' });
+    assert.match(site.logged(), /"?subscriptions"?/);
     // One that goes makes room, and none of the others has suffered.
     full.websocket.close();
     await once(full.websocket, 'close');
-    const subscriber = await subscribe(last);
-    const { seq } = await insertPage(last, { path: '/y' });
+    const subscriber = await subscribe(more);
+    const { seq } = await insertPage(more, { path: '/y' });
     await subscriber.until(() => subscriber.seqs().includes(seq));
+  });
+
+  test('callers without a key get a share of their address, and leave room for keys', async (t) => {
+    const site = await startSite(t);
+    const v = { origin: site.url, path: '/a' };
+    const failures = new Map<string | undefined, number>();
+    for (let sockets = 0; sockets < 16; sockets += 1) {
+      const socket = await site.socket();
+      const asked = Array.from({ length: 64 }, () => socket.call(`${rule}.follow`, v));
+      for (const { error } of await Promise.all(asked)) {
+        failures.set(error?.code, (failures.get(error?.code) ?? 0) + 1);
+      }
+    }
+    assert.deepEqual(Object.fromEntries(failures), {
+      undefined: subscriptionsPerAddressMax,
+      rate_limited: 16 * 64 - subscriptionsPerAddressMax,
+    });
+    await subscribe(await site.socket(site.adminKey));
   });
 });
 

@@ -1,0 +1,41 @@
+import {
+  requestsHeldBytesMax,
+  requestsHeldPerAddressBytesMax,
+  requestsHeldPerKeyBytesMax,
+  requestsHeldWithoutKeyBytesMax,
+  subscriptionsMax,
+  subscriptionsPerAddressMax,
+  subscriptionsPerKeyMax,
+  subscriptionsWithoutKeyMax,
+} from './limits.ts';
+import { SharedLimit } from './shared-limit.ts';
+
+/** What all clients of a process share. */
+export interface SharedLimits {
+  /** Subscriptions of websockets. */
+  readonly subscriptions: SharedLimit;
+  /** Bytes of requests that are not answered yet: bodies of operations, messages of websockets. */
+  readonly requests: SharedLimit;
+}
+
+/** Makes the shared limits of a process. */
+export function createSharedLimits(): SharedLimits {
+  return {
+    subscriptions: new SharedLimit({
+      what: 'subscriptions',
+      limit: 'subscriptions',
+      max: subscriptionsMax,
+      withoutKeyMax: subscriptionsWithoutKeyMax,
+      perAddressMax: subscriptionsPerAddressMax,
+      perKeyMax: subscriptionsPerKeyMax,
+    }),
+    requests: new SharedLimit({
+      what: 'large requests that are not answered yet',
+      limit: 'requests_held',
+      max: requestsHeldBytesMax,
+      withoutKeyMax: requestsHeldWithoutKeyBytesMax,
+      perAddressMax: requestsHeldPerAddressBytesMax,
+      perKeyMax: requestsHeldPerKeyBytesMax,
+    }),
+  };
+}
