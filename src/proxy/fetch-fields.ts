@@ -1,14 +1,7 @@
 import { ipv4Number, parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { fieldLines, type FieldList } from '../http/reply.ts';
+import { cgiName } from '../http/fields.ts';
 import type { FetchPlan } from './fetch-source.ts';
-import {
-  visibleCookie,
-  visibleLinks,
-  visibleReference,
-  visibleRefresh,
-  type Fetched,
-} from './fetch-visible.ts';
 
 /** Meant for the next hop only, whether Connection names them or not (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
@@ -34,29 +27,23 @@ const notPassed = new Set([
   'via',
   'x-real-ip',
 ]);
-const passedIfNamed = new Set(['authorization', 'cookie']);
+/**
+ * Passed where the rule's `pass` names them: credentials, and what makes some frameworks take
+ * another method or path than the rule lets through.
+ */
+const passedIfNamed = new Set([
+  'authorization',
+  'cookie',
+  'x-http-method',
+  'x-http-method-override',
+  'x-method-override',
+  'x-original-url',
+  'x-rewrite-url',
+]);
 /** What enginedata.headers cannot say: framing and the trail that ends loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
-/**
- * Of an answer: said by whoever sends it, or (Alt-Svc, RFC 7838) said of the source's host and
- * untrue of this one. Its Date goes on as it is (RFC 9110 §6.6.1).
- */
-const notAnswered = new Set(['alt-svc', 'server-timing']);
-
 /** What of a request decides which fields its source is sent. */
 export type Sending = Pick<ContentRequest, 'fields' | 'address' | 'origin'>;
-
-/**
- * What means nothing or harm behind the content (RFC 9110 §6.5.1): framing, routing, conditions,
- * credentials, cookies, and how the content is to be read or kept.
- */
-const notBehind = new RegExp(
-  `^(?:${[
-    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
-    'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
-    'alt-svc|clear-site-data|strict-transport-security',
-  ].join('|')})$`,
-);
 
 /** How this server calls itself in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
@@ -121,59 +108,30 @@ export function sentField(
   return isPassedOn(name, plan, connectionOptions(fields.connection)) ? fields[name] : undefined;
 }
 
-/** Whether a field of the client goes on to the source. */
+/**
+ * Whether a field of the client goes on to the source. CGI and WSGI do not tell `X_User` from
+ * `X-User`: a name with other characters than letters, digits and dashes passes only where the rule
+ * names it, and not beside the field that it could be taken for.
+ */
 function isPassedOn(
   name: string,
   plan: FetchPlan,
   named: ReadonlySet<string> | undefined,
 ): boolean {
-  if (isHopByHop(name, named) || notPassed.has(name)) return false;
-  if (name.startsWith('x-forwarded-')) return false;
-  return !passedIfNamed.has(name) || plan.pass.has(name);
+  const isOdd = oddName.test(name);
+  const plain = isOdd ? name.replaceAll(/[^a-z0-9]/g, '-') : name;
+  if (isHopByHop(plain, named) || named?.has(name) === true || notPassed.has(plain)) return false;
+  if (plain.startsWith('x-forwarded-')) return false;
+  if ((isOdd || passedIfNamed.has(plain)) && !plan.pass.has(name)) return false;
+  return plan.headers.size === 0 || !plan.headerCgiNames.has(cgiName(name));
 }
+
+const oddName = /[^a-z0-9-]/;
 
 /** Whether a field is sent as the rule says, whatever else it would be. */
 function isOverridden(name: string, { headers }: FetchPlan): boolean {
   if (headers.size === 0 || !headers.has(name)) return false;
   return !isHopByHop(name, undefined) && !notOverridden.has(name);
-}
-
-/** The fields of the source's answer as the client has to see them. */
-export function answerFields(fields: FieldList, fetched: Fetched, via: string): string[] {
-  const sent: string[] = [];
-  const named = connectionOptions(listed(fields, 'connection'));
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [name = '', value = ''] = [fields[at], fields[at + 1]];
-    const lower = name.toLowerCase();
-    if (isHopByHop(lower, named) || notAnswered.has(lower)) continue;
-    sent.push(name, visibleValue(lower, value, fetched));
-  }
-  sent.push('Via', `1.1 ${via}`);
-  return sent;
-}
-
-/** The fields behind the content of the source's answer that the client gets. */
-export function sentBehind(fields: FieldList): readonly string[] {
-  return fields.filter((_, at) => {
-    const name = fields[at - (at % 2)]?.toLowerCase() ?? '';
-    return !isHopByHop(name, undefined) && !notAnswered.has(name) && !notBehind.test(name);
-  });
-}
-
-function visibleValue(name: string, value: string, fetched: Fetched): string {
-  switch (name) {
-    case 'location':
-    case 'content-location':
-      return visibleReference(value, fetched);
-    case 'link':
-      return visibleLinks(value, fetched);
-    case 'refresh':
-      return visibleRefresh(value, fetched);
-    case 'set-cookie':
-      return visibleCookie(value, fetched);
-    default:
-      return value;
-  }
 }
 
 function sendTrail(
@@ -199,18 +157,13 @@ function canonicalAddress(address: string): string | undefined {
 }
 
 /** Proxy-Status (RFC 9209) is the one field of that name that is meant for the client. */
-function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boolean {
+export function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boolean {
   if (hopByHop.has(name) || named?.has(name)) return true;
   return name.startsWith('proxy-') && name !== 'proxy-status';
 }
 
 /** The fields that Connection names; undefined where it names none but Keep-Alive, or is absent. */
-function connectionOptions(field: string | undefined): ReadonlySet<string> | undefined {
+export function connectionOptions(field: string | undefined): ReadonlySet<string> | undefined {
   if (field === undefined || field === 'keep-alive') return undefined;
   return new Set(field.split(',').map((option) => option.trim().toLowerCase()));
-}
-
-function listed(fields: FieldList, name: string): string | undefined {
-  const values = fieldLines(fields, name);
-  return values.length === 0 ? undefined : values.join(',');
 }

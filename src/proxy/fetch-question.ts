@@ -4,9 +4,10 @@ import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { Answer } from '../outbound/exchange.ts';
+import { answerFields } from './answer-fields.ts';
 import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
-import { answerFields, requestFields } from './fetch-fields.ts';
+import { requestFields } from './fetch-fields.ts';
 import type { FetchHealth } from './fetch-health.ts';
 import { fetchWays, type FetchPlan, type FetchWay } from './fetch-source.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { Answer } from '../outbound/exchange.ts';
-import { sentBehind } from './fetch-fields.ts';
+import { sentBehind } from './answer-fields.ts';
 import type { FetchPlan } from './fetch-source.ts';
 
 /** The reply that a source's answer comes to, with the fields as the client has to see them. */

@@ -1,3 +1,4 @@
+import { cgiName } from '../http/fields.ts';
 import { encodePath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject } from '../model/json.ts';
@@ -10,6 +11,8 @@ export interface FetchPlan {
   /** The visible path that the rule covers, canonical, without its `*`. */
   readonly visiblePrefix: string;
   readonly visibleWildcard: boolean;
+  /** Whether that is every path of the origin. */
+  readonly isWholeOrigin: boolean;
   /** At least one; the rule can be answered by any of them. */
   readonly sources: readonly FetchSource[];
   readonly methods: readonly string[];
@@ -17,7 +20,9 @@ export interface FetchPlan {
   readonly upgrades: boolean;
   /** Fields for the source, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Names in lower case of client fields that are passed on though they are private. */
+  /** The names of those as CGI has them. */
+  readonly headerCgiNames: ReadonlySet<string>;
+  /** Names in lower case of fields that pass, either way, though they would not otherwise. */
   readonly pass: ReadonlySet<string>;
   readonly httpresponse: number | undefined;
 }
@@ -50,14 +55,17 @@ export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): Fe
   const sources = [enginedata?.source].flat().flatMap((one) => parseSource(one) ?? []);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
+  const headers = parseHeaders(enginedata?.headers);
   return {
     id,
     visiblePrefix: visibleWildcard ? path.slice(0, -1) : path,
     visibleWildcard,
+    isWholeOrigin: path === '/*',
     sources,
     methods: parseMethods(enginedata?.methods),
     upgrades: textsOf(enginedata?.methods).includes('UPGRADE'),
-    headers: parseHeaders(enginedata?.headers),
+    headers,
+    headerCgiNames: new Set([...headers.keys()].map(cgiName)),
     pass: new Set(textsOf(enginedata?.pass).map((name) => name.toLowerCase())),
     httpresponse,
   };

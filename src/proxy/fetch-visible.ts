@@ -66,20 +66,64 @@ function escaped(reference: string): string {
 
 /**
  * A Set-Cookie value of the source (RFC 6265 §4.1) as the client has to see it: without Domain, so
- * that it is the visible host's, and with the visible prefix for the source's in Path. Path stays
- * where the source's paths are the visible ones: the source may be behind other rules as well. A
- * `__Host-` cookie keeps the Path that it must have.
+ * that it is the visible host's, and with a Path within the rule's. Undefined for a `__Host-`
+ * cookie, whose Path has to be `/`. Where the rule covers the whole origin, or its `pass` names
+ * Set-Cookie, that cookie stays, and so does Path where the source's paths are the visible ones:
+ * the source may be behind other rules as well.
  */
-export function visibleCookie(value: string, fetched: Fetched): string {
+export function visibleCookie(value: string, fetched: Fetched): string | undefined {
+  const { plan } = fetched;
   const [pair = '', ...attributes] = value.split(';');
-  const keepsPath = isSeenAsItIs(fetched) || /^\s*__host-/i.test(pair);
+  const isConfined = !plan.isWholeOrigin && !plan.pass.has('set-cookie');
+  const isOfHost = /^\s*__host-/i.test(pair);
+  if (isConfined && isOfHost) return undefined;
+  const keepsPath = !isConfined && (isOfHost || isSeenAsItIs(fetched));
   const kept = attributes.flatMap((attribute) => {
-    const name = /^\s*([^=\s]*)/.exec(attribute)?.[1]?.toLowerCase();
+    const name = attributeName(attribute);
     if (name === 'domain') return [];
     if (name !== 'path' || keepsPath) return [attribute];
     return [` Path=${cookiePath(attribute.slice(attribute.indexOf('=') + 1).trim(), fetched)}`];
   });
+  const hasPath = kept.some((attribute) => attributeName(attribute) === 'path');
+  // By itself it would be for the folder of the page, which may be above what the rule covers.
+  if (isConfined && !hasPath && !isFolder(plan)) kept.push(` Path=${cookiePath('', fetched)}`);
   return [pair, ...kept].join(';');
+}
+
+function attributeName(attribute: string): string | undefined {
+  return /^\s*([^=\s]*)/.exec(attribute)?.[1]?.toLowerCase();
+}
+
+/**
+ * A Service-Worker-Allowed of the source as the client has to see it: the path below which a
+ * service worker may control pages (Service Workers §Update). Undefined for one that is not within
+ * the rule's path, unless the rule's `pass` names it.
+ */
+export function visibleScope(value: string, fetched: Fetched): string | undefined {
+  const { plan, origin, path } = fetched;
+  if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return value;
+  const scope = URL.parse(visibleReference(value, fetched), origin + encodePath(path));
+  const isWithin =
+    scope?.origin === origin && scope.pathname.startsWith(encodePath(plan.visiblePrefix));
+  return isWithin ? scope.pathname : undefined;
+}
+
+/**
+ * The Service-Worker-Allowed of a script that does not say it, where the script could control pages
+ * that the rule does not cover: by itself it may control its whole folder.
+ */
+export function workerScope(
+  contentType: string | undefined,
+  { plan }: Fetched,
+): string | undefined {
+  if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return undefined;
+  const isScript = contentType?.toLowerCase().includes('script') === true;
+  return isScript && !isFolder(plan) ? encodePath(plan.visiblePrefix) : undefined;
+}
+
+/** Whether a rule covers a folder and nothing beside it. */
+function isFolder({ visiblePrefix, visibleWildcard }: FetchPlan): boolean {
+  return visibleWildcard && visiblePrefix.endsWith('/');
 }
 
 /** The source of the rule that a URL lies under, and the visible path: servers name each other. */

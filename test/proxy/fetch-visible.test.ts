@@ -11,8 +11,8 @@ import {
 } from '../../src/proxy/fetch-visible.ts';
 import { fetchRule } from './fetch-rig.ts';
 
-function fetched(source: Json, path: string, asked: string): Fetched {
-  const plan = fetchPlan(fetchRule({ source }, { path }));
+function fetched(source: Json, path: string, asked: string, pass: readonly string[] = []): Fetched {
+  const plan = fetchPlan(fetchRule({ source, pass }, { path }));
   const [way] = fetchWays(plan, { path: asked, query: '' });
   assert.ok(way !== undefined);
   return { plan, ...way, origin: 'https://shop.example', path: asked };
@@ -25,6 +25,10 @@ const odd = fetched('http://src.example/b*', '/caf\xe9; x/*', '/caf\xe9; x/1');
 const siblings = fetched(['http://a.example/base/*', 'http://b.example/*'], '/shop/*', '/shop/a');
 const same = fetched('http://src.example/caf%C3%A9/*', '/caf\xe9/*', '/caf\xe9/a');
 const samePage = fetched('http://src.example/login', '/login', '/login');
+const trusted = fetched('http://src.example/base/*', '/shop/*', '/shop/a', ['Set-Cookie']);
+const sameTrusted = fetched('http://src.example/shop/*', '/shop/*', '/shop/a', ['Set-Cookie']);
+const pageTrusted = fetched('http://src.example/login', '/login', '/login', ['Set-Cookie']);
+const nameStart = fetched('http://src.example/b*', '/shop*', '/shop1');
 const below = fetched('http://src.example/api*', '/api', '/api');
 const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
 
@@ -74,8 +78,10 @@ suite('a Location of the source, as the client sees it', () => {
 });
 
 suite('a Set-Cookie of the source, as the client sees it', () => {
-  const cases: readonly (readonly [string, Fetched, string, string])[] = [
+  const cases: readonly (readonly [string, Fetched, string, string | undefined])[] = [
     ['plain', wildcard, 'a=b', 'a=b'],
+    ['plain, of a single page', one, 'a=b', 'a=b; Path=/page'],
+    ['plain, at the start of a name', nameStart, 'a=b; Secure', 'a=b; Secure; Path=/shop'],
     ['domain', wildcard, 'a=b; Domain=src.example; Secure', 'a=b; Secure'],
     ['domain in any case', wildcard, 'a=b;DOMAIN=.src.example;HttpOnly', 'a=b;HttpOnly'],
     ['domain without value', wildcard, 'a=b; domain', 'a=b'],
@@ -87,18 +93,27 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
     ['twice', wildcard, 'a=b; Path=/x; Path=/base/y', 'a=b; Path=/shop/; Path=/shop/y'],
     ['the whole site', root, 'a=b; Path=/', 'a=b; Path=/'],
     ['a single page', one, 'a=b; Path=/app', 'a=b; Path=/page'],
-    ['the whole site of the same paths', same, 'a=b; Path=/; Domain=x', 'a=b; Path=/'],
-    ['beside the same paths', same, 'a=b; Path=/other', 'a=b; Path=/other'],
-    ['no path among the same', same, 'a=b; Path', 'a=b; Path'],
-    ['the whole site of the same page', samePage, 'a=b; Path=/', 'a=b; Path=/'],
+    ['the whole site of the same paths', same, 'a=b; Path=/; Domain=x', 'a=b; Path=/caf%C3%A9/'],
+    ['beside the same paths', same, 'a=b; Path=/other', 'a=b; Path=/caf%C3%A9/'],
+    ['below the same paths', sameTrusted, 'a=b; Path=/shop/x', 'a=b; Path=/shop/x'],
+    ['the whole site of the same page', samePage, 'a=b; Path=/', 'a=b; Path=/login'],
+    ['the same paths, passed', sameTrusted, 'a=b; Path=/; Domain=x', 'a=b; Path=/'],
+    ['beside the same paths, passed', sameTrusted, 'a=b; Path=/other', 'a=b; Path=/other'],
+    ['no path among the same, passed', sameTrusted, 'a=b; Path', 'a=b; Path'],
+    ['the same page, passed', pageTrusted, 'a=b; Path=/', 'a=b; Path=/'],
+    ['the same page, passed, no path', pageTrusted, 'a=b', 'a=b'],
+    ['other paths, passed', trusted, 'a=b; Path=/', 'a=b; Path=/shop/'],
     ['the same path, but all below it', below, 'a=b; Path=/', 'a=b; Path=/api'],
     ['a path that would end the attribute', odd, 'a=b; Path=/', 'a=b; Path=/caf%C3%A9%3B%20x/'],
+    ['a host cookie', wildcard, '__Host-a=b; Path=/; Secure', undefined],
+    ['a host cookie in any case', same, ' __hOST-a=b; Path=/; Secure', undefined],
     [
-      'a host cookie keeps its path',
-      wildcard,
+      'a host cookie, passed',
+      trusted,
       '__Host-a=b; Domain=x; Path=/; Secure',
       '__Host-a=b; Path=/; Secure',
     ],
+    ['a host cookie of the whole site', root, '__Host-a=b; Path=/', '__Host-a=b; Path=/'],
     [
       'all else is left alone',
       wildcard,
@@ -107,7 +122,7 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
     ],
   ];
   for (const [what, place, sent, seen] of cases) {
-    test(`${what}: ${sent} → ${seen}`, () => {
+    test(`${what}: ${sent} → ${seen ?? 'none'}`, () => {
       assert.equal(visibleCookie(sent, place), seen);
     });
   }

@@ -36,6 +36,66 @@ suite('several sources of a page', () => {
   });
 });
 
+suite('what a source and a client may say to each other', () => {
+  const ofOrigin = {
+    'Set-Cookie': ['__Host-jwt=x; Path=/; Secure', 'jwt=x; Path=/', 'a=b'],
+    'Strict-Transport-Security': 'max-age=9; includeSubDomains',
+    'Clear-Site-Data': '"cookies"',
+    'Service-Worker-Allowed': '/',
+    'Report-To': '{}',
+    NEL: '{}',
+  };
+
+  /** A site with a rule for each path, and the names of the fields that its source has got. */
+  async function start(t: TestContext, path: string, pass: readonly string[]) {
+    let got: readonly string[] = [];
+    const { origin } = await httpSource(t, ({ headers }, response) => {
+      got = Object.keys(headers);
+      const banners = { Server: 'old/1.0', 'X-Powered-By': 'old' };
+      response.writeHead(200, { 'Content-Type': 'text/javascript', ...banners, ...ofOrigin }).end();
+    });
+    const rules = [
+      { path, kind: 'content.fetch', enginedata: { source: `${origin}${path}`, pass } },
+    ];
+    const site = await startSite(t, { ini, rules });
+    const headers = { X_Forwarded_For: '1.1.1.1', 'x-forwarded_host': 'evil', api_key: 'k' };
+    const { headers: seen } = await fetch(`${site.url}/src/a`, { headers });
+    return { seen, got: () => got };
+  }
+
+  test('is about the path of the rule, where that is not all of the site', async (t) => {
+    const { seen, got } = await start(t, '/src/*', []);
+    assert.deepEqual(seen.getSetCookie(), ['jwt=x; Path=/src/', 'a=b']);
+    for (const name of ['Server', 'X-Powered-By', ...Object.keys(ofOrigin)]) {
+      if (name !== 'Set-Cookie') assert.equal(seen.get(name), null, name);
+    }
+    assert.deepEqual(
+      got().filter((name) => /[^a-z-]/.test(name)),
+      [],
+    );
+  });
+
+  test('is about all of the site where the rule is, or where it passes that', async (t) => {
+    const names = ['Server', 'X-Powered-By', 'api_key'];
+    for (const [path, pass] of [
+      ['/*', names],
+      ['/src/*', [...names, ...Object.keys(ofOrigin)]],
+    ] as const) {
+      const { seen, got } = await start(t, path, pass);
+      assert.deepEqual(seen.getSetCookie(), ofOrigin['Set-Cookie']);
+      assert.equal(seen.get('Server'), 'old/1.0');
+      assert.equal(seen.get('X-Powered-By'), 'old');
+      for (const [name, value] of Object.entries(ofOrigin)) {
+        if (name !== 'Set-Cookie') assert.equal(seen.get(name), value);
+      }
+      assert.deepEqual(
+        got().filter((name) => /[^a-z-]/.test(name)),
+        ['api_key'],
+      );
+    }
+  });
+});
+
 suite('a page that cannot be shown', () => {
   const files = {
     'site/index.html': 'home',
