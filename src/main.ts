@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { newId, now } from './model/clock.ts';
+import { newId, now, uptimeMs } from './model/clock.ts';
 import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { findIneffective } from './config/ineffective.ts';
@@ -170,7 +170,7 @@ class Process implements Running {
     this.#isSpokesman = isSpokesman;
     this.#measures = new Measures({ store, gather, server: () => this.#server });
     this.#coder = createCoder();
-    this.#answers = openAnswers(config, { now, log: logs.log });
+    this.#answers = openAnswers(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
     const fetchHealth = new FetchHealth({ monotonicMs, log: logs.log });
     this.#measures.add(() => fetchHealth.metrics());

@@ -1,6 +1,7 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { Row } from './storage/record.ts';
 import type { HeldPage } from '../http/held-page.ts';
+import type { ClockReading } from './clock.ts';
 import type { ContentFile } from './content-file.ts';
 import type { Freshness } from './freshness.ts';
 
@@ -32,6 +33,8 @@ export interface StoredAnswer {
   /** Undefined for a whole representation (§3.3). */
   readonly range: StoredRange | undefined;
   readonly bytesLength: number;
+  /** When it was put into the storage; undefined before. */
+  readonly storedAt?: ClockReading;
 }
 
 /** A kept answer as a process has it in memory. */

@@ -5,6 +5,7 @@ import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../mod
 import { single, type Metric } from '../observability/metrics.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
+import { byClock, wasSet, type ClockReading } from './clock.ts';
 import { contentOf, isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
 import type { FilePlace } from './arriving-file.ts';
 import { Contents } from './contents.ts';
@@ -71,20 +72,21 @@ const contentShare = 4;
 /** Keeps answers in a storage. `report` is told when that fails, with what the disk says. */
 export function createAnswers({
   cache,
-  now,
+  readClock,
   report,
 }: {
   readonly cache: AnswerCache<StoredAnswer>;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
+  readonly readClock: () => ClockReading;
   readonly report: (error: unknown) => void;
 }): Answers {
-  return new ShelvedAnswers(cache, now, report);
+  return new ShelvedAnswers(cache, readClock, report);
 }
 
 class ShelvedAnswers implements Answers {
   readonly #cache: AnswerCache<StoredAnswer>;
-  readonly #now: () => number;
+  readonly #readClock: () => ClockReading;
+  /** Read when the clock was last found to be set: the ages in memory are by it. */
+  #clock: ClockReading;
   readonly #report: (error: unknown) => void;
   readonly #contents: Contents;
   /** The newest change of each URL that is on its way to the storage: they keep their order. */
@@ -97,11 +99,12 @@ class ShelvedAnswers implements Answers {
 
   constructor(
     cache: AnswerCache<StoredAnswer>,
-    now: () => number,
+    readClock: () => ClockReading,
     report: (error: unknown) => void,
   ) {
     this.#cache = cache;
-    this.#now = now;
+    this.#readClock = readClock;
+    this.#clock = readClock();
     this.#report = report;
     const broken = (answer: StoredAnswer): void => {
       this.drop(answer).catch(report);
@@ -111,6 +114,7 @@ class ShelvedAnswers implements Answers {
 
   find(url: string): readonly HeldAnswer[] {
     this.#cache.refresh();
+    this.#lookAtClock();
     const shelved = this.#shelf.get(url);
     if (shelved !== undefined && shelved.version === undefined) {
       if (!this.#cache.isPurgedSince(shelved.since, url)) return shelved.held;
@@ -126,7 +130,7 @@ class ShelvedAnswers implements Answers {
   }
 
   ready(held: HeldAnswer): boolean | Promise<boolean> {
-    const second = Math.floor(this.#now() / 1000);
+    const second = Math.floor(this.#readClock().nowMs / 1000);
     if (second - held.usedSecond >= cacheTouchedSeconds) {
       held.usedSecond = second;
       this.#cache.touch(held.answer);
@@ -148,7 +152,8 @@ class ShelvedAnswers implements Answers {
     return this.#cache.isPurgedSince(since, url);
   }
 
-  put(answer: StoredAnswer, given: Buffer | NewContent, since: number): HeldAnswer {
+  put(received: StoredAnswer, given: Buffer | NewContent, since: number): HeldAnswer {
+    const answer = { ...received, storedAt: this.#readClock() };
     const content: NewContent = Buffer.isBuffer(given) ? { kind: 'bytes', bytes: given } : given;
     const { id, url } = answer;
     const held = holdAnswer(answer, this.#contents.taken(answer, content));
@@ -163,8 +168,9 @@ class ShelvedAnswers implements Answers {
     return this.#contents.placeOf(id);
   }
 
-  update(held: HeldAnswer, since: number): void {
-    const { answer } = held;
+  update(updated: HeldAnswer, since: number): void {
+    const answer = { ...updated.answer, storedAt: this.#readClock() };
+    const held = Object.assign(updated, { answer });
     const { id, url, rule } = answer;
     const others = this.find(url).filter((one) => one.answer.id !== id);
     this.#change(url, rule, since, [held, ...others], (before) => {
@@ -186,7 +192,7 @@ class ShelvedAnswers implements Answers {
   }
 
   list(asked: Parameters<KeptAnswers['list']>[0]): KeptPage {
-    return listPage(this.#cache.list(asked), asked.limit, this.#now());
+    return listPage(this.#cache.list(asked), asked.limit, this.#readClock());
   }
 
   counts(): KeptCounts {
@@ -268,14 +274,26 @@ class ShelvedAnswers implements Answers {
     { version, rows }: UrlRecord<StoredAnswer>,
     known: readonly HeldAnswer[],
   ): readonly HeldAnswer[] {
+    const clock = this.#readClock();
     const held = rows.map((row) => {
-      const same = known.find((one) => one.answer.id === row.entry.id);
-      if (same === undefined) return holdAnswer(row.entry, this.#contents.filed(row), row);
-      if (isSame(same.answer, row.entry)) return Object.assign(same, { row });
-      return holdAnswer(row.entry, contentOf(same), row);
+      const answer = byClock(row.entry, clock);
+      const same = known.find((one) => one.answer.id === answer.id);
+      if (same === undefined) return holdAnswer(answer, this.#contents.filed(row), row);
+      if (isSame(same.answer, answer)) return Object.assign(same, { row });
+      return holdAnswer(answer, contentOf(same), row);
     });
     this.#shelf.set(url, { held, version, since: 0 });
     return held;
+  }
+
+  /** Forgets what is in memory once the clock has been set: its ages are by another one. */
+  #lookAtClock(): void {
+    const clock = this.#readClock();
+    if (!wasSet(this.#clock, clock)) return;
+    this.#clock = clock;
+    // What is on its way to the storage is read from there in a moment.
+    for (const [url, { version }] of this.#shelf)
+      if (version !== undefined) this.#shelf.delete(url);
   }
 
   #loadOrDrop(held: HeldAnswer, bytes: Buffer | undefined): true | Promise<false> {

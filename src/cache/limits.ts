@@ -2,3 +2,5 @@
 export const selectingCharactersMax = 512;
 /** Members of a field whose order and spelling is made one for all clients; longer ones stay. */
 export const canonicalMembersMax = 32;
+/** Two readings of the clock may differ by so much where nobody has set it. */
+export const clockJitterMs = 1_000;

@@ -2,19 +2,20 @@ import type { KeptAnswer, KeptPage } from '../model/kept.ts';
 import { replyField } from '../http/reply.ts';
 import type { ListedUrl } from './storage/cache.ts';
 import type { StoredAnswer } from './answer.ts';
+import { byClock, type ClockReading } from './clock.ts';
 import { ageMs, remainingMs } from './freshness.ts';
 
 /** One page of a list: URLs with all their answers, until there are so many of those. */
 export function listPage(
   urls: Iterable<ListedUrl<StoredAnswer>>,
   limit: number,
-  nowMs: number,
+  clock: ClockReading,
 ): KeptPage {
   const rows: KeptAnswer[] = [];
   let last: string | undefined;
   for (const { url, rows: kept } of urls) {
     if (rows.length >= limit) return { rows, next: last };
-    rows.push(...kept.map(({ entry }) => shown(entry, nowMs)));
+    rows.push(...kept.map(({ entry }) => shown(byClock(entry, clock), clock.nowMs)));
     last = url;
   }
   return { rows, next: undefined };

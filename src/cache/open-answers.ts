@@ -5,6 +5,7 @@ import type { Log } from '../observability/log.ts';
 import { openCache } from './storage/folder-cache.ts';
 import { prepareCache, settleCache } from './storage/prepare.ts';
 import type { StoredAnswer } from './answer.ts';
+import { clockReader } from './clock.ts';
 import { createAnswers, type Answers } from './answers.ts';
 
 /** What a configuration says of kept answers. */
@@ -32,12 +33,16 @@ export function settleAnswers(data: string): Promise<void> {
 /** Opens the kept answers of a data folder; the log is told when they cannot be written. */
 export function openAnswers(
   { server: { data }, fetch: { cacheBytesMax: bytesMax } }: Kept,
-  { now, log }: { readonly now: () => number; readonly log: Log },
+  {
+    now,
+    uptimeMs,
+    log,
+  }: { readonly now: () => number; readonly uptimeMs: () => number; readonly log: Log },
 ): Answers {
   let reportedMs = -Infinity;
   return createAnswers({
     cache: openCache<StoredAnswer>({ folder: join(data, cacheFolder), bytesMax, now }),
-    now,
+    readClock: clockReader(now, uptimeMs),
     report(error) {
       if (now() - reportedMs < cacheReportMs) return;
       reportedMs = now();

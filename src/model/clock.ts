@@ -18,3 +18,11 @@ const generator = new V7Generator();
 export function newId(): string {
   return generator.generateOrResetWithTs(now()).toString();
 }
+
+/**
+ * Milliseconds since the machine started, whatever its clock is set to; the same for all processes.
+ */
+export function uptimeMs(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1000 + nanoseconds / 1e6;
+}

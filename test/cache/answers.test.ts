@@ -40,7 +40,7 @@ function answer(id: string, more: Partial<StoredAnswer> = {}): StoredAnswer {
 function open(t: TestContext, data: string): Answers {
   const answers = openAnswers(
     { server: { data }, fetch: { cacheBytesMax: 1e9 } },
-    { now: () => nowMs, log: silentLog },
+    { now: () => nowMs, uptimeMs: () => 0, log: silentLog },
   );
   t.after(() => answers.close());
   return answers;

@@ -129,6 +129,47 @@ suite('what is kept', () => {
   });
 });
 
+suite('a clock that is set', () => {
+  const anHour = { 'Cache-Control': 'max-age=3600', ETag: '"a"' };
+
+  test('back does not make what is stored fresh for longer', async (t) => {
+    for (const back of [2, 600, 2_999, 5_000, 86_400]) {
+      const rig = await startRig(t, counting(anHour));
+      await rig.ask();
+      rig.pass(3_000);
+      await rig.setClock(-back);
+      rig.pass(601);
+      await rig.ask();
+      assert.equal(rig.requests.length, 2, `${back} s`);
+    }
+  });
+
+  test('back has the source asked about what is stored in the future, once', async (t) => {
+    const rig = await startRig(t, (request, response, count) => {
+      const isKnown = request.headers['if-none-match'] === '"a"';
+      response.writeHead(isKnown ? 304 : 200, anHour).end(isKnown ? '' : `answer ${count}`);
+    });
+    await rig.ask();
+    await rig.setClock(-60);
+    assert.deepEqual((await rig.ask()).cache, 'stale');
+    assert.equal((await rig.ask()).cache, 'hit');
+    rig.pass(60);
+    assert.equal((await rig.ask()).cache, 'hit');
+    assert.equal(rig.requests.length, 2);
+  });
+
+  test('back, and forward again, makes nothing older than it is', async (t) => {
+    const rig = await startRig(t, counting(anHour));
+    await rig.ask();
+    rig.pass(100);
+    await rig.setClock(-50);
+    assert.equal((await rig.ask()).field('age'), '100');
+    await rig.setClock(50);
+    assert.equal((await rig.ask()).field('age'), '100');
+    assert.equal(rig.requests.length, 1);
+  });
+});
+
 suite('what is kept for one', () => {
   test('is not for who says something else in a field that Vary names', async (t) => {
     const { ask } = await startRig(t, (request, response) => {

@@ -231,7 +231,11 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
   const data = await temporaryFolder(t);
   await prepareAnswers(data);
   const config = { server: { data }, fetch: { cacheBytesMax: 1e8 } };
-  const answers = openAnswers(config, { now: () => world.nowMs, log: silentLog });
+  const answers = openAnswers(config, {
+    now: () => world.nowMs,
+    uptimeMs: () => world.nowMs,
+    log: silentLog,
+  });
   let ids = 0;
   const fetch = cachedFetch({
     fetch: world.source,

@@ -44,6 +44,8 @@ export interface Rig {
   readonly ask: (asking?: Asking) => Promise<Seen>;
   /** Lets so many seconds go by. */
   readonly pass: (seconds: number) => void;
+  /** Sets the clock so many seconds ahead, or back, once all is stored. */
+  readonly setClock: (seconds: number) => Promise<void>;
   /** The time of the rig as a Date field, so many seconds later. */
   readonly date: (seconds?: number) => string;
   /** Has the source end without an answer from now on. */
@@ -68,7 +70,7 @@ export async function startRig(
   } = {},
 ): Promise<Rig> {
   const requests: IncomingMessage[] = [];
-  let nowMs = Date.now();
+  let [nowMs, uptimeMs] = [Date.now(), 3_600_000];
   const date = (seconds = 0): string => formatHttpDate(nowMs + seconds * 1000);
   const { origin, server } = await httpSource(t, (request, response) => {
     request.resume();
@@ -76,7 +78,7 @@ export async function startRig(
     response.setHeader('Date', date());
     handler(request, response, requests.length);
   });
-  const answers = await startAnswers(t, { bytesMax, now: () => nowMs });
+  const answers = await startAnswers(t, { bytesMax, now: () => nowMs, uptimeMs: () => uptimeMs });
   let lastId = 0;
   const fetch = cachedFetch({
     fetch: testFetch(t),
@@ -96,6 +98,11 @@ export async function startRig(
     ask: async (asking) => seen(await reply(asking)),
     pass: (seconds) => {
       nowMs += seconds * 1000;
+      uptimeMs += seconds * 1000;
+    },
+    setClock: async (seconds) => {
+      await answers.settled();
+      nowMs += seconds * 1000;
     },
     date,
     async stopSource() {
@@ -109,12 +116,16 @@ export async function startRig(
 /** Kept answers in a folder of their own, for the time of a test. */
 async function startAnswers(
   t: TestContext,
-  given: { readonly bytesMax: number; readonly now: () => number },
+  given: {
+    readonly bytesMax: number;
+    readonly now: () => number;
+    readonly uptimeMs: () => number;
+  },
 ): Promise<Answers> {
   const data = await temporaryFolder(t);
   await prepareAnswers(data);
   const config = { server: { data }, fetch: { cacheBytesMax: given.bytesMax } };
-  const answers = openAnswers(config, { now: given.now, log: silentLog });
+  const answers = openAnswers(config, { ...given, log: silentLog });
   t.after(() => answers.close());
   return answers;
 }

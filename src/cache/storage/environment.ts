@@ -6,7 +6,7 @@ import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder.ts'
 import { quietenFullDisk } from '../../store/full-disk.ts';
 
 /** Version of the layout below: what another one has written is thrown away. */
-const schemaVersion = '1';
+const schemaVersion = '2';
 
 /** The databases of the cache; keys are ordered as their texts and numbers are. */
 export interface CacheDatabases {

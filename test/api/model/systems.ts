@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import { compose, type Composition, type Foundation } from '../../../src/compose.ts';
 import type { Config } from '../../../src/config/config.ts';
+import { uptimeMs } from '../../../src/model/clock.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { Caller, Scope } from '../../../src/model/key.ts';
@@ -62,7 +63,7 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
     run.after(() => store.close());
     await prepareAnswers(data);
     const given = { ...config, server: { ...config.server, data } };
-    const answers = openAnswers(given, { now: Date.now, log: silentLog });
+    const answers = openAnswers(given, { now: Date.now, uptimeMs, log: silentLog });
     run.after(() => answers.close());
     const composition = composed(given, { store, publicFiles, answers });
     run.after(() => composition.close());

@@ -1,0 +1,46 @@
+import type { Freshness } from './freshness.ts';
+import { clockJitterMs } from './limits.ts';
+
+/** What the clock said at a moment. */
+export interface ClockReading {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  /**
+   * When the machine started, in milliseconds since 1970: the same at each reading, until the clock
+   * is set to another time.
+   */
+  readonly startMs: number;
+}
+
+/** Makes what reads the clock; `uptimeMs` gives milliseconds since the machine started. */
+export function clockReader(now: () => number, uptimeMs: () => number): () => ClockReading {
+  return () => {
+    const nowMs = now();
+    return { nowMs, startMs: nowMs - uptimeMs() };
+  };
+}
+
+/** Whether the clock was set to another time between two readings. */
+export function wasSet(before: ClockReading, after: ClockReading): boolean {
+  return Math.abs(before.startMs - after.startMs) > clockJitterMs;
+}
+
+/** What is looked at of a stored answer. */
+interface Timed {
+  readonly freshness: Freshness;
+  readonly storedAt?: ClockReading;
+}
+
+/**
+ * A stored answer with its age by a later reading: where the clock was set back since it was
+ * stored, its age counts from as much earlier. One that was stored in the future is stale.
+ */
+export function byClock<T extends Timed>(answer: T, clock: ClockReading): T {
+  const { storedAt, freshness } = answer;
+  const setBackMs = storedAt === undefined ? 0 : storedAt.startMs - clock.startMs;
+  const bornMs = freshness.bornMs - (setBackMs > clockJitterMs ? setBackMs : 0);
+  const isFuture = Math.max(bornMs, storedAt?.nowMs ?? bornMs) > clock.nowMs;
+  if (bornMs === freshness.bornMs && !isFuture) return answer;
+  const lifetimeMs = isFuture ? 0 : freshness.lifetimeMs;
+  return { ...answer, freshness: { ...freshness, bornMs, lifetimeMs } };
+}
