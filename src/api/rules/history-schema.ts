@@ -19,7 +19,8 @@ const historyRow: JsonObject = {
     data: {
       ...anyObject,
       description:
-        'The fields that it wrote; of an edit those that changed, null for a removed one.',
+        'The fields that it wrote; of an edit those that changed, null for a removed one. ' +
+        'A header value that the record has no more is *** without the scope design.',
     },
     invalidated: { ...dateTime, description: 'When the row was taken out of force.' },
     data_invalidated: { ...anyObject, description: 'In place of data, of such a row.' },

@@ -13,6 +13,7 @@ import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import type { RuleContent, StoredRule } from '../../model/rule.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import { isRuleKind, parseRuleOrigin } from './fields.ts';
+import { showPast, shownRule } from './former-secrets.ts';
 import { asOfProperty, rulesThen } from './moment.ts';
 import type { Handler } from '../operation.ts';
 import { listedRule } from './record-schema.ts';
@@ -43,7 +44,7 @@ export function listRules({
   store,
   view,
 }: {
-  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'recordsAfter'>;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'recordsAfter' | 'rule'>;
   readonly view: ViewConfig;
 }): Handler<ListInput> {
   return {
@@ -75,10 +76,13 @@ export function listRules({
       },
     },
     run: async ({ after = '', limit = listRowsDefault, as_of: asOf, ...filters }, call) => {
-      const rules = rulesThen(store, asOf) ?? store;
+      const then = rulesThen(store, asOf);
+      const show = showPast(store, call);
+      const shown = (stored: StoredRule): StoredRule =>
+        then === undefined ? stored : shownRule(stored, show);
       const page = await readPage(
-        rules,
-        { after, limit, matches: filterOf(filters) },
+        then ?? store,
+        { after, limit, shown, matches: filterOf(filters) },
         call.signal(),
       );
       return {
@@ -103,10 +107,13 @@ async function readPage(
   {
     after,
     limit,
+    shown,
     matches,
   }: {
     readonly after: string;
     readonly limit: number;
+    /** What the caller sees of a rule: nothing else is searched. */
+    readonly shown: (stored: StoredRule) => StoredRule;
     readonly matches: (stored: StoredRule) => boolean;
   },
   signal: AbortSignal,
@@ -118,9 +125,10 @@ async function readPage(
     let isEnd = true;
     for (const { id, stored, size } of rules.recordsAfter(last)) {
       last = id;
-      if (stored !== undefined && matches(stored)) {
-        rows.push(stored);
-        characters += JSON.stringify({ ...stored.rule, content: undefined }).length;
+      const seen = stored && shown(stored);
+      if (seen !== undefined && matches(seen)) {
+        rows.push(seen);
+        characters += JSON.stringify({ ...seen.rule, content: undefined }).length;
         if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
       }
       inSlice += 1 + Math.floor(size / ruleCharacters);

@@ -6,6 +6,7 @@ import type { Decision, Reads, Store } from '../../store/store.ts';
 import { rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from '../operation.ts';
 import { unreadEnginedata } from './enginedata.ts';
+import { showPast, shownRule } from './former-secrets.ts';
 import { sentNames } from './named-fields.ts';
 import { placeFields } from './placement.ts';
 import { recordEtag, recordView, serverFields, type ViewConfig } from './record.ts';
@@ -132,11 +133,13 @@ export function readRule({ store, view }: RuleOperations): Handler<ReadInput> {
     input: readInput,
     run: (v, call) => {
       if (asksForHistory(call.qk, v)) {
-        const history = historyView(store, 'userinterface', v);
+        const history = historyView(store, 'userinterface', v, showPast(store, call));
         if (history === undefined) throw noSuchRule(v.id);
         return { kind: 'data', data: history };
       }
-      const stored = existingRule(rulesThen(store, v.as_of) ?? store, v.id);
+      const then = rulesThen(store, v.as_of);
+      const found = existingRule(then ?? store, v.id);
+      const stored = then === undefined ? found : shownRule(found, showPast(store, call));
       return {
         kind: 'data',
         data: recordView(stored, view, call.origin),

@@ -3,8 +3,9 @@ import { Failure } from '../../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import type { StoredRule } from '../../model/rule.ts';
-import type { RuleChange } from '../../store/store.ts';
+import type { Reads, RuleChange } from '../../store/store.ts';
 import { parseRuleOrigin } from './fields.ts';
+import { showPast, shownRule } from './former-secrets.ts';
 import type { Description, Handler } from '../operation.ts';
 import { pageRule } from './record-schema.ts';
 import { recordView, type ViewConfig } from './record.ts';
@@ -64,7 +65,7 @@ export function subscribeToRules({
   store,
   view,
 }: {
-  readonly store: StreamedLog;
+  readonly store: StreamedLog & Pick<Reads, 'rule'>;
   readonly view: ViewConfig;
 }): Handler<SubscribeInput> {
   return {
@@ -79,18 +80,22 @@ export function subscribeToRules({
       },
     },
     run: ({ from_seq: from, ...filters }) => streamFrom(store, from, filterOf(filters)),
-    packet: ({ change: { seq, txn, action, id, data }, after }, call) => ({
-      r: packetName,
-      data: {
-        seq,
-        txn,
-        action,
-        id,
-        // As a row of the history shows it.
-        data: { id, ...data },
-        record: after === undefined ? null : recordView(after, view, call.origin),
-      },
-    }),
+    packet: ({ change: { seq, txn, action, id, data }, after }, call) => {
+      const show = showPast(store, call);
+      const shown = after && shownRule(after, show);
+      return {
+        r: packetName,
+        data: {
+          seq,
+          txn,
+          action,
+          id,
+          // As a row of the history shows it.
+          data: { id, ...show(id, data) },
+          record: shown === undefined ? null : recordView(shown, view, call.origin),
+        },
+      };
+    },
   };
 }
 

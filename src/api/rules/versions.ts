@@ -1,3 +1,4 @@
+import type { ShowFields } from './former-secrets.ts';
 import type { HistoryRow, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -64,6 +65,7 @@ export function historyView(
   store: Pick<Reads, 'history'>,
   family: RevertibleFamily,
   { id, limit, before }: ReadInput,
+  show: ShowFields = (_id, fields) => fields,
 ): { readonly rows: readonly object[]; readonly next: number | null } | undefined {
   const rows = store.history(family, id, {
     before,
@@ -76,14 +78,14 @@ export function historyView(
   const last = rows.at(-1);
   // Every record begins with its insert.
   const next = last === undefined || last.action === 'insert' ? null : last.seq;
-  return { rows: rows.map((row) => rowView(id, row)), next };
+  return { rows: rows.map((row) => rowView(id, row, show)), next };
 }
 
 /**
  * A row as the history shows it: what was invalidated stands under another name (contract §4.3).
  */
-function rowView(id: string, { data, invalidated, ...row }: HistoryRow): object {
-  const shown = { id, ...data };
+function rowView(id: string, { data, invalidated, ...row }: HistoryRow, show: ShowFields): object {
+  const shown = { id, ...show(id, data) };
   return invalidated === undefined
     ? { ...row, data: shown }
     : { ...row, invalidated, data_invalidated: shown };

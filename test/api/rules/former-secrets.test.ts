@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import { startSite, type TestSite } from '../../harness.ts';
+import { subscribe } from '../subscriber.ts';
+
+const [former, second, current] = ['Bearer former', 'Bearer second', 'Bearer current'];
+const enginedataWith = (authorization: string) => ({
+  source: 'http://localhost:9/*',
+  headers: { authorization, accept: 'text/html' },
+});
+
+/** A site with a rule whose credentials were changed twice, and a key for each of two scopes. */
+async function rotatedSite(t: TestContext) {
+  const site = await startSite(t);
+  const { key: read } = (await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] })).data;
+  const rule = { path: '/s/*', kind: 'content.fetch', enginedata: enginedataWith(former) };
+  const { id, seq } = (await site.call('svc1.userinterface.insert', rule)).data as {
+    readonly id: string;
+    readonly seq: number;
+  };
+  // What is not valid is kept, and may hold a credential too.
+  const wrong = { id, enginedata: { ...enginedataWith(second), source: 7 } };
+  await site.call('svc1.userinterface.edit', wrong);
+  await site.call('svc1.userinterface.edit', { id, enginedata: enginedataWith(current) });
+  return { site, id, seq, read: read as string };
+}
+
+const texts = (answer: unknown): string => JSON.stringify(answer);
+
+suite('a header value that a rule has no more', () => {
+  test('is masked for the scope read, wherever the past is shown', async (t) => {
+    const { site, id, seq, read } = await rotatedSite(t);
+    const call = (name: string, v: object, more = {}): ReturnType<TestSite['call']> =>
+      site.call(`svc1.userinterface.${name}`, v, { apikey: read, ...more });
+    const answers = [
+      await call('read', { id }, { qk: 'history' }),
+      await call('read', { id, as_of: seq }),
+      await call('read', { id, as_of: seq + 1 }),
+      await call('list', { as_of: seq }),
+    ];
+    for (const answer of answers) {
+      assert.equal(answer.status, 200);
+      assert.match(texts(answer), /"authorization":"\*\*\*"/);
+      assert.match(texts(answer), /"accept":"text\/html"/, 'what it still has is shown');
+      assert.doesNotMatch(texts(answer), /former|second/);
+    }
+    assert.match(texts(answers[0]), /Bearer current/);
+    assert.match(texts(await call('read', { id })), /Bearer current/);
+    const found = async (text: string) => (await call('list', { as_of: seq, text })).data.rows;
+    assert.equal((await found('text/html')).length, 1);
+    assert.deepEqual(await found('Bearer former'), [], 'nor can it be searched for');
+  });
+
+  test('is masked in packets of a subscription', async (t) => {
+    const { site, seq, read } = await rotatedSite(t);
+    const subscriber = await subscribe(await site.socket(read), { from_seq: seq - 1 });
+    await subscriber.until(({ length }) => length === 3);
+    const { packets } = subscriber;
+    assert.doesNotMatch(texts(packets), /former|second/);
+    assert.match(texts(packets.at(-1)), /Bearer current/);
+  });
+
+  test('is shown to who may write rules, and so put it back', async (t) => {
+    const { site, id, seq } = await rotatedSite(t);
+    const history = await site.call('svc1.userinterface.read', { id }, { qk: 'history' });
+    assert.match(texts(history), /Bearer second.*Bearer former/);
+    assert.match(
+      texts(await site.call('svc1.userinterface.read', { id, as_of: seq })),
+      /Bearer former/,
+    );
+  });
+
+  test('of a rule that is gone is masked as well', async (t) => {
+    const { site, id, read } = await rotatedSite(t);
+    const dry = await site.call('svc1.userinterface.invalidate', { id });
+    const confirm = { id, confirm: dry.data.digest };
+    assert.equal((await site.call('svc1.userinterface.invalidate', confirm)).status, 200);
+    const more = { apikey: read, qk: 'history' };
+    const history = await site.call('svc1.userinterface.read', { id }, more);
+    assert.doesNotMatch(texts(history), /Bearer/);
+    assert.match(texts(history), /"authorization":"\*\*\*"/);
+  });
+});
