@@ -52,7 +52,7 @@ export async function answerService(
     if (path === '/metrics') {
       const told = unread(message);
       if (told !== undefined) return { reply: told, caller };
-      if (!isFromLoopback(message, fields)) {
+      if (!isFromLoopback(message, entrance, serving.config.server.publicUrl)) {
         caller = identify(serving, entrance);
         authorise({ name: r, scope: 'read' }, caller);
       }

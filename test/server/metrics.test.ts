@@ -90,4 +90,36 @@ suite('the metrics', () => {
       });
     }
   }
+
+  const asked: readonly (readonly [title: string, fields: Readonly<Record<string, string>>])[] = [
+    ['a name that somebody else has pointed here', { Host: 'evil.example' }],
+    ['a name below it', { Host: 'localhost.evil.example' }],
+    ['a page of another origin', { Origin: 'http://evil.example' }],
+    ['a page without an origin', { Origin: 'null' }],
+    ['a page of another site', { 'Sec-Fetch-Site': 'cross-site' }],
+    ['a page of the same site', { 'Sec-Fetch-Site': 'same-site' }],
+  ];
+  test('need the scope read where a web page may have asked for them', async (t) => {
+    const site = await startSite(t, { server: 'public_url = http://shop.example' });
+    const status = async (fields: Readonly<Record<string, string>>) => {
+      const all = { Host: `localhost:${site.port}`, Connection: 'close', ...fields };
+      const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+      const answer = await site.raw(`GET /svc1/metrics HTTP/1.1\r\n${lines.join('')}\r\n`);
+      return /^HTTP\/1.1 (\d+)/.exec(answer)?.[1];
+    };
+    for (const [title, fields] of asked) {
+      assert.equal(await status(fields), '401', title);
+      assert.equal(await status({ ...fields, apikey: site.adminKey }), '200', title);
+    }
+    for (const fields of [
+      {},
+      { Host: '127.0.0.1' },
+      { Host: '[::1]:80' },
+      { Host: 'shop.example' },
+      { Origin: `http://localhost:${site.port}`, 'Sec-Fetch-Site': 'same-origin' },
+      { 'Sec-Fetch-Site': 'none' },
+    ]) {
+      assert.equal(await status(fields), '200', JSON.stringify(fields));
+    }
+  });
 });
