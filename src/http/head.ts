@@ -1,3 +1,5 @@
+import { isImplemented } from '../model/method.ts';
+import { methodBytesMax } from './limits.ts';
 import { tokenSource, trimOws } from './syntax.ts';
 
 /** How the content of a request is delimited (RFC 9112 §6.3). */
@@ -8,12 +10,25 @@ export interface Framing {
 }
 
 const requestLine = new RegExp(`^${tokenSource} [\\x21-\\x7e\\x80-\\xff]+ HTTP/[0-9]\\.[0-9]$`);
+const methodStart = new RegExp(`^${tokenSource}`);
 const isFramed = /\r\n(?:content-length|transfer-encoding)[ \t]*:/i;
 const framing = /\r\n(content-length|transfer-encoding)[ \t]*:([^\r\n]*)/gi;
 /** No sign, no leading zero, which some take for octal. */
 const decimal = /^(?:0|[1-9]\d{0,15})$/;
 
 const none: Framing = { isChunked: false, length: 0 };
+
+/** What a head says of its method, as far as it has come. */
+export type MethodState = 'unfinished' | 'malformed' | 'implemented' | 'not_implemented';
+
+/** Reads the method that a head begins with (RFC 9112 §3.1): a token, and a space behind it. */
+export function methodState(head: string): MethodState {
+  const length = methodStart.exec(head)?.[0].length ?? 0;
+  if (length === head.length && length <= methodBytesMax) return 'unfinished';
+  if (length === 0) return 'malformed';
+  if (length <= methodBytesMax && head[length] !== ' ') return 'malformed';
+  return isImplemented(head.slice(0, length)) ? 'implemented' : 'not_implemented';
+}
 
 /** Whether a line is `method SP request-target SP HTTP-version`, and nothing more (RFC 9112 §3). */
 export function isRequestLine(line: string): boolean {

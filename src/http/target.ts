@@ -3,9 +3,12 @@ import type { Cidr } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
 import { requestLineBytesMax } from '../model/limits.ts';
 import { queryRefusal, readPath } from '../model/path.ts';
+import { isImplemented } from '../model/method.ts';
 import { readFields, requireExpectation, requireFraming } from './fields.ts';
 import { believedClient } from './forwarded.ts';
+import { methodNotImplemented, requestLineTooLong } from './refusals.ts';
 import type { Fields, RequestTarget } from './request.ts';
+import { tokenSource } from './syntax.ts';
 
 /** The head of a request as it came in: nothing of it has been checked. */
 export interface RequestHead {
@@ -28,6 +31,7 @@ export interface Entrance {
   readonly address: string;
 }
 
+const isToken = new RegExp(`^${tokenSource}$`);
 const absoluteForm = /^(https?):\/\/([^/?#]*)/i;
 /**
  * The door (contract §3.1): turns the head of a request into its one canonical target, its fields
@@ -40,6 +44,7 @@ export function openDoor(
 ): Entrance {
   requireVersion(head);
   requireLength(head);
+  requireMethod(head);
   const fields = readFields(head.rawFields);
   requireFraming(fields, head.httpVersion);
   requireExpectation(fields, head.httpVersion);
@@ -79,16 +84,15 @@ function requireVersion({ httpVersion }: RequestHead): void {
 }
 
 function requireLength({ method, target }: Pick<RequestHead, 'method' | 'target'>): void {
-  if (method.length + target.length + ' '.length + ' HTTP/1.1'.length > requestLineBytesMax) {
-    throw new Failure(
-      'too_large',
-      `The request line is longer than ${requestLineBytesMax} bytes.`,
-      {
-        status: 414,
-        limit: 'target_size',
-      },
-    );
+  const length = method.length + target.length + ' '.length + ' HTTP/1.1'.length;
+  if (length > requestLineBytesMax) throw requestLineTooLong();
+}
+
+function requireMethod({ method }: RequestHead): void {
+  if (!isToken.test(method)) {
+    throw new Failure('invalid', 'The method of the request is not a token.');
   }
+  if (!isImplemented(method)) throw methodNotImplemented();
 }
 
 /**

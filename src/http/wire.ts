@@ -6,13 +6,17 @@ import {
   requestLineBytesMax,
   trailerBytesMax,
 } from '../model/limits.ts';
+import { beginsMethod } from '../model/method.ts';
 import { chunkSize, refusedTrailer } from './chunked.ts';
-import { bodyOf, isRequestLine } from './head.ts';
+import { bodyOf, isRequestLine, methodState } from './head.ts';
+import { headerSectionTooLarge, methodNotImplemented, requestLineTooLong } from './refusals.ts';
 
 const cr = 13;
 const lf = 10;
-const hasMethod = /^[A-Z-]{1,32} /;
 const headEnd = '\r\n\r\n';
+/** In front of the digit for the minor version, in the request line. */
+const versionStart = Buffer.from(' HTTP/1.');
+const [minor1, minor9] = [0x31, 0x39];
 
 /**
  * Reads along what a client sends on a connection of HTTP/1.1, to find what the parser behind it
@@ -24,6 +28,11 @@ const headEnd = '\r\n\r\n';
 export class Wire {
   /** Why nothing more may be read; stays. */
   refusal: Failure | undefined;
+  /**
+   * Whether the bytes since the last message begin no method that the parser knows: it is to get
+   * none of them. What follows within a few bytes says how they are refused.
+   */
+  isHeld = false;
   /** What comes next. */
   #next: (chunk: Buffer, from: number) => number = this.#readStart;
   #emptyLines = 0;
@@ -33,6 +42,9 @@ export class Wire {
   #head = '';
   /** Bytes of the request line; undefined while it has not come to its end. */
   #lineBytes: number | undefined;
+  /** How much of `versionStart` the request line ends in so far. */
+  #versionBytes = 0;
+  #hasMethod = false;
   /** Up to where the content goes, in bytes from here. */
   #contentLeft = 0;
   #trailerBytes = 0;
@@ -69,11 +81,6 @@ export class Wire {
     this.refusal = new Failure('invalid', message);
   }
 
-  #refuseSize(status: 414 | 431, message: string): void {
-    const limit = status === 414 ? 'target_size' : 'header_size';
-    this.refusal = new Failure('too_large', message, { status, limit });
-  }
-
   /** Between two messages: a few empty lines are let pass (RFC 9112 §2.2). */
   #readStart(chunk: Buffer, from: number): number {
     const first = chunk[from];
@@ -87,6 +94,8 @@ export class Wire {
     }
     this.#emptyLines = 0;
     this.#head = '';
+    this.#versionBytes = 0;
+    this.#hasMethod = false;
     this.#next = this.#readHead;
     return this.#readHead(chunk, from);
   }
@@ -100,6 +109,7 @@ export class Wire {
   }
 
   #readHead(chunk: Buffer, from: number): number {
+    if (this.#lineBytes === undefined) this.#lowerVersion(chunk, from);
     const text = chunk.toString('latin1', from);
     if (this.#pieces.length === 0) {
       const end = text.indexOf(headEnd);
@@ -115,7 +125,7 @@ export class Wire {
     const end = joined.indexOf(headEnd);
     if (end === -1) {
       this.#keepPiece(text);
-      return from + text.length;
+      return this.refusal === undefined ? from + text.length : from;
     }
     const taken = end + headEnd.length - tail.length;
     const head = this.#pieces.join('') + text.slice(0, taken);
@@ -130,17 +140,37 @@ export class Wire {
     this.#piecesBytes += text.length;
     this.#pieces.push(tail.slice(0, -3), tail.slice(-3));
     const lineBytes = this.#lineBytes ?? this.#piecesBytes;
-    this.#requireSizes(lineBytes, this.#piecesBytes - lineBytes);
+    if (!this.#hasMethod) this.#requireMethod(this.head);
+    if (this.refusal === undefined) this.#requireSizes(lineBytes, this.#piecesBytes - lineBytes);
+  }
+
+  /**
+   * Has the parser read HTTP/1.2 to HTTP/1.9 as HTTP/1.1 (RFC 9110 §2.5): it knows none of them.
+   * Where the line goes on behind that, it is refused as a whole.
+   */
+  #lowerVersion(chunk: Buffer, from: number): void {
+    const lineEnd = chunk.indexOf(lf, from);
+    const end = lineEnd === -1 ? chunk.length : lineEnd;
+    for (let at = from; at < end; at += 1) {
+      const byte = chunk[at] ?? 0;
+      const isMinor = this.#versionBytes === versionStart.length;
+      if (isMinor && byte > minor1 && byte <= minor9) chunk[at] = minor1;
+      if (byte === versionStart[this.#versionBytes]) this.#versionBytes += 1;
+      else this.#versionBytes = byte === versionStart[0] ? 1 : 0;
+    }
+  }
+
+  #requireMethod(head: string): void {
+    const state = methodState(head);
+    this.#hasMethod = state !== 'unfinished';
+    if (state === 'malformed') this.#refuse('The request does not begin with a method.');
+    else if (state === 'not_implemented') this.refusal = methodNotImplemented();
+    else if (state === 'unfinished') this.isHeld = !beginsMethod(head);
   }
 
   #requireSizes(lineBytes: number, blockBytes: number): void {
-    if (lineBytes > requestLineBytesMax && !hasMethod.test(this.head)) {
-      this.#refuse('The request does not begin with a method.');
-    } else if (lineBytes > requestLineBytesMax) {
-      this.#refuseSize(414, `The request line is longer than ${requestLineBytesMax} bytes.`);
-    } else if (blockBytes > headerBlockBytesMax) {
-      this.#refuseSize(431, `The header section is larger than ${headerBlockBytesMax} bytes.`);
-    }
+    if (lineBytes > requestLineBytesMax) this.refusal = requestLineTooLong();
+    else if (blockBytes > headerBlockBytesMax) this.refusal = headerSectionTooLarge();
   }
 
   /** Reads a whole head, its last line's end included; `taken` are its bytes in this chunk. */
@@ -150,7 +180,8 @@ export class Wire {
     this.#lineBytes = undefined;
     this.#head = head;
     const lineEnd = head.indexOf('\r\n');
-    this.#requireSizes(lineEnd, head.length - lineEnd);
+    this.#requireMethod(head);
+    if (this.refusal === undefined) this.#requireSizes(lineEnd, head.length - lineEnd);
     if (this.refusal !== undefined) return from;
     if (!isRequestLine(head.slice(0, lineEnd))) {
       this.#refuse('The request line is not: method, space, target, space, HTTP/1.1.');

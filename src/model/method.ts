@@ -19,3 +19,25 @@ export function isSafe(method: string): boolean {
 export function isIdempotent(method: string): boolean {
   return safe.has(method) || method === 'PUT' || method === 'DELETE';
 }
+
+/**
+ * The methods that a request may have, those that Node's parser reads: every other one is answered
+ * with 501 (RFC 9110 §9.1), over HTTP/2 too.
+ */
+const implemented: ReadonlySet<string> = new Set(
+  (
+    'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY ' +
+    'MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND ' +
+    'REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'
+  ).split(' '),
+);
+
+/** Whether requests of that method are answered at all. */
+export function isImplemented(method: string): boolean {
+  return implemented.has(method);
+}
+
+/** Whether a text is what a method begins with whose requests are answered. */
+export function beginsMethod(text: string): boolean {
+  return [...implemented].some((method) => method.startsWith(text));
+}

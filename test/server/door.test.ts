@@ -135,7 +135,7 @@ suite('the door', () => {
   test('a method that is not known is named as what is wrong', async (t) => {
     const site = await startSite(t, { files, ini });
     const answer = await site.raw('FOO /a/b.txt HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    assert.match(answer, /^HTTP\/1\.1 400 .*The request has a method that is not known here\./s);
+    assert.match(answer, /^HTTP\/1\.1 501 .*The method of the request is not implemented here\./s);
   });
 
   test('the access log has a line for each, and none that a client has made up', async (t) => {

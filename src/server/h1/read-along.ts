@@ -45,7 +45,7 @@ export function readAlong(socket: Duplex, { reader, answerAtOnce, more, refused 
       // The parser may be full: the rest comes again when it is not.
       if (at > 0 && socket.isPaused()) break;
       const end = wire.read(chunk, at);
-      if (end > at) {
+      if (end > at && !wire.isHeld) {
         const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
         for (const parse of parsers) parse.call(socket, part);
       }

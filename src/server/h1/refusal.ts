@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { formatHttpDate } from '../../http/date.ts';
+import { headerSectionTooLarge } from '../../http/refusals.ts';
 import { fieldLines, type FieldList, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import { lingerMs } from '../../model/limits.ts';
@@ -11,13 +12,10 @@ import { STATUS_CODES } from './node-http.ts';
  */
 export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return headerTooLarge();
+    return headerSectionTooLarge();
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return tooLate(hasHead ? 'request_time' : 'header_time');
-  }
-  if (code === 'HPE_INVALID_METHOD') {
-    return new Failure('invalid', 'The request has a method that is not known here.');
   }
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
@@ -25,14 +23,6 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
 /** What a client is told that speaks HTTP in the clear where TLS is spoken. */
 export function notTls(): Failure {
   return new Failure('invalid', 'This port speaks HTTPS: ask for https:// instead of http://.');
-}
-
-/** What a client is told whose header section is larger than it may be. */
-export function headerTooLarge(): Failure {
-  return new Failure('too_large', 'The header of the request is too large.', {
-    status: 431,
-    limit: 'header_size',
-  });
 }
 
 /** What a client is told whose request takes longer than it may. */

@@ -1,5 +1,6 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { http2ControlBytesMax, lingerMs, stalledMs } from '../../model/limits.ts';
 import { HeadWatch } from './head-watch.ts';
 import type { StreamAnswer } from './stream-answer.ts';
@@ -108,4 +109,47 @@ export function cutWhenLeft(session: Session, nowMs: number): void {
   session.endedSinceMs ??= nowMs;
   const patienceMs = session.isOver ? lingerMs : stalledMs;
   if (nowMs - session.endedSinceMs >= patienceMs) session.socket.destroy();
+}
+
+/** NGHTTP2_ERR_PROTO of nghttp2, for which Node has no name. */
+const protocolErrno = -505;
+
+/**
+ * Keeps a session open that Node would end for an error that is not one of the connection: a PING
+ * that acknowledges none (RFC 9113 §6.7), or a malformed request (§5.4.2), whose stream nghttp2
+ * resets. `met` is told of each such error, the connection's included, `survived` of those that the
+ * session has outlived.
+ */
+export function surviveStreamErrors(
+  session: ServerHttp2Session,
+  { met, survived }: { readonly met: () => void; readonly survived: (error: Error) => void },
+): void {
+  const destroy = session.destroy.bind(session);
+  let isProbed = false;
+  const probe = async (error: Error): Promise<void> => {
+    isProbed = true;
+    await written();
+    // Behind the GOAWAY for an error of the connection, nghttp2 sends nothing: a PING stays queued.
+    if (!session.destroyed) session.ping(() => undefined);
+    await written();
+    isProbed = false;
+    if (session.destroyed) return;
+    if ((session.state.outboundQueueSize ?? 0) > 0) destroy(error);
+    else survived(error);
+  };
+  session.destroy = (error?: Error, code?: number): void => {
+    const isMet = (error as Partial<NodeJS.ErrnoException> | undefined)?.errno === protocolErrno;
+    if (error === undefined || !isMet) {
+      destroy(error, code);
+      return;
+    }
+    met();
+    if (!isProbed && !session.destroyed) void probe(error);
+  };
+}
+
+/** Resolves once Node has had nghttp2 write what is queued now. */
+async function written(): Promise<void> {
+  await turn();
+  await turn();
 }

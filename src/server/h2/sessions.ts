@@ -27,8 +27,16 @@ import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { breakBody } from '../h1/body.ts';
 import { Crowd, type CrowdLimits } from '../h1/crowd.ts';
-import { headerTooLarge, tooLate } from '../h1/refusal.ts';
-import { cutWhenLeft, lookAtFlow, newSession, type Open, type Session } from './session.ts';
+import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.ts';
+import { tooLate } from '../h1/refusal.ts';
+import {
+  cutWhenLeft,
+  lookAtFlow,
+  newSession,
+  surviveStreamErrors,
+  type Open,
+  type Session,
+} from './session.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 
@@ -167,6 +175,12 @@ export class Sessions {
     };
     session.on('ping', count);
     session.on('remoteSettings', count);
+    surviveStreamErrors(session, {
+      met: count,
+      survived: (error) => {
+        this.#tell(session, error);
+      },
+    });
   }
 
   #begin(
@@ -197,7 +211,11 @@ export class Sessions {
       hasContent,
       peer: known.peer,
     });
-    if (isTooLarge) breakBody(message as unknown as IncomingMessage, headerTooLarge());
+    if (isTooLarge) {
+      const isLine = message.url.length > requestLineBytesMax;
+      const failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
+      breakBody(message as unknown as IncomingMessage, failure);
+    }
     const answer = new StreamAnswer(stream, message, monotonicMs);
     const open: Open = {
       stream,

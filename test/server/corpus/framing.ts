@@ -110,7 +110,7 @@ export const framing: readonly Case[] = [
   [
     'a name that is not quite the one',
     `${post('Content_Length: 3')}abc`,
-    '200 400 closed',
+    '200 501 closed',
     'POST /far/a ',
   ],
   [

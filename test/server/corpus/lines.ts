@@ -5,24 +5,24 @@ const reached = 'GET /far/a ';
 const hostLine = 'Host: localhost\r\n\r\n';
 
 const methods405: readonly string[] = ['PROPFIND', 'LOCK', 'PURGE', 'TRACE', 'QUERY', 'M-SEARCH'];
-const badMethods: readonly string[] = [
+const methods501: readonly string[] = [
   'get',
   'Get',
   'GeT',
   'FOO',
   'GETT',
   'GE',
-  'G<T',
-  'GET,',
-  '"GET"',
-  'G\x00T',
-  'G\xc9T',
+  'PLAY',
+  'DESCRIBE',
+  'PRI',
   '1',
   '-',
+  'M'.repeat(200),
+  `GET${'-'.repeat(30)}`,
 ];
+const badMethods: readonly string[] = ['G<T', 'GET,', '"GET"', 'G\x00T', 'G\xc9T', 'F(', 'GE\t'];
 const badVersions: readonly string[] = [
   'HTTP/0.9',
-  'HTTP/1.2',
   'HTTP/2.0',
   'HTTP/2',
   'HTTP/3.7',
@@ -103,11 +103,11 @@ export const lines: readonly Case[] = [
   ['no method', `/far/a HTTP/1.1\r\n${hostLine}`, refused],
   ['nothing but a method', 'GET\r\n\r\n', refused],
   ['an answer', 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', refused],
-  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', refused],
+  ['the preface of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', '501 closed'],
   ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', refused],
   ['SSH', 'SSH-2.0-OpenSSH_9.9\r\n', refused],
-  ['the PROXY protocol', `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${ok}`, refused],
-  ['SMTP', 'EHLO localhost\r\n', refused],
+  ['the PROXY protocol', `PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n${ok}`, '501 closed'],
+  ['SMTP', 'EHLO localhost\r\n', '501 closed'],
   ['noise', `${'\xff\x00'.repeat(50)}\r\n\r\n`, refused],
   ['HTTP/1.0', 'GET /far/a HTTP/1.0\r\nHost: localhost\r\n\r\n', '200 closed', reached],
   [
@@ -116,6 +116,16 @@ export const lines: readonly Case[] = [
     '200 kept',
     reached,
   ],
+  ['HTTP/1.2', `GET /far/a HTTP/1.2\r\n${hostLine}`, '200 kept', reached],
+  ['HTTP/1.9', `GET /far/a HTTP/1.9\r\n${hostLine}`, '200 kept', reached],
+  [
+    'HTTP/1.3 with content',
+    'POST /far/a HTTP/1.3\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n HTTP/1.2',
+    '200 kept',
+    'POST /far/a  HTTP/1.2',
+  ],
+  ['HTTP/1.2 in a field', head('GET /far/a', 'X: a HTTP/1.2'), '200 kept', reached],
+  ['HTTP/1.2 in the target', head('GET /far/ HTTP/1.2'), refused],
   ['another method', head('DELETE /far/a'), '200 kept', 'DELETE /far/a '],
   ['HEAD', head('HEAD /far/a'), '200 kept', 'HEAD /far/a '],
   ['CONNECT', 'CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n', '405 closed'],
@@ -126,8 +136,12 @@ export const lines: readonly Case[] = [
     `CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc${ok}`,
     '405 closed',
   ],
-  ['a method of another protocol', head('PLAY /far/a'), refused],
   ...methods405.map((method): Case => [method, head(`${method} /far/a`), '405 kept']),
+  ...methods501.map((method): Case => [
+    `the method ${method}`,
+    head(`${method} /far/a`),
+    '501 closed',
+  ]),
   ...badMethods.map((method): Case => [`the method ${method}`, head(`${method} /far/a`), refused]),
   ...badVersions.map((version): Case => [
     `the version ${version}`,

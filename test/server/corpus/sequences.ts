@@ -29,7 +29,7 @@ export const sequences: readonly Case[] = [
   [
     'content that is too long',
     `${post('Content-Length: 3')}abcd`,
-    '200 400 closed',
+    '200 501 closed',
     'POST /far/a abc',
   ],
   [

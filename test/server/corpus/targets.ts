@@ -105,6 +105,10 @@ export const targets: readonly Case[] = [
   ],
   ['a target that is too long', head(`GET /far/?${'a'.repeat(9_000)}`), '414 closed'],
   ['a target that is much too long', head(`GET /far/?${'a'.repeat(60_000)}`), '414 closed'],
-  ['a method that is too long', `${'G'.repeat(9_000)} / HTTP/1.1\r\n\r\n`, refused],
+  ['a method that is too long', `${'G'.repeat(9_000)} / HTTP/1.1\r\n\r\n`, '501 closed'],
+  ['a target of 66,000 bytes', head(`GET /${'a'.repeat(66_000)}`), '414 closed'],
+  ['a target of 200,000 bytes', head(`GET /${'a'.repeat(200_000)}`), '414 closed'],
+  ['a request line without an end', `GET /${'a'.repeat(66_000)}`, '414 closed'],
+  ['a request line without a target', `GET ${' '.repeat(66_000)}\r\n\r\n`, '414 closed'],
   ...badTargets.map((target): Case => [`the target ${target}`, head(`GET ${target}`), refused]),
 ];

@@ -90,7 +90,7 @@ suite('a connection', () => {
     const site = await startSite(t);
     for (const request of [
       `GET /none HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
-      'no request at all\r\n\r\n',
+      '@no request at all\r\n\r\n',
     ]) {
       const socket = await openSocket(t, site);
       socket.write(request);

@@ -7,7 +7,7 @@ import { connectRaw, fieldBlock, flags, frame, settings, told, uint32 } from './
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
-const { END_STREAM, END_HEADERS } = flags;
+const { END_STREAM, END_HEADERS, ACK } = flags;
 
 const get: Fields = [
   [':method', 'GET'],
@@ -66,6 +66,11 @@ const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName
     'http2_frames',
   ],
   ['PING (CVE-2019-9512)', many(1_000, () => frame('PING', 0, 0, 'abcdefgh')), 'http2_pings'],
+  [
+    'PING that acknowledges none',
+    many(1_000, () => frame('PING', ACK, 0, 'abcdefgh')),
+    'http2_pings',
+  ],
   [
     'SETTINGS (CVE-2019-9515)',
     many(1_000, () => frame('SETTINGS', 0, 0, settings([3, 100]))),
@@ -146,6 +151,20 @@ test('a header is refused that has too many fields, or is too large', async (t) 
   const name = fieldBlock([['x-b', 'b'.repeat(4_000)]]);
   name[0] = 0x40;
   const bomb = Buffer.concat([fieldBlock(get), name, Buffer.alloc(1_000, 0xbe)]);
+  const withPath = (bytes: number): Buffer => {
+    const path = [':path', '/'.padEnd(bytes, 'a')] as const;
+    const all = fieldBlock(get.map((field) => (field[0] === ':path' ? path : field)));
+    const pieces = Array.from({ length: Math.ceil(all.length / 16_000) }, (_, at) =>
+      all.subarray(at * 16_000, (at + 1) * 16_000),
+    );
+    return Buffer.concat(
+      pieces.map((piece, at) => {
+        const end = at + 1 === pieces.length ? END_HEADERS : 0;
+        if (at > 0) return frame('CONTINUATION', end, 1, piece);
+        return frame('HEADERS', END_STREAM | end, 1, piece);
+      }),
+    );
+  };
   const table: readonly (readonly [name: string, frames: Buffer, outcome: string])[] = [
     ['100 fields', ask(1, fields(99)), 'answer 404'],
     ['101 fields', ask(1, fields(100)), 'answer 431'],
@@ -158,6 +177,8 @@ test('a header is refused that has too many fields, or is too large', async (t) 
       Buffer.concat([block, continuation(0), continuation(0), continuation(0), continuation(4)]),
       'answer 431',
     ],
+    ['a path of 9,000 bytes', withPath(9_000), 'answer 414'],
+    ['a path of 45,000 bytes', withPath(45_000), 'answer 414'],
     ['4 MiB when unpacked', frame('HEADERS', 5, 1, bomb), 'RST_STREAM ENHANCE_YOUR_CALM'],
   ];
   for (const [what, frames, expected] of table) {
@@ -167,6 +188,7 @@ test('a header is refused that has too many fields, or is too large', async (t) 
     assert.equal(told(client.frames.find(({ stream }) => stream === 1) as never), expected, what);
   }
   assert.match(site.logged(), /"limit":"header_size"/);
+  assert.match(site.logged(), /"limit":"target_size"/);
   // As over HTTP/1.1, each that is answered has its line in the access log.
   assert.equal(site.logged().match(/ 431 GET localhost\/a [1-9]\d* B/g)?.length, 3);
 });

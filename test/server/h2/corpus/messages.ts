@@ -140,6 +140,8 @@ export const messageCases: readonly Case[] = [
     'RST_STREAM PROTOCOL_ERROR',
     [only([[':method', 'CONNECT'], [':protocol', 'websocket'], ...get.slice(1)])],
   ],
+  [':method that nobody knows', 'answer 501', [only(replaced(':method', 'FOO'))]],
+  [':method in lower case', 'answer 501', [only(replaced(':method', 'get'))]],
   [':method not a token', 'RST_STREAM PROTOCOL_ERROR', [only(replaced(':method', 'G ET'))]],
   [
     '8.1.1 content shorter than announced',
@@ -148,12 +150,12 @@ export const messageCases: readonly Case[] = [
   ],
   [
     '8.1.1 content longer than announced',
-    'GOAWAY INTERNAL_ERROR',
+    'RST_STREAM PROTOCOL_ERROR',
     [open(1, [['content-length', '1']]), data(1, 'xx', END_STREAM)],
   ],
   [
     '8.1.1 content over several frames',
-    'GOAWAY INTERNAL_ERROR',
+    'RST_STREAM PROTOCOL_ERROR',
     [open(1, [['content-length', '1']]), data(1, 'x'), data(1, 'x', END_STREAM)],
   ],
   [
