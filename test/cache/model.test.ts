@@ -67,8 +67,12 @@ interface Asking {
   readonly path: number;
   readonly language: string;
   readonly user: string;
+  /** The field that names the user. */
+  readonly by: (typeof userFields)[number];
   readonly cacheControl: string;
 }
+
+const userFields = ['authorization', 'cookie', 'x-user', 'x-country'] as const;
 
 type Step =
   | { readonly do: 'ask'; readonly asking: readonly Asking[] }
@@ -81,8 +85,9 @@ type Step =
 const paths = fc.nat(policies.length - 1);
 const asking: fc.Arbitrary<Asking> = fc.record({
   path: paths,
-  language: fc.constantFrom('de', 'en', 'de, en', 'EN,de'),
+  language: fc.constantFrom('de', 'en', 'de, en', 'EN,de', 'de;q=x', 'de,;q=1'),
   user: fc.constantFrom('', '', '', 'ann', 'bob'),
+  by: fc.constantFrom(...userFields),
   cacheControl: fc.constantFrom('', '', '', '', 'no-cache', 'max-age=10', 'only-if-cached'),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -158,7 +163,7 @@ class World {
       path,
       version,
       language,
-      user: fields.authorization ?? '',
+      user: userFields.map((name) => fields[name] ?? '').join(''),
       plan: rule.enginedata?.source as string,
     };
     const tag = `"${version}.${canonical(language)}.${page.plan}"`;
@@ -243,14 +248,14 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
     now: () => world.nowMs,
     newId: () => `answer-${(ids += 1)}`,
     via: 'waymark',
-    identityFields: [],
+    identityFields: ['x-user', 'x-country'],
   });
   const rules = new Map<number, FetchRule>();
   const rule = (): FetchRule => {
     const source = `http://source.example/${world.plan}/*`;
     const made =
       rules.get(world.plan) ??
-      fetchRule({ source, methods: ['GET', 'PUT'], pass: ['authorization'] });
+      fetchRule({ source, methods: ['GET', 'PUT'], pass: ['authorization', 'cookie'] });
     rules.set(world.plan, made);
     return made;
   };
@@ -260,7 +265,7 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
     const fields = {
       'x-ask': id,
       'accept-language': asked.language,
-      ...(asked.user !== '' && { authorization: asked.user }),
+      ...(asked.user !== '' && { [asked.by]: asked.user }),
       ...(asked.cacheControl !== '' && { 'cache-control': asked.cacheControl }),
     };
     const startedAfter = world.after[asked.path] ?? 0;
