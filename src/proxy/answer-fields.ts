@@ -54,6 +54,11 @@ const ofWholeOrigin = new Set([
   'use-as-dictionary',
 ]);
 
+/** Whether browsers apply a field, by its lower-case name, to more than the page that has it. */
+export function isOfWholeOrigin(name: string): boolean {
+  return ofWholeOrigin.has(name) || name === 'service-worker-allowed';
+}
+
 /**
  * What means nothing or harm behind the content (RFC 9110 §6.5.1): framing, routing, conditions,
  * credentials, cookies, and how the content is to be read or kept.

@@ -85,9 +85,22 @@ export function visibleCookie(value: string, fetched: Fetched): string | undefin
     return [` Path=${cookiePath(attribute.slice(attribute.indexOf('=') + 1).trim(), fetched)}`];
   });
   const hasPath = kept.some((attribute) => attributeName(attribute) === 'path');
-  // By itself it would be for the folder of the page, which may be above what the rule covers.
-  if (isConfined && !hasPath && !isFolder(plan)) kept.push(` Path=${cookiePath('', fetched)}`);
+  // By itself it would be for the folder of the URL, which may be above what the rule covers, or
+  // that of an operation which shows the page.
+  if (isConfined && !hasPath) kept.push(` Path=${folderPath(fetched)}`);
   return [pair, ...kept].join(';');
+}
+
+/** The folder of the visible URL, without the slash at its end (RFC 6265 §5.1.4), or the rule's. */
+function folderPath({ plan, path }: Fetched): string {
+  const folder = path.slice(0, path.lastIndexOf('/'));
+  const isWithin = isFolder(plan) && folder.length > plan.visiblePrefix.length;
+  return escapedPath(isWithin ? folder : plan.visiblePrefix);
+}
+
+/** A path as it stands in an attribute of a cookie. */
+function escapedPath(path: string): string {
+  return encodePath(path).replaceAll(';', '%3B');
 }
 
 function attributeName(attribute: string): string | undefined {
@@ -176,5 +189,5 @@ function cookiePath(path: string, { plan, source }: Fetched): string {
   const { visiblePrefix, visibleWildcard } = plan;
   const mapped = visibleWildcard && source.wildcard === 'path' && path.startsWith(source.path);
   const rest = mapped ? path.slice(source.path.length) : '';
-  return encodePath(visiblePrefix).replaceAll(';', '%3B') + rest;
+  return escapedPath(visiblePrefix) + rest;
 }

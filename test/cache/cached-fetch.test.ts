@@ -580,7 +580,7 @@ test('fields that are not for others go to the one who asked', async (t) => {
     t,
     counting({ 'Cache-Control': 'max-age=10, no-cache="set-cookie"', 'Set-Cookie': 'a=b' }),
   );
-  assert.equal((await ask()).field('set-cookie'), 'a=b');
+  assert.equal((await ask()).field('set-cookie'), 'a=b; Path=/shop/');
   const second = await ask();
   assert.deepEqual([second.cache, second.field('set-cookie')], ['hit', undefined]);
 });
@@ -609,8 +609,8 @@ test('and so do those of the confirmation, whoever waits for it as well', async 
       answers.map((one) => one.text),
       ['page', 'page', 'page'],
     );
-    assert.equal(cookies[0], 'visit=2');
-    assert.equal(cookies.filter((one) => one === 'visit=2').length, 1, cacheControl);
+    assert.equal(cookies[0], 'visit=2; Path=/shop/');
+    assert.equal(cookies.filter((one) => one === 'visit=2; Path=/shop/').length, 1, cacheControl);
     assert.equal(first.field('cache-status')?.includes('; stored'), isStored);
     assert.equal((await ask()).cache, isStored ? 'hit' : 'uri-miss');
   }

@@ -111,7 +111,7 @@ suite('an answer that is stored for all', () => {
     await ask();
     pass(11);
     const own = await ask({ fields: { 'x-user': 'ann' } });
-    assert.deepEqual([own.text, own.field('set-cookie')], ['answer 1', 'session=ann']);
+    assert.deepEqual([own.text, own.field('set-cookie')], ['answer 1', 'session=ann; Path=/shop/']);
     const other = await ask();
     assert.deepEqual([other.text, other.field('set-cookie')], ['answer 1', undefined]);
     assert.deepEqual(

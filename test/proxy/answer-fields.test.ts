@@ -48,7 +48,7 @@ suite('what the client gets of the fields of an answer', () => {
       ]),
       [
         ...['location', 'http://visible.example/shop/x', 'Content-Location', '/shop/y'],
-        ...['Set-Cookie', 'a=1; Path=/shop/', 'Set-Cookie', 'b=2', ...via],
+        ...['Set-Cookie', 'a=1; Path=/shop/', 'Set-Cookie', 'b=2; Path=/shop/', ...via],
       ],
     );
   });

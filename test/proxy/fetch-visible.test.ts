@@ -79,12 +79,15 @@ suite('a Location of the source, as the client sees it', () => {
 
 suite('a Set-Cookie of the source, as the client sees it', () => {
   const cases: readonly (readonly [string, Fetched, string, string | undefined])[] = [
-    ['plain', wildcard, 'a=b', 'a=b'],
+    ['plain', wildcard, 'a=b', 'a=b; Path=/shop/a'],
+    ['plain, in the folder of the rule', siblings, 'a=b', 'a=b; Path=/shop/'],
+    ['plain, in the whole site', root, 'a=b', 'a=b'],
+    ['plain, passed', trusted, 'a=b', 'a=b'],
     ['plain, of a single page', one, 'a=b', 'a=b; Path=/page'],
     ['plain, at the start of a name', nameStart, 'a=b; Secure', 'a=b; Secure; Path=/shop'],
-    ['domain', wildcard, 'a=b; Domain=src.example; Secure', 'a=b; Secure'],
-    ['domain in any case', wildcard, 'a=b;DOMAIN=.src.example;HttpOnly', 'a=b;HttpOnly'],
-    ['domain without value', wildcard, 'a=b; domain', 'a=b'],
+    ['domain', root, 'a=b; Domain=src.example; Secure', 'a=b; Secure'],
+    ['domain in any case', root, 'a=b;DOMAIN=.src.example;HttpOnly', 'a=b;HttpOnly'],
+    ['domain without value', root, 'a=b; domain', 'a=b'],
     ['prefix', wildcard, 'a=b; Path=/base/', 'a=b; Path=/shop/'],
     ['below the prefix', wildcard, 'a=b; path=/base/x/', 'a=b; Path=/shop/x/'],
     ['all of the source', wildcard, 'a=b; Path=/; Secure', 'a=b; Path=/shop/; Secure'],
@@ -116,7 +119,7 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
     ['a host cookie of the whole site', root, '__Host-a=b; Path=/', '__Host-a=b; Path=/'],
     [
       'all else is left alone',
-      wildcard,
+      root,
       'a="x, y=z"; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Max-Age=9; SameSite=Lax; Partitioned',
       'a="x, y=z"; Expires=Wed, 21 Oct 2037 07:28:00 GMT; Max-Age=9; SameSite=Lax; Partitioned',
     ],

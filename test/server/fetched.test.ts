@@ -65,7 +65,7 @@ suite('what a source and a client may say to each other', () => {
 
   test('is about the path of the rule, where that is not all of the site', async (t) => {
     const { seen, got } = await start(t, '/src/*', []);
-    assert.deepEqual(seen.getSetCookie(), ['jwt=x; Path=/src/', 'a=b']);
+    assert.deepEqual(seen.getSetCookie(), ['jwt=x; Path=/src/', 'a=b; Path=/src/']);
     for (const name of ['Server', 'X-Powered-By', ...Object.keys(ofOrigin)]) {
       if (name !== 'Set-Cookie') assert.equal(seen.get(name), null, name);
     }

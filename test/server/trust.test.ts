@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { startSite } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
 
 const page = { path: '/a', kind: 'content', content: 'x' };
 const contentPath = '/svc1/userinterface/get_content';
@@ -115,6 +116,41 @@ suite('what a caller says of itself is not believed', () => {
     };
     assert.equal(await policy('http://other.example'), 'sandbox');
     assert.equal(await policy(site.url), null);
+  });
+
+  test('a page of another origin says nothing of cookies and of this origin', async (t) => {
+    const { origin } = await httpSource(t, (_, response) => {
+      response.writeHead(200, {
+        'Set-Cookie': 'jwt=x; Path=/',
+        'Clear-Site-Data': '"*"',
+        'Service-Worker-Allowed': '/',
+        'Content-Type': 'text/javascript',
+      });
+      response.end('x');
+    });
+    const enginedata = { source: `${origin}/*` };
+    const site = await startSite(t, {
+      ini: '[fetch]\nallow_private = 127.0.0.0/8\n',
+      rules: [
+        { origin: 'http://other.example', path: '/*', kind: 'content.fetch', enginedata },
+        { origin: '*', path: '/src/*', kind: 'content.fetch', enginedata },
+      ],
+    });
+    const show = (from: string, path: string, headers = {}) => {
+      const place = `_v.origin=${encodeURIComponent(from)}&_v.path=${path}`;
+      return fetch(`${site.url}${contentPath}?${place}`, { headers });
+    };
+    const other = await show('http://other.example', '/a');
+    assert.equal(await other.text(), 'x');
+    for (const name of ['Set-Cookie', 'Clear-Site-Data', 'Service-Worker-Allowed']) {
+      assert.equal(other.headers.get(name), null, name);
+    }
+    const own = await show(site.url, '/src/a');
+    assert.deepEqual(own.headers.getSetCookie(), ['jwt=x; Path=/src/']);
+    const worker = await show(site.url, '/src/a', { 'Service-Worker': 'script' });
+    assert.equal(worker.status, 400);
+    const direct = await fetch(`${site.url}/src/a`, { headers: { 'Service-Worker': 'script' } });
+    assert.equal(direct.status, 200);
   });
 
   test('a page of an origin that is not named may not open a websocket', async (t) => {

@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { headerFieldsMax } from '../../model/limits.ts';
 import { servicePath } from '../../model/path.ts';
+import { isOfWholeOrigin } from '../../proxy/answer-fields.ts';
 import { jsonDigest, preparedFor } from '../../model/prepared-json.ts';
 import type { Rule } from '../../model/rule.ts';
 import { needsUser, type Visitor } from '../../model/visitor.ts';
@@ -186,6 +187,7 @@ export function getContent({
     },
     run: async (v, call) => {
       const where = contentPlace(v, view);
+      refuseServiceWorker(call);
       const asked = requestFields(v.headers ?? {});
       const reply = await siteThen(parts, v, call).respond({
         method: 'GET',
@@ -202,11 +204,29 @@ export function getContent({
 }
 
 /**
+ * A service worker may control what is in the folder of its script (Service Workers §Update): from
+ * here, that would be operations, whichever page's script it is.
+ */
+function refuseServiceWorker({ fields }: Call): void {
+  if (fields['service-worker'] === undefined) return;
+  throw new Failure(
+    'invalid',
+    'A service worker is not loaded from here, where it could control operations. Load it from ' +
+      "its page's own address.",
+    { field: 'service-worker' },
+  );
+}
+
+/**
  * A page of another origin, shown under this one, may do nothing in its name: an origin of its own
- * keeps the two apart (CSP 3, sandbox).
+ * keeps the two apart (CSP 3, sandbox), and it says nothing of cookies and of the whole origin.
  */
 function sandboxed(reply: Reply): Reply {
-  return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
+  const fields = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    return name !== 'set-cookie' && !isOfWholeOrigin(name);
+  });
+  return { ...reply, fields: [...fields, 'Content-Security-Policy', 'sandbox'] };
 }
 
 /**
