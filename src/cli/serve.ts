@@ -130,8 +130,13 @@ async function leadWorkers(given: Given): Promise<number> {
     inForce: { ...inForce, tls: { ...inForce.tls, certificates: certificates.inUse() } },
     pending,
   }));
-  const signals = listenToSignals(given, () => {
-    workers.kill();
+  const signals = listenToSignals(given, {
+    kill: () => {
+      workers.kill();
+    },
+    reopenLogs: () => {
+      workers.reopenLogs();
+    },
   });
   const prepared = await prepareData(config, logs).catch(async (error: unknown) => {
     await certificates.close();
@@ -200,6 +205,7 @@ async function serveUntil(
   let running: Running | undefined = undefined;
   const metrics = new MetricsOfAll({ tell: tellLeader, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
+    if (message.kind === 'reopen-logs') logs.reopen();
     if (message.kind === 'tell-metrics' || message.kind === 'all-metrics') metrics.take(message);
   });
   running = await startServing(config, logs, {
@@ -244,28 +250,26 @@ async function follow(
 
 /**
  * The first SIGTERM or SIGINT ends gracefully, a second one at once; and so does SIGHUP when the
- * terminal that shows the log has gone. From elsewhere it asks for what is done without it.
+ * terminal that shows the log has gone. From elsewhere it opens the log file again, as SIGUSR1 does.
  */
 function listenToSignals(
   { logs, terminal }: Given,
-  kill: () => void = () => undefined,
+  workers?: { readonly kill: () => void; readonly reopenLogs: () => void },
 ): { readonly first: Promise<unknown>; ignore(): void } {
   const isShown = terminal.out.isTTY === true;
   const names = ['SIGTERM', 'SIGINT', ...(isShown ? ['SIGHUP'] : [])];
-  if (!isShown) {
-    process.on('SIGHUP', () => {
-      logs.log.info(
-        {},
-        'SIGHUP: the ini file is read as soon as it is saved, nothing is to be done.',
-      );
+  for (const name of ['SIGUSR1', ...(isShown ? [] : ['SIGHUP'])]) {
+    process.on(name, () => {
+      const file = logs.reopen();
+      workers?.reopenLogs();
+      const what =
+        file === undefined ? 'there is no [log] file to open again' : `${file} is reopened`;
+      logs.log.info({}, `${name}: ${what}. The ini file needs no signal.`);
     });
   }
-  process.on('SIGUSR1', () => {
-    logs.log.info({}, 'SIGUSR1: the log has no file to open anew, nothing is to be done.');
-  });
   const again = (): never => {
     logs.access.flush();
-    kill();
+    workers?.kill();
     process.exit(1);
   };
   const first = new Promise<void>((resolve) => {

@@ -26,6 +26,8 @@ export type WorkerMessage =
 /** What a worker is told. */
 export type LeaderMessage =
   | { readonly kind: 'stop' }
+  /** The access log file was renamed. */
+  | { readonly kind: 'reopen-logs' }
   /** The configuration in force. */
   | { readonly kind: 'config'; readonly packed: Packed<Config> }
   /** What the ini file has come to. */
@@ -100,6 +102,13 @@ export class Workers {
     await Promise.all(ends);
     clearTimeout(insist);
     return this.#cut;
+  }
+
+  /** Has all open the file of the access log again. */
+  reopenLogs(): void {
+    for (const worker of this.#running.keys()) {
+      if (worker.isConnected()) worker.send({ kind: 'reopen-logs' } satisfies LeaderMessage);
+    }
   }
 
   /** Ends all at once. */

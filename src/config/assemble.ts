@@ -76,7 +76,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
       database: geo.values.database && resolve(folder, geo.values.database),
       countryHeader: geo.values.country_header,
     },
-    log: ini.log.values,
+    log: { ...ini.log.values, file: ini.log.values.file && resolve(folder, ini.log.values.file) },
   });
 }
 

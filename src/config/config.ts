@@ -163,7 +163,9 @@ export interface Config {
   readonly log: {
     readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
     readonly access: boolean;
-    readonly format: 'pretty' | 'json';
+    readonly format: 'pretty' | 'json' | 'combined';
+    /** Absolute path of a file for the access log; undefined for standard output. */
+    readonly file: string | undefined;
     /** Whether every content answer names its source in Server-Timing (contract §3). */
     readonly explain: boolean;
   };

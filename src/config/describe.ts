@@ -136,6 +136,7 @@ function moreSections({ fetch, auth, engines, tables, webhook, node, geo, log }:
       level: log.level,
       access: yesNo(log.access),
       format: log.format,
+      file: log.file,
       explain: yesNo(log.explain),
     } satisfies Written<'log'>),
   ];

@@ -14,8 +14,10 @@ export async function findExposed(
 ): Promise<readonly LineProblem[]> {
   const real = (path: string): Promise<string> => realPath(resolve(folder, path));
   const keys = [ini.tls, ...ini.hosts].flatMap(({ values }) => values.key ?? []);
+  const { file: log } = ini.log.values;
   const secrets = [
     { what: 'the data folder', path: await real(ini.server.values.data) },
+    ...(log === undefined ? [] : [{ what: 'the access log', path: await real(log) }]),
     ...(await Promise.all(
       keys.map(async (key) => ({ what: 'a private key', path: await real(key) })),
     )),

@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { join, relative, resolve, sep } from 'node:path';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax, jwksBytesMax, tableSchemaBytesMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
@@ -24,7 +24,7 @@ export async function readReferenced(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<Referenced> {
-  const { server, tls, hosts, auth, geo, disk, tables } = ini;
+  const { server, tls, hosts, auth, geo, log, disk, tables } = ini;
   const jwks = auth.values.jwt_jwks;
   const schemas = new Map<string, JsonObject>();
   const found = await Promise.all([
@@ -43,6 +43,7 @@ export async function readReferenced(
       return [];
     }),
     requireDatabase(geo, folder),
+    requireLogFolder(log, folder),
   ]);
   return { schemas, problems: found.flat() };
 }
@@ -55,6 +56,18 @@ async function requireFile(
   if (file === undefined) return [];
   const refused = await findFile(resolve(folder, file));
   return refused === undefined ? [] : blame(section, { key, file, ...refused });
+}
+
+/** The access log is made where there is none; its folder is not. */
+async function requireLogFolder(
+  log: ParsedSection<'log'>,
+  folder: string,
+): Promise<readonly LineProblem[]> {
+  const { file } = log.values;
+  if (file === undefined) return [];
+  const refused = await findFolder(dirname(resolve(folder, file)));
+  if (refused === undefined) return [];
+  return blame(log, { key: 'file', file, refused: `is in a folder that ${refused.refused}` });
 }
 
 async function requireKeyPair(

@@ -116,7 +116,8 @@ export const sections = {
   log: {
     level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
     access: single(yesNo, 'yes'),
-    format: single(choice('pretty', 'json'), 'pretty'),
+    format: single(choice('pretty', 'json', 'combined'), 'pretty'),
+    file: optional(anyText),
     explain: single(yesNo, 'no'),
   },
 } as const satisfies Readonly<Record<string, Keys>>;

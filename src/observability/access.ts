@@ -7,6 +7,10 @@ export interface AccessEntry {
   /** The request target as it was sent: what the door made of it may not exist. */
   readonly target: string;
   readonly host: string;
+  /** As the request line has it, such as `1.1`; empty where none could be read. */
+  readonly httpVersion: string;
+  readonly userAgent: string;
+  readonly referer: string;
   readonly status: number;
   /** Bytes of content handed to the socket. */
   readonly bytes: number;
@@ -28,6 +32,9 @@ export interface LineSink {
   readonly writableNeedDrain?: boolean;
 }
 
+/** The forms of a line: for a person, for a program, and as Apache and nginx call it, combined. */
+export type AccessFormat = 'pretty' | 'json' | 'combined';
+
 /** Writes a line for every request. */
 export interface AccessLog {
   add(entry: AccessEntry): void;
@@ -44,11 +51,11 @@ export function createAccessLog({
   sink,
   now,
 }: {
-  readonly format: 'pretty' | 'json';
+  readonly format: AccessFormat;
   readonly sink: LineSink;
   readonly now: () => number;
 }): AccessLog {
-  const lineOf = format === 'json' ? jsonLine : prettyLine;
+  const lineOf = { json: jsonLine, pretty: prettyLine, combined: combinedLine }[format];
   let heldBack = '';
   let linesHeldBack = 0;
   let linesLost = 0;
@@ -90,13 +97,24 @@ export function createAccessLog({
 
 /** A key in a URL is a mistake that a log must not spread. */
 function withoutKeys(entry: AccessEntry): AccessEntry {
-  const { target } = entry;
-  return target.includes('wmk_') ? { ...entry, target: target.replace(keyText, 'wmk_…') } : entry;
+  const { target, referer, userAgent } = entry;
+  const holdsKey =
+    target.includes('wmk_') || referer.includes('wmk_') || userAgent.includes('wmk_');
+  if (!holdsKey) return entry;
+  const masked = (text: string): string => text.replace(keyText, 'wmk_…');
+  return {
+    ...entry,
+    target: masked(target),
+    referer: masked(referer),
+    userAgent: masked(userAgent),
+  };
 }
 
 const keyText = /wmk_[A-Za-z0-9_-]+/g;
 
-function lostLine(format: 'pretty' | 'json', lines: number, time: string): string {
+function lostLine(format: AccessFormat, lines: number, time: string): string {
+  // A line that is no request would be malformed for those who read the combined format.
+  if (format === 'combined') return '';
   const text = `${lines} requests are not in this log: it was not being read fast enough`;
   return format === 'json'
     ? `{"level":40,"time":"${time}","msg":"${text}"}\n`
@@ -109,6 +127,8 @@ function jsonLine(entry: AccessEntry, time: string): string {
     `{"level":30,"time":"${time}","msg":"request","address":${quoted(entry.address)},` +
     `"method":${quoted(method)},"host":${quoted(entry.host)},"target":${quoted(entry.target)},` +
     `"status":${status},"bytes":${bytes},"ms":${durationMs.toFixed(2)},"source":${quoted(source)}` +
+    (entry.userAgent === '' ? '' : `,"user_agent":${quoted(entry.userAgent)}`) +
+    (entry.referer === '' ? '' : `,"referer":${quoted(entry.referer)}`) +
     (cache === undefined ? '' : `,"cache":"${cache}"`) +
     `${keyId === undefined ? '' : `,"key":${quoted(keyId)}`}${cut ? ',"cut":true' : ''}}\n`
   );
@@ -124,6 +144,41 @@ function prettyLine(entry: AccessEntry, time: string): string {
     address +
     `${cut ? ' (cut off)' : ''}\n`
   );
+}
+
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+
+/**
+ * The combined log format of Apache and nginx; the id of a key stands where they have the user.
+ * What could not be read as a request line stands in its place as it came.
+ */
+function combinedLine(entry: AccessEntry, time: string): string {
+  const { method, target, httpVersion, status, bytes, keyId = '-' } = entry;
+  const [year = '', month = '', day = ''] = time.slice(0, 10).split('-');
+  const date = `${day}/${months[Number(month) - 1] ?? ''}/${year}:${time.slice(11, 19)} +0000`;
+  const sent = method === '-' ? target : `${method} ${target}`;
+  const request = httpVersion === '' ? sent : `${sent} HTTP/${httpVersion}`;
+  return (
+    `${entry.address} - ${keyId} [${date}] "${escapedText(request)}" ${status} ${bytes} ` +
+    `"${escapedText(entry.referer) || '-'}" "${escapedText(entry.userAgent) || '-'}"\n`
+  );
+}
+
+/** A text within quotes as nginx has it: `"`, `\` and all but printable ASCII are `\xHH`. */
+function escapedText(text: string): string {
+  return plain.test(text) ? text : text.replace(notPrintable, octets);
+}
+
+const notPrintable = /[^\x20\x21\x23-\x5b\x5d-\x7e]/gu;
+
+/** Text of a client is latin1, a character an octet; any other character is UTF-8. */
+function octets(character: string): string {
+  const bytes = Buffer.from(character, character > '\xff' ? 'utf8' : 'latin1');
+  return bytes.reduce((text, byte) => `${text}\\x${hex(byte)}`, '');
+}
+
+function hex(byte: number): string {
+  return byte.toString(16).toUpperCase().padStart(2, '0');
 }
 
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;

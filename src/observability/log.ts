@@ -1,6 +1,8 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { PinoPretty } from 'pino-pretty';
-import { createAccessLog, type AccessEntry, type AccessLog } from './access.ts';
+import { createAccessLog, type AccessEntry, type AccessFormat, type AccessLog } from './access.ts';
+import { causesFollowedMax } from './limits.ts';
+import { LogFile } from './log-file.ts';
 
 /**
  * The server's log: a message for a person with fields for a machine; an error goes under `err`.
@@ -23,7 +25,10 @@ export const silentLog: Log = {
 /** `[log]` of the ini file, as far as it says how lines look. */
 export interface LogSettings {
   readonly level: string;
-  readonly format: 'pretty' | 'json';
+  /** That of the access log; of the log itself `combined` is `pretty`. */
+  readonly format: AccessFormat;
+  /** Absolute path of a file for the access log, instead of the stream of both logs. */
+  readonly file?: string | undefined;
 }
 
 /** Log and access log, on one stream and under settings that a reload may change. */
@@ -31,6 +36,8 @@ export interface Logs {
   readonly log: Log;
   readonly access: AccessLog;
   configure(settings: LogSettings): void;
+  /** Opens the file of the access log again; returns its path, undefined where there is none. */
+  reopen(): string | undefined;
 }
 
 /**
@@ -58,7 +65,18 @@ export function createLogs({
         : (pretty ??= prettyStream(destination, colour)),
     );
   let logger = createLogger(settings);
-  let lines = createAccessLog({ format: settings.format, sink: destination, now });
+  const failed = (error: Error): void => {
+    logger.error({ reason: reasonOf(error) }, 'The access log cannot be written to its file.');
+  };
+  let file: LogFile | undefined;
+  const createLines = ({ format, file: path }: LogSettings): AccessLog => {
+    if (file?.path !== path) {
+      file?.reopen();
+      file = path === undefined ? undefined : new LogFile(path, { now, failed });
+    }
+    return createAccessLog({ format, sink: file ?? destination, now });
+  };
+  let lines = createLines(settings);
   return {
     log: {
       debug: (fields, message) => {
@@ -85,9 +103,29 @@ export function createLogs({
     configure(next) {
       lines.flush();
       logger = createLogger(next);
-      lines = createAccessLog({ format: next.format, sink: destination, now });
+      lines = createLines(next);
+    },
+    reopen() {
+      lines.flush();
+      file?.reopen();
+      return file?.path;
     },
   };
+}
+
+/**
+ * Why something failed, in one line: the messages of an error and its causes. For failures that are
+ * expected, such as a server that refuses connections, whose stack would tell nothing.
+ */
+export function reasonOf(error: unknown): string {
+  const said: string[] = [];
+  let at: unknown = error;
+  for (let depth = 0; depth < causesFollowedMax && at instanceof Error; depth += 1) {
+    const text = at.message === '' ? ((at as NodeJS.ErrnoException).code ?? at.name) : at.message;
+    if (said.at(-1) !== text) said.push(text);
+    at = at instanceof AggregateError ? (at.errors as readonly unknown[])[0] : at.cause;
+  }
+  return said.join(': ');
 }
 
 function prettyStream(destination: NodeJS.WritableStream, colorize: boolean): DestinationStream {

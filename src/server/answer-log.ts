@@ -3,6 +3,7 @@ import type { Reply } from '../http/reply.ts';
 import { refusedLineCharactersMax } from '../model/limits.ts';
 import type { AccessEntry, AccessLog } from '../observability/access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
+import { StreamMessage } from './h2/stream-message.ts';
 import type { Moment } from './prepared.ts';
 
 /** When a request came, and what held then. */
@@ -31,7 +32,7 @@ export class AnswerLog {
 
   /** Tells of an answer that has gone out. */
   note(
-    message: Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'>,
+    message: Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>,
     { startedMs, moment }: Arrival,
     { status, source, cache }: Pick<Reply, 'status' | 'source'> & Pick<AccessEntry, 'cache'>,
     { address, bytes, keyId, cut = false }: Noted,
@@ -42,7 +43,8 @@ export class AnswerLog {
       address,
       method: message.method ?? '',
       target: message.url ?? '',
-      host: hostOf(message),
+      httpVersion: message instanceof StreamMessage ? '2.0' : message.httpVersion,
+      ...loggedFields(message),
       status,
       bytes,
       durationMs,
@@ -85,21 +87,42 @@ export class AnswerLog {
   }
 }
 
-/** The Host field, without making the object of all fields that a request may not have yet. */
-function hostOf({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): string {
+/** The logged fields, without the object of all fields that a request may not have yet. */
+function loggedFields({
+  rawHeaders,
+}: Pick<IncomingMessage, 'rawHeaders'>): Pick<AccessEntry, 'host' | 'userAgent' | 'referer'> {
+  let [host, userAgent, referer]: (string | undefined)[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
-    if (name.length === 4 && name.toLowerCase() === 'host') return rawHeaders[at + 1] ?? '';
+    const value = rawHeaders[at + 1];
+    // Most fields are told apart by their length.
+    if (name.length === 4) {
+      if (name.toLowerCase() === 'host') host ??= value;
+    } else if (name.length === 10) {
+      if (name.toLowerCase() === 'user-agent') userAgent ??= value;
+    } else if (name.length === 7 && name.toLowerCase() === 'referer') referer ??= value;
   }
-  return '';
+  return { host: host ?? '', userAgent: userAgent ?? '', referer: referer ?? '' };
 }
 
-function refusedHead(head: string): Pick<AccessEntry, 'method' | 'target' | 'host'> {
+type RefusedHead = Pick<
+  AccessEntry,
+  'method' | 'target' | 'host' | 'httpVersion' | 'userAgent' | 'referer'
+>;
+
+function refusedHead(head: string): RefusedHead {
   const [, line = ''] = /^([^\r\n]*)/.exec(head) ?? [];
   const [, method = '-', target = ''] = /^([A-Z-]{1,32}) +(\S+)/.exec(line) ?? [];
   const [, host = ''] = /\r\nhost:[ \t]*([^\r\n]*)/i.exec(head) ?? [];
   const shown = method === '-' ? line : target;
-  return { method, target: shortened(shown === '' ? '-' : shown), host: shortened(host) };
+  return {
+    method,
+    target: shortened(shown === '' ? '-' : shown),
+    host: shortened(host),
+    httpVersion: '',
+    userAgent: '',
+    referer: '',
+  };
 }
 
 function shortened(text: string): string {

@@ -4,7 +4,7 @@ import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { LimitLog } from '../observability/limit-log.ts';
-import type { Log } from '../observability/log.ts';
+import { reasonOf, type Log } from '../observability/log.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
 
 /** A failure as an envelope carries it (contract §9). */
@@ -37,7 +37,7 @@ export function loggedFailure(
   const { code, cause, limit, message, source } = failure;
   if (limit !== undefined) limits.passed(limit, address);
   if (code === 'internal') log.error({ err: cause, id, source }, 'request failed');
-  else if (cause !== undefined) log.warn({ err: cause, id, code, source }, message);
+  else if (cause !== undefined) log.warn({ reason: reasonOf(cause), id, code, source }, message);
   return { failure, id };
 }
 

@@ -254,7 +254,9 @@ class Port implements Server {
     }
     if (!writePrepared(socket, known, arrival.moment.nowMs)) return false;
     const address = peerAddress(socket);
-    this.#answers.note(plain, arrival, known, { address, bytes: known.bytes });
+    const { method, url, rawHeaders } = plain;
+    const message = { method, url, rawHeaders, httpVersion: '1.1' };
+    this.#answers.note(message, arrival, known, { address, bytes: known.bytes });
     return true;
   }
 

@@ -4,7 +4,7 @@ import { createLocalJWKSet } from 'jose/jwks/local';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { jwksBytesMax, jwksTimeoutMs } from '../model/limits.ts';
-import type { Log } from '../observability/log.ts';
+import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
 import { createKeySet, type KeySet } from './jwks.ts';
 import { fetchJwks } from './key-source.ts';
@@ -65,7 +65,8 @@ function keysAt(url: URL, { allowPrivate }: Config['auth'], { now, log }: Surrou
     fetchKeys: () => fetchJwks(dialler, url, { timeoutMs: jwksTimeoutMs }),
     now,
     failed: (error) => {
-      log.warn({ err: error }, 'The keys of [auth] jwt_jwks could not be fetched.');
+      const reason = reasonOf(error);
+      log.warn({ reason }, 'The keys of [auth] jwt_jwks could not be fetched.');
     },
   });
   return { keys, close: () => dialler.close() };

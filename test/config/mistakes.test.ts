@@ -98,7 +98,7 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
   [
     ['log', 'access', 'maybe', 'write `yes` or `no`'],
     ['log', 'access', 'constructor', 'write `yes` or `no`'],
-    ['log', 'format', 'xml', 'write `pretty` or `json`'],
+    ['log', 'format', 'xml', 'write `pretty`, `json` or `combined`'],
     ['disk.a', 'dotfiles', 'hide', 'write `deny` or `allow`'],
     ['disk.a', 'symlinks', 'yes', 'write `within`, `deny` or `follow`'],
     ['node', 'role', 'counters', 'write `all`, `central` or `counter`'],

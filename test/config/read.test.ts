@@ -366,7 +366,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
     },
     node: { role: 'all', name: 'boathouse' },
     geo: { database: undefined, countryHeader: undefined },
-    log: { level: 'info', access: true, format: 'pretty', explain: false },
+    log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
   });
 });
 

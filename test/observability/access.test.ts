@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createAccessLog, type AccessEntry } from '../../src/observability/access.ts';
+import {
+  createAccessLog,
+  type AccessEntry,
+  type AccessFormat,
+} from '../../src/observability/access.ts';
 import { startSite } from '../harness.ts';
 
 const entry: AccessEntry = {
@@ -8,6 +12,9 @@ const entry: AccessEntry = {
   method: 'GET',
   target: '/a?b=c',
   host: 'shop.example:8080',
+  httpVersion: '1.1',
+  userAgent: '',
+  referer: '',
   status: 200,
   bytes: 1234,
   durationMs: 5.678,
@@ -16,14 +23,14 @@ const entry: AccessEntry = {
   cut: false,
 };
 
-function accessLog(format: 'pretty' | 'json', now: () => number = () => 1_735_787_045_678) {
+function accessLog(format: AccessFormat, now: () => number = () => 1_735_787_045_678) {
   const written: string[] = [];
   const sink = { write: (text: string) => written.push(text) };
   return { log: createAccessLog({ format, sink, now }), written };
 }
 
 /** The lines that entries come to. */
-function linesOf(format: 'pretty' | 'json', ...entries: readonly AccessEntry[]): readonly string[] {
+function linesOf(format: AccessFormat, ...entries: readonly AccessEntry[]): readonly string[] {
   const { log, written } = accessLog(format);
   entries.forEach((one) => {
     log.add(one);
@@ -51,6 +58,44 @@ suite('a line of the access log', () => {
     };
     assert.deepEqual(JSON.parse(plain), fields);
     assert.deepEqual(JSON.parse(full), { ...fields, key: 'k1', cut: true });
+  });
+
+  test('of JSON has User-Agent and Referer where they were sent', () => {
+    const [line = ''] = linesOf('json', {
+      ...entry,
+      userAgent: 'curl/8.5 "x"',
+      referer: 'https://a.example/',
+    });
+    const { user_agent: agent, referer } = JSON.parse(line);
+    assert.deepEqual([agent, referer], ['curl/8.5 "x"', 'https://a.example/']);
+  });
+
+  test('or one in the combined format of Apache and nginx', () => {
+    const agent = 'Mozilla/5.0 (X11; Linux x86_64)';
+    assert.deepEqual(
+      linesOf(
+        'combined',
+        entry,
+        {
+          ...entry,
+          keyId: 'k1',
+          userAgent: agent,
+          referer: 'http://a.example/b',
+          httpVersion: '2.0',
+        },
+        // What could not be read as a request.
+        { ...entry, method: '-', target: '\x16\x03\x01', httpVersion: '', status: 400 },
+        { ...entry, userAgent: '"\\\n\x7f\xe9\u20ac', referer: 'x" 200 "' },
+      ),
+      [
+        '192.0.2.7 - - [02/Jan/2025:03:04:05 +0000] "GET /a?b=c HTTP/1.1" 200 1234 "-" "-"',
+        '192.0.2.7 - k1 [02/Jan/2025:03:04:05 +0000] "GET /a?b=c HTTP/2.0" 200 1234 ' +
+          `"http://a.example/b" "${agent}"`,
+        '192.0.2.7 - - [02/Jan/2025:03:04:05 +0000] "\\x16\\x03\\x01" 400 1234 "-" "-"',
+        '192.0.2.7 - - [02/Jan/2025:03:04:05 +0000] "GET /a?b=c HTTP/1.1" 200 1234 ' +
+          '"x\\x22 200 \\x22" "\\x22\\x5C\\x0A\\x7F\\xE9\\xE2\\x82\\xAC"',
+      ],
+    );
   });
 
   test('has the time at which its answer was sent', () => {
@@ -161,4 +206,27 @@ suite('the access log', () => {
     await quiet.call('svc1.server.status', {});
     assert.ok(!quiet.logged().includes('"msg":"request"'));
   });
+});
+
+test('a request over HTTP has its version, User-Agent and Referer in the access log', async (t) => {
+  const site = await startSite(t, {
+    ini: '[log]\nformat = combined\n',
+    rules: [{ path: '/a', content: 'x' }],
+  });
+  const headers = { 'User-Agent': 'Robot/1', Referer: 'https://a.example/?key=wmk_secret' };
+  // The second one is answered from what was prepared for the first.
+  for (let time = 0; time < 3; time += 1) await (await fetch(`${site.url}/a`, { headers })).text();
+  await site.raw('GET /b HTTP/1.1\r\nHost: x\r\nBad Field: 1\r\n\r\n');
+  const lines = site
+    .logged()
+    .split('\n')
+    .filter((line) => line.startsWith('127.0.0.1 - '));
+  const fetched =
+    / - - \[.* \+0000\] "GET \/a HTTP\/1\.1" 200 1 "https:\/\/a\.example\/\?key=wmk_.{3,12}" "Robot\/1"$/;
+  assert.equal(lines.filter((line) => fetched.test(line)).length, 3, lines.join('\n'));
+  assert.ok(
+    lines.some((line) => / "GET \/b" 400 \d+ "-" "-"$/.test(line)),
+    lines.join('\n'),
+  );
+  assert.ok(!site.logged().includes('wmk_secret'));
 });

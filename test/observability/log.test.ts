@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { suite, test } from 'node:test';
 import { createLogs, type LogSettings, type Logs } from '../../src/observability/log.ts';
 import { Failure } from '../../src/model/failure.ts';
+import { freePort } from '../free-port.ts';
 import { startSite } from '../harness.ts';
 
 /** Logs with what they have written; a pretty line takes a turn of the event loop. */
@@ -92,7 +93,17 @@ suite('the form of the log', () => {
 
   test('changes with the configuration, for both logs, and leaves nothing behind', async () => {
     const entry = {
-      ...{ address: '::1', method: 'GET', target: '/', host: 'a', status: 200, bytes: 0 },
+      ...{
+        address: '::1',
+        method: 'GET',
+        target: '/',
+        host: 'a',
+        httpVersion: '1.1',
+        userAgent: '',
+        referer: '',
+        status: 200,
+        bytes: 0,
+      },
       ...{ durationMs: 0, source: 'none', keyId: undefined, cut: false },
     };
     const logs = scratchLogs({ level: 'error', format: 'pretty' });
@@ -175,3 +186,24 @@ for (const format of ['json', 'pretty'] as const) {
     }
   });
 }
+
+test('a source that cannot be reached is a line with the reason, and no stack', async (t) => {
+  const port = await freePort();
+  const site = await startSite(t, {
+    ini: '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nformat = json\n',
+    rules: [
+      {
+        path: '/gone',
+        kind: 'content.fetch',
+        enginedata: { source: `http://127.0.0.1:${port}/x` },
+      },
+    ],
+  });
+  assert.equal((await fetch(`${site.url}/gone`)).status, 502);
+  const lines = site.logged().trim().split('\n');
+  const told = lines.map((line) => JSON.parse(line)).filter(({ code }) => code === 'bad_gateway');
+  assert.equal(told.length, 1);
+  assert.match(told[0].reason, new RegExp(`connect ECONNREFUSED 127\\.0\\.0\\.1:${port}`));
+  assert.equal(told[0].err, undefined);
+  assert.ok(!site.logged().includes('    at '));
+});
