@@ -250,7 +250,8 @@ async function follow(
 
 /**
  * The first SIGTERM or SIGINT ends gracefully, a second one at once; and so does SIGHUP when the
- * terminal that shows the log has gone. From elsewhere it opens the log file again, as SIGUSR1 does.
+ * terminal that shows the log has gone. From elsewhere it opens the log file
+ * again, as SIGUSR1 does.
  */
 function listenToSignals(
   { logs, terminal }: Given,
