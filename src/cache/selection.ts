@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { tokenSource, trimOws } from '../http/syntax.ts';
+import { languageFieldCharactersMax, languagesRemembered } from '../model/limits.ts';
+import { remembered } from '../model/remembered.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
 /** The fields of a request as its source is sent them, by lower-case name. */
@@ -35,10 +37,17 @@ export function selectingKey(names: readonly string[], sent: SentField): string 
  */
 export function withCanonicalLanguages(fields: Fields): Fields {
   const value = fields['accept-language'];
-  return value === undefined
-    ? fields
-    : withValue(fields, 'accept-language', canonicalLanguages(value));
+  if (value === undefined || value.length > languageFieldCharactersMax) return fields;
+  let canonical = knownLanguages.get(value);
+  if (canonical === undefined) {
+    canonical = canonicalLanguages(value);
+    knownLanguages.set(value, canonical);
+  }
+  return withValue(fields, 'accept-language', canonical);
 }
+
+/** Browsers say the same each time. */
+const knownLanguages = remembered<string>(languagesRemembered);
 
 /**
  * Fields in which those of some names that are lists of tokens have no spaces (RFC 9110 §5.6.1), as
