@@ -67,6 +67,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./backup.ts')).defineBackup,
   },
   {
+    name: 'purge-secret',
+    summary: 'take former secrets out of the log',
+    load: async () => (await import('./purge-secret.ts')).definePurgeSecret,
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).defineCompletion,

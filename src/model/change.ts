@@ -4,10 +4,11 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts';
 export type RevertibleFamily = 'userinterface' | 'webhook';
 
 /**
- * The kinds of record that the log holds: `secret` is that of a hook; `event`, and `replay`, which
- * asks for messages to be sent again, have a row and nothing else.
+ * The kinds of record that the log holds: `secret` is that of a hook; `event`, `replay`, which asks
+ * for messages to be sent again, and `purge`, which says what was taken out of the log, have a row
+ * and nothing else.
  */
-export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay';
+export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay' | 'purge';
 
 /** What can be done to a record. */
 export const actions = ['insert', 'edit', 'invalidate'] as const;

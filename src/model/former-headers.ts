@@ -2,6 +2,8 @@ import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
 /** What a caller sees in place of a header value that only those who write rules may see. */
 export const maskedValue = '***';
+/** What stands in the log in place of a header value, or of a hook's secret, that was purged. */
+export const purgedValue = '[purged]';
 
 /**
  * The fields of a record, or of a row about it, with `mark` in place of each header value that the

@@ -35,12 +35,12 @@ export async function backUp(
     signal?.throwIfAborted();
     const file = join(draft, dataFile);
     await chmod(file, 0o600);
-    await sync(file);
+    await syncPath(file);
     await requireSound(draft, signal);
     const seq = await newestSeq(draft);
     if (isThere) await rename(file, join(target, dataFile));
     else await rename(draft, target);
-    await sync(isThere ? target : dirname(target));
+    await syncPath(isThere ? target : dirname(target));
     return { seq, bytes: (await stat(join(target, dataFile))).size };
   } catch (error) {
     if (signal?.aborted === true) throw signal.reason;
@@ -90,8 +90,11 @@ async function newestSeq(folder: string): Promise<number> {
   }
 }
 
-/** On Windows, LMDB writes a copy through, and folders cannot be synced. */
-async function sync(path: string): Promise<void> {
+/**
+ * Waits until a file, or the list of a folder, is on the disk. On Windows, LMDB writes a copy
+ * through, and folders cannot be synced.
+ */
+export async function syncPath(path: string): Promise<void> {
   if (process.platform === 'win32') return;
   const handle = await open(path);
   try {

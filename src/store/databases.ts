@@ -109,10 +109,13 @@ export const environmentOptions = {
 /** Opens the LMDB environment of a folder. Throws what lmdb throws. */
 export function openEnvironment(
   folder: string,
-  { readOnly = false }: { readonly readOnly?: boolean } = {},
+  {
+    readOnly = false,
+    mapSize = environmentOptions.mapSize,
+  }: { readonly readOnly?: boolean; readonly mapSize?: number } = {},
 ): RootDatabase {
   quietenFullDisk();
-  return open({ path: folder, ...environmentOptions, readOnly });
+  return open({ path: folder, ...environmentOptions, readOnly, mapSize });
 }
 
 /** Opens all databases, making them where they are missing; to be called in a transaction. */

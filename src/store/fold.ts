@@ -1,4 +1,5 @@
 import { mergeFields, type Change, type RevertibleFamily } from '../model/change.ts';
+import { purgedValue } from '../model/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Key } from '../model/key.ts';
@@ -81,10 +82,15 @@ export function foldHook(before: StoredHook | undefined, change: Change): Stored
   return { hook: hook as unknown as Hook, seq, insertedSeq: before?.insertedSeq ?? seq };
 }
 
-/** A hook's secret after one more: the one before it goes on to sign until the time it says. */
+/**
+ * A hook's secret after one more: the one before it goes on to sign until the time it says, unless
+ * it was purged.
+ */
 export function foldSecret(before: HookSecret | undefined, { data }: Change): HookSecret {
   const { secret, until } = data as unknown as HookSecret;
-  if (before === undefined || until === undefined) return { secret };
+  if (before === undefined || until === undefined || before.secret === purgedValue) {
+    return { secret };
+  }
   return { secret, previous: before.secret, until };
 }
 

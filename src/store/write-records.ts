@@ -38,6 +38,7 @@ export class RecordPlanner {
         return this.#hook(change);
       case 'event':
       case 'replay':
+      case 'purge':
         return { marks: [], putRecord: undefined };
       case 'userinterface':
         throw new TypeError('page rules are planned elsewhere');

@@ -10,7 +10,7 @@ import { runHere } from './here.ts';
 /** The names under `Commands:` of a help page. */
 function commandsOf(help: string): readonly string[] {
   const [, list = ''] = help.split('\nCommands:\n');
-  return [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);
+  return [...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
 }
 
 async function helpOf(words: readonly string[]): Promise<string> {

@@ -18,7 +18,7 @@ async function filledFolder(t: TestContext, rules: number): Promise<string> {
   const folder = join(await temporaryFolder(t), 'data');
   const store = await openIn(folder);
   const drafts = Array.from({ length: rules }, (_, at) => {
-    const path = at % 3 === 0 ? `/${at}` : '/same';
+    const path = at % 3 === 0 ? `/${at}` : `/same/${Math.floor(at / 500)}`;
     return inserted(`rule ${at}`, { path, content: 'x'.repeat(at % 50 === 0 ? 9_000 : 600) });
   });
   await commit(store, ...drafts);
