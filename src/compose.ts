@@ -199,7 +199,7 @@ function composeOperations(
       site,
       store,
       view,
-      countryOf: (address) => visitors.countryOf(address),
+      locationOf: (address) => visitors.locationOf(address),
       namesOrigin: (origin) => namesOrigin(config, origin),
     },
     hooks: { ...logging, newSecret, revertElsewhere },

@@ -12,6 +12,11 @@ export interface VisitorTraits {
   readonly lot?: number;
   readonly user?: User | undefined;
   readonly country?: string | undefined;
+  readonly regions?: readonly string[];
+  readonly cities?: readonly string[];
+  readonly place?: string | undefined;
+  /** Header fields of its request, by lower-case name. */
+  readonly fields?: Readonly<Record<string, string>>;
 }
 
 /** A visitor of whom everything is known at once. */
@@ -23,6 +28,10 @@ export function someVisitor({
   lot = 0,
   user,
   country,
+  regions = [],
+  cities = [],
+  place,
+  fields = {},
 }: VisitorTraits = {}): Visitor {
   return {
     address,
@@ -33,10 +42,12 @@ export function someVisitor({
     draw: (ruleId) => drawOf(lot, ruleId),
     prepare: () => undefined,
     user: () => user,
-    country: () => country,
+    location: () => ({ country, regions, cities }),
+    place: () => place,
+    field: (name) => fields[name],
     with: (other) =>
       someVisitor({
-        ...{ address, lang, devices, lot, user, country },
+        ...{ address, lang, devices, lot, user, country, regions, cities, place, fields },
         nowMs: other.nowMs ?? nowMs,
       }),
   };

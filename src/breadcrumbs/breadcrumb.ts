@@ -1,70 +1,106 @@
-import { parseBreadcrumb, type Branch, type Breadcrumb } from '../model/breadcrumb.ts';
-import type { ConditionName } from '../model/condition.ts';
+import { type Json, type JsonObject } from '../model/json.ts';
+import { isTarget } from '../model/target.ts';
 import type { StoredRule } from '../model/rule.ts';
-import type { VisitorNeeds } from '../model/visitor.ts';
-import { destinationOf, type Destination } from './destination.ts';
-import { firstFailing, type Trial } from './trial.ts';
+import { destinationOf, type Destination, type Written } from './destination.ts';
+import type { EvaluationContext } from './evaluation.ts';
+import { chosenBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
-/** A branch with what it comes to. */
-export interface ReadyBranch extends Branch {
-  readonly destination: Destination;
+/** The enginedata of a resolve rule, as it is written. */
+export interface Breadcrumb {
+  readonly when: readonly Branch<Written>[];
+  /** What holds where no other branch does; it may come to nothing. */
+  readonly otherwise: Branch<Written>;
+  readonly forwardQuery: boolean;
 }
 
-/** A resolve rule, ready to be held against visitors. */
-export interface Crumb {
+/** A resolve rule, ready to be tested with visitors. */
+export interface ReadyBreadcrumb {
   readonly id: string;
   readonly contenttype: string | undefined;
-  readonly when: readonly ReadyBranch[];
-  readonly otherwise: ReadyBranch;
+  readonly when: readonly Branch<Destination>[];
+  readonly otherwise: Branch<Destination>;
   readonly forwardQuery: boolean;
-  /** What its conditions ask of a visitor. */
-  readonly asks: ReadonlySet<ConditionName>;
-  /** What of that has to be prepared; undefined for nothing. */
-  readonly needs: VisitorNeeds | undefined;
+  readonly dependencies: Dependencies;
 }
 
-const ready = new WeakMap<StoredRule, Crumb>();
+/**
+ * Reads the enginedata of a resolve rule (contract §6). A branch with anything in it that cannot be
+ * understood is kept, with its problems named.
+ */
+export function parseBreadcrumb(enginedata: JsonObject): Breadcrumb {
+  return {
+    when: parseWhen(enginedata.when, (branch, name) => {
+      const answer = parseAnswer(branch);
+      const problems = answerNames
+        .filter((member) => branch[member] !== undefined && answer[member] === undefined)
+        .map((member) => `${name}.${member}`);
+      const isEmpty = answerNames.every((member) => branch[member] === undefined);
+      return { answer, problems: isEmpty ? [name] : problems };
+    }),
+    otherwise: {
+      name: 'default',
+      conditions: [],
+      problems: [],
+      answer: parseAnswer(enginedata),
+    },
+    forwardQuery: enginedata.forward_query === true,
+  };
+}
+
+/** The paths of what cannot be understood in the branches of a breadcrumb. */
+export function breadcrumbProblems(enginedata: JsonObject): readonly string[] {
+  return parseBreadcrumb(enginedata).when.flatMap(({ problems }) => problems);
+}
+
+const ready = new WeakMap<StoredRule, ReadyBreadcrumb>();
 
 /**
  * The breadcrumb of a resolve rule, made once and kept as long as somebody keeps the rule: an edit
  * makes another one.
  */
-export function crumbOf(stored: StoredRule): Crumb {
-  let crumb = ready.get(stored);
-  if (crumb === undefined) {
-    crumb = makeCrumb(stored);
-    ready.set(stored, crumb);
+export function breadcrumbOf(stored: StoredRule): ReadyBreadcrumb {
+  let breadcrumb = ready.get(stored);
+  if (breadcrumb === undefined) {
+    breadcrumb = makeReady(stored);
+    ready.set(stored, breadcrumb);
   }
-  return crumb;
+  return breadcrumb;
 }
 
 /** The first branch whose conditions all hold, else the default (contract §6). */
-export function decide({ when, otherwise }: Crumb, trial: Trial): ReadyBranch {
-  for (const branch of when) {
-    if (branch.problems.length === 0 && firstFailing(branch.conditions, trial) === undefined) {
-      return branch;
-    }
-  }
-  return otherwise;
+export function decide(
+  { when, otherwise }: Pick<ReadyBreadcrumb, 'when' | 'otherwise'>,
+  context: EvaluationContext,
+): Branch<Destination> {
+  return chosenBranch(when, context) ?? otherwise;
 }
 
-function makeCrumb({ rule }: StoredRule): Crumb {
+function makeReady({ rule }: StoredRule): ReadyBreadcrumb {
   const parsed = parseBreadcrumb(rule.enginedata ?? {});
-  const branch = (one: Branch): ReadyBranch => ({ ...one, destination: destinationOf(one, rule) });
-  const asks = asksOf(parsed);
-  const needs = { user: asks.has('user') || asks.has('role'), country: asks.has('country') };
+  const branch = (one: Branch<Written>): Branch<Destination> => ({
+    ...one,
+    answer: destinationOf(one.answer, rule),
+  });
   return {
     id: rule.id,
     contenttype: rule.contenttype,
     when: parsed.when.map(branch),
     otherwise: branch(parsed.otherwise),
     forwardQuery: parsed.forwardQuery,
-    asks,
-    needs: needs.user || needs.country ? needs : undefined,
+    dependencies: dependenciesOf(parsed.when),
   };
 }
 
-function asksOf({ when }: Breadcrumb): ReadonlySet<ConditionName> {
-  const usable = when.filter(({ problems }) => problems.length === 0);
-  return new Set(usable.flatMap(({ conditions }) => conditions.map(({ name }) => name)));
+const answerNames = ['target', 'html', 'status'] as const;
+
+function parseAnswer({ target, html, status }: JsonObject): Written {
+  return {
+    target: typeof target === 'string' && isTarget(target) ? target : undefined,
+    html: typeof html === 'string' ? html : undefined,
+    status: isStatus(status) ? status : undefined,
+  };
+}
+
+function isStatus(value: Json | undefined): value is number {
+  return Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599;
 }

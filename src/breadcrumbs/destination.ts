@@ -1,6 +1,12 @@
-import type { Branch } from '../model/breadcrumb.ts';
 import { encodePath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
+
+/** What a branch of a breadcrumb says, as it is written; undefined for what it leaves out. */
+export interface Written {
+  readonly target: string | undefined;
+  readonly html: string | undefined;
+  readonly status: number | undefined;
+}
 
 /** What a branch of a breadcrumb comes to. */
 export type Destination =
@@ -24,7 +30,7 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** What a branch comes to; its own status goes before that of the rule, if it makes sense there. */
 export function destinationOf(
-  { target, html, status: own }: Branch,
+  { target, html, status: own }: Written,
   { path, httpresponse }: Pick<Rule, 'path' | 'httpresponse'>,
 ): Destination {
   const status = own ?? httpresponse;

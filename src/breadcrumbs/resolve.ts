@@ -1,15 +1,15 @@
 import type { Fields } from '../http/request.ts';
-import type { ConditionName } from '../model/condition.ts';
 import { Failure } from '../model/failure.ts';
 import type { Resolution } from '../model/found.ts';
 import { breadcrumbHopsMax } from '../model/limits.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
-import { crumbOf, decide, type Crumb, type ReadyBranch } from './breadcrumb.ts';
-import { locationOf } from './destination.ts';
+import { breadcrumbOf, decide, type ReadyBreadcrumb } from './breadcrumb.ts';
+import { locationOf, type Destination } from './destination.ts';
+import { EvaluationContext } from './evaluation.ts';
+import { joinedDependencies, type Branch, type Dependencies } from './when.ts';
 import { inOrder, type CandidateReads } from '../rules/matcher.ts';
 import type { SiteRules } from '../rules/rules.ts';
-import { Trial } from './trial.ts';
 
 /** Who follows a breadcrumb, from where, and the query that it may forward. */
 export interface Visit {
@@ -31,14 +31,14 @@ export interface Step {
   /** The key that led there; undefined for the first one. */
   readonly key: string | undefined;
   readonly stored: StoredRule;
-  readonly crumb: Crumb;
-  readonly trial: Trial;
-  readonly branch: ReadyBranch;
+  readonly breadcrumb: ReadyBreadcrumb;
+  readonly context: EvaluationContext;
+  readonly branch: Branch<Destination>;
 }
 
 /** What a breadcrumb comes to, and what that depended on. */
 export interface Resolved extends Resolution {
-  readonly asks: ReadonlySet<ConditionName>;
+  readonly dependencies: Dependencies;
   /** Stands for the answer where it is the same for all who come to it; else undefined. */
   readonly fixed: object | undefined;
 }
@@ -104,15 +104,16 @@ function follow(
   for (;;) {
     const at = place;
     const { stored, capture, key } = at;
-    const crumb = crumbOf(stored);
-    const wait = crumb.needs === undefined ? undefined : visit.visitor.prepare(crumb.needs);
+    const breadcrumb = breadcrumbOf(stored);
+    const { needs } = breadcrumb.dependencies;
+    const wait = needs === undefined ? undefined : visit.visitor.prepare(needs);
     if (wait !== undefined) return wait.then(() => follow(reads, at, visit, steps));
-    const trial = new Trial(crumb.id, visit);
-    const branch = decide(crumb, trial);
-    const step = { key, stored, crumb, trial, branch };
+    const context = new EvaluationContext(breadcrumb.id, visit);
+    const branch = decide(breadcrumb, context);
+    const step = { key, stored, breadcrumb, context, branch };
     steps.push(step);
-    if (branch.destination.kind !== 'key') return arrive(step, { steps, visit, capture });
-    place = hop(reads, branch.destination.key, visit, steps);
+    if (branch.answer.kind !== 'key') return arrive(step, { steps, visit, capture });
+    place = hop(reads, branch.answer.key, visit, steps);
   }
 }
 
@@ -134,7 +135,7 @@ function breadcrumbRule(reads: SiteRules, key: string, visit: Visit): StoredRule
 }
 
 function arrive(
-  { crumb, branch }: Step,
+  { breadcrumb, branch }: Step,
   {
     steps,
     visit,
@@ -145,11 +146,13 @@ function arrive(
     readonly capture: string | undefined;
   },
 ): Resolved {
-  const { id, contenttype, forwardQuery } = crumb;
-  const { destination, name: matched } = branch;
+  const { id, contenttype, forwardQuery } = breadcrumb;
+  const { answer: destination, name: matched } = branch;
   const isDirect = steps.length === 1;
-  const asks = isDirect ? crumb.asks : asksOf(steps);
-  const base = { id, contenttype, matched, asks, fixed: isDirect ? branch : undefined };
+  const dependencies = isDirect
+    ? breadcrumb.dependencies
+    : joinedDependencies(steps.map((step) => step.breadcrumb.dependencies));
+  const base = { id, contenttype, matched, dependencies, fixed: isDirect ? branch : undefined };
   switch (destination.kind) {
     case 'redirect': {
       const query = forwardQuery ? visit.query : '';
@@ -160,7 +163,11 @@ function arrive(
     }
     case 'content': {
       const { status, html } = destination;
-      return { ...base, status, target: undefined, content: html };
+      return {
+        ...base,
+        contenttype: contenttype ?? 'text/html; charset=utf-8',
+        ...{ status, target: undefined, content: html },
+      };
     }
     case 'bare':
       return { ...base, status: destination.status, target: undefined, content: undefined };
@@ -168,10 +175,6 @@ function arrive(
     case 'key':
       throw nowhere();
   }
-}
-
-function asksOf(steps: readonly Step[]): ReadonlySet<ConditionName> {
-  return new Set(steps.flatMap(({ crumb }) => [...crumb.asks]));
 }
 
 function nowhere(): Failure {

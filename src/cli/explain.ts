@@ -1,6 +1,6 @@
+import { conditionTypes } from '../breadcrumbs/conditions/table.ts';
 import type { Tried, TriedBranch, TriedCandidate } from '../model/explanation.ts';
 import { isJsonObject } from '../model/json.ts';
-import { deviceClasses } from '../model/visitor.ts';
 import { say, type DefineCommand } from './command.ts';
 import { choiceOption, jsonOption } from './options.ts';
 import { callService, serviceOf, serviceOptions, type ServiceOptions } from './service.ts';
@@ -16,15 +16,14 @@ export const defineExplain: DefineCommand = (command, terminal) => {
     .description('Say which source answers a URL, with which status, and why no other one does.')
     .argument('<url>', 'a URL of the site, or a path')
     .option('--method <method>', 'the method of the request (GET)')
-    .option('--lang <languages>', 'what the browser prefers, as Accept-Language')
-    .option('--country <code>', 'where the visitor is, ISO 3166-1')
-    .addOption(choiceOption('--device <class>', "the visitor's device", deviceClasses))
-    .option('--user <name>', 'who is signed in')
-    .option('--role <name>', 'a role of that user')
-    .option('--ip <address>', "the visitor's address")
-    .option('--at <time>', 'the time of the visit')
-    .option('--draw <n>', "the visitor's place among all, 0 to 100, for `percent`")
     .option('--as-of <time>', 'by the rules as they were then: a date-time or a seq');
+  for (const { preview } of conditionTypes) {
+    for (const [name, { schema, choices }] of Object.entries(preview)) {
+      const [flags, description] = [`--${name} <value>`, schema.description];
+      if (choices === undefined) command.option(flags, description);
+      else command.addOption(choiceOption(flags, description, choices));
+    }
+  }
   for (const option of [...serviceOptions(), jsonOption()]) command.addOption(option);
   command.action(async (explained: string, options: ExplainOptions) => {
     const { url: _url, apikey: _key, config: _config, json, asOf, ...question } = options;

@@ -71,10 +71,16 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
       retentionMs: ini.webhook.values.retention,
       retryMs: ini.webhook.values.retry,
     },
-    node: { role: ini.node.values.role, name: ini.node.values.name ?? hostName },
+    node: {
+      role: ini.node.values.role,
+      name: ini.node.values.name ?? hostName,
+      place: ini.node.values.place,
+    },
     geo: {
       database: geo.values.database && resolve(folder, geo.values.database),
       countryHeader: geo.values.country_header,
+      regionHeader: geo.values.region_header,
+      cityHeader: geo.values.city_header,
     },
     log: { ...ini.log.values, file: ini.log.values.file && resolve(folder, ini.log.values.file) },
   });

@@ -154,11 +154,18 @@ export interface Config {
     readonly retentionMs: number;
     readonly retryMs: readonly number[];
   };
-  readonly node: { readonly role: 'all' | 'central' | 'counter'; readonly name: string };
+  readonly node: {
+    readonly role: 'all' | 'central' | 'counter';
+    readonly name: string;
+    /** Where the node is, such as a shop or a branch: the condition `place` of breadcrumbs. */
+    readonly place: string | undefined;
+  };
   readonly geo: {
     readonly database: string | undefined;
     /** Lower case field name. */
     readonly countryHeader: string | undefined;
+    readonly regionHeader: string | undefined;
+    readonly cityHeader: string | undefined;
   };
   readonly log: {
     readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';

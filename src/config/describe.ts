@@ -131,6 +131,8 @@ function moreSections({ fetch, auth, engines, tables, webhook, node, geo, log }:
     section('geo', {
       database: geo.database,
       country_header: geo.countryHeader,
+      region_header: geo.regionHeader,
+      city_header: geo.cityHeader,
     } satisfies Written<'geo'>),
     section('log', {
       level: log.level,

@@ -12,6 +12,8 @@ export function findIneffective({ server, disk, auth, geo, tls }: Config): reado
       '[auth] user_header': auth.userHeader,
       '[auth] roles_header': auth.rolesHeader,
       '[geo] country_header': geo.countryHeader,
+      '[geo] region_header': geo.regionHeader,
+      '[geo] city_header': geo.cityHeader,
     };
     for (const [name, field] of Object.entries(told)) {
       if (field === undefined) continue;

@@ -111,8 +111,14 @@ export const sections = {
   node: {
     role: single(choice('all', 'central', 'counter'), 'all'),
     name: optional(shortText(253)),
+    place: optional(shortText(253)),
   },
-  geo: { database: optional(anyText), country_header: optional(fieldName) },
+  geo: {
+    database: optional(anyText),
+    country_header: optional(fieldName),
+    region_header: optional(fieldName),
+    city_header: optional(fieldName),
+  },
   log: {
     level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
     access: single(yesNo, 'yes'),

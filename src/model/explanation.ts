@@ -1,5 +1,3 @@
-import { conditionNames } from './condition.ts';
-
 /** The sources of content in the order in which they are asked (contract §3). */
 export const sourceNames = ['disk', 'stored', 'content.fetch', 'fallback'] as const;
 
@@ -51,12 +49,10 @@ export interface Loss {
   readonly says: string;
 }
 
-/** Codes of what a branch of a breadcrumb lost by; that of a condition is its name. */
-export const branchLossCodes = ['invalid', 'earlier_branch', ...conditionNames] as const;
-
 /** Why a branch of a breadcrumb was not taken. */
 export interface BranchLoss {
-  readonly code: (typeof branchLossCodes)[number];
+  /** `invalid`, `earlier_branch`, or the name of the condition that does not hold. */
+  readonly code: string;
   readonly says: string;
 }
 

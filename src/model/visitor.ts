@@ -1,3 +1,8 @@
+import type { Location } from './location.ts';
+
+/** What a percentage is counted in. */
+export const millionths = 1_000_000;
+
 /** What a device can be told to be (contract §6); a telephone is `mobile` and, say, `ios`. */
 export const deviceClasses = [
   'mobile',
@@ -28,11 +33,11 @@ export interface User {
 /** What of a visitor has to be found out somewhere else before it can be told. */
 export interface VisitorNeeds {
   readonly user: boolean;
-  readonly country: boolean;
+  readonly location: boolean;
 }
 
 /** The signed-in user alone. */
-export const needsUser: VisitorNeeds = { user: true, country: false };
+export const needsUser: VisitorNeeds = { user: true, location: false };
 
 /**
  * Who asks for something: whatever an answer may depend on besides the URL. Nothing is found out
@@ -61,8 +66,12 @@ export interface Visitor {
   prepare(needs: VisitorNeeds): Promise<void> | undefined;
   /** The signed-in user, once that is prepared; undefined for nobody. */
   user(): User | undefined;
-  /** ISO 3166-1 code, once that is prepared; undefined where nothing tells. */
-  country(): string | undefined;
+  /** Where it is, once that is prepared. */
+  location(): Location;
+  /** The `[node] place` that answers it; undefined for a node without one. */
+  place(): string | undefined;
+  /** A field of its request by lower-case name. */
+  field(name: string): string | undefined;
   /** The same visitor, had it come at another time or with some other fields in its request. */
   with(other: VisitorChange): Visitor;
 }

@@ -36,6 +36,8 @@ export interface FetchSource {
   readonly query: string;
   /** Where the `*` stands, if there is one. */
   readonly wildcard: 'path' | 'query' | undefined;
+  /** What follows the `*` in the path or the query that it stands in. */
+  readonly suffix: string;
 }
 
 /**
@@ -103,9 +105,10 @@ function fetchTarget(
   request: { readonly path: string; readonly query: string },
 ): string | undefined {
   const capture = visibleWildcard ? request.path.slice(visiblePrefix.length) : '';
-  const path = source.wildcard === 'path' ? source.path + encodePath(capture) : source.path;
+  const { wildcard, suffix } = source;
+  const path = wildcard === 'path' ? source.path + encodePath(capture) + suffix : source.path;
   const own =
-    source.wildcard === 'query' ? source.query + encodeURIComponent(capture) : source.query;
+    wildcard === 'query' ? source.query + encodeURIComponent(capture) + suffix : source.query;
   if (!staysAsIs(path, source.origin)) return undefined;
   const asked = encodeQuery(request.query);
   const query = own === '' || asked === '' ? own + asked : `${own}&${asked}`;
@@ -122,31 +125,46 @@ function staysAsIs(path: string, ofOrigin: string): boolean {
 /** Nothing in it means anything to a URL parser, and no segment begins with a dot. */
 const plainPath = /^(?=\/)(?:\/[\w~-][\w.~-]*)*\/?$/;
 
-function parseSource(value: unknown): FetchSource | undefined {
+/**
+ * Reads a source (contract §8): a URL that the dialler takes, with at most one `*`, which stands
+ * behind the host; undefined for anything else.
+ */
+export function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;
-  const starred = value.endsWith('*');
-  const prefix = starred ? value.slice(0, -1) : value;
-  if (prefix.includes('*')) return undefined;
-  const inQuery = prefix.includes('?');
-  // A star right behind the host would let a visitor choose the host's end.
-  if (starred && !inQuery && !/^https?:\/\/[^/]+\//i.test(prefix)) return undefined;
+  const [before = '', after, ...others] = value.split('*');
+  if (others.length > 0) return undefined;
   try {
-    const { origin, search } = outboundUrl(prefix);
-    // With a letter behind it, a prefix that ends in a dot is no dot segment yet.
-    const path = inQuery
-      ? new URL(prefix).pathname
-      : new URL(`${prefix}${starred ? 'x' : ''}`).pathname;
-    return {
-      origin,
-      path: starred && !inQuery ? path.slice(0, -1) : path,
-      query: search.slice(1),
-      wildcard: starred ? (inQuery ? 'query' : 'path') : undefined,
-    };
+    if (after === undefined) {
+      const { origin, pathname, search } = outboundUrl(value);
+      return { origin, path: pathname, query: search.slice(1), wildcard: undefined, suffix: '' };
+    }
+    return before.includes('?') ? queryWildcard(before, after) : pathWildcard(before, after);
   } catch (error) {
     if (error instanceof Failure) return undefined;
     throw error;
   }
 }
+
+function queryWildcard(before: string, after: string): FetchSource {
+  const { origin, pathname, search } = outboundUrl(before);
+  const whole = outboundUrl(before + stands + after).search;
+  const suffix = whole.slice(search.length + stands.length);
+  return { origin, path: pathname, query: search.slice(1), wildcard: 'query', suffix };
+}
+
+function pathWildcard(before: string, after: string): FetchSource | undefined {
+  // A star right behind the host would let a visitor choose the host's end.
+  if (!/^https?:\/\/[^/]+\//i.test(before)) return undefined;
+  // With a letter behind it, a prefix that ends in a dot is no dot segment yet.
+  const path = outboundUrl(before + stands).pathname.slice(0, -stands.length);
+  const { origin, pathname, search } = outboundUrl(before + stands + after);
+  if (!pathname.startsWith(path + stands)) return undefined;
+  const suffix = pathname.slice(path.length + stands.length);
+  return { origin, path, query: search.slice(1), wildcard: 'path', suffix };
+}
+
+/** Stands for what a `*` stands for, where a URL is parsed without it. */
+const stands = 'x';
 
 /** The methods that a rule takes, OPTIONS among them, which is answered for it if need be. */
 export function allowedMethods({ enginedata }: Pick<FetchRule, 'enginedata'>): readonly string[] {

@@ -158,8 +158,8 @@ function visiblePath(
   asked: string,
 ): string | undefined {
   if (source.wildcard === 'path' && visibleWildcard) {
-    if (!path.startsWith(source.path)) return undefined;
-    return encodePath(visiblePrefix) + path.slice(source.path.length);
+    const capture = captureIn(path, source);
+    return capture === undefined ? undefined : encodePath(visiblePrefix) + capture;
   }
   if (source.wildcard === 'query') return undefined;
   return path === source.path ? encodePath(asked) : undefined;
@@ -178,7 +178,7 @@ function withoutOwnQuery(search: string, own: string): string {
 /** Whether the paths under a source are those under the rule. */
 function isSeenAsItIs({ plan: { visiblePrefix, visibleWildcard }, source }: Fetched): boolean {
   const isSameKind = visibleWildcard === (source.wildcard === 'path');
-  return isSameKind && source.path === encodePath(visiblePrefix);
+  return isSameKind && source.path === encodePath(visiblePrefix) && source.suffix === '';
 }
 
 /**
@@ -187,7 +187,13 @@ function isSeenAsItIs({ plan: { visiblePrefix, visibleWildcard }, source }: Fetc
  */
 function cookiePath(path: string, { plan, source }: Fetched): string {
   const { visiblePrefix, visibleWildcard } = plan;
-  const mapped = visibleWildcard && source.wildcard === 'path' && path.startsWith(source.path);
-  const rest = mapped ? path.slice(source.path.length) : '';
-  return escapedPath(visiblePrefix) + rest;
+  const isMapped = visibleWildcard && source.wildcard === 'path';
+  return escapedPath(visiblePrefix) + ((isMapped ? captureIn(path, source) : undefined) ?? '');
+}
+
+/** What the `*` of a source stands for in a path of its; undefined for a path beside it. */
+function captureIn(path: string, { path: prefix, suffix }: FetchSource): string | undefined {
+  const isUnder = path.startsWith(prefix) && path.endsWith(suffix);
+  if (!isUnder || path.length < prefix.length + suffix.length) return undefined;
+  return path.slice(prefix.length, path.length - suffix.length);
 }

@@ -14,7 +14,13 @@ export interface Entrance extends Opened {
   readonly told: Told;
 }
 
-const nothingTold: Told = { user: undefined, roles: undefined, country: undefined };
+const nothingTold: Told = {
+  user: undefined,
+  roles: undefined,
+  country: undefined,
+  region: undefined,
+  city: undefined,
+};
 
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
 export function enter({ config }: Serving, message: RequestMessage): Entrance {
@@ -38,12 +44,14 @@ export function enter({ config }: Serving, message: RequestMessage): Entrance {
   const fields = without(opened.fields, identityFields, isTrusted ? identityFields : []);
   if (!isTrusted) return { ...opened, fields, told: nothingTold };
   const { userHeader, rolesHeader } = config.auth;
-  const { countryHeader } = config.geo;
+  const { countryHeader, regionHeader, cityHeader } = config.geo;
   const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
   const told = {
     user: valueOf(userHeader),
     roles: valueOf(rolesHeader),
     country: valueOf(countryHeader),
+    region: valueOf(regionHeader),
+    city: valueOf(cityHeader),
   };
   return { ...opened, fields, told };
 }

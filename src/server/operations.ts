@@ -37,7 +37,7 @@ export const linkName = 'svc1.userinterface.link.htm';
  * `/userinterface.link.htm`.
  */
 export function operationName(path: string): string | undefined {
-  if (path === '/userinterface.link.htm') return linkName;
+  if (path === '/userinterface.link.htm' || path === '/userinterface/link.htm') return linkName;
   const match = /^\/([a-z]+)\/([a-z_]+)$/.exec(path);
   return match === null ? undefined : `svc1.${match[1] ?? ''}.${match[2] ?? ''}`;
 }

@@ -5,13 +5,14 @@ import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/found.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
-import { lookAlong, withBranches } from '../breadcrumbs/breadcrumb-look.ts';
-import { breadcrumbReply } from '../breadcrumbs/breadcrumb-reply.ts';
+import { explainRender, lookAlong, withBranches } from '../breadcrumbs/explain.ts';
+import { breadcrumbReply } from '../breadcrumbs/reply.ts';
 import type { Fetch } from '../proxy/fetch.ts';
 import { allowedMethods } from '../proxy/fetch-source.ts';
 import { candidatesOf, findRule, winnerOf } from '../rules/find.ts';
 import type { GenericPages } from '../pages/generic.ts';
 import { namedRules } from '../rules/named-rules.ts';
+import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { resolveVisit, type Step } from '../breadcrumbs/resolve.ts';
 import type { SiteRules } from '../rules/rules.ts';
 import {
@@ -85,7 +86,12 @@ export function storedSource(
             return { status: pageStatus(found.stored.rule) };
         }
       };
-      const answer: LookedAnswer = { id: found.stored.rule.id, ...outcomeOf(decide) };
+      const renderWhen = renderWhenOf(found.stored);
+      const answer: LookedAnswer = {
+        id: found.stored.rule.id,
+        ...outcomeOf(decide),
+        ...(renderWhen && { branches: explainRender(renderWhen, found.stored, asked) }),
+      };
       const { candidates, ...omitted } = namedRules(ordered, asked.fields);
       const { branches } = answer;
       return {

@@ -1,6 +1,6 @@
 import type { Fields } from '../http/request.ts';
-import { millionths } from '../model/condition.ts';
 import { userAgentCharactersMax, visitorLots } from '../model/limits.ts';
+import { millionths } from '../model/visitor.ts';
 
 const cookieName = 'waymark_lot';
 const cookiePattern = new RegExp(`(?:^|; ?)${cookieName}=([0-9a-f]{5})(?:;|$)`);

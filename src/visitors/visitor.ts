@@ -1,10 +1,10 @@
 import type { Config } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
-import { countryCode } from '../model/condition.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../model/location.ts';
 import { userNameCharactersMax } from '../model/limits.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
-import { createCountries, type Countries } from './country.ts';
+import { createLocations, type Locations } from './location.ts';
 import { listedRoles, tokenIn } from './credentials.ts';
 import { createDeviceReader, type DeviceReader } from './device.ts';
 import { createTokenService } from './identity.ts';
@@ -28,11 +28,18 @@ export interface Told {
   readonly roles: string | undefined;
   /** `[geo] country_header`. */
   readonly country: string | undefined;
+  /** `[geo] region_header`. */
+  readonly region: string | undefined;
+  /** `[geo] city_header`. */
+  readonly city: string | undefined;
 }
 
 /** The names in lower case of the fields that only a trusted proxy may set. */
 export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): readonly string[] {
-  const names = [auth.userHeader, auth.rolesHeader, geo.countryHeader];
+  const names = [
+    ...[auth.userHeader, auth.rolesHeader],
+    ...[geo.countryHeader, geo.regionHeader, geo.cityHeader],
+  ];
   return names.filter((name) => name !== undefined);
 }
 
@@ -40,34 +47,34 @@ export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): r
 export interface Visitors {
   visitorOf(arrived: Arrived): Visitor;
   /** Where an address is, as far as `[geo] database` knows. */
-  countryOf(address: string): Promise<string | undefined>;
+  locationOf(address: string): Promise<Location>;
   close(): Promise<void>;
 }
 
 /** Makes what tells visitors under a configuration: `[auth]` and `[geo]`. */
 export function createVisitors({
-  config: { auth, geo },
+  config: { auth, geo, node },
   now,
   log,
 }: {
-  readonly config: Pick<Config, 'auth' | 'geo'>;
+  readonly config: Pick<Config, 'auth' | 'geo' | 'node'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Log;
 }): Visitors {
   const tokens = createTokenService(auth, { now, log });
-  const countries =
-    geo.database === undefined ? undefined : createCountries({ file: geo.database, now, log });
+  const locations =
+    geo.database === undefined ? undefined : createLocations({ file: geo.database, now, log });
   const parts = {
-    ...{ now, tokens, countries, jwtCookie: auth.jwtCookie },
+    ...{ now, tokens, locations, jwtCookie: auth.jwtCookie, place: node.place },
     devices: createDeviceReader(),
     languages: rememberLanguages(),
   };
   return {
     visitorOf: (arrived) => new Arrival(arrived, parts),
-    async countryOf(address) {
-      await countries?.prepare();
-      return countries?.countryOf(address);
+    async locationOf(address) {
+      await locations?.prepare();
+      return locations?.locationOf(address) ?? unknownLocation;
     },
     close: () => tokens?.close() ?? Promise.resolve(),
   };
@@ -79,7 +86,8 @@ interface Parts {
   readonly languages: LanguageReader;
   readonly tokens: Tokens | undefined;
   readonly jwtCookie: string;
-  readonly countries: Countries | undefined;
+  readonly locations: Locations | undefined;
+  readonly place: string | undefined;
 }
 
 class Arrival implements Visitor {
@@ -89,8 +97,7 @@ class Arrival implements Visitor {
   #nowMs: number | undefined;
   #language: string | undefined | null = null;
   #devices: ReadonlySet<DeviceClass> | undefined;
-  #toldCountry: string | undefined | null = null;
-  #foundCountry: string | undefined | null = null;
+  #location: Location | undefined;
   /** The user of its token, once that is verified. */
   #verified: { readonly user: User | undefined } | undefined;
 
@@ -126,10 +133,9 @@ class Arrival implements Visitor {
     return drawOf(this.lot(), ruleId);
   }
 
-  prepare({ user, country }: VisitorNeeds): Promise<void> | undefined {
+  prepare({ user, location }: VisitorNeeds): Promise<void> | undefined {
     const verification = user ? this.#verify() : undefined;
-    const reading =
-      country && this.#countryTold() === undefined ? this.#parts.countries?.prepare() : undefined;
+    const reading = location ? this.#parts.locations?.prepare() : undefined;
     if (verification === undefined) return reading;
     return reading === undefined ? verification : verification.then(() => reading);
   }
@@ -140,27 +146,33 @@ class Arrival implements Visitor {
     return { name, roles: listedRoles(this.#arrived.told.roles) };
   }
 
-  country(): string | undefined {
-    const told = this.#countryTold();
-    if (told !== undefined) return told;
-    if (this.#foundCountry === null) {
-      this.#foundCountry = this.#parts.countries?.countryOf(this.address);
+  /** What a trusted proxy says goes before what the database has. */
+  location(): Location {
+    if (this.#location === undefined) {
+      const found = this.#parts.locations?.locationOf(this.address) ?? unknownLocation;
+      const { country, region, city } = this.#arrived.told;
+      const code = countryCode(country ?? '');
+      this.#location = {
+        // XX is what proxies write for a country that they do not know.
+        country: code === undefined || code === 'XX' ? found.country : code,
+        regions: toldName(region) ?? found.regions,
+        cities: toldName(city) ?? found.cities,
+      };
     }
-    return this.#foundCountry;
+    return this.#location;
+  }
+
+  place(): string | undefined {
+    return this.#parts.place;
+  }
+
+  field(name: string): string | undefined {
+    return this.#arrived.fields[name];
   }
 
   #toldUser(): string | undefined {
     const { user = '' } = this.#arrived.told;
     return user === '' || user.length > userNameCharactersMax ? undefined : user;
-  }
-
-  /** XX is what proxies write for a country that they do not know. */
-  #countryTold(): string | undefined {
-    if (this.#toldCountry === null) {
-      const code = countryCode(this.#arrived.told.country ?? '');
-      this.#toldCountry = code === 'XX' ? undefined : code;
-    }
-    return this.#toldCountry;
   }
 
   with({ nowMs = this.#nowMs, fields }: VisitorChange): Visitor {
@@ -185,4 +197,12 @@ class Arrival implements Visitor {
       this.#verified = { user: found };
     });
   }
+}
+
+/** A name that a proxy tells, which may be UTF-8 in a field that is read as latin1. */
+function toldName(written: string | undefined): readonly string[] | undefined {
+  if (written === undefined) return undefined;
+  const utf8 = Buffer.from(written, 'latin1').toString('utf8');
+  const name = placeName(utf8.includes('\ufffd') ? written : utf8);
+  return name === undefined ? undefined : [name];
 }

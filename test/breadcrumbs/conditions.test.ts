@@ -81,6 +81,80 @@ const cases: readonly (readonly [
     ],
   ],
   [
+    { region: ['CH-ZH', 'Vaud'] },
+    [{ visitor: { regions: ['zh', 'ch-zh', 'zurich'] } }, { visitor: { regions: ['vaud'] } }],
+    [
+      [{}, 'It is for visitors in ch-zh, vaud; nothing tells where the visitor is.'],
+      [
+        { visitor: { regions: ['be'] } },
+        'It is for visitors in ch-zh, vaud; the visitor is in be.',
+      ],
+    ],
+  ],
+  [
+    { city: 'Zürich' },
+    [{ visitor: { cities: ['zurich', 'zürich'] } }],
+    [[{ visitor: { cities: ['bern'] } }, 'It is for visitors in zürich; the visitor is in bern.']],
+  ],
+  [
+    { place: ['shop-7', 'shop-8'] },
+    [{ visitor: { place: 'shop-8' } }],
+    [
+      [{}, 'It is for visitors at shop-7, shop-8; this node has no [node] place.'],
+      [
+        { visitor: { place: 'shop-9' } },
+        'It is for visitors at shop-7, shop-8; this node is at shop-9.',
+      ],
+    ],
+  ],
+  [
+    { caller: ['navigation', 'iframe'] },
+    [
+      { visitor: { fields: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' } } },
+      { visitor: { fields: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' } } },
+      { visitor: { fields: { accept: 'text/html,*/*;q=0.8' } } },
+    ],
+    [
+      [
+        { visitor: { fields: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' } } },
+        'It is for callers that are navigation, iframe; this request is of image.',
+      ],
+      [
+        { visitor: { fields: { 'sec-fetch-dest': 'constructor' } } },
+        'It is for callers that are navigation, iframe; this request is of fetch.',
+      ],
+      [
+        { visitor: { fields: { accept: 'image/avif,image/webp,*/*' } } },
+        'It is for callers that are navigation, iframe; this request is of image.',
+      ],
+      [
+        { visitor: { fields: { accept: '*/*' } } },
+        'It is for callers that are navigation, iframe; this request is of api.',
+      ],
+    ],
+  ],
+  [
+    { referer: ['news.example', '*.shop.example'] },
+    [
+      { visitor: { fields: { referer: 'https://NEWS.example/a' } } },
+      { visitor: { fields: { referer: 'http://www.shop.example:81/' } } },
+    ],
+    [
+      [
+        {},
+        'It is for visits from pages of news.example, *.shop.example; the request names no page.',
+      ],
+      [
+        { visitor: { fields: { referer: 'https://shop.example/' } } },
+        'It is for visits from pages of news.example, *.shop.example; this one comes from shop.example.',
+      ],
+      [
+        { visitor: { fields: { referer: 'javascript:news.example' } } },
+        'It is for visits from pages of news.example, *.shop.example; the request names no page.',
+      ],
+    ],
+  ],
+  [
     { query: { ref: ['a', 'b c'], 'x&y': '*' } },
     [{ query: 'ref=b+c&x%26y' }, { query: 'x%26y=1&ref=z&ref=a' }],
     [

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { replyField } from '../../src/http/reply.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Candidate, Rule, StoredRule } from '../../src/model/rule.ts';
-import { breadcrumbReply } from '../../src/breadcrumbs/breadcrumb-reply.ts';
+import { breadcrumbReply } from '../../src/breadcrumbs/reply.ts';
 import { resolveKey, resolveVisit, type Resolved } from '../../src/breadcrumbs/resolve.ts';
 import type { SiteRules } from '../../src/rules/rules.ts';
 import { validEnginedata } from '../../src/api/rules/enginedata.ts';
@@ -109,7 +109,8 @@ suite('what a breadcrumb comes to', () => {
       const { id, matched, contenttype, status, target, content } = resolve([
         ['k', enginedata, more],
       ]);
-      assert.deepEqual([id, matched, contenttype], ['rule 0', 'default', undefined]);
+      const type = comes.content === undefined ? undefined : 'text/html; charset=utf-8';
+      assert.deepEqual([id, matched, contenttype], ['rule 0', 'default', type]);
       const resolution = { status, target, content };
       assert.deepEqual(resolution, { target: undefined, content: undefined, ...comes });
     });

@@ -364,8 +364,13 @@ test('an empty ini file is a configuration of defaults', async (context) => {
       retentionMs: 2_592_000_000,
       retryMs: [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((s) => s * 1_000),
     },
-    node: { role: 'all', name: 'boathouse' },
-    geo: { database: undefined, countryHeader: undefined },
+    node: { role: 'all', name: 'boathouse', place: undefined },
+    geo: {
+      database: undefined,
+      countryHeader: undefined,
+      regionHeader: undefined,
+      cityHeader: undefined,
+    },
     log: { level: 'info', access: true, format: 'pretty', file: undefined, explain: false },
   });
 });
@@ -428,9 +433,12 @@ schema = tables/products.json
 [node]
 role = counter
 name = \${SHOP} 7
+place = Zürich, Enge
 [geo]
 database = geo.mmdb
 country_header = CF-IPCountry
+region_header = CF-Region-Code
+city_header = CF-IPCity
 `,
   });
   const config = await requireIni(join(folder, 'conf/server.ini'), { SHOP: 'Harbour' });
@@ -504,10 +512,12 @@ country_header = CF-IPCountry
       schema: { type: 'object', properties: { name: { type: 'string' } } },
     },
   ]);
-  assert.deepEqual(config.node, { role: 'counter', name: 'Harbour 7' });
+  assert.deepEqual(config.node, { role: 'counter', name: 'Harbour 7', place: 'Zürich, Enge' });
   assert.deepEqual(config.geo, {
     database: join(folder, 'conf/geo.mmdb'),
     countryHeader: 'cf-ipcountry',
+    regionHeader: 'cf-region-code',
+    cityHeader: 'cf-ipcity',
   });
 });
 

@@ -49,6 +49,9 @@ suite('what is asked of the source', () => {
     ['http://s', '/x', '/x', '', 'http://s/'],
     // A star in the query: the visitor's part cannot add a parameter.
     ['http://s/get?file=*', '/x/*', '/x/a', '', 'http://s/get?file=a'],
+    ['http://s/api/x-*.json', '/x/*', '/x/a/b', 'q', 'http://s/api/x-a/b.json?q'],
+    ['http://s/*/index.html?v=1', '/x/*', '/x/a', 'q', 'http://s/a/index.html?v=1&q'],
+    ['http://s/get?file=*&all=1', '/x/*', '/x/a&b', 'd', 'http://s/get?file=a%26b&all=1&d'],
     ['http://s/get?file=*', '/x/*', '/x/a&b=c', 'd', 'http://s/get?file=a%26b%3Dc&d'],
     ['http://s/get?file=*', '/x/*', '/x/../a+ä#', '', 'http://s/get?file=..%2Fa%2B%C3%A4%23'],
     // A star on one side only.
@@ -74,6 +77,8 @@ suite('what is asked of the source', () => {
     ['http://s/a/%2e*', '/x*', '/x./secret'],
     ['http://s/a/*', '/x/*', '/x/../../secret'],
     ['http://s/a/*', '/x/*', '/x/.'],
+    ['http://s/a/*.', '/x*', '/x.'],
+    ['http://s/a/*/b', '/x/*', '/x/..'],
   ];
   for (const [source, path, asked] of climbing) {
     test(`nothing, where source and path make a dot segment: ${source} with ${asked}`, () => {
@@ -101,6 +106,7 @@ suite('a rule without a usable source is a bad gateway', () => {
   const sources: readonly (Json | undefined)[] = [
     ...[undefined, null, 7, '', '*', '/path', 'ftp://s/*', 'file:///etc/*', 'http://'],
     ...['http://user:secret@s/*', 'http://s*', 'http://s.example.*', 'http://*/', 'http://s/#*'],
+    ...['http://s/*/a/*', 'http://s/a/*/../b', 'http://*.s/a'],
     ...['http://s/a#b', 'http://s/\n*', 'http:\\\\s\\*', [], ['/path'], { url: 'http://s/' }],
   ];
   for (const source of sources) {

@@ -255,6 +255,10 @@ const conditions = fc
     user: optional(fc.constantFrom<Json>('*', 'ann', ['ann', 'bob'], 5)),
     role: optional(fc.constantFrom<Json>('editor', ['editor', 'reader'], [])),
     country: optional(fc.constantFrom<Json>('ch', ['CH', 'LI'], 'Switzerland')),
+    region: optional(fc.constantFrom<Json>('zh', ['ZH', 'be'], 5)),
+    place: optional(fc.constantFrom<Json>('shop-7', ['shop-8', 'shop-9'], '')),
+    caller: optional(fc.constantFrom<Json>('navigation', ['image', 'api'], 'browser')),
+    referer: optional(fc.constantFrom<Json>('a.example', ['*.a.example'], 'a/b')),
     lang: optional(fc.constantFrom<Json>('de', ['fr', 'en'], '!')),
     device: optional(fc.constantFrom<Json>('mobile', ['ios', 'android'], 'fridge')),
     query: optional(fc.constantFrom<Json>({ a: '1' }, { a: '*' }, { a: ['1', '2'] }, 'a')),
@@ -310,6 +314,14 @@ const visitors: fc.Arbitrary<VisitorTraits> = fc
     lot: fc.nat({ max: visitorLots - 1 }),
     user: optional(fc.constantFrom({ name: 'ann', roles: [] }, { name: 'eve', roles: ['editor'] })),
     country: optional(fc.constantFrom('CH', 'DE')),
+    regions: optional(fc.constantFrom(['zh'], ['be'])),
+    place: optional(fc.constantFrom('shop-7', 'shop-9')),
+    fields: optional(
+      fc.constantFrom<Readonly<Record<string, string>>>(
+        { 'sec-fetch-dest': 'document', referer: 'https://a.example/' },
+        { 'sec-fetch-dest': 'image', referer: 'https://www.a.example/' },
+      ),
+    ),
   })
   .map(defined);
 

@@ -1,17 +1,14 @@
-import { Failure } from '../../model/failure.ts';
-import { hasScope } from '../../model/key.ts';
+import type { JSONSchemaType } from 'ajv';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { getResolveDescription, linkDescription } from './gets-description.ts';
 import { asOfProperty, timeThen } from './moment.ts';
 import type { Call, Handler, Outcome } from '../operation.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
-import {
-  isPreview,
-  previewOf,
-  previewProperties,
-  previewVisitor,
-  type Preview,
-} from './preview.ts';
+import { previewFor, previewProperties } from './preview.ts';
+
+interface BreadcrumbThen extends Breadcrumb {
+  as_of?: string;
+}
 
 interface Breadcrumb {
   k: string;
@@ -29,20 +26,18 @@ const breadcrumb = {
  * userinterface.get_resolve: what a breadcrumb comes to, as data; for the caller, or for a visitor
  * as the caller describes one.
  */
-export function getResolve(
-  parts: GetOperations,
-): Handler<Breadcrumb & Preview & { as_of?: string }> {
+export function getResolve(parts: GetOperations): Handler<BreadcrumbThen> {
   return {
     ...getResolveDescription,
     input: {
       type: 'object',
       required: ['k'],
       properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
-    },
+    } as unknown as JSONSchemaType<BreadcrumbThen>,
     run: async (v, call) => {
       const site = siteThen(parts, v, call);
       const nowMs = timeThen(parts.store, v.as_of);
-      const described = await describedVisitor(v, { ...parts, call, nowMs });
+      const described = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
       const crumb = crumbOf(v, call);
       const visitor = nowMs === undefined ? crumb.visitor : crumb.visitor.with({ nowMs });
       return answerData(site, { ...crumb, visitor, ...described });
@@ -84,36 +79,5 @@ function crumbOf({ k, origin, query }: Breadcrumb, call: Call): Crumb {
     query: parseQueryText(query ?? ''),
     fields: call.fields,
     visitor: call.visitor,
-  };
-}
-
-/**
- * Another visitor in place of the caller, where one is described. What others see is for callers
- * who may read: a page for some is not to be had by saying that one is one of them.
- */
-async function describedVisitor(
-  v: Preview,
-  {
-    call,
-    nowMs = call.visitor.nowMs,
-    countryOf,
-  }: Pick<GetOperations, 'countryOf'> & {
-    readonly call: Call;
-    readonly nowMs: number | undefined;
-  },
-): Promise<Pick<Crumb, 'visitor' | 'fields'> | undefined> {
-  const preview = previewOf(v);
-  if (!isPreview(preview)) return undefined;
-  if (!hasScope(call.caller, 'read')) {
-    throw new Failure(
-      call.caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
-      'To see what another visitor sees needs an API key with the scope read.',
-      { field: Object.keys(preview)[0] ?? 'user' },
-    );
-  }
-  const { lang } = preview;
-  return {
-    visitor: await previewVisitor(preview, { nowMs, countryOf }),
-    fields: lang === undefined ? {} : { 'accept-language': lang },
   };
 }

@@ -3,10 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formSchema from '../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../public/engines/template.schema.json' with { type: 'json' };
-import { breadcrumbProblems, isTarget } from '../../model/breadcrumb.ts';
+import { breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
+import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
+import { isTarget } from '../../model/target.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import { breadcrumbBranchesMax, fetchSourcesMax } from '../../model/limits.ts';
-import { outboundUrl } from '../../outbound/url.ts';
+import { parseSource } from '../../proxy/fetch-source.ts';
 import type { RuleKind } from '../../model/rule.ts';
 import { ownSchemas } from '../own-schemas.ts';
 
@@ -79,7 +81,8 @@ export function validEnginedata(
 ): boolean {
   const schema = kindSchemas[kind] ?? engineSchemas.get(engine ?? '');
   if (schema !== undefined && !validates(schema, value)) return false;
-  if (kind === 'content.fetch') return [value.source].flat().every(isFetchSource);
+  if (kind === 'content.fetch')
+    return [value.source].flat().every((one) => parseSource(one) !== undefined);
   if (kind === 'resolve') return typeof value.target !== 'string' || isTarget(value.target);
   return true;
 }
@@ -89,8 +92,9 @@ export function validEnginedata(
  * `enginedata.when[0].if.colour`: a breadcrumb leaves such a branch out.
  */
 export function unreadEnginedata(value: JsonObject, kind: RuleKind): readonly string[] {
-  if (kind !== 'resolve') return [];
-  return breadcrumbProblems(value).map((path) => `enginedata.${path}`);
+  if (kind === 'content.fetch') return [];
+  const problems = kind === 'resolve' ? breadcrumbProblems(value) : renderWhenProblems(value);
+  return problems.map((path) => `enginedata.${path}`);
 }
 
 function validates(schema: JsonObject, value: Json): boolean {
@@ -100,16 +104,4 @@ function validates(schema: JsonObject, value: Json): boolean {
     compiled.set(schema, validate);
   }
   return validate(value);
-}
-
-/** A source is a URL that the dialler takes, with at most one `*`, at its end, behind its host. */
-function isFetchSource(value: Json | undefined): boolean {
-  if (typeof value !== 'string' || value.slice(0, -1).includes('*')) return false;
-  if (value.includes('#') || /^[^/]*\/\/[^/?]*\*$/.test(value)) return false;
-  try {
-    outboundUrl(value);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,10 @@
-import { branchLossCodes, lossCodes, sourceNames } from '../../model/explanation.ts';
+import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
+import { lossCodes, sourceNames } from '../../model/explanation.ts';
 import { ruleKinds } from '../../model/rule.ts';
 import type { Description } from '../operation.ts';
+
+/** Why a branch is not taken: that of a condition is its name. */
+const branchLossCodes = ['invalid', 'earlier_branch', ...conditionTypes.map(({ name }) => name)];
 
 const text = { type: 'string' } as const;
 const source = { ...text, enum: sourceNames } as const;

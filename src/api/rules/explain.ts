@@ -1,9 +1,8 @@
-import type { Fields } from '../../http/request.ts';
+import type { JSONSchemaType } from 'ajv';
 import type { Explanation, Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
 import { methodCharactersMax } from '../../model/limits.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
-import type { Visitor } from '../../model/visitor.ts';
 import { explainDescription } from './explain-description.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { asOfProperty, timeThen } from './moment.ts';
@@ -16,9 +15,15 @@ import {
   requireBreadcrumbKey,
   type Place,
 } from './place.ts';
-import { previewOf, previewProperties, previewVisitor, type Preview } from './preview.ts';
+import {
+  previewOf,
+  previewProperties,
+  previewVisitor,
+  type Preview,
+  type Previewed,
+} from './preview.ts';
 
-interface Question extends Preview {
+interface Question {
   url?: string;
   origin?: string;
   path?: string;
@@ -60,7 +65,7 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
         ...previewProperties,
         as_of: asOfProperty,
       },
-    },
+    } as unknown as JSONSchemaType<Question>,
     run: async (v, call) => {
       const question = withoutNull(v);
       const site = siteThen(parts, question, call);
@@ -68,10 +73,11 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
         origin: call.origin,
         base: view.base,
         namesOrigin: parts.namesOrigin,
-        visitor: await previewVisitor(question, {
+        ...(await previewVisitor(previewOf(question), {
           nowMs: timeThen(parts.store, question.as_of) ?? call.visitor.nowMs,
-          countryOf: parts.countryOf,
-        }),
+          place: call.visitor.place(),
+          locationOf: parts.locationOf,
+        })),
       });
       const then = `Page rules and time are those of ${v.as_of ?? ''}; all else is as it is now.`;
       const notes = question.as_of === undefined ? waiting(parts, explained.winner) : [then];
@@ -94,16 +100,15 @@ function withoutNull(v: Question): Question {
 }
 
 /** By whom, and under which origin and prefix, a question is asked. */
-interface Asking {
+interface Asking extends Previewed {
   readonly origin: string;
   readonly base: string;
   readonly namesOrigin: (origin: string) => boolean;
-  readonly visitor: Visitor;
 }
 
 function explain(site: SiteAccess, question: Question, asking: Asking): Explained {
-  const { k, query = '', lang } = question;
-  const visit = { fields: fieldsOf(lang), visitor: asking.visitor };
+  const { k, query = '' } = question;
+  const visit = { fields: asking.fields, visitor: asking.visitor };
   const about = previewOf(question);
   if (k !== undefined) {
     requireOnly(question, 'k', ['url', 'path']);
@@ -146,10 +151,6 @@ function foreignOrigin(origin: string): string {
     `Nothing says that ${origin} leads here: listen, public_url, the names of [tls.<host>] and ` +
     'the origins of mounts do not name it. What is for every origin (*) answers under any name.'
   );
-}
-
-function fieldsOf(lang: string | undefined): Fields {
-  return lang === undefined ? {} : { 'accept-language': lang };
 }
 
 function readPlace(question: Question, ownOrigin: string): Required<Place> {
@@ -197,7 +198,7 @@ function explainOwn(
   const parameters = new URLSearchParams(asked.query);
   const k = parameters.get('k');
   parameters.delete('k');
-  if (own === '/userinterface.link.htm' && k !== null) {
+  if (/^\/userinterface[./]link\.htm$/.test(own) && k !== null) {
     return explainKey(site, { ...asked, key: k, query: parameters.toString() }, about);
   }
   const { origin, query } = asked;

@@ -1,6 +1,6 @@
 import { parseMediaType } from '../../http/mediatype.ts';
 import { parseOrigin } from '../../model/authority.ts';
-import { isBreadcrumbKey } from '../../model/breadcrumb.ts';
+import { isBreadcrumbKey } from '../../model/target.ts';
 import { parseDateTime } from '../../model/date-time.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';

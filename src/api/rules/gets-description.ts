@@ -24,7 +24,7 @@ export const getRenderDescription: Description = {
     type: 'object',
     required: [
       ...['id', 'seq', 'origin', 'path', 'query', 'capture', 'kind', 'lang', 'engine'],
-      ...['enginedata', 'table', 'script', 'user'],
+      ...['enginedata', 'enginereference', 'table', 'meta', 'script', 'user'],
     ],
     properties: {
       id: text,
@@ -41,9 +41,20 @@ export const getRenderDescription: Description = {
       lang: textOrNull,
       engine: textOrNull,
       enginedata: anyObject,
-      enginereference: { ...text, description: 'URL of the documentation of the engine.' },
+      enginereference: {
+        ...textOrNull,
+        description: 'URL of the documentation of the engine.',
+      },
       table: textOrNull,
-      meta: { ...anyObject, description: 'JSON Schema of a row of the table.' },
+      meta: {
+        type: ['object', 'null'],
+        additionalProperties: true,
+        description: 'JSON Schema of a row of the table; null for a rule without one.',
+      },
+      matched: {
+        ...text,
+        description: 'The branch of enginedata.when that holds; in previews as another visitor.',
+      },
       script: { ...textOrNull, description: 'The script of an engine of the ini file.' },
       user: {
         type: ['object', 'null'],

@@ -1,11 +1,14 @@
+import { decideRender, renderWhenOf } from '../../breadcrumbs/render-when.ts';
+import type { Branch, Dependencies } from '../../breadcrumbs/when.ts';
+import type { JSONSchemaType } from 'ajv';
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest, Fields } from '../../http/request.ts';
 import type { Explanation } from '../../model/explanation.ts';
-import type { ConditionName } from '../../model/condition.ts';
 import { Failure } from '../../model/failure.ts';
 import type { FoundRule, Resolution } from '../../model/found.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
+import type { Location } from '../../model/location.ts';
 import { headerFieldsMax } from '../../model/limits.ts';
 import { servicePath } from '../../model/path.ts';
 import { isOfWholeOrigin } from '../../proxy/answer-fields.ts';
@@ -17,6 +20,7 @@ import { getContentDescription, getDescription, getRenderDescription } from './g
 import { asOfProperty, rulesThen, timeThen } from './moment.ts';
 import type { Call, Handler, Outcome } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
+import { previewFor, previewProperties } from './preview.ts';
 import { etagOfDigest, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
 
 /** A breadcrumb's key, and who follows it from where. */
@@ -28,9 +32,9 @@ export interface Crumb {
   readonly visitor: Visitor;
 }
 
-/** What a breadcrumb comes to, and the conditions that it depended on. */
+/** What a breadcrumb comes to, and what that depended on. */
 export interface Resolved extends Resolution {
-  readonly asks: ReadonlySet<ConditionName>;
+  readonly dependencies: Dependencies;
   /** Stands for the answer where it is the same for all who come to it; else undefined. */
   readonly fixed: object | undefined;
 }
@@ -63,14 +67,18 @@ export interface GetOperations {
   readonly site: SiteAccess;
   readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
   readonly view: ViewConfig;
-  /** Where an address is; undefined where nobody knows. */
-  readonly countryOf: (address: string) => Promise<string | undefined>;
+  /** Where an address is. */
+  readonly locationOf: (address: string) => Promise<Location>;
   /** Whether the ini file says that an origin leads to this server. */
   readonly namesOrigin: (origin: string) => boolean;
 }
 
 interface PlaceThen extends Place {
   as_of?: string;
+}
+
+interface RenderPlace extends Omit<PlaceThen, 'query'> {
+  query?: string | Readonly<Record<string, string | readonly string[]>>;
 }
 
 const place = {
@@ -84,41 +92,78 @@ const place = {
   },
 } as const;
 
+const renderPlace = {
+  type: 'object',
+  required: ['origin', 'path'],
+  properties: {
+    ...place.properties,
+    query: {
+      description: 'The query as a text, or its parameters as get_render answers them.',
+      oneOf: [
+        { type: 'string', nullable: true },
+        {
+          type: 'object',
+          additionalProperties: {
+            oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+          },
+        },
+      ],
+    },
+    ...previewProperties,
+  },
+} as unknown as JSONSchemaType<RenderPlace>;
+
+/** A query as the text of a URL. */
+function queryText(query: RenderPlace['query']): string {
+  if (typeof query === 'string') return query;
+  const parameters = new URLSearchParams();
+  for (const [name, values] of Object.entries(query ?? {})) {
+    for (const value of [values].flat()) parameters.append(name, value);
+  }
+  return parameters.toString();
+}
+
 /** userinterface.get: the render-safe fields of the rule that wins for an origin and path. */
 export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
   return {
     ...getDescription,
     input: place,
-    run: (v, call) => {
-      const found = winner(siteThen(parts, v, call), contentPlace(v, view), call);
+    run: async (v, call) => {
+      const where = contentPlace(v, view);
+      const found = winner(siteThen(parts, v, call), where, call);
       const { rule } = found.stored;
+      const rendered = await renderFor(found, { visitor: call.visitor, query: where.query });
       const { content, enginedata, ...shown } = renderView(found);
       const data = {
         ...shown,
         ...(content !== undefined && { content: preparedContent(rule) }),
-        ...(enginedata !== undefined && {
-          enginedata: preparedEnginedata(rule.enginedata ?? {}),
-        }),
+        ...(enginedata !== undefined && { enginedata: preparedEnginedata(rendered.enginedata) }),
         ...publicServerFields(rule, view, call.origin),
       };
-      return renderAnswer(data, found, { isForAll: call.caller.keyId === undefined });
+      const isForAll = call.caller.keyId === undefined;
+      return renderAnswer(data, found, { isForAll, dependencies: rendered.dependencies });
     },
   };
 }
 
 /** userinterface.get_render: what a generic page needs to render itself (contract §6). */
-export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen> {
+export function getRender({ view, ...parts }: GetOperations): Handler<RenderPlace> {
   return {
     ...getRenderDescription,
-    input: place,
+    input: renderPlace,
     run: async (v, call) => {
-      await call.visitor.prepare(needsUser);
-      const user = call.visitor.user();
-      const where = contentPlace(v, view);
-      const found = winner(siteThen(parts, v, call), where, call);
+      const nowMs = timeThen(parts.store, v.as_of);
+      const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
+      const { visitor } = previewed ?? call;
+      await visitor.prepare(needsUser);
+      const user = visitor.user();
+      const where = contentPlace({ ...v, query: queryText(v.query) }, view);
+      const fields = previewed?.fields ?? call.fields;
+      const found = winner(siteThen(parts, v, call), where, { fields });
       const { stored, capture } = found;
       const { rule, seq } = stored;
       const hidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
+      const rendered = await renderFor(found, { visitor, query: where.query });
       const data = {
         id: rule.id,
         seq,
@@ -129,17 +174,47 @@ export function getRender({ view, ...parts }: GetOperations): Handler<PlaceThen>
         kind: rule.kind,
         lang: rule.lang ?? null,
         engine: rule.engine ?? null,
-        enginedata: hidden ? {} : preparedEnginedata(rule.enginedata ?? {}),
+        enginedata: hidden ? {} : preparedEnginedata(rendered.enginedata),
+        enginereference: null,
         table: rule.table ?? null,
+        meta: null,
         script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
         ...publicServerFields(rule, view, call.origin),
         user: user ?? null,
+        ...(previewed !== undefined && { matched: rendered.matched }),
       };
       const isForAll = call.caller.keyId === undefined && user === undefined;
-      return renderAnswer(data, found, { isForAll });
+      return renderAnswer(data, found, { isForAll, dependencies: rendered.dependencies });
     },
   };
 }
+
+/** What a rule shows to a visitor. */
+interface Rendered {
+  readonly enginedata: JsonObject;
+  /** The branch of `enginedata.when` that holds, or `default`. */
+  readonly matched: string;
+  /** Undefined for a rule that shows the same to everybody. */
+  readonly dependencies: Dependencies | undefined;
+}
+
+/** The enginedata of a rule for a visitor, by the branches of its `when` (contract §6). */
+async function renderFor(
+  { stored }: FoundRule,
+  visit: { readonly visitor: Visitor; readonly query: string },
+): Promise<Rendered> {
+  const renderWhen = renderWhenOf(stored);
+  if (renderWhen === undefined) {
+    const { enginedata = noEnginedata } = stored.rule;
+    return { enginedata, matched: 'default', dependencies: undefined };
+  }
+  const { dependencies } = renderWhen;
+  if (dependencies.needs !== undefined) await visit.visitor.prepare(dependencies.needs);
+  const branch: Branch<JsonObject> = decideRender(renderWhen, stored, visit);
+  return { enginedata: branch.answer, matched: branch.name, dependencies };
+}
+
+const noEnginedata: JsonObject = {};
 
 const preparedContent = preparedFor(({ content }: Rule) => content);
 const preparedEnginedata = preparedFor(publicData);
@@ -155,11 +230,19 @@ function publicServerFields(...given: Parameters<typeof serverFields>): object {
 function renderAnswer(
   data: object,
   { variesByLanguage }: FoundRule,
-  { isForAll }: { readonly isForAll: boolean },
+  {
+    isForAll,
+    dependencies,
+  }: { readonly isForAll: boolean; readonly dependencies: Dependencies | undefined },
 ): Outcome {
-  return isForAll
-    ? { kind: 'data', data, forAll: { variesByLanguage } }
-    : { kind: 'data', data, etag: etagOfDigest(jsonDigest(data)) };
+  if (isForAll && dependencies === undefined) {
+    return { kind: 'data', data, forAll: { variesByLanguage } };
+  }
+  const outcome = { kind: 'data', data, etag: etagOfDigest(jsonDigest(data)) } as const;
+  if (dependencies === undefined) return outcome;
+  const language = variesByLanguage ? ['Accept-Language'] : [];
+  const vary = [...new Set(['apikey', ...language, ...dependencies.vary])].sort().join(', ');
+  return { ...outcome, caching: ['Cache-Control', 'private, no-cache', 'Vary', vary] };
 }
 
 /**
@@ -261,8 +344,12 @@ function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
   });
 }
 
-function winner(site: SiteAccess, where: Required<Place>, call: Call): FoundRule {
-  const found = site.findRule({ ...where, fields: call.fields });
+function winner(
+  site: SiteAccess,
+  where: Required<Place>,
+  { fields }: Pick<Call, 'fields'>,
+): FoundRule {
+  const found = site.findRule({ ...where, fields });
   if (found === undefined) {
     throw new Failure('not_found', `No page rule answers ${where.origin}${where.path}.`);
   }

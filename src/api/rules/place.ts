@@ -1,4 +1,4 @@
-import { isBreadcrumbKey } from '../../model/breadcrumb.ts';
+import { isBreadcrumbKey } from '../../model/target.ts';
 import { Failure } from '../../model/failure.ts';
 import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../../model/path.ts';
 import { parseRuleOrigin } from './fields.ts';

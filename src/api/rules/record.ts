@@ -66,10 +66,10 @@ export function renderView({ stored, capture }: FoundRule): JsonObject {
 
 /**
  * enginedata without the members that may hold a secret, whatever the kind was when they were
- * written.
+ * written, and without conditions and what they would show to others.
  */
 export function publicData(enginedata: JsonObject): JsonObject {
-  const { source: _source, headers: _headers, ...open } = enginedata;
+  const { source: _source, headers: _headers, when: _when, ...open } = enginedata;
   return open;
 }
 

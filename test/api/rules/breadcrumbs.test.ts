@@ -36,7 +36,11 @@ function follow(
   return fetch(site.url + where, { redirect: 'manual', headers });
 }
 
-for (const where of ['/svc1/userinterface.link.htm?k=shop', '/visit']) {
+for (const where of [
+  '/svc1/userinterface.link.htm?k=shop',
+  '/svc1/userinterface/link.htm?k=shop',
+  '/visit',
+]) {
   suite(`a breadcrumb followed over HTTP, as ${where}`, () => {
     const landings: readonly (readonly [
       title: string,
@@ -100,8 +104,8 @@ for (const where of ['/svc1/userinterface.link.htm?k=shop', '/visit']) {
       const reply = await follow(site, {}, where);
       assert.equal(
         reply.headers.get('vary'),
-        'Accept, Accept-Language, Authorization, Cookie, User-Agent, ' +
-          'Sec-CH-UA-Mobile, Sec-CH-UA-Platform, Sec-CH-UA-Form-Factors',
+        'Accept, Accept-Language, Authorization, Cookie, Sec-CH-UA-Form-Factors, ' +
+          'Sec-CH-UA-Mobile, Sec-CH-UA-Platform, User-Agent',
       );
     });
   });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { breadcrumbProblems, isTarget, parseBreadcrumb } from '../../src/model/breadcrumb.ts';
+import { breadcrumbProblems, parseBreadcrumb } from '../../src/breadcrumbs/breadcrumb.ts';
+import { isTarget } from '../../src/model/target.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 
 suite('what in a breadcrumb says nothing', () => {
@@ -15,6 +16,10 @@ suite('what in a breadcrumb says nothing', () => {
     ['countries in any case', { country: ['ch', 'LI'] }],
     ['languages', { lang: ['de', 'zh-Hant-TW'] }],
     ['devices', { device: ['ios', 'bot'] }],
+    ['regions and cities', { region: ['CH-ZH', 'Zürich'], city: 'Genève' }],
+    ['places', { place: ['shop-7'] }],
+    ['callers', { caller: ['navigation', 'api'] }],
+    ['hosts', { referer: ['www.example.com', '*.example.org'] }],
     ['parameters', { query: { a: 'b', c: '*', '': ['', 'd'] } }],
     ['networks and addresses', { ip: ['10.0.0.0/8', '2001:db8::1', '::ffff:10.0.0.1'] }],
     ['times', { after: '2026-01-01', before: '2026-12-31T23:59:59+01:00' }],
@@ -37,6 +42,11 @@ suite('what in a breadcrumb says nothing', () => {
     after: ['soon', '2026-02-30T00:00:00Z', 5, '2026-13-01'],
     before: ['', null, ['2026-01-01T00:00:00Z']],
     percent: [-1, 100.5, '50', null, [50]],
+    region: ['', [], 5, 'x'.repeat(129)],
+    city: ['', [' ']],
+    place: ['', []],
+    caller: ['browser', 'Navigation', []],
+    referer: ['', 'https://x.example/', 'x.example/a', '*', '*.', 'a b', 'x'.repeat(300)],
     weekday: ['monday'],
     __proto__: [],
     constructor: ['x'],
@@ -83,7 +93,8 @@ suite('what in a breadcrumb says nothing', () => {
         });
         assert.equal(read.length, Array.isArray(written) ? written.length : 0);
         for (const branch of [...read, otherwise]) {
-          assert.ok(branch.target === undefined || isTarget(branch.target));
+          const { target: read } = branch.answer;
+          assert.ok(read === undefined || isTarget(read));
         }
       }),
     );
@@ -93,7 +104,7 @@ suite('what in a breadcrumb says nothing', () => {
 suite('shares of all visitors', () => {
   const sharesOf = (...branches: readonly JsonObject[]) =>
     parseBreadcrumb({ when: branches.map((some) => ({ if: some, target: '/' })) }).when.map(
-      ({ conditions }) => conditions.map((one) => (one.name === 'percent' ? one : undefined)),
+      ({ conditions }) => conditions.map(({ share }) => share),
     );
   test('come one behind the other, and begin again past all of them', () => {
     const shares = sharesOf(
@@ -103,7 +114,7 @@ suite('shares of all visitors', () => {
       { percent: 40 },
       { percent: 0.5 },
     );
-    const read = shares.map(([one]) => one && [one.from, one.share]);
+    const read = shares.map(([one]) => one && [one.from, one.size]);
     assert.deepEqual(read, [
       [0, 300_000],
       undefined,

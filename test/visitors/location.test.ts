@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { silentLog } from '../../src/observability/log.ts';
-import { createCountries } from '../../src/visitors/country.ts';
+import { createLocations } from '../../src/visitors/location.ts';
 import { temporaryFolder } from '../folder.ts';
 import { mmdb } from './mmdb.ts';
 
@@ -15,7 +15,7 @@ async function lookUpIn(t: TestContext, content: Buffer | undefined) {
   if (content !== undefined) await writeFile(file, content);
   let nowMs = 0;
   const warnings: string[] = [];
-  const countries = createCountries({
+  const locations = createLocations({
     file,
     now: () => nowMs,
     log: {
@@ -30,11 +30,11 @@ async function lookUpIn(t: TestContext, content: Buffer | undefined) {
       nowMs += ms;
     },
     countryOf: async (address: string) => {
-      await countries.prepare();
-      return countries.countryOf(address);
+      await locations.prepare();
+      return locations.locationOf(address).country;
     },
     /** Whether somebody who asks now has to wait. */
-    waits: () => countries.prepare() !== undefined,
+    waits: () => locations.prepare() !== undefined,
   };
 }
 

@@ -1,8 +1,6 @@
 import { statusOf } from '../http/status.ts';
 import type { BranchLoss, Explanation, Tried, TriedBranch } from '../model/explanation.ts';
 import type { StoredRule } from '../model/rule.ts';
-import type { ReadyBranch } from './breadcrumb.ts';
-import { failureWords } from './condition-words.ts';
 import { namedRules } from '../rules/named-rules.ts';
 import {
   breadcrumbCandidates,
@@ -13,7 +11,9 @@ import {
 } from './resolve.ts';
 import type { SiteRules } from '../rules/rules.ts';
 import { outcomeOf, type LookedAnswer } from '../rules/source.ts';
-import { firstFailing, type Trial } from './trial.ts';
+import { EvaluationContext } from './evaluation.ts';
+import { decideRender, type RenderWhen } from './render-when.ts';
+import { firstFailing, type Branch } from './when.ts';
 
 /**
  * What a resolve rule comes to, with its branches, and with the looks at the keys that it leads
@@ -28,7 +28,7 @@ export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedA
     return { status, notes: target === undefined ? [] : [`It leads to ${target}.`] };
   });
   const last = steps.at(-1);
-  const next = last?.branch.destination;
+  const next = last?.branch.answer;
   const over = steps.slice(1).map(({ key = '', ...step }) => lookUp(rules, key, visit, step).tried);
   const missed =
     next?.kind === 'key' && !steps.some(({ key }) => key === next.key)
@@ -38,7 +38,7 @@ export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedA
     id: (last?.stored ?? start.stored).rule.id,
     status: outcome.status,
     notes: outcome.notes ?? [],
-    branches: steps[0] === undefined ? [] : branchesOf(steps[0]),
+    branches: steps[0] === undefined ? [] : branchesOf(steps[0].breadcrumb, steps[0]),
     over: [...over, ...missed],
   };
 }
@@ -80,7 +80,7 @@ function lookUp(
   const ordered = breadcrumbCandidates(rules, key, visit);
   const [winner] = ordered;
   const { candidates, ...omitted } = namedRules(ordered, visit.fields);
-  const branches = step === undefined ? undefined : branchesOf(step);
+  const branches = step === undefined ? undefined : branchesOf(step.breadcrumb, step);
   return {
     tried: {
       source: 'stored',
@@ -92,31 +92,47 @@ function lookUp(
   };
 }
 
-/** Every branch of a breadcrumb in order, with what the others than the one taken lost by. */
-function branchesOf({ crumb, trial, branch: taken }: Omit<Step, 'key'>): readonly TriedBranch[] {
-  const all = [...crumb.when, crumb.otherwise];
-  const wonAt = all.indexOf(taken);
-  return all.map((branch, at) => {
+/** The branches of a rendered page's `enginedata.when`, and which one holds for the visitor. */
+export function explainRender(
+  renderWhen: RenderWhen,
+  stored: StoredRule,
+  visit: Pick<Visit, 'visitor' | 'query'>,
+): readonly TriedBranch[] {
+  const context = new EvaluationContext(stored.rule.id, visit);
+  return branchesOf(renderWhen, { context, branch: decideRender(renderWhen, stored, visit) });
+}
+
+/** Every branch in order, with the reason why it was not taken. */
+function branchesOf(
+  all: { readonly when: readonly Branch<unknown>[]; readonly otherwise: Branch<unknown> },
+  { context, branch: taken }: { context: EvaluationContext; branch: Branch<unknown> },
+): readonly TriedBranch[] {
+  const branches = [...all.when, all.otherwise];
+  const wonAt = branches.indexOf(taken);
+  return branches.map((branch, at) => {
     if (at === wonAt) return { branch: branch.name };
-    const lost = at > wonAt ? earlier(taken) : lossOf(branch, trial);
+    const lost = at > wonAt ? earlier(taken) : lossOf(branch, context);
     return { branch: branch.name, ...(lost && { lost }) };
   });
 }
 
-function earlier({ name }: ReadyBranch): BranchLoss {
+function earlier({ name }: Branch<unknown>): BranchLoss {
   return {
     code: 'earlier_branch',
     says: `${name} comes before it, and its conditions hold.`,
   };
 }
 
-function lossOf({ problems, conditions }: ReadyBranch, trial: Trial): BranchLoss | undefined {
+function lossOf(
+  { problems, conditions }: Branch<unknown>,
+  context: EvaluationContext,
+): BranchLoss | undefined {
   if (problems.length > 0) {
     return {
       code: 'invalid',
       says: `It is never taken: Waymark cannot read ${problems.join(', ')}.`,
     };
   }
-  const failing = firstFailing(conditions, trial);
-  return failing && { code: failing.name, says: failureWords(failing, trial) };
+  const failing = firstFailing(conditions, context);
+  return failing && { code: failing.name, says: failing.explain(context) };
 }

@@ -3,11 +3,9 @@ import { utf8Type } from '../http/mediatype.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import type { ConditionName } from '../model/condition.ts';
 import type { Resolution } from '../model/found.ts';
-import { hintFields } from '../visitors/hints.ts';
-import { knownLot, lotCookie } from '../visitors/lot.ts';
 import type { Resolved, Visit } from './resolve.ts';
+import type { Dependencies } from './when.ts';
 
 /**
  * The HTTP answer to a visitor of a breadcrumb (contract §6): its redirect or page, or, for who
@@ -32,37 +30,22 @@ export function resolutionData({
   return { status, target, content, contenttype, id, matched };
 }
 
-/** What caches are told of a breadcrumb's answer: to leave it alone, and why. */
-export function cachingFields({ asks }: Pick<Resolved, 'asks'>): FieldList {
-  let fields = caching.get(asks);
+/** What caches are told of a breadcrumb's answer: not to store it, and what it depends on. */
+export function cachingFields({ dependencies }: Pick<Resolved, 'dependencies'>): FieldList {
+  let fields = caching.get(dependencies);
   if (fields === undefined) {
-    const names = choosers.filter(([, conditions]) => conditions.some((one) => asks.has(one)));
-    const vary = ['Accept', ...names.map(([field]) => field)].join(', ');
+    const vary = [...new Set(['Accept', ...dependencies.vary])].sort().join(', ');
     fields = ['Cache-Control', 'private, no-store', 'Vary', vary];
-    caching.set(asks, fields);
+    caching.set(dependencies, fields);
   }
   return fields;
 }
 
-const caching = new WeakMap<Resolved['asks'], FieldList>();
+const caching = new WeakMap<Dependencies, FieldList>();
 
-/** The fields of a request that conditions look at. */
-const choosers: readonly (readonly [field: string, conditions: readonly ConditionName[]])[] = [
-  ['Accept-Language', ['lang']],
-  ['Authorization', ['user', 'role']],
-  ['Cookie', ['user', 'role', 'percent']],
-  ['User-Agent', ['device', 'percent']],
-  ['Sec-CH-UA-Mobile', ['device']],
-  ['Sec-CH-UA-Platform', ['device']],
-  ['Sec-CH-UA-Form-Factors', ['device']],
-];
-
-/** What is asked of the visitor's browser for the next time. */
-function visitorFields({ asks }: Resolved, { fields, visitor, origin }: Visit): FieldList {
-  const hints = asks.has('device') ? hintFields(fields) : [];
-  if (!asks.has('percent') || knownLot(fields) !== undefined) return hints;
-  const secure = origin.startsWith('https:');
-  return [...hints, 'Set-Cookie', lotCookie(visitor.lot(), { secure })];
+/** What the answer asks of the visitor's browser for the next time. */
+function visitorFields({ dependencies }: Resolved, visit: Visit): FieldList {
+  return dependencies.answerFields.flatMap((fieldsFor) => fieldsFor(visit));
 }
 
 /** Whether a caller would rather have JSON than a page; who takes anything alike would not. */

@@ -1,0 +1,148 @@
+import { headerBlockBytesMax } from '../../model/limits.ts';
+import { isDeviceClass, deviceClasses, type DeviceClass } from '../../model/visitor.ts';
+import { callers, callerOf, isCaller, type CallerKind } from '../../visitors/caller.ts';
+import { hintFields } from '../../visitors/hints.ts';
+import { defineCondition, listOf, listText, setOf, textField } from '../condition.ts';
+
+/** `lang`: the language that the visitor prefers, or a variety of it: `de` holds for de-CH too. */
+export const lang = defineCondition<readonly string[]>({
+  name: 'lang',
+  parse: (value) => listOf(value, languageTag),
+  holds(tags, { visitor }) {
+    const language = visitor.language();
+    return language !== undefined && tags.some((tag) => isVariety(language, tag));
+  },
+  explain(tags, { visitor }) {
+    const prefers = visitor.language() ?? 'no language';
+    return `It is for readers of ${listText(tags)}; the visitor prefers ${prefers}.`;
+  },
+  vary: ['Accept-Language'],
+  preview: {
+    lang: textField(
+      'The Accept-Language of the request.',
+      (text) => ({ fields: { 'accept-language': text } }),
+      { pattern: '^[\\t\\x20-\\x7e]*$', maxLength: headerBlockBytesMax },
+    ),
+  },
+});
+
+/** `device`: what the visitor's device is, by client hints before the User-Agent. */
+export const device = defineCondition<readonly DeviceClass[]>({
+  name: 'device',
+  parse: (value) => listOf(value, (text) => (isDeviceClass(text) ? text : undefined)),
+  holds(classes, { visitor }) {
+    const devices = visitor.devices();
+    return classes.some((one) => devices.has(one));
+  },
+  explain(classes, { visitor }) {
+    const devices = visitor.devices();
+    const what =
+      devices.size === 0
+        ? "nothing tells what the visitor's device is"
+        : `the visitor's is ${listText(devices)}`;
+    return `It is for devices that are ${listText(classes)}; ${what}.`;
+  },
+  vary: ['User-Agent', 'Sec-CH-UA-Mobile', 'Sec-CH-UA-Platform', 'Sec-CH-UA-Form-Factors'],
+  answerFields: ({ fields }) => hintFields(fields),
+  preview: {
+    device: textField(
+      "What the visitor's device is.",
+      (text) => {
+        const classes = text.split(',').map((part) => part.trim());
+        return classes.every(isDeviceClass) ? { devices: withForm(classes) } : undefined;
+      },
+      { form: `some of ${deviceClasses.join(', ')}`, choices: deviceClasses },
+    ),
+  },
+});
+
+/** `caller`: what requests the page, by Sec-Fetch-Mode and -Dest (Fetch Metadata), then Accept. */
+export const caller = defineCondition<ReadonlySet<CallerKind>>({
+  name: 'caller',
+  parse: (value) => setOf(value, (text) => (isCaller(text) ? text : undefined)),
+  holds: (wanted, { visitor }) => wanted.has(callerOf((name) => visitor.field(name))),
+  explain(wanted, { visitor }) {
+    const found = callerOf((name) => visitor.field(name));
+    return `It is for callers that are ${listText(wanted)}; this request is of ${found}.`;
+  },
+  vary: ['Sec-Fetch-Mode', 'Sec-Fetch-Dest', 'Accept'],
+  preview: {
+    caller: textField(
+      'What requests the page.',
+      (text) => (isCaller(text) ? { fields: callerFields[text] } : undefined),
+      { form: `one of ${callers.join(', ')}`, choices: callers },
+    ),
+  },
+});
+
+/** `referer`: the host of the page that links here, and hosts below it (`*.example.com`). */
+export const referer = defineCondition<readonly string[]>({
+  name: 'referer',
+  parse: (value) => listOf(value, hostPattern),
+  holds(hosts, { visitor }) {
+    const host = hostOf(visitor.field('referer'));
+    return host !== undefined && hosts.some((pattern) => isHostOf(pattern, host));
+  },
+  explain(hosts, { visitor }) {
+    const host = hostOf(visitor.field('referer'));
+    const from = host === undefined ? 'the request names no page' : `this one comes from ${host}`;
+    return `It is for visits from pages of ${listText(hosts)}; ${from}.`;
+  },
+  vary: ['Referer'],
+  preview: {
+    referer: textField(
+      'URL of the page that links here.',
+      (text) => (hostOf(text) === undefined ? undefined : { fields: { referer: text } }),
+      { form: 'a URL such as https://www.example.com/' },
+    ),
+  },
+});
+
+/** A language tag (RFC 5646 §2.1) in lower case. */
+function languageTag(text: string): string | undefined {
+  return /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,7}$/i.test(text) ? text.toLowerCase() : undefined;
+}
+
+function isVariety(language: string, tag: string): boolean {
+  if (!language.startsWith(tag)) return false;
+  return language.length === tag.length || language[tag.length] === '-';
+}
+
+/** A system alone is that of the device that mostly has it: who says ios means a telephone. */
+function withForm(classes: readonly DeviceClass[]): ReadonlySet<DeviceClass> {
+  const has = (...some: readonly DeviceClass[]): boolean =>
+    some.some((one) => classes.includes(one));
+  if (has('mobile', 'tablet', 'desktop', 'bot')) return new Set(classes);
+  if (has('ios', 'android')) return new Set([...classes, 'mobile']);
+  return new Set([...classes, ...(has('windows', 'macos', 'linux') ? (['desktop'] as const) : [])]);
+}
+
+/** What a request says that each kind of caller sends. */
+const callerFields: Readonly<Record<CallerKind, Readonly<Record<string, string>>>> = {
+  navigation: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
+  iframe: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
+  image: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
+  script: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' },
+  fetch: { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
+  api: { accept: 'application/json' },
+};
+
+/** A host name in lower case, or `*.` and one. */
+function hostPattern(text: string): string | undefined {
+  const host = text.startsWith('*.') ? text.slice(2) : text;
+  const isName = host.length <= hostCharactersMax && !host.includes('*');
+  const isHost = isName && hostOf(`http://${host}/`) === host.toLowerCase();
+  return isHost ? text.toLowerCase() : undefined;
+}
+
+/** The longest name of a host (RFC 1035 §2.3.4). */
+const hostCharactersMax = 253;
+
+function hostOf(url: string | undefined): string | undefined {
+  if (url === undefined || !/^https?:/i.test(url) || !URL.canParse(url)) return undefined;
+  return new URL(url).hostname;
+}
+
+function isHostOf(pattern: string, host: string): boolean {
+  return pattern.startsWith('*.') ? host.endsWith(pattern.slice(1)) : host === pattern;
+}

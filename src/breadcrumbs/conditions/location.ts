@@ -1,0 +1,104 @@
+import { parseAddress } from '../../model/cidr.ts';
+import { countryCode, placeName } from '../../model/location.ts';
+import { Networks } from '../../model/networks.ts';
+import { defineCondition, listOf, listText, setOf, someText, textField } from '../condition.ts';
+
+/** `country`: where the visitor is, as ISO 3166-1 codes. */
+export const country = defineCondition<ReadonlySet<string>>({
+  name: 'country',
+  parse: (value) => setOf(value, countryCode),
+  holds: (countries, { visitor }) => countries.has(visitor.location().country ?? ''),
+  explain(countries, { visitor }) {
+    const found = visitor.location().country;
+    const where = found === undefined ? notKnown : `the visitor is in ${found}`;
+    return `It is for visitors in ${listText(countries)}; ${where}.`;
+  },
+  needs: { location: true },
+  preview: {
+    country: textField(
+      'Where the visitor is, as an ISO 3166-1 code such as CH.',
+      (text) => {
+        const code = countryCode(text);
+        return code === undefined ? undefined : { country: code };
+      },
+      { form: 'two letters such as CH' },
+    ),
+  },
+});
+
+/** `region`: the region within the country, by code (`ZH`, `CH-ZH`) or name, in any case. */
+export const region = defineCondition<ReadonlySet<string>>({
+  name: 'region',
+  parse: (value) => setOf(value, placeName),
+  holds: (wanted, { visitor }) => visitor.location().regions.some((name) => wanted.has(name)),
+  explain: (wanted, { visitor }) => explainNames(wanted, visitor.location().regions),
+  needs: { location: true },
+  preview: {
+    region: textField('Region that the visitor is in: a code or a name.', (text) => {
+      const name = placeName(text);
+      return name === undefined ? undefined : { regions: [name] };
+    }),
+  },
+});
+
+/** `city`: the city by name, in any case. */
+export const city = defineCondition<ReadonlySet<string>>({
+  name: 'city',
+  parse: (value) => setOf(value, placeName),
+  holds: (wanted, { visitor }) => visitor.location().cities.some((name) => wanted.has(name)),
+  explain: (wanted, { visitor }) => explainNames(wanted, visitor.location().cities),
+  needs: { location: true },
+  preview: {
+    city: textField('City that the visitor is in, by name.', (text) => {
+      const name = placeName(text);
+      return name === undefined ? undefined : { cities: [name] };
+    }),
+  },
+});
+
+/** `place`: the `[node] place` of the node that answers, such as a shop or a branch. */
+export const place = defineCondition<ReadonlySet<string>>({
+  name: 'place',
+  parse: (value) => setOf(value, someText),
+  holds: (places, { visitor }) => places.has(visitor.place() ?? ''),
+  explain(places, { visitor }) {
+    const own = visitor.place();
+    const where = own === undefined ? 'this node has no [node] place' : `this node is at ${own}`;
+    return `It is for visitors at ${listText(places)}; ${where}.`;
+  },
+  preview: {
+    place: textField('The `[node] place` that answers.', (text) => ({ place: text })),
+  },
+});
+
+/** `ip`: addresses and networks. */
+export const ip = defineCondition<Networks>({
+  name: 'ip',
+  parse(value) {
+    const texts = listOf(value, (text) => text);
+    return texts && Networks.parse(texts);
+  },
+  holds: (networks, context) => context.isIn(networks),
+  explain({ texts }, { visitor: { address } }) {
+    const from =
+      address === '' ? "the visitor's is not known" : `the visitor comes from ${address}`;
+    return `It is for addresses of ${listText(texts)}; ${from}.`;
+  },
+  preview: {
+    ip: textField(
+      'Address of the visitor.',
+      (text) => {
+        const address = parseAddress(text)?.toString();
+        return address === undefined ? undefined : { address };
+      },
+      { form: 'an IP address' },
+    ),
+  },
+});
+
+const notKnown = 'nothing tells where the visitor is';
+
+function explainNames(wanted: ReadonlySet<string>, found: readonly string[]): string {
+  const where = found.length === 0 ? notKnown : `the visitor is in ${listText(found)}`;
+  return `It is for visitors in ${listText(wanted)}; ${where}.`;
+}

@@ -1,0 +1,50 @@
+import { millionths } from '../../model/visitor.ts';
+import { knownLot, lotCookie } from '../../visitors/lot.ts';
+import type { Condition, ConditionType } from '../condition.ts';
+
+const millionthsPerCent = millionths / 100;
+
+/** `percent`: a share of all visitors. A visitor stays in its share, by a cookie where it can. */
+export const percent: ConditionType = {
+  name: 'percent',
+  parse(value) {
+    if (typeof value !== 'number' || !(value >= 0 && value <= 100)) return undefined;
+    return shareOf(0, Math.round(value * millionthsPerCent));
+  },
+  vary: ['Cookie', 'User-Agent'],
+  needs: {},
+  answerFields({ origin, fields, visitor }) {
+    if (knownLot(fields) !== undefined) return [];
+    return ['Set-Cookie', lotCookie(visitor.lot(), { secure: origin.startsWith('https:') })];
+  },
+  preview: {
+    draw: {
+      schema: {
+        type: 'number',
+        nullable: true,
+        minimum: 0,
+        exclusiveMaximum: 100,
+        description: 'The bucket of the visitor where shares are taken (percent), 0 to 100.',
+      },
+      traits: (value) => ({ bucket: Math.floor((Number(value) / 100) * millionths) }),
+      form: 'a number from 0 up to 100',
+    },
+  },
+};
+
+function shareOf(from: number, size: number): Condition {
+  const end = size === 0 ? from : (from + size) % millionths || millionths;
+  return {
+    name: 'percent',
+    type: percent,
+    holds: (context) => (context.bucket() - from + millionths) % millionths < size,
+    explain: (context) =>
+      `It takes ${text(size)} % of the visitors, from ${text(from)} to ${text(end)}; ` +
+      `this one drew ${text(context.bucket())}.`,
+    share: { from, size, startingAt: (start) => shareOf(start, size) },
+  };
+}
+
+function text(parts: number): string {
+  return String(parts / millionthsPerCent);
+}

@@ -1,0 +1,55 @@
+import { userNameCharactersMax, userRolesMax } from '../../model/limits.ts';
+import { defineCondition, listText, setOf, someText, textField } from '../condition.ts';
+
+/** `user`: users by name, or `*` for anybody who is signed in. */
+export const user = defineCondition<ReadonlySet<string>>({
+  name: 'user',
+  parse: (value) => setOf(value, someText),
+  holds(users, { visitor }) {
+    const found = visitor.user();
+    return found !== undefined && (users.has('*') || users.has(found.name));
+  },
+  explain(users, { visitor }) {
+    if (users.has('*')) return 'It is for signed-in users; the visitor is not signed in.';
+    const found = visitor.user();
+    const who = found === undefined ? notSignedIn : `the visitor is ${found.name}`;
+    return `It is for users named ${listText(users)}; ${who}.`;
+  },
+  vary: ['Authorization', 'Cookie'],
+  needs: { user: true },
+  preview: {
+    user: textField('Name of the signed-in user.', (name) => ({ user: name }), {
+      maxLength: userNameCharactersMax,
+    }),
+  },
+});
+
+/** `role`: signed-in users with one of some roles. */
+export const role = defineCondition<ReadonlySet<string>>({
+  name: 'role',
+  parse: (value) => setOf(value, someText),
+  holds: (roles, { visitor }) => visitor.user()?.roles.some((one) => roles.has(one)) === true,
+  explain(roles, { visitor }) {
+    const has = visitor.user()?.roles;
+    const who =
+      has === undefined
+        ? notSignedIn
+        : has.length === 0
+          ? 'the visitor has none'
+          : `the visitor has ${listText(has)}`;
+    return `It is for users in the role of ${listText(roles)}; ${who}.`;
+  },
+  vary: ['Authorization', 'Cookie'],
+  needs: { user: true },
+  preview: {
+    role: textField('Roles of that user, separated by commas.', (text) => ({
+      roles: text
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+        .slice(0, userRolesMax),
+    })),
+  },
+});
+
+const notSignedIn = 'the visitor is not signed in';

@@ -1,0 +1,50 @@
+import { comparableAddress, type ComparableAddress, type Networks } from '../model/networks.ts';
+import type { Visitor } from '../model/visitor.ts';
+
+/** What the conditions of one rule are tested with: the visitor and the query, read on demand. */
+export class EvaluationContext {
+  readonly visitor: Visitor;
+  readonly #ruleId: string;
+  readonly #query: string;
+  #parameters: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #bucket: number | undefined;
+  /** Null for a visitor without an address. */
+  #address: ComparableAddress | null | undefined;
+
+  constructor(ruleId: string, { visitor, query }: { visitor: Visitor; query: string }) {
+    this.visitor = visitor;
+    this.#ruleId = ruleId;
+    this.#query = query;
+  }
+
+  /** Values of a parameter of the query. */
+  values(name: string): ReadonlySet<string> {
+    this.#parameters ??= parametersOf(this.#query);
+    return this.#parameters.get(name) ?? none;
+  }
+
+  /** The visitor's bucket for shares of this rule, in millionths. */
+  bucket(): number {
+    this.#bucket ??= this.visitor.draw(this.#ruleId);
+    return this.#bucket;
+  }
+
+  /** Whether the visitor's address is in one of some networks. */
+  isIn(networks: Networks): boolean {
+    this.#address ??= comparableAddress(this.visitor.address) ?? null;
+    return this.#address !== null && networks.contains(this.#address);
+  }
+}
+
+const none: ReadonlySet<string> = new Set();
+
+function parametersOf(query: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const parameters = new Map<string, Set<string>>();
+  if (query === '') return parameters;
+  for (const [name, value] of new URLSearchParams(query)) {
+    const values = parameters.get(name);
+    if (values === undefined) parameters.set(name, new Set([value]));
+    else values.add(value);
+  }
+  return parameters;
+}

@@ -1,0 +1,127 @@
+import type { FieldList } from '../http/reply.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { breadcrumbBranchesMax } from '../model/limits.ts';
+import { millionths, type VisitorNeeds } from '../model/visitor.ts';
+import type { Condition, ConditionVisit } from './condition.ts';
+import { parseConditions } from './conditions/table.ts';
+import type { EvaluationContext } from './evaluation.ts';
+
+/** One branch of a `when`, with what it comes to. */
+export interface Branch<T> {
+  /** `when[0]`, `when[1]` …, or `default`. */
+  readonly name: string;
+  /** In the order in which they are written. */
+  readonly conditions: readonly Condition[];
+  readonly answer: T;
+  /** What in it says nothing, as paths such as `when[0].if.colour`: it never wins then. */
+  readonly problems: readonly string[];
+}
+
+/** What an answer that conditions chose depends on. */
+export interface Dependencies {
+  /** Fields of the request, as Vary names them. */
+  readonly vary: readonly string[];
+  /** What has to be prepared of a visitor; undefined for nothing. */
+  readonly needs: VisitorNeeds | undefined;
+  /** Header fields that the answer to a visit carries. */
+  readonly answerFields: readonly ((visit: ConditionVisit) => FieldList)[];
+}
+
+/** The answer of a branch as it is written, and the paths of what in it says nothing. */
+interface ParsedAnswer<T> {
+  readonly answer: T;
+  readonly problems: readonly string[];
+}
+
+/**
+ * Reads a `when` (contract §6): a list of `{if: {…}, …}`, of which `parseAnswer` reads the rest. A
+ * branch with anything in it that cannot be understood is kept, with its problems named.
+ */
+export function parseWhen<T>(
+  written: Json | undefined,
+  parseAnswer: (branch: JsonObject, name: string) => ParsedAnswer<T>,
+): readonly Branch<T>[] {
+  const branches = Array.isArray(written) ? (written as readonly Json[]) : [];
+  const parsed = branches.slice(0, breadcrumbBranchesMax).map((branch, at) => {
+    const name = `when[${at}]`;
+    if (!isJsonObject(branch)) {
+      const { answer } = parseAnswer({}, name);
+      return { name, conditions: [], answer, problems: [name] };
+    }
+    const { conditions, unreadable } = parseConditions(isJsonObject(branch.if) ? branch.if : {});
+    const { answer, problems } = parseAnswer(branch, name);
+    return {
+      ...{ name, conditions, answer },
+      problems: [
+        // A branch whose conditions were forgotten, or misspelt, would be everybody's.
+        ...(isJsonObject(branch.if) ? [] : [`${name}.if`]),
+        ...unreadable.map((condition) => `${name}.if.${condition}`),
+        ...problems,
+      ],
+    };
+  });
+  return withShares(parsed);
+}
+
+/** The first branch whose conditions all hold; undefined where none does. */
+export function chosenBranch<B extends Branch<unknown>>(
+  when: readonly B[],
+  context: EvaluationContext,
+): B | undefined {
+  return when.find(
+    ({ problems, conditions }) =>
+      problems.length === 0 && firstFailing(conditions, context) === undefined,
+  );
+}
+
+/** The first of some conditions that does not hold; undefined when all do (contract §6). */
+export function firstFailing(
+  conditions: readonly Condition[],
+  context: EvaluationContext,
+): Condition | undefined {
+  for (const condition of conditions) if (!condition.holds(context)) return condition;
+  return undefined;
+}
+
+/** What the choice among branches depends on. */
+export function dependenciesOf(when: readonly Branch<unknown>[]): Dependencies {
+  const usable = when.filter(({ problems }) => problems.length === 0);
+  const types = new Set(usable.flatMap(({ conditions }) => conditions.map(({ type }) => type)));
+  const needs = {
+    user: [...types].some((type) => type.needs.user === true),
+    location: [...types].some((type) => type.needs.location === true),
+  };
+  return {
+    vary: [...new Set([...types].flatMap(({ vary }) => vary))],
+    needs: needs.user || needs.location ? needs : undefined,
+    answerFields: [...types].flatMap(({ answerFields }) => answerFields ?? []),
+  };
+}
+
+/** The dependencies of several choices. */
+export function joinedDependencies(all: readonly Dependencies[]): Dependencies {
+  return {
+    vary: [...new Set(all.flatMap(({ vary }) => vary))],
+    needs: undefined,
+    answerFields: [...new Set(all.flatMap(({ answerFields }) => answerFields))],
+  };
+}
+
+/**
+ * Gives each percentage the visitors behind those of the one before it: 30, 30 and 40 make all,
+ * and each is that share of whoever meets its other conditions.
+ */
+function withShares<T>(branches: readonly Branch<T>[]): readonly Branch<T>[] {
+  let taken = 0;
+  return branches.map((branch) => {
+    if (branch.problems.length > 0) return branch;
+    const conditions = branch.conditions.map((condition) => {
+      const { share } = condition;
+      if (share === undefined) return condition;
+      const from = taken;
+      taken = (taken + share.size) % millionths;
+      return share.startingAt(from);
+    });
+    return { ...branch, conditions };
+  });
+}
