@@ -35,7 +35,7 @@ import { createExecute } from './api/execute.ts';
 import type { RevertRequest } from './api/rules/invalidate.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import type { Operation } from './api/operation.ts';
-import { revertInThread } from './api/rules/revert-worker.ts';
+import { writeInThread } from './api/write-thread.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
 import { operationTable } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
@@ -191,10 +191,19 @@ function composeOperations(
   const { base, publicUrl } = config.server;
   const view = { base, publicUrl, engines: config.engines, tables: config.tables };
   const logging = { store, newId, now };
-  const revertElsewhere = (request: RevertRequest) => revertInThread(config.server.data, request);
+  const { data } = config.server;
+  const revertElsewhere = (request: RevertRequest) => writeInThread(data, 'revert', request);
   const newSecret = () => createSecret(randomBytes);
+  const engines = engineNames(config);
   return operationTable({
-    rules: { store, newId, engines: engineNames(config), view, revertElsewhere },
+    rules: { store, newId, engines, view, revertElsewhere },
+    imports: {
+      store,
+      newId,
+      newSecret,
+      engines,
+      importElsewhere: (request) => writeInThread(data, 'import', request),
+    },
     gets: {
       site,
       store,

@@ -26,10 +26,12 @@ import { editRule, insertRule, readRule, type RuleOperations } from './rules/rul
 import { serverStatus, type StatusOperations } from './server-status.ts';
 import { authenticateSession } from './keys/session.ts';
 import { subscribeToRules } from './rules/subscribe.ts';
+import { importLines, type ImportOperation } from './transfer/import-operation.ts';
 
 /** What each family of operations stands on. */
 export interface OperationParts {
   readonly rules: RuleOperations & InvalidateParts;
+  readonly imports: ImportOperation;
   readonly gets: GetOperations;
   readonly hooks: HookOperations & InvalidateParts;
   readonly events: EventOperations;
@@ -41,7 +43,7 @@ export interface OperationParts {
 
 /** Every operation of Waymark, with who may call it and whether it writes (contract §5). */
 export function operationTable(parts: OperationParts): readonly Operation[] {
-  const { rules, gets, hooks, events, cache, keys, status, authenticate } = parts;
+  const { rules, imports, gets, hooks, events, cache, keys, status, authenticate } = parts;
   return [
     operation('svc1.userinterface.insert', 'design', 'writes', insertRule(rules)),
     operation('svc1.userinterface.edit', 'design', 'writes', editRule(rules)),
@@ -53,6 +55,7 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
       'writes',
       invalidateRecords('userinterface', rules),
     ),
+    operation('svc1.userinterface.import', 'design', 'writes', importLines(imports)),
     operation('svc1.userinterface.subscribe', 'read', 'streams', subscribeToRules(rules)),
     operation('svc1.userinterface.explain', 'read', 'reads', explainRequest(gets)),
     operation('svc1.userinterface.get', 'render', 'reads', getRule(gets)),

@@ -1,21 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
+import { buffer } from 'node:stream/consumers';
 import { engineNames } from '../compose.ts';
 import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
 import { refusalsKeptMax } from '../model/limits.ts';
 import { readBlocks } from '../api/transfer/import-blocks.ts';
 import type { Kept, Refusal } from '../api/transfer/import-line.ts';
+import type { ImportReport } from '../api/transfer/import-operation.ts';
 import { createLineReader } from '../api/transfer/import-worker.ts';
 import { importBlocks, type ImportStep } from '../api/transfer/import.ts';
 import { createSecret } from '../webhooks/sign.ts';
-import { say, type DefineCommand, type Terminal } from './command.ts';
+import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 import { createProgress } from './progress.ts';
+import { sendToService, serviceOf, type ServiceOptions } from './service.ts';
 
-interface ImportOptions {
-  readonly config?: string;
+interface ImportOptions extends ServiceOptions {
   readonly json: boolean;
+  readonly dryRun: boolean;
 }
 
 /** `waymark import`: page rules and hooks from NDJSON into the data, also beside a server. */
@@ -23,23 +26,65 @@ export const defineImport: DefineCommand = (command, terminal) => {
   command
     .description(
       'Add page rules and hooks, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}. ' +
-        'Records that exist stay as they are; a line that is refused stops no other one.',
+        'Records that exist stay as they are; a line that is refused stops no other one. With ' +
+        '--url, a server imports all lines in one transaction, or none.',
     )
     .argument('[file]', 'an NDJSON file; - is standard input', '-')
-    .addOption(configOption())
+    .option('--url <url>', 'the server to import to, in place of the data folder of the ini file')
+    .option('--apikey <key>', 'with --url: the API key; without it WAYMARK_APIKEY')
+    .option('--dry-run', 'with --url: only say what would be imported', false)
+    .addOption(configOption().conflicts('url'))
     .addOption(jsonOption())
     .action(async (file: string, options: ImportOptions) => {
-      terminal.exitCode = await importFile(file, options, terminal);
+      const importing = options.url === undefined ? importFile : sendFile;
+      terminal.exitCode = await importing(file, options, terminal);
     });
 };
 
+/** Has a server import a file; resolves to the exit code. */
+async function sendFile(file: string, options: ImportOptions, terminal: Terminal): Promise<number> {
+  const service = await serviceOf(options, terminal);
+  const body = await buffer(linesOf(file, terminal));
+  const answer = await sendToService(service, 'svc1.userinterface.import', {
+    type: 'application/x-ndjson',
+    body,
+    query: options.dryRun ? '?_v.dry_run=true' : '',
+  });
+  const report = answer.data as unknown as ImportReport;
+  const { refusals, unknowns, txn, ...counts } = report;
+  for (const { line, why } of refusals) say(terminal.err, `line ${line}: ${why}`);
+  for (const kept of unknowns) say(terminal.err, keptText(kept));
+  if (txn !== null) {
+    say(terminal.err, `To take it back: waymark rule invalidate --txn ${txn}`);
+  }
+  say(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
+  return counts.refused > 0 ? 1 : 0;
+}
+
+function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
+  return file === '-' ? terminal.input() : fileInput(file);
+}
+
+function keptText({ line, names }: Kept): string {
+  return `line ${line}: not valid, kept in _unknowns_: ${names.join(', ')}.`;
+}
+
+function countsText({
+  imported,
+  unchanged,
+  refused,
+}: Readonly<Record<'imported' | 'unchanged' | 'refused', number>>): string {
+  return `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
+}
+
 async function importFile(
   file: string,
-  { config: iniFile, json }: ImportOptions,
+  { config: iniFile, json, dryRun }: ImportOptions,
   terminal: Terminal,
 ): Promise<number> {
+  if (dryRun) throw new UsageError('--dry-run goes with --url: a server makes the dry run.');
   const config = await requireConfig(iniFile, terminal);
-  const input = file === '-' ? terminal.input() : fileInput(file);
+  const input = linesOf(file, terminal);
   const reader = createLineReader(engineNames(config));
   const store = await openData(config.server.data);
   try {
@@ -48,10 +93,8 @@ async function importFile(
     const parts = { store, newSecret };
     const steps = importBlocks(parts, readBlocks(input, reader.read));
     const report = await follow(steps, terminal);
-    const { imported, unchanged, refused } = report;
-    const text = `imported ${imported}, unchanged ${unchanged}, refused ${refused}`;
-    say(terminal.out, json ? JSON.stringify(report) : text);
-    return refused > 0 ? 1 : 0;
+    say(terminal.out, json ? JSON.stringify(report) : countsText(report));
+    return report.refused > 0 ? 1 : 0;
   } finally {
     await reader.close();
     await store.close();
@@ -89,9 +132,7 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       if (refused.length + kept.length > 0) progress.clear();
       for (const { line, why } of refused) say(err, `line ${line}: ${why}`);
       const told = kept.slice(0, refusalsKeptMax - report.unknowns.length);
-      for (const { line, names } of told) {
-        say(err, `line ${line}: not valid, kept in _unknowns_: ${names.join(', ')}.`);
-      }
+      for (const one of told) say(err, keptText(one));
       report.kept += kept.length;
       report.unknowns.push(...told);
       progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);

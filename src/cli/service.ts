@@ -77,12 +77,29 @@ function addressOf({ server: { listen, publicUrl, base } }: Config, file: string
  * failure, or `unavailable` when nothing answers there.
  */
 export async function callService(
-  { url, apikey }: Service,
+  service: Service,
   name: string,
   envelope: object,
 ): Promise<JsonObject> {
+  const content = { type: 'application/json', body: JSON.stringify(envelope) };
+  return sendToService(service, name, content);
+}
+
+/** What is posted to an operation, and the fields of its input that the query brings. */
+interface Content {
+  readonly type: string;
+  readonly body: string | Uint8Array<ArrayBuffer>;
+  readonly query?: string;
+}
+
+/** As callService, with content that is no envelope. */
+export async function sendToService(
+  { url, apikey }: Service,
+  name: string,
+  { query = '', ...content }: Content,
+): Promise<JsonObject> {
   const path = name.replace(/^svc1\./, '').replace('.', '/');
-  const answer = await post(`${url}/svc1/${path}`, apikey, envelope);
+  const answer = await post(`${url}/svc1/${path}${query}`, apikey, content);
   if (!isJsonObject(answer) || typeof answer.r !== 'string') {
     throw new Failure('bad_gateway', `${url} answers, but it is no Waymark.`);
   }
@@ -98,13 +115,17 @@ export async function callService(
 const whereKeysAre =
   'Give one by --apikey or WAYMARK_APIKEY; `waymark key add` makes one, on the server itself.';
 
-async function post(url: string, key: string | undefined, envelope: object): Promise<unknown> {
+async function post(
+  url: string,
+  key: string | undefined,
+  { type, body }: Content,
+): Promise<unknown> {
   let reply: Response;
   try {
     reply = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', ...(key !== undefined && { apikey: key }) },
-      body: JSON.stringify(envelope),
+      headers: { 'content-type': type, ...(key !== undefined && { apikey: key }) },
+      body,
       // A redirect must not carry the key to another server.
       redirect: 'manual',
       signal: AbortSignal.timeout(requestTimeoutMs),

@@ -251,8 +251,8 @@ export const ruleCharacters = 4 * KIB;
 export const invalidateListedMax = 1_000;
 /** Characters of a value that such a report shows. */
 export const invalidateShownCharactersMax = 200;
-/** Large invalidates that may be asked for at the same time; they are done one by one. */
-export const revertsWaitingMax = 4;
+/** Large invalidates and imports that may wait at the same time; they are done one by one. */
+export const largeWritesWaitingMax = 4;
 /** Rows of the log that an invalidate may look through in the middle of everything else. */
 export const invalidateInlineRowsMax = 1_000;
 

@@ -29,8 +29,8 @@ export function envelopeFromQuery(a: string, query: string): Envelope {
 /**
  * Reads the body of an operation: `{"v", "vk", "qk"}` as JSON, or a form with `_v.` names. What
  * curl sends with plain `-d` calls itself a form, so a body that starts like JSON is read as JSON
- * whatever it is called. An empty field of a form is one to write, and none to ask by. Throws
- * `invalid`.
+ * whatever it is called. An empty field of a form is one to write, and none to ask by. NDJSON is
+ * the input field `ndjson`. Throws `invalid`.
  */
 export function envelopeFromBody(
   { name: a, effect }: Pick<Operation, 'name' | 'effect'>,
@@ -38,8 +38,10 @@ export function envelopeFromBody(
   contentType: string | undefined,
 ): Envelope {
   const text = utf8(body);
-  const isJson = /^\s*[{[]/.test(text);
   const type = contentType === undefined ? undefined : parseMediaType(contentType)?.type;
+  if (type === 'application/x-ndjson')
+    return { a, v: { ndjson: text }, vk: undefined, qk: undefined };
+  const isJson = /^\s*[{[]/.test(text);
   if (!isJson && type === 'application/x-www-form-urlencoded') {
     const pairs = parsePairs(text);
     if (effect !== 'reads' && ![...pairs.keys()].some((name) => name.startsWith('_'))) {

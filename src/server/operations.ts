@@ -167,8 +167,14 @@ async function readPosted(
   requirePlain(message);
   const body = await readBody(message, operationBytesMax(operation), held);
   const envelope = envelopeFromBody({ name, effect }, body, message.headers['content-type']);
-  return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
+  if (name === linkName) return { ...envelope, v: withLinkQuery(envelope.v, query) };
+  // Lines of NDJSON leave no room for other input: that is in the query.
+  if (name !== importName || query === '') return envelope;
+  const { v } = envelopeFromQuery(name, query);
+  return { ...envelope, v: { ...(v as object), ...(envelope.v as object | undefined) } };
 }
+
+const importName = 'svc1.userinterface.import';
 
 /**
  * The breadcrumb's own form, `?k=<key>&…`: the rest of the query is what forward_query passes on.

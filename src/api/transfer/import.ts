@@ -43,23 +43,66 @@ export interface ReadBlock extends ReadLines {
   readonly bytes: number;
 }
 
-/** Who the changes of an import are by. */
+/** Who the changes of an import are by, where no key has made it. */
 const author = 'import';
 
 /**
- * Imports page rules and hooks from NDJSON in one transaction: all lines or none. Resolves to what
- * became of them. Rejects with `invalid`, naming every line that cannot be imported.
+ * As importAll, but rejects with `invalid`, naming every line that cannot be imported, where there
+ * is one.
  */
-export async function importRecords(
+export async function importRecords(parts: ImportParts, bytes: Uint8Array): Promise<Imported> {
+  const imported = await importAll(parts, bytes);
+  const { refused } = imported;
+  if (refused.length === 0) return imported;
+  throw new Failure('invalid', refused.map(({ line, why }) => `line ${line}: ${why}`).join('\n'));
+}
+
+/** How lines are imported all at once. */
+interface AtOnce {
+  readonly by?: string;
+  /** Why lines with hooks are refused; undefined where they are not. */
+  readonly hooksRefused?: string | undefined;
+  /** Writes nothing. */
+  readonly dryRun?: boolean;
+}
+
+/**
+ * Imports page rules and hooks from NDJSON in one transaction: all lines, or none where one of them
+ * is refused. Resolves to what became of them, and to the transaction. Rejects with `too_large` for
+ * more than importRowsMax lines, and as Store.commit does.
+ */
+export async function importAll(
   { engines, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-): Promise<Imported> {
+  { by = author, hooksRefused, dryRun = false }: AtOnce = {},
+): Promise<Imported & { readonly txn: string | undefined }> {
   const lines = readImportLines(bytes, { first: 1, engines, newId });
-  if (lines.refused.length > 0) throw refusal(lines.refused);
-  const batch = { ready: [...unpackedLines(lines.ready)], kept: lines.kept };
-  return commitLines(parts, batch, ({ refused }) => {
-    if (refused.length > 0) throw refusal(refused);
-  });
+  const all = [...unpackedLines(lines.ready)];
+  if (all.length > importRowsMax) {
+    throw new Failure('too_large', `One import takes ${importRowsMax} lines at most.`);
+  }
+  const isRefused = ({ family }: ImportLine): boolean =>
+    family === 'webhook' && hooksRefused !== undefined;
+  const unreadable = [
+    ...lines.refused,
+    ...all.filter(isRefused).map(({ line }) => ({ line, why: hooksRefused ?? '' })),
+  ];
+  const ready = all.filter((line) => !isRefused(line));
+  const { refused, ...counts } = await commitLines(
+    parts,
+    { ready, kept: lines.kept, by },
+    ({ refused: conflicting }) => dryRun || unreadable.length + conflicting.length > 0,
+  );
+  const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
+  const isWritten = !dryRun && inOrder.length === 0 && counts.imported > 0;
+  const txn = isWritten ? txnOf(parts.store, ready) : undefined;
+  return { ...counts, refused: inOrder, txn };
+}
+
+/** The transaction that has just written lines: that of the newest claim of their keys. */
+function txnOf(reads: Pick<Reads, 'vkClaim' | 'change'>, lines: readonly ImportLine[]) {
+  const seqs = lines.map(({ vk }) => reads.vkClaim(vk)?.seq ?? 0);
+  return reads.change(seqs.reduce((one, other) => Math.max(one, other), 0))?.txn;
 }
 
 /**
@@ -118,14 +161,22 @@ async function commitBatch(
   return { ...counts, refused: all };
 }
 
-/** Writes lines in one transaction; nothing is written when `review` throws at what it comes to. */
+/** Writes lines in one transaction, or none of them where `isWithheld` says so of the result. */
 function commitLines(
   { store, newSecret }: WritingParts,
-  { ready: lines, kept }: { readonly ready: readonly ImportLine[]; readonly kept: readonly Kept[] },
-  review: (result: Imported) => void = () => undefined,
+  {
+    ready: lines,
+    kept,
+    by = author,
+  }: {
+    readonly ready: readonly ImportLine[];
+    readonly kept: readonly Kept[];
+    readonly by?: string;
+  },
+  isWithheld: (result: Imported) => boolean = () => false,
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
-  return store.commit(author, (reads): Decision<Imported> => {
+  return store.commit(by, (reads): Decision<Imported> => {
     const drafts: (LoggedDraft | ReadyInsert)[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
@@ -154,8 +205,7 @@ function commitLines(
       refused,
       kept: keptOf(kept, taken),
     };
-    review(result);
-    return { drafts, answer: () => result };
+    return { drafts: isWithheld(result) ? [] : drafts, answer: () => result };
   });
 }
 
@@ -228,8 +278,4 @@ function whyFull(reads: Reads, place: ReadyRule | undefined, planned: number): s
 function freeId(reads: Reads, { family, vk, standsFor }: ImportLine): string | undefined {
   const id = standsFor === 'record' ? idOfExportVk(family, vk) : undefined;
   return id === undefined || reads.rows(family, id).length > 0 ? undefined : id;
-}
-
-function refusal(refused: readonly Refusal[]): Failure {
-  return new Failure('invalid', refused.map(({ line, why }) => `line ${line}: ${why}`).join('\n'));
 }

@@ -56,6 +56,9 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask(`${rule}.read`, { id, limit: 10 }, { qk: 'history' });
   await ask(`${rule}.list`, { limit: 2, kind: 'content' });
   await ask(`${rule}.list`, { text: 'brass' });
+  const ndjson = '{"path":"/imported","content":"x","colour":"red"}';
+  await ask(`${rule}.import`, { ndjson: `${ndjson}\nnonsense`, dry_run: true });
+  await ask(`${rule}.import`, { ndjson });
 
   const place = { origin, path: '/lamps/tern' };
   await ask(`${rule}.get`, place);

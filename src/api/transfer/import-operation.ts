@@ -1,0 +1,147 @@
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { hasScope } from '../../model/key.ts';
+import { importRowsMax, refusalsKeptMax } from '../../model/limits.ts';
+import { authorOf, type Description, type Handler } from '../operation.ts';
+import type { Kept, Refusal } from './import-line.ts';
+import { importAll, type ImportParts } from './import.ts';
+import { importInlineBytesMax, refusalsNamedMax } from './limits.ts';
+
+/** An import as data: it may be done in another thread. */
+export interface ImportRequest {
+  readonly bytes: Uint8Array;
+  /** Names of the engines that exist. */
+  readonly engines: ReadonlySet<string>;
+  readonly by: string;
+  /** Why a line with a hook is refused; undefined where the caller may write hooks. */
+  readonly hooksRefused: string | undefined;
+  readonly dryRun: boolean;
+}
+
+/** What became of the lines of an import, or would. */
+export interface ImportReport {
+  readonly done: boolean;
+  readonly imported: number;
+  /** Lines whose record exists already. */
+  readonly unchanged: number;
+  readonly refused: number;
+  /** The first refused lines. */
+  readonly refusals: readonly Refusal[];
+  /** Lines that are imported with something in `_unknowns_`. */
+  readonly kept: number;
+  /** The first of these lines. */
+  readonly unknowns: readonly Kept[];
+  /** The transaction, by which `invalidate` takes the import back; null where nothing is new. */
+  readonly txn: string | null;
+}
+
+/** What the operation stands on. */
+export interface ImportOperation extends ImportParts {
+  /** Does a large import in another thread. Rejects as runImport does. */
+  readonly importElsewhere: (request: ImportRequest) => Promise<ImportReport>;
+}
+
+interface ImportInput {
+  ndjson: string;
+  dry_run?: boolean;
+}
+
+const count = (description: string): JsonObject => ({ type: 'integer', description });
+
+const lines = (description: string, member: JsonObject): JsonObject => ({
+  type: 'array',
+  maxItems: refusalsKeptMax,
+  description,
+  items: { type: 'object', required: ['line'], properties: { line: count('From 1.'), ...member } },
+});
+
+const description: Description = {
+  summary: 'Imports page rules and hooks from NDJSON, all lines in one transaction or none.',
+  output: {
+    title: 'ImportReport',
+    type: 'object',
+    required: ['done', 'imported', 'unchanged', 'refused', 'refusals', 'kept', 'unknowns', 'txn'],
+    properties: {
+      done: { type: 'boolean', description: 'False for a dry run.' },
+      imported: count('Lines that became a record, or would.'),
+      unchanged: count('Lines whose record exists already.'),
+      refused: count('Lines that cannot be imported; only a dry run has any.'),
+      refusals: lines('The first of them, and why.', { why: { type: 'string' } }),
+      kept: count('Lines of which something is not valid, and kept in _unknowns_.'),
+      unknowns: lines('The first of them, and what.', {
+        names: { type: 'array', items: { type: 'string' } },
+      }),
+      txn: { type: ['string', 'null'], description: 'What invalidate takes the import back by.' },
+    },
+  },
+  failures: ['invalid', 'storage_full', 'unavailable'],
+};
+
+/**
+ * userinterface.import: adds the page rules and hooks of NDJSON lines, in one transaction. What
+ * exists stays as it is. Refuses with `invalid` when any line cannot be imported, and then imports
+ * none; `dry_run` reports these lines instead.
+ */
+export function importLines({ importElsewhere, ...parts }: ImportOperation): Handler<ImportInput> {
+  return {
+    ...description,
+    input: {
+      type: 'object',
+      required: ['ndjson'],
+      properties: {
+        ndjson: {
+          type: 'string',
+          description:
+            `Up to ${importRowsMax} lines: a rule with its vk beside its fields, or {a, v, vk}. ` +
+            'Over HTTP they may be the body, as application/x-ndjson.',
+        },
+        dry_run: { type: 'boolean', nullable: true, description: 'Only reports.' },
+      },
+    },
+    run: async ({ ndjson, dry_run: dryRun = false }, call) => {
+      const bytes = Buffer.from(ndjson);
+      const request: ImportRequest = {
+        bytes,
+        engines: parts.engines,
+        by: authorOf(call),
+        hooksRefused: hasScope(call.caller, 'webhook')
+          ? undefined
+          : 'a hook takes the scope webhook.',
+        dryRun,
+      };
+      const isSmall = bytes.length <= importInlineBytesMax;
+      const report = await (isSmall ? runImport(parts, request) : importElsewhere(request));
+      return { kind: 'data', data: report };
+    },
+  };
+}
+
+/**
+ * Carries out one import, or its dry run. Rejects with `invalid`, naming the first refused lines,
+ * when it is no dry run and a line cannot be imported.
+ */
+export async function runImport(
+  parts: Omit<ImportParts, 'engines'>,
+  { bytes, engines, by, hooksRefused, dryRun }: ImportRequest,
+): Promise<ImportReport> {
+  const result = await importAll({ ...parts, engines }, bytes, { by, hooksRefused, dryRun });
+  const { refused, kept, imported, unchanged, txn } = result;
+  if (!dryRun && refused.length > 0) throw refusal(refused);
+  return {
+    done: !dryRun,
+    imported,
+    unchanged,
+    refused: refused.length,
+    refusals: refused.slice(0, refusalsKeptMax),
+    kept: kept.length,
+    unknowns: kept.slice(0, refusalsKeptMax),
+    txn: txn ?? null,
+  };
+}
+
+function refusal(refused: readonly Refusal[]): Failure {
+  const named = refused.slice(0, refusalsNamedMax).map(({ line, why }) => `line ${line}: ${why}`);
+  const more = refused.length - named.length;
+  const lines = more > 0 ? [...named, `and ${more} more lines`] : named;
+  return new Failure('invalid', `Nothing was imported.\n${lines.join('\n')}`, { field: 'ndjson' });
+}

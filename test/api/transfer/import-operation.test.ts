@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import { importInlineBytesMax } from '../../../src/api/transfer/limits.ts';
+import { runHere, startClient } from '../../cli/here.ts';
+import { startSite, type Answer, type TestSite } from '../../harness.ts';
+import { transports } from '../transports.ts';
+
+const operation = 'svc1.userinterface.import';
+const hook = {
+  a: 'svc1.webhook.insert',
+  v: { event: ['sale.completed'], url: 'https://a.example/' },
+  vk: 'hook',
+};
+
+function ndjson(rows: readonly object[]): string {
+  return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+}
+
+/** Pages that fill more than what is imported at once in the thread of the server. */
+function manyPages(): readonly object[] {
+  const count = Math.ceil(importInlineBytesMax / 100);
+  return Array.from({ length: count }, (_, at) => ({ path: `/p/${at}`, content: 'x'.repeat(100) }));
+}
+
+async function statusOf({ url }: TestSite, path: string): Promise<number> {
+  const reply = await fetch(`${url}${path}`);
+  await reply.arrayBuffer();
+  return reply.status;
+}
+
+/** POSTs lines as the body. */
+async function post(site: TestSite, body: string, query = '') {
+  const reply = await fetch(`${site.url}/svc1/userinterface/import${query}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson; charset=utf-8', apikey: site.adminKey },
+    body,
+  });
+  return { status: reply.status, answer: (await reply.json()) as Answer };
+}
+
+for (const [transport, open] of Object.entries(transports)) {
+  suite(`userinterface.import, over ${transport}`, () => {
+    test('adds all lines in one transaction, which can be taken back', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const rows = [
+        { path: '/a', content: 'a', vk: 'a' },
+        { path: '/b', content: 'b', colour: 'red' },
+        hook,
+      ];
+      const dry = await call(operation, { ndjson: ndjson(rows), dry_run: true });
+      const counts = { imported: 3, unchanged: 0, refused: 0, refusals: [], kept: 1 };
+      const unknowns = [{ line: 2, names: ['colour'] }];
+      assert.deepEqual(dry.data, { done: false, ...counts, unknowns, txn: null });
+      assert.equal(await statusOf(site, '/a'), 404);
+
+      const { data } = await call(operation, { ndjson: ndjson(rows) });
+      assert.deepEqual(data, { done: true, ...counts, unknowns, txn: data.txn });
+      assert.deepEqual([await statusOf(site, '/a'), await statusOf(site, '/b')], [200, 200]);
+      assert.equal((await site.call('svc1.webhook.list', {})).data.rows.length, 1);
+
+      const again = await call(operation, { ndjson: ndjson(rows) });
+      assert.deepEqual([again.data.imported, again.data.unchanged, again.data.txn], [0, 3, null]);
+
+      const undo = { txn: data.txn };
+      const { data: plan } = await site.call('svc1.userinterface.invalidate', undo);
+      assert.equal(plan.gone, 2);
+      const confirmed = { ...undo, confirm: plan.digest };
+      await site.call('svc1.userinterface.invalidate', confirmed);
+      assert.equal(await statusOf(site, '/a'), 404);
+    });
+
+    test('adds nothing where a line is refused, and names the line', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const text = `${ndjson([{ path: '/a', content: 'a' }])}nonsense\n{"path":"b","content":"x"}\n`;
+      const { error } = await call(operation, { ndjson: text });
+      assert.equal(error?.code, 'invalid');
+      assert.match(error.message, /^Nothing was imported\.\nline 2: not JSON\.\nline 3: path /);
+      assert.equal(await statusOf(site, '/a'), 404);
+      const { data } = await call(operation, { ndjson: text, dry_run: true });
+      assert.deepEqual([data.imported, data.refused, data.refusals[0].line], [1, 2, 2]);
+    });
+
+    test('adds many lines in a thread of its own', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const rows = manyPages();
+      const { data } = await call(operation, { ndjson: ndjson(rows) });
+      assert.deepEqual([data.done, data.imported], [true, rows.length]);
+      assert.equal(await statusOf(site, `/p/${rows.length - 1}`), 200);
+      const refused = await call(operation, { ndjson: `${ndjson(manyPages())}nonsense` });
+      assert.match(refused.error?.message ?? '', new RegExp(`line ${rows.length + 1}: not JSON`));
+    });
+  });
+}
+
+suite('userinterface.import', () => {
+  test('takes the lines as the body, and the rest in the query', async (t) => {
+    const site = await startSite(t);
+    const body = ndjson([{ path: '/a', content: 'a' }]);
+    const dry = await post(site, body, '?_v.dry_run=true');
+    assert.deepEqual([dry.status, dry.answer.data.done], [200, false]);
+    const { status, answer } = await post(site, body);
+    assert.deepEqual([status, answer.data.imported], [200, 1]);
+    assert.equal((await post(site, 'nonsense')).status, 400);
+    const { data } = await site.call('svc1.userinterface.list', {});
+    const history = await site.call(
+      'svc1.userinterface.read',
+      { id: data.rows[0].id },
+      { qk: 'history' },
+    );
+    assert.notEqual(history.data.rows[0].by, 'import', 'it is by the key that was used');
+  });
+
+  test('takes the scope design, and for hooks the scope webhook', async (t) => {
+    const site = await startSite(t);
+    const keyWith = async (...scopes: string[]) =>
+      (await site.call('svc1.key.insert', { name: 'k', scopes })).data.key as string;
+    const v = { ndjson: ndjson([{ path: '/a', content: 'a' }, hook]) };
+    const reading = await site.call(operation, v, { apikey: await keyWith('read') });
+    assert.equal(reading.status, 403);
+    const design = await keyWith('design');
+    const designing = await site.call(operation, v, { apikey: design });
+    assert.match(designing.error?.message ?? '', /\nline 2: a hook takes the scope webhook\.$/);
+    assert.equal(await statusOf(site, '/a'), 404);
+    const both = await site.call(operation, v, { apikey: await keyWith('design', 'webhook') });
+    assert.equal(both.data.imported, 2);
+  });
+});
+
+test('waymark import --url has a server import a file', async (t) => {
+  const { site, env } = await startClient(t);
+  const file = join(site.folder, 'rules.ndjson');
+  await writeFile(file, ndjson([{ path: '/a', content: 'a', colour: 'red' }]));
+  const waymark = (...words: string[]) => runHere(['import', file, ...words], { env });
+  const dry = await waymark('--url', site.url, '--dry-run');
+  assert.deepEqual([dry.code, dry.out], [0, 'imported 1, unchanged 0, refused 0\n']);
+  assert.equal(await statusOf(site, '/a'), 404);
+  const done = await waymark('--url', site.url);
+  assert.equal(done.code, 0, done.err);
+  assert.match(
+    done.err,
+    /^line 1: not valid, kept in _unknowns_: colour\.\nTo take it back: waymark rule invalidate --txn \S+\n$/,
+  );
+  assert.equal(await statusOf(site, '/a'), 200);
+  await writeFile(file, 'nonsense');
+  const refused = await waymark('--url', site.url);
+  assert.deepEqual([refused.code, refused.out], [1, '']);
+  assert.match(refused.err, /^waymark: Nothing was imported\.\nline 1: not JSON\.\n$/);
+  const config = ['--config', site.iniFile];
+  assert.equal((await waymark('--dry-run', ...config)).code, 2);
+  assert.equal((await waymark('--url', site.url, ...config)).code, 2);
+});
