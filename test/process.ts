@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -74,15 +74,17 @@ export async function startServed(
     words = ['--config', iniFile],
     cwd = project,
     env = {},
+    openFiles,
   }: {
     readonly first?: boolean;
     /** What comes after `serve`. */
     readonly words?: readonly string[];
     readonly cwd?: string;
     readonly env?: NodeJS.ProcessEnv;
+    readonly openFiles?: OpenFiles;
   } = {},
 ): Promise<Served> {
-  const child = spawnWaymark(['serve', ...words], { cwd, env });
+  const child = spawnWaymark(['serve', ...words], { cwd, env, openFiles });
   t.after(() => {
     child.kill('SIGKILL');
   });
@@ -128,16 +130,43 @@ function peakOf(pid: number | undefined): number {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
+/** How many files a process may have open, and how many it has open for nothing. */
+export interface OpenFiles {
+  readonly max: number;
+  readonly taken: number;
+}
+
 /** Starts `waymark` with some words, its three streams in the hands of the test. */
 export function spawnWaymark(
   words: readonly string[],
-  { cwd = project, env = {} }: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  {
+    cwd = project,
+    env = {},
+    openFiles,
+  }: {
+    readonly cwd?: string;
+    readonly env?: NodeJS.ProcessEnv;
+    readonly openFiles?: OpenFiles | undefined;
+  } = {},
 ): ChildProcess {
-  return spawn(process.execPath, [join(project, 'bin/waymark.js'), ...words], {
-    cwd,
-    env: { ...process.env, NO_COLOR: '1', ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  const waymark = [join(project, 'bin/waymark.js'), ...words];
+  const given = { cwd, env: { ...process.env, NO_COLOR: '1', ...env } };
+  if (openFiles === undefined) {
+    return spawn(process.execPath, waymark, { ...given, stdio: ['pipe', 'pipe', 'pipe'] });
+  }
+  // With this flag it does not become another process, to which it would not leave them.
+  const program = [process.execPath, '--expose-gc', ...waymark];
+  const descriptor = openSync('/dev/null', 'r');
+  const child = spawn(
+    '/bin/sh',
+    ['-c', `ulimit -n ${openFiles.max}; exec "$@"`, 'sh', ...program],
+    {
+      ...given,
+      stdio: ['pipe', 'pipe', 'pipe', ...Array<number>(openFiles.taken).fill(descriptor)],
+    },
+  );
+  closeSync(descriptor);
+  return child;
 }
 
 function collect(child: ChildProcess, name: 'stdout' | 'stderr'): () => string {

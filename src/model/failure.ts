@@ -80,8 +80,12 @@ export class Failure extends Error {
   }
 }
 
-/** Turns anything thrown into a Failure: itself, or `internal` with the original as its cause. */
+/**
+ * Turns anything thrown into a Failure: itself, `unavailable` where no file descriptor was left, or
+ * `internal` with the original as its cause.
+ */
 export function failureFrom(thrown: unknown): Failure {
+  if (lacksDescriptors(thrown)) return tooManyOpenFiles();
   if (thrown instanceof Failure) return thrown;
   return new Failure('internal', 'Something went wrong on the server; its log has the details.', {
     cause: thrown,
@@ -91,4 +95,21 @@ export function failureFrom(thrown: unknown): Failure {
 /** What whatever comes is refused with when nothing new is begun any more. */
 export function stoppingFailure(): Failure {
   return new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
+}
+
+/** What a request is refused with for which the process has no file descriptor left. */
+export function tooManyOpenFiles(): Failure {
+  return new Failure('unavailable', 'The server has too many files open; try again in a moment.', {
+    retryAfterSeconds: 1,
+    limit: 'open_files',
+  });
+}
+
+/** Whether an error, or one of its causes, is that no file descriptor was left (open(2)). */
+export function lacksDescriptors(error: unknown): boolean {
+  for (let one = error; one instanceof Error; one = one.cause) {
+    const { code } = one as NodeJS.ErrnoException;
+    if (code === 'EMFILE' || code === 'ENFILE') return true;
+  }
+  return false;
 }

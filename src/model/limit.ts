@@ -5,6 +5,7 @@
 export const limitSentences = {
   connections: 'more connections than a process takes: some were closed at once',
   connections_per_address: 'more connections from one address than it may have',
+  open_files: 'no more files could be opened: idle connections were closed',
   handshake_time: 'a TLS handshake did not come to its end in time',
   header_time: 'a header section did not arrive in time',
   request_time: 'a request or a message of a websocket did not arrive in time',

@@ -1,4 +1,4 @@
-import { Failure } from '../model/failure.ts';
+import { Failure, lacksDescriptors, tooManyOpenFiles } from '../model/failure.ts';
 
 const timeouts = new Set([
   'ETIMEDOUT',
@@ -15,11 +15,13 @@ const lostConnections = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /**
  * What a caller is told of an error on the way to another server (contract §8): `gateway_timeout`,
- * `invalid` for a request that HTTP cannot carry, `bad_gateway` for all else. The error itself,
+ * `invalid` for a request that HTTP cannot carry, `unavailable` where there is no file descriptor for
+ * a connection, `bad_gateway` for all else. The error itself,
  * which names addresses, is the cause.
  */
 export function outboundFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
+  if (lacksDescriptors(error)) return tooManyOpenFiles();
   const code = codeOf(error);
   if (timeouts.has(code)) {
     return new Failure('gateway_timeout', 'The source took too long to answer.', { cause: error });

@@ -88,7 +88,9 @@ export class Exchange {
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
-      if (entrance === undefined) this.#response.shouldKeepAlive = false;
+      if (entrance === undefined || failure.limit === 'open_files') {
+        this.#response.shouldKeepAlive = false;
+      }
       const accept = (entrance?.fields ?? message.headers).accept;
       const reply = contentFailure(failure, id, accept);
       if (entrance === undefined) return reply;

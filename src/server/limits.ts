@@ -6,6 +6,13 @@ export const jsonValuesMax = 262_144;
 export const operationNameBytesMax = 256;
 export const messageIdBytesMax = 4_096;
 
+/**
+ * File descriptors of a process that are not for clients, and those that a connection takes: its
+ * own, and that of a file, or of a connection to a source.
+ */
+export const reservedDescriptors = 64;
+export const connectionDescriptors = 2;
+
 const KIB = 1024;
 const MIB = 1024 * KIB;
 

@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/config.ts';
-import { Failure } from '../model/failure.ts';
+import { Failure, lacksDescriptors } from '../model/failure.ts';
 import {
   headerBlockBytesMax,
   headerFieldsMax,
@@ -83,6 +83,11 @@ function limited<L extends Listener>(
   // Node would take an answer that has been made for one that has been taken, and cut it.
   server.closeIdleConnections = (): void => undefined;
   connections.watch(server, stalledMs);
+  server.on('error', (error) => {
+    if (lacksDescriptors(error)) connections.lacksDescriptors();
+    // One of listening is told to whoever has asked for that.
+    else if (server.listening) throw error;
+  });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // The client was told that no more would be read (RFC 9112 §9.6).
     if (error.code === 'HPE_CLOSED_CONNECTION') return;

@@ -6,7 +6,7 @@ import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import type { Failure } from '../model/failure.ts';
 import type { AccessLog } from '../observability/access.ts';
-import { createLimitLog } from '../observability/limit-log.ts';
+import { createLimitLog, type LimitLog } from '../observability/limit-log.ts';
 import type { Log } from '../observability/log.ts';
 import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
@@ -99,7 +99,15 @@ class Port implements Server {
   #stopping = false;
 
   constructor(parts: ServerParts) {
-    const limits = createLimitLog(parts);
+    const log = createLimitLog(parts);
+    const limits: LimitLog = {
+      passed: (limit, ...known) => {
+        log.passed(limit, ...known);
+        if (limit !== 'open_files') return;
+        this.#connections.shedIdle();
+        this.#sessions.shedIdle();
+      },
+    };
     this.#parts = {
       ...parts,
       ...crowdLimits(() => parts.serving().config.server),

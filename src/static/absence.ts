@@ -1,4 +1,4 @@
-import { Failure } from '../model/failure.ts';
+import { Failure, lacksDescriptors, tooManyOpenFiles } from '../model/failure.ts';
 
 const absent: ReadonlySet<unknown> = new Set([
   'ENOENT',
@@ -65,11 +65,5 @@ function requireAbsence(error: unknown): void {
       cause: error,
     });
   }
-  if (code === 'EMFILE' || code === 'ENFILE') {
-    throw new Failure('unavailable', 'The server has too many files open; try again in a moment.', {
-      retryAfterSeconds: 1,
-      cause: error,
-    });
-  }
-  throw error;
+  throw lacksDescriptors(error) ? tooManyOpenFiles() : error;
 }

@@ -6,7 +6,7 @@ import { Server as TlsServer } from 'node:tls';
 import { plainAddress } from '../../http/forwarded.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { LimitName } from '../../model/limit.ts';
-import { lingerMs, pipelinedRequestsMax } from '../../model/limits.ts';
+import { connectionsMax, lingerMs, pipelinedRequestsMax } from '../../model/limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { breakBody } from './body.ts';
 import { Crowd, type CrowdLimits } from './crowd.ts';
@@ -236,6 +236,16 @@ export class Connections {
     if (this.owed > 0) await this.settled();
   }
 
+  /** Closes the connections on which nothing is owed: their file descriptors are needed. */
+  shedIdle(): void {
+    for (const [socket, { isIdle }] of this.#open) if (isIdle) socket.destroy();
+  }
+
+  /** Tells that a connection could not be taken for want of a file descriptor. */
+  lacksDescriptors(): void {
+    this.#parts.passed('open_files', '');
+  }
+
   /** Cuts off every connection that is still open. */
   destroyAll(): void {
     for (const { owed } of this.#open.values()) if (owed !== undefined) resetIfUnframed(owed);
@@ -256,8 +266,16 @@ export class Connections {
       });
       return;
     }
-    this.#parts.passed(passed === 'max' ? 'connections' : 'connections_per_address', address);
+    if (passed === 'perAddress') this.passed('connections_per_address', socket);
+    else this.#parts.passed('connections', address, this.#whyFull());
     socket.destroy();
+  }
+
+  /** Why there is no room, where that is for want of file descriptors. */
+  #whyFull(): string | undefined {
+    const { max } = this.#parts;
+    if (max === connectionsMax) return undefined;
+    return `there are file descriptors for ${max}: raise LimitNOFILE= or ulimit -n`;
   }
 
   #admit(server: Server, socket: Socket): void {

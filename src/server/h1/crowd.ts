@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { isTrustedPeer } from '../../http/forwarded.ts';
 import { addressNetwork } from '../../model/cidr.ts';
 import { connectionsMax } from '../../model/limits.ts';
+import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 
 /** How much there may be of something that clients have, and how much of it an address may. */
 export interface CrowdLimits {
@@ -9,15 +11,33 @@ export interface CrowdLimits {
   readonly perAddress: (address: string) => number;
 }
 
-/** Those of connections by the ini file in force: a trusted proxy speaks for many clients. */
+/**
+ * Those of connections by the ini file in force: a trusted proxy speaks for many clients, and
+ * no more connections are taken than there are file descriptors for.
+ */
 export function crowdLimits(server: () => Config['server']): CrowdLimits {
+  const openFiles = openFilesMax();
+  const fitting = Math.floor((openFiles - reservedDescriptors) / connectionDescriptors);
   return {
-    max: connectionsMax,
+    max: Math.min(connectionsMax, Math.max(1, fitting)),
     perAddress: (address) => {
       const { trustProxy, connectionsPerAddress } = server();
       return isTrustedPeer(address, trustProxy) ? Infinity : connectionsPerAddress;
     },
   };
+}
+
+/**
+ * How many files this process may have open at a time, connections included; Infinity where the
+ * system does not tell.
+ */
+function openFilesMax(): number {
+  try {
+    const limits = readFileSync('/proc/self/limits', 'latin1');
+    return Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Infinity);
+  } catch {
+    return Infinity;
+  }
 }
 
 /** Counts what all clients have open, and each of them. */

@@ -111,6 +111,13 @@ export class Sessions {
     for (const session of this.#sessions.keys()) session.close();
   }
 
+  /** Closes the sessions on which nothing is owed: their file descriptors are needed. */
+  shedIdle(): void {
+    for (const [session, { idleSinceMs }] of this.#sessions) {
+      if (idleSinceMs !== undefined) session.close();
+    }
+  }
+
   /** Resolves when no answer is owed any more. */
   async settled(): Promise<void> {
     const ends = [...this.#sessions.values()].flatMap(({ open }) =>
