@@ -17,7 +17,8 @@ export interface RefusedPair extends Refused {
   readonly key: 'cert' | 'key';
 }
 
-const pemCertificate = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+const pemBegin = '-----BEGIN CERTIFICATE-----';
+const pemEnd = '-----END CERTIFICATE-----';
 
 /**
  * Reads a certificate and its private key from two PEM files (RFC 7468), which may be the same one;
@@ -65,7 +66,11 @@ export function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
 
 /** The first certificate of a PEM text, all of which have to be readable. */
 function parseChain(text: string): X509Certificate | Refused {
-  const blocks = text.match(pemCertificate) ?? [];
+  const blocks = text
+    .split(pemBegin)
+    .slice(1)
+    .filter((block) => block.includes(pemEnd))
+    .map((block) => pemBegin + block.slice(0, block.indexOf(pemEnd)) + pemEnd);
   try {
     const [first] = blocks.map((block) => new X509Certificate(block));
     return first ?? { refused: 'holds no certificate in PEM' };

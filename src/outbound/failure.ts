@@ -15,8 +15,8 @@ const lostConnections = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /**
  * What a caller is told of an error on the way to another server (contract §8): `gateway_timeout`,
- * `invalid` for a request that HTTP cannot carry, `unavailable` where there is no file descriptor for
- * a connection, `bad_gateway` for all else. The error itself,
+ * `invalid` for a request that HTTP cannot carry, `unavailable` where there is no file descriptor
+ * for a connection, `bad_gateway` for all else. The error itself,
  * which names addresses, is the cause.
  */
 export function outboundFailure(error: unknown): Failure {
