@@ -17,6 +17,7 @@ export const limitSentences = {
   requests_held: 'requests that were not answered yet held too many bytes: some were refused',
   unread_content: 'content kept coming that nobody had asked for',
   unread_answer: 'an answer was not read',
+  unread_answers: 'answers that were not read yet held too many bytes: some requests were refused',
   pipelined: 'too many requests were sent ahead',
   ranges: 'too many ranges of a page were asked for: it was sent whole',
   http2_resets: 'a client of HTTP/2 took back too many requests',

@@ -111,7 +111,7 @@ export const diskMissingCharactersMax = MIB;
 export const preparedBytesMax = 8 * MIB;
 export const preparedVariantsMax = 8;
 /** Envelopes that anybody is answered with, kept for their compressed forms; and one's overhead. */
-export const publicAnswersBytesMax = 16 * MIB;
+export const publicAnswersBytesMax = 64 * MIB;
 export const publicAnswerBytes = 1_024;
 /** Up to this length, copying content behind its head takes less time than a second write. */
 export const preparedTextBytesMax = 16 * KIB;

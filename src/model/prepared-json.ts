@@ -1,16 +1,21 @@
 import { createHash } from 'node:crypto';
+import { ownBytes } from './own-bytes.ts';
 
 /** A JSON value with its text, made once for as long as its owner is in memory. */
 export class PreparedJson {
   readonly #value: unknown;
   readonly bytes: Buffer;
-  /** Stands for the text in a validator. */
-  readonly digest: string;
+  #digest: string | undefined;
 
   constructor(value: unknown) {
     this.#value = value;
-    this.bytes = Buffer.from(JSON.stringify(value));
-    this.digest = createHash('sha256').update(this.bytes).digest('base64url');
+    this.bytes = ownBytes(Buffer.from(JSON.stringify(value)));
+  }
+
+  /** Stands for the text in a validator. */
+  get digest(): string {
+    this.#digest ??= createHash('sha256').update(this.bytes).digest('base64url');
+    return this.#digest;
   }
 
   /** JSON.stringify writes the value itself. */
@@ -19,16 +24,39 @@ export class PreparedJson {
   }
 }
 
+/** From this length on, the bytes of a prepared value are sent as they are: less costs no time. */
+const sharedBytesMin = 65_536;
+
 /**
- * The text of an object as UTF-8. Where its members, or theirs, are prepared, their bytes are taken
- * as they are, so that a large value costs a copy and no more.
+ * The text of an object as UTF-8, in pieces. Where its members, or theirs, are prepared and large,
+ * their bytes are pieces of their own, which all texts with them share.
+ */
+export function jsonPieces(object: object): readonly Buffer[] {
+  const pieces: Buffer[] = [];
+  let small: Buffer[] = [];
+  for (const piece of piecesOf(object)) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece.bytes;
+    if (typeof piece === 'string' || bytes.length < sharedBytesMin) {
+      small.push(bytes);
+      continue;
+    }
+    pieces.push(joined(small), bytes);
+    small = [];
+  }
+  return small.length === 0 ? pieces : [...pieces, joined(small)];
+}
+
+/**
+ * The text of an object as UTF-8. Of its members that are prepared, the bytes are taken as they
+ * are, so that a large value costs a copy and no more.
  */
 export function jsonBytes(object: object): Buffer {
-  const bytes = piecesOf(object).map((piece) =>
-    typeof piece === 'string' ? Buffer.from(piece) : piece.bytes,
-  );
-  const [only, ...others] = bytes;
-  return only !== undefined && others.length === 0 ? only : Buffer.concat(bytes);
+  return joined(jsonPieces(object));
+}
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  const [only, ...others] = pieces;
+  return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
 }
 
 /** Stands for the text of an object, in base64url: no other text has the same one. */
@@ -55,7 +83,7 @@ function addPieces(object: object, pieces: (string | PreparedJson)[]): void {
     text += `${separator}${JSON.stringify(name)}:`;
     separator = ',';
     if (value instanceof PreparedJson) pieces.push(text, value);
-    else if (hasPrepared(value)) {
+    else if (hasPrepared(value, preparedLevels)) {
       pieces.push(text);
       addPieces(value, pieces);
     } else {
@@ -67,9 +95,14 @@ function addPieces(object: object, pieces: (string | PreparedJson)[]): void {
   pieces.push(`${text}}`);
 }
 
-function hasPrepared(value: unknown): value is object {
+/** How deep below a member prepared values are looked for. */
+const preparedLevels = 2;
+
+function hasPrepared(value: unknown, levels: number): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  return Object.values(value).some((member) => member instanceof PreparedJson);
+  return Object.values(value).some(
+    (member) => member instanceof PreparedJson || (levels > 1 && hasPrepared(member, levels - 1)),
+  );
 }
 
 /** Prepares what `make` makes of an owner, once for as long as the owner is in memory. */

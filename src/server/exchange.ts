@@ -84,7 +84,9 @@ export class Exchange {
       if (path !== undefined) return await this.#service(path, entrance);
       const reply = await this.#content(entrance);
       if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
-      return this.#withServerTiming(reply, entrance);
+      const timed = this.#withServerTiming(reply, entrance);
+      this.#hold(timed, this.caller);
+      return timed;
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
       // Where a head ends that could be read in two ways, nobody knows where the next one begins.
@@ -183,12 +185,24 @@ export class Exchange {
       message: this.#message,
       entrance,
       fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
-      shared: this.#parts.shared,
+      requests: this.#parts.shared.requests,
+      hold: (...given) => {
+        this.#hold(...given);
+      },
       // No accessor: V8 gives each object that has one a shape of its own.
       signal: () => (signal ??= answerSignal(response)),
     });
     this.caller = caller;
     return reply;
+  }
+
+  /** Counts content as unread until the answer has gone out; throws where too much is. */
+  #hold({ body }: Reply, caller: Caller | undefined): void {
+    const response = this.#response;
+    if (body.kind !== 'bytes' || this.#message.method === 'HEAD' || response.destroyed) return;
+    const holder = { keyId: caller?.keyId, address: this.address };
+    const free = this.#parts.shared.unread.hold(holder, [body.bytes]);
+    response.once('close', free);
   }
 
   #interim(status: number, fields: FieldList): void {

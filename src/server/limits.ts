@@ -35,3 +35,11 @@ export const requestsHeldWithoutKeyBytesMax = 64 * MIB;
 export const requestsHeldPerAddressBytesMax = 8 * MIB;
 export const requestsHeldPerKeyBytesMax = 128 * MIB;
 export const heldPieceBytes = 256;
+
+/** Bytes that a process holds of answers that are not read yet, shared in the same way. */
+export const unreadBytesMax = 256 * MIB;
+export const unreadWithoutKeyBytesMax = 192 * MIB;
+export const unreadPerAddressBytesMax = 96 * MIB;
+export const unreadPerKeyBytesMax = 128 * MIB;
+/** Content below this is not counted: connections have a limit of their own. */
+export const unreadPieceBytesMin = 64 * KIB;

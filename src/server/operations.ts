@@ -91,9 +91,9 @@ async function answerHeld(
   if (outcome.kind === 'stream') throw websocketOnly(name);
   if (outcome.kind === 'reply') return outcome.reply;
   const envelope = { r: name, ...outcomeMembers(outcome) };
-  const bytes = jsonBytes(envelope);
+  const bytes = (): Buffer => jsonBytes(envelope);
   const asked = { method: message.method ?? '', fields };
-  if (outcome.forAll === undefined) return envelopeReply(operation, outcome, asked, bytes);
+  if (outcome.forAll === undefined) return envelopeReply(operation, outcome, asked, bytes());
   const vary = outcome.forAll.variesByLanguage ? 'Accept-Language' : undefined;
   return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
 }

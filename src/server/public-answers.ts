@@ -14,7 +14,7 @@ export interface PublicAnswers {
    * that it was chosen by.
    */
   respond(
-    envelope: { readonly bytes: Buffer; readonly digest: string },
+    envelope: { readonly bytes: () => Buffer; readonly digest: string },
     vary: 'Accept-Language' | undefined,
     request: Pick<ContentRequest, 'method' | 'fields'>,
   ): Reply;
@@ -38,7 +38,7 @@ export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
       if (known !== undefined) {
         return ownFiles.respond(known, { fields, source: 'svc1' }, request);
       }
-      const file = { contentType: 'application/json', bytes: ownBytes(bytes), etag };
+      const file = { contentType: 'application/json', bytes: ownBytes(bytes()), etag };
       latest.set(key, file);
       // A stranger can ask with ever new queries: only what is asked for again is compressed.
       const plain = { ...request, fields: { ...request.fields, 'accept-encoding': undefined } };

@@ -26,7 +26,7 @@ import { writePrepared, type DirectResponse } from './h1-fast/direct-response.ts
 import { readPlainHead } from './h1-fast/plain-head.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { openMetrics } from './open-metrics.ts';
-import { plainRequest, PreparedReplies, type PlainRequest } from './prepared.ts';
+import { plainRequest, PreparedReplies, type Prepared, type PlainRequest } from './prepared.ts';
 import { sayLast } from './h1/refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -82,6 +82,9 @@ export async function startServer(parts: ServerParts, listens: readonly Listen[]
   }
   return port;
 }
+
+/** Frees what an answer holds that holds nothing. */
+const nothingHeld = (): void => undefined;
 
 class Port implements Server {
   readonly addresses: string[] = [];
@@ -234,10 +237,12 @@ class Port implements Server {
     const arrival = this.#arrival();
     const plain = plainRequest(message, schemeOf(message));
     const known = plain && prepared.find(plain, arrival.moment);
-    if (plain === undefined || known === undefined) {
+    const free = known && this.#hold(known, message.socket);
+    if (plain === undefined || known === undefined || free === undefined) {
       this.#answer(message, response, arrival, { plain, prepared });
       return;
     }
+    if (free !== nothingHeld) response.once('close', free);
     sendPrepared(response, known);
     const { bytes } = known;
     this.#answers.note(message, arrival, known, { address: peerAddress(message.socket), bytes });
@@ -256,16 +261,34 @@ class Port implements Server {
     const plain = plainRequest({ ...head, httpVersionMinor: 1 }, schemeOf({ socket }));
     const arrival = this.#arrival();
     const known = plain && prepared.find(plain, arrival.moment);
-    if (plain === undefined || known === undefined) {
+    const free = known && this.#hold(known, socket);
+    if (plain === undefined || known === undefined || free === undefined) {
       this.#answer(new DirectRequest(head, socket), direct(), arrival, { plain, prepared });
       return true;
     }
-    if (!writePrepared(socket, known, arrival.moment.nowMs)) return false;
+    if (!writePrepared(socket, known, arrival.moment.nowMs, free)) {
+      free();
+      return false;
+    }
     const address = peerAddress(socket);
     const { method, url, rawHeaders } = plain;
     const message = { method, url, rawHeaders, httpVersion: '1.1' };
     this.#answers.note(message, arrival, known, { address, bytes: known.bytes });
     return true;
+  }
+
+  /**
+   * Counts the content of a prepared answer as unread until the returned function is called;
+   * undefined where too much is: then the request is refused as any other.
+   */
+  #hold({ content }: Prepared, socket: Socket): (() => void) | undefined {
+    if (typeof content !== 'object') return nothingHeld;
+    const holder = { keyId: undefined, address: peerAddress(socket) };
+    try {
+      return this.#parts.shared.unread.hold(holder, [content]);
+    } catch {
+      return undefined;
+    }
   }
 
   #arrival(): Arrival {

@@ -17,7 +17,7 @@ import { isFromLoopback } from './loopback.ts';
 import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
-import type { SharedLimits } from './shared-limits.ts';
+import type { SharedLimit } from './shared-limit.ts';
 
 /** A request below `{base}/svc1`, past the door. */
 export interface ServiceRequest {
@@ -28,7 +28,10 @@ export interface ServiceRequest {
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: () => AbortSignal;
-  readonly shared: SharedLimits;
+  /** Of the bytes of requests that the process holds. */
+  readonly requests: SharedLimit;
+  /** Counts the content of an answer as unread; throws where too much is. */
+  readonly hold: (reply: Reply, caller: Caller | undefined) => void;
 }
 
 /**
@@ -64,10 +67,11 @@ export async function answerService(
     const reply = await answerOperation(serving, {
       ...{ name, message, target, fields, caller, visitor },
       signal: request.signal,
-      requests: request.shared.requests,
+      requests: request.requests,
     });
     if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
     const whole = withFields(reply, cors);
+    request.hold(whole, caller);
     return { reply: tellsVisitorsApart(serving) ? withoutReuse(whole) : whole, caller };
   } catch (thrown) {
     const { failure, id } = fail(thrown);

@@ -7,8 +7,13 @@ import {
   subscriptionsPerAddressMax,
   subscriptionsPerKeyMax,
   subscriptionsWithoutKeyMax,
+  unreadBytesMax,
+  unreadPerAddressBytesMax,
+  unreadPerKeyBytesMax,
+  unreadWithoutKeyBytesMax,
 } from './limits.ts';
 import { SharedLimit } from './shared-limit.ts';
+import { UnreadAnswers } from './unread-answers.ts';
 
 /** What all clients of a process share. */
 export interface SharedLimits {
@@ -16,6 +21,7 @@ export interface SharedLimits {
   readonly subscriptions: SharedLimit;
   /** Bytes of requests that are not answered yet: bodies of operations, messages of websockets. */
   readonly requests: SharedLimit;
+  readonly unread: UnreadAnswers;
 }
 
 /** Makes the shared limits of a process. */
@@ -37,5 +43,15 @@ export function createSharedLimits(): SharedLimits {
       perAddressMax: requestsHeldPerAddressBytesMax,
       perKeyMax: requestsHeldPerKeyBytesMax,
     }),
+    unread: new UnreadAnswers(
+      new SharedLimit({
+        what: 'answers that are not read yet',
+        limit: 'unread_answers',
+        max: unreadBytesMax,
+        withoutKeyMax: unreadWithoutKeyBytesMax,
+        perAddressMax: unreadPerAddressBytesMax,
+        perKeyMax: unreadPerKeyBytesMax,
+      }),
+    ),
   };
 }

@@ -21,7 +21,7 @@ test('an answer is compressed only once it is asked for again', async (t) => {
   });
   const answers = createPublicAnswers(createOwnFiles(coder));
   const ask = (name: string) =>
-    answers.respond({ bytes: Buffer.from(name.repeat(2_000)), digest: name }, undefined, {
+    answers.respond({ bytes: () => Buffer.from(name.repeat(2_000)), digest: name }, undefined, {
       method: 'GET',
       fields: { 'accept-encoding': 'gzip' },
     });

@@ -1,7 +1,9 @@
 import { actions } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
+import { preparedFor } from '../../model/prepared-json.ts';
 import type { StoredRule } from '../../model/rule.ts';
 import type { Reads, RuleChange } from '../../store/store.ts';
 import { parseRuleOrigin } from './fields.ts';
@@ -80,7 +82,8 @@ export function subscribeToRules({
       },
     },
     run: ({ from_seq: from, ...filters }) => streamFrom(store, from, filterOf(filters)),
-    packet: ({ change: { seq, txn, action, id, data }, after }, call) => {
+    packet: ({ change, after }, call) => {
+      const { seq, txn, action, id, data } = change;
       const show = showPast(store, call);
       const shown = after && shownRule(after, show);
       return {
@@ -91,12 +94,27 @@ export function subscribeToRules({
           action,
           id,
           // As a row of the history shows it.
-          data: { id, ...show(id, data) },
-          record: shown === undefined ? null : recordView(shown, view, call.origin),
+          data: { id, ...withPrepared(show(id, data), data) },
+          record:
+            after === undefined || shown === undefined
+              ? null
+              : withPrepared(recordView(shown, view, call.origin), after.rule),
         },
       };
     },
   };
+}
+
+const preparedContent = preparedFor(({ content }: { readonly content?: unknown }) => content);
+
+/**
+ * Fields with the content of their owner, which lives as long as the change is remembered: all
+ * packets share its bytes, whoever they go to.
+ */
+function withPrepared(fields: JsonObject, owner: { readonly content?: unknown }): object {
+  return typeof owner.content === 'string'
+    ? { ...fields, content: preparedContent(owner) }
+    : fields;
 }
 
 function filterOf({

@@ -142,12 +142,14 @@ function contentText({ body }: Reply): string | undefined {
 
 /**
  * Writes a prepared answer as Node's server does, on a connection that goes on; false where it is
- * one that only Node can send. `nowMs` are milliseconds since 1970.
+ * one that only Node can send. `nowMs` are milliseconds since 1970; `written` is called when the
+ * system has taken content that does not go out with the head.
  */
 export function writePrepared(
   socket: Writable,
   { head, isDated, content }: Prepared,
   nowMs: number,
+  written?: () => void,
 ): boolean {
   if (head === undefined) return false;
   if (typeof content === 'object' && goesInPieces(socket, content)) return false;
@@ -155,7 +157,7 @@ export function writePrepared(
   if (typeof content === 'object') {
     socket.cork();
     socket.write(start, 'latin1');
-    socket.write(content);
+    socket.write(content, written);
     socket.uncork();
   } else {
     socket.write(start + (content ?? ''), 'latin1');

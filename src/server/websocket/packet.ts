@@ -1,6 +1,7 @@
 import { discard, replyField, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import { contentBytesMax } from '../../model/limits.ts';
+import { PreparedJson } from '../../model/prepared-json.ts';
 
 /** An HTTP answer as a websocket carries it (contract §5, get_content). */
 export interface ContentPacket {
@@ -8,9 +9,9 @@ export interface ContentPacket {
   readonly headers: Readonly<Record<string, string>>;
   readonly contenttype: string | null;
   /** The content where it is text in UTF-8. */
-  readonly content?: string;
+  readonly content?: PreparedJson;
   /** The content where it is not. */
-  readonly content_base64?: string;
+  readonly content_base64?: PreparedJson;
   readonly source: string;
 }
 
@@ -28,12 +29,12 @@ export async function contentPacket(reply: Reply): Promise<ContentPacket> {
     const before = headers[name];
     headers[name] = before === undefined ? value : `${before}, ${value}`;
   }
-  const text = textOf(bytes);
+  const { name, json } = contentMember(bytes);
   return {
     status: reply.status,
     headers,
     contenttype: replyField(reply, 'content-type') ?? null,
-    ...(text === undefined ? { content_base64: bytes.toString('base64') } : { content: text }),
+    [name]: json,
     source: reply.source,
   };
 }
@@ -98,6 +99,28 @@ function requireSize(bytes: number): void {
     `The content has more than ${contentBytesMax} bytes; fetch it by HTTP, which streams it.`,
   );
 }
+
+/** The member that content makes; of content that others get too, made once for all of them. */
+function contentMember(bytes: Buffer): ContentMember {
+  let member = members.get(bytes);
+  if (member === undefined) {
+    const text = textOf(bytes);
+    member =
+      text === undefined
+        ? { name: 'content_base64', json: new PreparedJson(bytes.toString('base64')) }
+        : { name: 'content', json: new PreparedJson(text) };
+    members.set(bytes, member);
+  }
+  return member;
+}
+
+interface ContentMember {
+  readonly name: 'content' | 'content_base64';
+  readonly json: PreparedJson;
+}
+
+/** As long as the content is in memory. */
+const members = new WeakMap<Buffer, ContentMember>();
 
 function textOf(bytes: Buffer): string | undefined {
   try {

@@ -13,13 +13,14 @@ import {
 } from '../../model/limits.ts';
 import type { Told } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
-import { jsonBytes } from '../../model/prepared-json.ts';
+import { jsonPieces } from '../../model/prepared-json.ts';
 import { outcomeMembers } from '../operations.ts';
 import { Message } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
 import type { Allocation } from '../shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
+import { sendPieces } from './send-pieces.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { UnfinishedMessage } from './unfinished.ts';
 
@@ -78,7 +79,9 @@ export class Session {
       websocket,
       serving: parts.serving,
       caller: () => this.#callerNow(),
-      shared: parts.shared.subscriptions,
+      shared: parts.shared,
+      hold: (pieces) => this.#hold(pieces),
+      limits: parts.limits,
       tell: (...failed) => this.#tell(...failed),
     });
     this.#unfinished = new UnfinishedMessage({
@@ -294,8 +297,15 @@ export class Session {
     if (unread > socketBufferedBytesMax) {
       this.#closeUnread();
     } else {
-      this.#websocket.send(jsonBytes(envelope), { binary: false });
+      const pieces = jsonPieces(envelope);
+      sendPieces(this.#websocket, pieces, this.#hold(pieces));
     }
+  }
+
+  /** Counts an answer as unread until the returned function is called; throws where too much is. */
+  #hold(pieces: readonly Buffer[]): () => void {
+    const encrypted = 'encrypted' in this.#connection;
+    return this.#parts.shared.unread.hold(this.#caller, pieces, { encrypted });
   }
 
   /** Answers a ping, as long as there are not too many of them, and the answers are read. */

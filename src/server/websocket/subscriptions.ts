@@ -1,12 +1,16 @@
 import type { WebSocket } from 'ws';
 import { Failure, type FailureCode } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
+import { jsonPieces } from '../../model/prepared-json.ts';
 import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from '../../model/limits.ts';
+import type { LimitLog } from '../../observability/limit-log.ts';
 import type { RuleChange } from '../../store/store.ts';
 import type { Call, Stream } from '../../api/operation.ts';
 import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
-import type { Allocation, SharedLimit } from '../shared-limit.ts';
+import type { Allocation } from '../shared-limit.ts';
+import type { SharedLimits } from '../shared-limits.ts';
+import { sendPieces } from './send-pieces.ts';
 
 /** A stream that a client asked for. */
 export interface Subscription {
@@ -24,8 +28,10 @@ export interface SubscriptionParts {
   readonly serving: () => Serving;
   /** Who is at the other end by now. */
   readonly caller: () => Caller;
-  /** The subscriptions of all websockets of the process. */
-  readonly shared: SharedLimit;
+  readonly shared: SharedLimits;
+  /** Counts a packet as unread until the returned function is called; throws where too much is. */
+  readonly hold: (pieces: readonly Buffer[]) => () => void;
+  readonly limits: LimitLog;
   /** Tells the client why an operation has failed. */
   readonly tell: (name: string, thrown: unknown, echo: object) => Failure;
 }
@@ -72,7 +78,7 @@ export class Subscriptions {
   add(subscription: Subscription): void {
     if (this.#isStopped()) return;
     this.#requireRoom(subscription);
-    const allocation = this.#parts.shared.allocation(subscription.call.caller);
+    const allocation = this.#parts.shared.subscriptions.allocation(subscription.call.caller);
     allocation.grow(1);
     const isFirst = this.#followed.length === 0;
     const { after } = subscription.stream;
@@ -149,12 +155,16 @@ export class Subscriptions {
     const { execute, requireUnrevoked } = serving();
     requireUnrevoked(caller);
     const packet = execute.packet(name, change, { ...call, caller });
-    const bytes = Buffer.from(JSON.stringify({ ...packet, ...echo }));
-    this.#unsentBytes += bytes.length;
+    const pieces = jsonPieces({ ...packet, ...echo });
+    const free = await this.#held(pieces);
+    if (free === undefined) return;
+    const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
+    this.#unsentBytes += bytes;
     const read = new Promise<void>((resolve) => {
-      // It is called with an error, too, when the connection ends before.
-      websocket.send(bytes, { binary: false }, () => {
-        this.#unsentBytes -= bytes.length;
+      // It is called when the connection ends before, too.
+      sendPieces(websocket, pieces, () => {
+        this.#unsentBytes -= bytes;
+        free();
         resolve();
       });
     });
@@ -162,6 +172,26 @@ export class Subscriptions {
     this.#isHeldUp = true;
     await read;
     this.#isHeldUp = false;
+  }
+
+  /**
+   * Counts a packet as unread, as soon as others have been read where too much is not; undefined
+   * when the subscriptions have ended before.
+   */
+  async #held(pieces: readonly Buffer[]): Promise<(() => void) | undefined> {
+    const { hold, shared } = this.#parts;
+    while (!this.#isStopped()) {
+      try {
+        return hold(pieces);
+      } catch (thrown) {
+        if (!(thrown instanceof Failure)) throw thrown;
+        this.#parts.limits.passed('unread_answers', this.#parts.caller().address);
+        this.#isHeldUp = true;
+        await shared.unread.freed();
+        this.#isHeldUp = false;
+      }
+    }
+    return undefined;
   }
 
   #end(thrown: unknown): void {

@@ -8,7 +8,7 @@ import {
   type FileSource,
   type Reply,
 } from '../../../src/http/reply.ts';
-import { contentPacket } from '../../../src/server/websocket/packet.ts';
+import { contentPacket as packetOf } from '../../../src/server/websocket/packet.ts';
 
 const mib = 1 << 20;
 
@@ -34,6 +34,16 @@ function fileOf(bytes: Buffer, atOnce = 7) {
     },
   };
   return { file, state };
+}
+
+/** The packet of an answer, with its content as the client gets it. */
+async function contentPacket(reply: Reply) {
+  const { content, content_base64: base64, ...packet } = await packetOf(reply);
+  return {
+    ...packet,
+    ...(content !== undefined && { content: content.toJSON() as string }),
+    ...(base64 !== undefined && { content_base64: base64.toJSON() as string }),
+  };
 }
 
 suite('the packet of an answer', () => {

@@ -1,0 +1,84 @@
+import type { Caller } from '../model/key.ts';
+import { unreadPieceBytesMin } from './limits.ts';
+import type { Allocation, SharedLimit } from './shared-limit.ts';
+
+/** Content that answers refer to, and how many of them. */
+interface HeldContent {
+  answers: number;
+  readonly allocation: Allocation;
+}
+
+const nothingHeld = (): void => undefined;
+
+/**
+ * Bounds what a process holds of answers that their clients have not read yet. Content that many
+ * answers refer to counts once, for the caller whose answer came first.
+ */
+export class UnreadAnswers {
+  readonly #limit: SharedLimit;
+  readonly #held = new Map<ArrayBufferLike, HeldContent>();
+  #freed = Promise.withResolvers<undefined>();
+
+  constructor(limit: SharedLimit) {
+    this.#limit = limit;
+  }
+
+  /**
+   * Counts the content of an answer until the returned function is called; what is small does not
+   * count, and what is `encrypted` is a copy for each answer. Throws `rate_limited` where it is
+   * more than the share of the caller, and `unavailable` where all clients together have too much.
+   */
+  hold(
+    caller: Pick<Caller, 'keyId' | 'address'>,
+    pieces: readonly Buffer[],
+    { encrypted = false } = {},
+  ): () => void {
+    const large = pieces.filter(({ length }) => length >= unreadPieceBytesMin);
+    if (large.length === 0) return nothingHeld;
+    const frees: (() => void)[] = [];
+    const free = (): void => {
+      for (const one of frees.splice(0)) one();
+      this.#freed.resolve(undefined);
+      this.#freed = Promise.withResolvers();
+    };
+    try {
+      for (const piece of large) {
+        frees.push(encrypted ? this.#take(caller, piece.length) : this.#share(caller, piece));
+      }
+      return free;
+    } catch (thrown) {
+      free();
+      throw thrown;
+    }
+  }
+
+  /** Resolves as soon as an answer has been read, or given up. */
+  async freed(): Promise<void> {
+    await this.#freed.promise;
+  }
+
+  #take(caller: Pick<Caller, 'keyId' | 'address'>, bytes: number): () => void {
+    const allocation = this.#limit.allocation(caller);
+    allocation.grow(bytes);
+    return () => {
+      allocation.free();
+    };
+  }
+
+  /** Counts the memory that a piece is a part of, unless another answer holds it already. */
+  #share(caller: Pick<Caller, 'keyId' | 'address'>, { buffer }: Buffer): () => void {
+    const held = this.#held.get(buffer) ?? {
+      answers: 0,
+      allocation: this.#limit.allocation(caller),
+    };
+    if (held.answers === 0) held.allocation.grow(buffer.byteLength);
+    held.answers += 1;
+    this.#held.set(buffer, held);
+    return () => {
+      held.answers -= 1;
+      if (held.answers > 0) return;
+      held.allocation.free();
+      this.#held.delete(buffer);
+    };
+  }
+}
