@@ -7,6 +7,7 @@ import { configInForce, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
 import { accessFlushMs } from './model/limits.ts';
+import { Failure } from './model/failure.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { Gather, Metric } from './observability/metrics.ts';
@@ -242,7 +243,9 @@ class Process implements Running {
   #checkPages(): void {
     const { store, logs } = this.#foundation;
     store.checkPages().catch((error: unknown) => {
-      logs.log.error({ err: error }, 'Changes are refused: the data file is damaged.');
+      const isDamage = error instanceof Failure && error.code === 'unavailable';
+      if (isDamage) logs.log.error({}, `${error.message}. Changes are refused until then.`);
+      else logs.log.error({ err: error }, 'The data file could not be checked.');
     });
   }
 

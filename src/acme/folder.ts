@@ -54,10 +54,13 @@ export class AcmeFolder {
 
   /** Makes the folders, and takes away what a process has left behind that ended at work. */
   async prepare(): Promise<void> {
-    await rm(this.#challenges, { recursive: true, force: true });
     for (const folder of [this.#root, this.#folder, this.#challenges]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await chmod(folder, 0o700);
+    }
+    // The folder stays: on a full disk it could not be made again.
+    for (const name of await readdir(this.#challenges)) {
+      await rm(join(this.#challenges, name), { recursive: true, force: true });
     }
     const drafts = (await readdir(this.#folder)).filter((name) => name.endsWith('.draft'));
     for (const name of drafts) await rm(this.#file(name), { force: true });

@@ -64,22 +64,8 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const queue = new CommitQueue({ databases, reads, now, newId, condition });
   const feed = new Feed(databases, reads);
   const deliveries = createDeliveryLog(databases, reads, { newId, condition });
-  const stopping = new AbortController();
-  let checking: Promise<unknown> = Promise.resolve();
+  const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
-  const checkPages = async (): Promise<void> => {
-    if (opened.isComplete) return;
-    // Nothing that this snapshot refers to is used again meanwhile.
-    const snapshot = databases.environment.useReadTransaction();
-    const check = checkInThread(join(folder, dataFile), stopping.signal).finally(() => {
-      snapshot.done();
-    });
-    checking = check.then(ignored, ignored);
-    const { damage } = await check;
-    if (damage === undefined) return;
-    condition.refusal = damageFailure(folder, damage);
-    throw condition.refusal;
-  };
 
   return {
     ...reads,
@@ -104,15 +90,14 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       bytes: statSync(join(folder, dataFile)).size,
     }),
     backUp: (target, signal) => backUp(databases, { target, signal }),
-    checkPages,
+    checkPages: () => pages.check(),
     async *verify() {
-      await checkPages();
+      await pages.check();
       yield* verifyData(databases);
     },
     close() {
       feed.close();
-      stopping.abort();
-      closing ??= Promise.all([queue.close(), deliveries.close(), checking]).then(() =>
+      closing ??= Promise.all([queue.close(), deliveries.close(), pages.stop()]).then(() =>
         databases.environment.close(),
       );
       return closing;
@@ -120,8 +105,49 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   };
 }
 
-function ignored(): void {
-  // Whoever asked for it is told.
+/** The checks of all pages of a data file that is open. */
+class PageChecks {
+  readonly #parts: PageCheckParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: PageCheckParts) {
+    this.#parts = parts;
+  }
+
+  /** Store.checkPages: see there. */
+  async check(): Promise<void> {
+    const { folder, databases, condition, isDone } = this.#parts;
+    if (isDone) return;
+    // Nothing that this snapshot refers to is used again meanwhile.
+    const snapshot = databases.environment.useReadTransaction();
+    const check = checkInThread(join(folder, dataFile), this.#stopping.signal).finally(() => {
+      snapshot.done();
+    });
+    this.#running = Promise.allSettled([this.#running, check]);
+    const { damage } = await check;
+    if (damage === undefined) return;
+    // A caller over the network learns neither where the data is nor what is in it.
+    condition.refusal = new Failure(
+      'unavailable',
+      'The stored data is damaged, and takes no changes. The log of the server says where.',
+    );
+    throw damageFailure(folder, damage);
+  }
+
+  /** Ends those under way; resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+}
+
+interface PageCheckParts {
+  readonly folder: string;
+  readonly databases: Databases;
+  readonly condition: StoreCondition;
+  /** Whether all pages were looked at when the file was opened. */
+  readonly isDone: boolean;
 }
 
 /**
