@@ -1,5 +1,6 @@
 /*
- * Waymark's loader for generic pages (contract §6). A page includes it once:
+ * Waymark's loader for generic pages (docs/design/rendering.md#generic-pages). A page includes it
+ * once:
  *
  *     <script defer src="/svc1/engine.js"></script>
  *

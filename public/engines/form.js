@@ -1,7 +1,8 @@
 /*
- * The engine `form` (contract §6): pages that insert, edit and delete records of a table. The form
- * is made of the table's JSON Schema, `meta`, and goes as an envelope to the data host that
- * `enginedata.submit` names; a record is read from there first where there is one.
+ * The engine `form` (docs/design/rendering.md#generic-pages): pages that insert, edit and delete
+ * records of a table. The form is made of the table's JSON Schema, `meta`, and goes as an envelope
+ * to the data host that `enginedata.submit` names; a record is read from there first where there is
+ * one.
  */
 
 import { link, tag } from './form/dom.js';

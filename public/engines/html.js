@@ -1,6 +1,6 @@
 /*
- * The engine `html` (contract §6): enginedata's css and html go into the page, then its scripts
- * run, in order and once each.
+ * The engine `html` (docs/design/rendering.md#generic-pages): enginedata's css and html go into the
+ * page, then its scripts run, in order and once each.
  */
 
 let hasRun = false;

@@ -1,7 +1,7 @@
 /*
- * The engine `template` (contract §6): enginedata.template is Liquid over what the page knows. What
- * it puts out is escaped, and the page that comes of it is cleaned of all that would run as code:
- * values of the query are anybody's.
+ * The engine `template` (docs/design/rendering.md#generic-pages): enginedata.template is Liquid
+ * over what the page knows. What it puts out is escaped, and the page that comes of it is cleaned
+ * of all that would run as code: values of the query are anybody's.
  */
 
 import { clean } from './clean.js';

@@ -10,9 +10,9 @@ import type { RuleChange, Store } from '../store/store.ts';
 /** Everything about a call besides its input fields. */
 export interface Call {
   readonly caller: Caller;
-  /** Idempotency key (contract §4.4). */
+  /** Idempotency key (docs/design/history.md#idempotency-and-concurrency). */
   readonly vk: string | undefined;
-  /** Query kind (seed 4.1). */
+  /** Query kind (docs/design/operations.md#envelope). */
   readonly qk: string | undefined;
   /** The origin by which the caller reached the service, for URLs handed out. */
   readonly origin: string;
@@ -88,7 +88,10 @@ export interface Description {
   readonly packets?: { readonly r: string; readonly data: JsonObject };
 }
 
-/** One definition of an operation serves HTTP, websocket and command line (contract §5). */
+/**
+ * One definition of an operation serves HTTP, websocket and command line
+ * (docs/design/operations.md#one-definition).
+ */
 export interface Operation extends Description {
   /** `svc1.<family>.<operation>`. */
   readonly name: string;
@@ -109,7 +112,10 @@ export interface Operation extends Description {
  */
 export type Effect = 'reads' | 'writes' | 'streams';
 
-/** Who a change is said to be by (contract §4.3): the id of the caller's key, or `anonymous`. */
+/**
+ * Who a change is said to be by (docs/design/history.md#the-change-log): the id of the caller's
+ * key, or `anonymous`.
+ */
 export function authorOf({ caller }: Call): string {
   return caller.keyId ?? 'anonymous';
 }

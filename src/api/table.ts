@@ -41,7 +41,10 @@ export interface OperationParts {
   readonly authenticate: Authenticate;
 }
 
-/** Every operation of Waymark, with who may call it and whether it writes (contract §5). */
+/**
+ * Every operation of Waymark, with who may call it and whether it writes
+ * (docs/design/operations.md#one-definition).
+ */
 export function operationTable(parts: OperationParts): readonly Operation[] {
   const { rules, imports, gets, hooks, events, cache, keys, status, authenticate } = parts;
   return [

@@ -24,8 +24,8 @@ export interface ReadyBreadcrumb {
 }
 
 /**
- * Reads the enginedata of a resolve rule (contract §6). A branch with anything in it that cannot be
- * understood is kept, with its problems named.
+ * Reads the enginedata of a resolve rule (docs/design/rendering.md#breadcrumbs). A branch with
+ * anything in it that cannot be understood is kept, with its problems named.
  */
 export function parseBreadcrumb(enginedata: JsonObject): Breadcrumb {
   return {
@@ -67,7 +67,10 @@ export function breadcrumbOf(stored: StoredRule): ReadyBreadcrumb {
   return breadcrumb;
 }
 
-/** The first branch whose conditions all hold, else the default (contract §6). */
+/**
+ * The first branch whose conditions all hold, else the default
+ * (docs/design/rendering.md#breadcrumbs).
+ */
 export function decide(
   { when, otherwise }: Pick<ReadyBreadcrumb, 'when' | 'otherwise'>,
   context: EvaluationContext,

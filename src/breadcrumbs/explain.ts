@@ -43,7 +43,10 @@ export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedA
   };
 }
 
-/** How a breadcrumb's key would be answered (contract §6), by userinterface.link.htm. */
+/**
+ * How a breadcrumb's key would be answered (docs/design/rendering.md#breadcrumbs), by
+ * userinterface.link.htm.
+ */
 export function explainKey(
   rules: SiteRules,
   { key, ...visit }: Visit & { readonly key: string },

@@ -8,9 +8,9 @@ import type { Resolved, Visit } from './resolve.ts';
 import type { Dependencies } from './when.ts';
 
 /**
- * The HTTP answer to a visitor of a breadcrumb (contract §6): its redirect or page, or, for who
- * would rather have JSON, the answer of get_resolve. Never cached, for the next visitor may be sent
- * elsewhere.
+ * The HTTP answer to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs): its redirect
+ * or page, or, for who would rather have JSON, the answer of get_resolve. Never cached, for the
+ * next visitor may be sent elsewhere.
  */
 export function breadcrumbReply(resolved: Resolved, visit: Visit): Reply {
   const reply = prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved);

@@ -44,9 +44,10 @@ export interface Resolved extends Resolution {
 }
 
 /**
- * Follows a breadcrumb's key to what it stands for (contract §6), `key:` targets included. Fails
- * with `not_found` for a key without a rule or a rule without a target, `unprocessable` for keys
- * that lead in a circle or too far. Waits only where a condition asks for what has to be found out.
+ * Follows a breadcrumb's key to what it stands for (docs/design/rendering.md#breadcrumbs), `key:`
+ * targets included. Fails with `not_found` for a key without a rule or a rule without a target,
+ * `unprocessable` for keys that lead in a circle or too far. Waits only where a condition asks for
+ * what has to be found out.
  */
 export function resolveKey(
   reads: SiteRules,

@@ -34,8 +34,9 @@ interface ParsedAnswer<T> {
 }
 
 /**
- * Reads a `when` (contract §6): a list of `{if: {…}, …}`, of which `parseAnswer` reads the rest. A
- * branch with anything in it that cannot be understood is kept, with its problems named.
+ * Reads a `when` (docs/design/rendering.md#breadcrumbs): a list of `{if: {…}, …}`, of which
+ * `parseAnswer` reads the rest. A branch with anything in it that cannot be understood is kept,
+ * with its problems named.
  */
 export function parseWhen<T>(
   written: Json | undefined,
@@ -74,7 +75,10 @@ export function chosenBranch<B extends Branch<unknown>>(
   );
 }
 
-/** The first of some conditions that does not hold; undefined when all do (contract §6). */
+/**
+ * The first of some conditions that does not hold; undefined when all do
+ * (docs/design/rendering.md#breadcrumbs).
+ */
 export function firstFailing(
   conditions: readonly Condition[],
   context: EvaluationContext,

@@ -49,8 +49,8 @@ export interface CacheParts extends AskingParts {
 }
 
 /**
- * The shared cache in front of fetched content (contract §8, RFC 9111): what a source has answered
- * answers others as well, for as long as the source allows it.
+ * The shared cache in front of fetched content (docs/design/fetching.md#cache, RFC 9111): what a
+ * source has answered answers others as well, for as long as the source allows it.
  */
 export function cachedFetch(parts: CacheParts): Fetch {
   const cache = new Cache(parts);

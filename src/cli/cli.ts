@@ -80,7 +80,7 @@ const entries: readonly CommandEntry[] = [
 
 /**
  * Runs a command line, without its `node waymark`, on a terminal: that of this process unless told
- * otherwise. Resolves to the exit code (contract §1).
+ * otherwise. Resolves to the exit code (docs/design/configuration.md#commands).
  */
 export async function run(
   words: readonly string[],

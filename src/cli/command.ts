@@ -20,7 +20,10 @@ export interface Terminal {
     file: string,
     given?: { readonly isReload?: boolean; readonly folder?: FolderSettings },
   ) => Promise<ConfigResult>;
-  /** What the command ends with, unless it throws: 0 where nobody sets it (contract §1). */
+  /**
+   * What the command ends with, unless it throws: 0 where nobody sets it
+   * (docs/design/configuration.md#commands).
+   */
   exitCode?: number;
 }
 

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../model/json.ts';
 
-/** What an invalidate reports (contract §4.3), before and after. */
+/** What an invalidate reports (docs/design/history.md#undo), before and after. */
 interface Report {
   readonly done: boolean;
   readonly records: number;

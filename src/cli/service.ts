@@ -31,8 +31,9 @@ const requestTimeoutMs = 60_000;
 
 /**
  * The service that options name: by its URL, or by the ini file of the server; then the one of the
- * environment, and at last that of the ini file in its usual place (contract §1). Throws UsageError
- * where none of these gives an address, and a Failure with the file's mistakes.
+ * environment, and at last that of the ini file in its usual place
+ * (docs/design/configuration.md#commands). Throws UsageError where none of these gives an address,
+ * and a Failure with the file's mistakes.
  */
 export async function serviceOf(options: ServiceOptions, terminal: Terminal): Promise<Service> {
   const { env } = terminal;

@@ -86,7 +86,10 @@ export interface TableConfig {
   readonly schema: JsonObject;
 }
 
-/** The whole ini file (contract §2), parsed and validated; frozen, and swapped as one on reload. */
+/**
+ * The whole ini file (docs/design/configuration.md#the-ini-file), parsed and validated; frozen, and
+ * swapped as one on reload.
+ */
 export interface Config {
   /** Absolute path of the ini file. */
   readonly file: string;
@@ -173,7 +176,10 @@ export interface Config {
     readonly format: 'pretty' | 'json' | 'combined';
     /** Absolute path of a file for the access log; undefined for standard output. */
     readonly file: string | undefined;
-    /** Whether every content answer names its source in Server-Timing (contract §3). */
+    /**
+     * Whether every content answer names its source in Server-Timing
+     * (docs/design/requests.md#precedence).
+     */
     readonly explain: boolean;
   };
 }

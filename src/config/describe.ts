@@ -15,8 +15,9 @@ const sizeUnits = { TiB: 2 ** 40, GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 } as 
 const plainText = /^[\w./:*@+-]+(?:,? [\w./:*@+-]+)*$/;
 
 /**
- * The effective configuration as an ini text: every key of contract §2, defaults too, paths
- * absolute. Read again, it gives the same configuration.
+ * The effective configuration as an ini text: every key of
+ * docs/design/configuration.md#the-ini-file, defaults too, paths absolute. Read again, it gives the
+ * same configuration.
  */
 export function describeConfig(config: Config): string {
   const { tls } = config;

@@ -50,8 +50,8 @@ interface Surroundings {
 }
 
 /**
- * Parses an ini text (contract §2), taking `${ENV}` from a record; never throws, and finds every
- * problem at once.
+ * Parses an ini text (docs/design/configuration.md#the-ini-file), taking `${ENV}` from a record;
+ * never throws, and finds every problem at once.
  */
 export function parseIni(text: string, { env }: { readonly env: Environment }): ParsedIni {
   const scanned = scanIni(text);

@@ -32,8 +32,9 @@ interface ConfigSource {
 }
 
 /**
- * Reads an ini file (contract §2) and every file it names; resolves to the frozen configuration, or
- * to all that is wrong in the order of the lines. Never rejects because of what the operator wrote.
+ * Reads an ini file (docs/design/configuration.md#the-ini-file) and every file it names; resolves
+ * to the frozen configuration, or to all that is wrong in the order of the lines. Never rejects
+ * because of what the operator wrote.
  */
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const { file, env, isReload = false } = source;

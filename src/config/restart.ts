@@ -4,7 +4,8 @@ import { tlsSection } from './section.ts';
 
 /**
  * Names the settings that differ between two configurations and that a running process cannot
- * change (contract §2): where it listens, data, import, workers, TLS files; as `[section] key`.
+ * change (docs/design/configuration.md#the-ini-file): where it listens, data, import, workers, TLS
+ * files; as `[section] key`.
  */
 export function restartNeeded(before: Config, after: Config): string[] {
   const changed: string[] = [];

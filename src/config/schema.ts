@@ -33,8 +33,8 @@ import {
 } from './values.ts';
 
 /**
- * Every section and key of the ini file (contract §2) with its default, in the order of the
- * contract.
+ * Every section and key of the ini file (docs/design/configuration.md#the-ini-file) with its
+ * default, in the order in which they are described.
  */
 export const sections = {
   server: {

@@ -87,7 +87,7 @@ export function choice<const W extends string>(...words: readonly W[]): ValuePar
   };
 }
 
-/** A scope of contract §9. */
+/** A scope of docs/design/failures.md#failures. */
 export const scope: ValueParser<Scope> = (text) => {
   if (isScope(text)) return { value: text };
   const nearest = nearestName(text, scopes);

@@ -73,8 +73,8 @@ export function prefersHtml(accept: string | undefined): boolean {
 }
 
 /**
- * Reads an Accept-Language field into a preference (contract §4.2, RFC 9110 §12.5.4), without
- * regard to case. From the best rank to the worst:
+ * Reads an Accept-Language field into a preference (docs/design/page-rules.md#matching, RFC 9110
+ * §12.5.4), without regard to case. From the best rank to the worst:
  * 1. each tag of the field by its weight, equal ones in their order, and right after a tag the
  *    shorter ones that lookup (RFC 4647 §3.4) makes of it: `zh-hant-tw`, `zh-hant`, `zh`; a tag
  *    keeps the best place it gets;

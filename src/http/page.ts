@@ -17,7 +17,8 @@ export interface PageValues {
 }
 
 /**
- * The built-in generic page (contract §6) for one base and nonce; `template` is page.html's text.
+ * The built-in generic page (docs/design/rendering.md#generic-pages) for one base and nonce;
+ * `template` is page.html's text.
  */
 export function genericPage(template: string, { base, nonce }: PageValues): PublicFile {
   // Replacing through a function keeps `$` in a value from being read as a pattern.

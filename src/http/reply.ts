@@ -74,7 +74,7 @@ export interface Reply {
   readonly body: Body;
   /**
    * Who answered, for Server-Timing and the access log: `disk:<name>`, `rule:<id>` or `none`
-   * (contract §3).
+   * (docs/design/requests.md#precedence).
    */
   readonly source: string;
   /** Undefined where no cache was in its way. */

@@ -1,6 +1,6 @@
 import type { Failure, FailureCode } from '../model/failure.ts';
 
-/** The HTTP status of each failure: the only such map (contract §9). */
+/** The HTTP status of each failure: the only such map (docs/design/failures.md#failures). */
 export const statusOf: Readonly<Record<FailureCode, number>> = {
   invalid: 400,
   unauthenticated: 401,

@@ -34,9 +34,9 @@ export interface Entrance {
 const isToken = new RegExp(`^${tokenSource}$`);
 const absoluteForm = /^(https?):\/\/([^/?#]*)/i;
 /**
- * The door (contract §3.1): turns the head of a request into its one canonical target, its fields
- * and its client, and throws `invalid` for anything that two readers could understand differently
- * (RFC 9110 §7, RFC 9112 §3 and §6).
+ * The door (docs/design/requests.md#validation): turns the head of a request into its one canonical
+ * target, its fields and its client, and throws `invalid` for anything that two readers could
+ * understand differently (RFC 9110 §7, RFC 9112 §3 and §6).
  */
 export function openDoor(
   head: RequestHead,

@@ -1,6 +1,6 @@
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
-/** The kinds of record whose changes can be taken back (contract §4.3). */
+/** The kinds of record whose changes can be taken back (docs/design/history.md#the-change-log). */
 export type RevertibleFamily = 'userinterface' | 'webhook';
 
 /**
@@ -16,7 +16,10 @@ export const actions = ['insert', 'edit', 'invalidate'] as const;
 /** What was done to a record. */
 export type Action = (typeof actions)[number];
 
-/** One row of the append-only log (contract §4.3): all state is a fold of these. */
+/**
+ * One row of the append-only log (docs/design/history.md#the-change-log): all state is a fold of
+ * these.
+ */
 export interface Change {
   /** Position in the log: 1, 2, 3 … without gaps. */
   readonly seq: number;
@@ -40,7 +43,7 @@ export interface Change {
   readonly data: JsonObject;
 }
 
-/** A row of `qk=history` (seed 2.2), newest first in every list. */
+/** A row of `qk=history` (docs/design/history.md#history-rows), newest first in every list. */
 export interface HistoryRow {
   readonly seq: number;
   readonly txn: string;

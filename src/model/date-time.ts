@@ -2,7 +2,10 @@ import type { Json } from './json.ts';
 
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|z|[+-]\d\d:\d\d)?$/;
 
-/** An ISO 8601 date-time, kept as UTC; without an offset it is UTC already (seed 2.1). */
+/**
+ * An ISO 8601 date-time, kept as UTC; without an offset it is UTC already
+ * (docs/design/page-rules.md#fields).
+ */
 export function parseDateTime(value: Json): string | undefined {
   const match = typeof value === 'string' ? dateTime.exec(value) : null;
   if (match === null) return undefined;

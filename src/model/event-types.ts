@@ -1,6 +1,9 @@
 import type { JsonObject } from './json.ts';
 
-/** An event type that Waymark knows: one of which it can say what its data holds (contract §7). */
+/**
+ * An event type that Waymark knows: one of which it can say what its data holds
+ * (docs/design/webhooks.md#events).
+ */
 export interface KnownEventType {
   readonly type: string;
   /** One sentence: when it comes. */

@@ -1,7 +1,7 @@
 import type { Change } from './change.ts';
 import type { JsonObject } from './json.ts';
 
-/** Something that has happened, as hooks are told of it (contract §7). */
+/** Something that has happened, as hooks are told of it (docs/design/webhooks.md#events). */
 export interface WaymarkEvent {
   /** The same for every hook and at every attempt. */
   readonly id: string;
@@ -42,7 +42,10 @@ export const webhookTest = 'webhook.test';
 
 const typeName = /^[a-z][a-z0-9_-]{0,63}(?:\.[a-z][a-z0-9_-]{0,63}){1,7}$/;
 
-/** Whether a text can be the name of an event type: dotted, in lower case (contract §7). */
+/**
+ * Whether a text can be the name of an event type: dotted, in lower case
+ * (docs/design/webhooks.md#events).
+ */
 export function isEventType(text: string): boolean {
   return typeName.test(text);
 }

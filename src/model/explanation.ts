@@ -1,4 +1,6 @@
-/** The sources of content in the order in which they are asked (contract §3). */
+/**
+ * The sources of content in the order in which they are asked (docs/design/requests.md#precedence).
+ */
 export const sourceNames = ['disk', 'stored', 'content.fetch', 'fallback'] as const;
 
 /** The name of a source of content. */
@@ -29,7 +31,10 @@ const ruleLosses = [
   'older_insert',
 ] as const;
 
-/** The criteria of matching (contract §4.2) by which a page rule comes after another one. */
+/**
+ * The criteria of matching (docs/design/page-rules.md#matching) by which a page rule comes after
+ * another one.
+ */
 export type RuleLoss = (typeof ruleLosses)[number];
 
 /** Codes of what a candidate lost by: scripts may count on them. */
@@ -97,7 +102,10 @@ export interface Winner {
   readonly status: number | null;
 }
 
-/** How a request would be answered, and why so (contract §5, userinterface.explain). */
+/**
+ * How a request would be answered, and why so (docs/design/operations.md#explain,
+ * userinterface.explain).
+ */
 export interface Explanation {
   readonly winner: Winner | null;
   /** HTTP status of the answer; null where only another server knows it. */

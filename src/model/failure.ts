@@ -18,7 +18,7 @@ const failureCodes = [
   'storage_full',
 ] as const;
 
-/** The closed set of ways in which Waymark says no (contract §9). */
+/** The closed set of ways in which Waymark says no (docs/design/failures.md#failures). */
 export type FailureCode = (typeof failureCodes)[number];
 
 /** Whether a value is one of the codes, as an answer of the API carries them. */

@@ -10,8 +10,8 @@ export interface FoundRule {
 }
 
 /**
- * What a breadcrumb comes to (contract §6): a redirect to `target`, or `content` to show, or a bare
- * status.
+ * What a breadcrumb comes to (docs/design/rendering.md#breadcrumbs): a redirect to `target`, or
+ * `content` to show, or a bare status.
  */
 export interface Resolution {
   /** Id of the rule that decided, the last one of a `key:` chain. */

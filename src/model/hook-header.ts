@@ -23,8 +23,8 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const content = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Whether a hook may add a field to its deliveries (contract §7): one that HTTP carries unchanged
- * (RFC 9110 §5.1, §5.5) and that Waymark does not say itself.
+ * Whether a hook may add a field to its deliveries (docs/design/webhooks.md#registration): one that
+ * HTTP carries unchanged (RFC 9110 §5.1, §5.5) and that Waymark does not say itself.
  */
 export function isHookHeader(name: string, value: string): boolean {
   return token.test(name) && content.test(value) && !reserved.has(name.toLowerCase());

@@ -1,7 +1,7 @@
 import type { WaymarkEvent } from './event.ts';
 import { sameJson, type Json, type JsonObject } from './json.ts';
 
-/** The methods by which a hook can be delivered (contract §7). */
+/** The methods by which a hook can be delivered (docs/design/webhooks.md#registration). */
 export const hookMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const;
 
 /** How a hook is delivered. */
@@ -22,7 +22,10 @@ export type HookFrequency =
       readonly max_bytes: string;
     };
 
-/** A webhook as it is registered (seed 6.1, contract §7). */
+/**
+ * A webhook as it is registered (docs/design/webhooks.md#registration,
+ * docs/design/webhooks.md#registration).
+ */
 export interface Hook {
   /** UUIDv7, given by the server. */
   readonly id: string;
@@ -83,7 +86,7 @@ export function hookOfSecret(recordId: string): string {
   return recordId.slice(secretPrefix.length);
 }
 
-/** Which node of the service this is (contract §2, `[node]`). */
+/** Which node of the service this is (docs/design/configuration.md#the-ini-file, `[node]`). */
 export interface Node {
   readonly role: 'all' | 'central' | 'counter';
   readonly name: string;
@@ -91,7 +94,7 @@ export interface Node {
 
 /**
  * Whether a hook gets an event on this node: its type, its data, and the place where it is executed
- * (contract §7). A test is for the hook that it names alone.
+ * (docs/design/webhooks.md#registration). A test is for the hook that it names alone.
  */
 export function hookTakes(hook: Hook, event: WaymarkEvent, node: Node): boolean {
   if (event.hook !== undefined) return event.hook === hook.id;

@@ -1,6 +1,6 @@
 import { keyNameCharactersMax } from './limits.ts';
 
-/** What a key may do (contract §9); `admin` implies every other scope. */
+/** What a key may do (docs/design/failures.md#keys); `admin` implies every other scope. */
 export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'admin'] as const;
 
 /** What the name of a key looks like: one line of text. */

@@ -1,5 +1,6 @@
 /**
- * Every limit that is not a value of the ini file (contract §10), each with its unit in its name.
+ * Every limit that is not a value of the ini file (docs/design/failures.md#limits), each with its
+ * unit in its name.
  */
 
 const KIB = 1024;

@@ -1,6 +1,6 @@
 /**
- * Why a field that was sent is not in force, or has no effect (contract §4.1). The first seven are
- * mistakes: `Prefer: handling=strict` refuses a write that has one of them.
+ * Why a field that was sent is not in force, or has no effect (docs/design/page-rules.md#fields).
+ * The first seven are mistakes: `Prefer: handling=strict` refuses a write that has one of them.
  */
 export const problemReasons = [
   'unknown_field',

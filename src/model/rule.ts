@@ -1,6 +1,6 @@
 import type { JsonObject } from './json.ts';
 
-/** The kinds of page rule (seed 2.1). */
+/** The kinds of page rule (docs/design/page-rules.md#fields). */
 export const ruleKinds = [
   'content',
   'content.fetch',
@@ -17,8 +17,8 @@ export type RuleKind = (typeof ruleKinds)[number];
 export type RuleContent = string | { readonly base64: string };
 
 /**
- * A page rule (seed 2.1, contract §4.1) as it is kept; every field but the first four may be
- * absent.
+ * A page rule (docs/design/page-rules.md#fields, docs/design/page-rules.md#fields) as it is kept;
+ * every field but the first four may be absent.
  */
 export interface Rule {
   /** UUIDv7, given by the server. */

@@ -1,9 +1,9 @@
 import { breadcrumbKeyCharactersMax } from './limits.ts';
 
 /**
- * Whether a text can be the target of a breadcrumb (contract §6): an http(s) URL without a user, a
- * path on this site, or `key:` with another breadcrumb's key; never a script. A `*` may stand at
- * its end, behind the host.
+ * Whether a text can be the target of a breadcrumb (docs/design/rendering.md#breadcrumbs): an
+ * http(s) URL without a user, a path on this site, or `key:` with another breadcrumb's key; never a
+ * script. A `*` may stand at its end, behind the host.
  */
 export function isTarget(text: string): boolean {
   if (text.length > targetCharactersMax) return false;

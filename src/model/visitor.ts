@@ -3,7 +3,10 @@ import type { Location } from './location.ts';
 /** What a percentage is counted in. */
 export const millionths = 1_000_000;
 
-/** What a device can be told to be (contract §6); a telephone is `mobile` and, say, `ios`. */
+/**
+ * What a device can be told to be (docs/design/rendering.md#generic-pages); a telephone is `mobile`
+ * and, say, `ios`.
+ */
 export const deviceClasses = [
   'mobile',
   'tablet',

@@ -15,7 +15,7 @@ export interface AccessEntry {
   /** Bytes of content handed to the socket. */
   readonly bytes: number;
   readonly durationMs: number;
-  /** `disk:<name>`, `rule:<id>`, `svc1` or `none` (contract §3). */
+  /** `disk:<name>`, `rule:<id>`, `svc1` or `none` (docs/design/requests.md#precedence). */
   readonly source: string;
   /** What the cache did for it: `hit`, `miss` …; undefined where none was in its way. */
   readonly cache?: string | undefined;

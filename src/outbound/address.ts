@@ -34,10 +34,10 @@ const rangeNames: Readonly<Record<string, string>> = {
 
 /**
  * Why an IP address may not be dialled, or undefined when it may: only globally reachable unicast
- * addresses are, and what `allowPrivate` names (contract §7, Addresses). An IPv4-mapped IPv6
- * address is the IPv4 address that it maps and is allowed with it; every other form that embeds an
- * IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible) is refused whatever it embeds, and has to be
- * named as it is written.
+ * addresses are, and what `allowPrivate` names (docs/design/webhooks.md#addresses, Addresses). An
+ * IPv4-mapped IPv6 address is the IPv4 address that it maps and is allowed with it; every other
+ * form that embeds an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible) is refused whatever it
+ * embeds, and has to be named as it is written.
  */
 export function addressProblem(address: string, allowPrivate: readonly Cidr[]): string | undefined {
   const parsed = parseAddress(address);

@@ -27,8 +27,8 @@ export interface OutboundRequest extends ExchangeParts {
 }
 
 /**
- * The only way out to other servers: pooled connections to addresses that were vetted (contract §7,
- * Addresses).
+ * The only way out to other servers: pooled connections to addresses that were vetted
+ * (docs/design/webhooks.md#addresses, Addresses).
  */
 export interface Dialler {
   /**

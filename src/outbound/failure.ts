@@ -14,10 +14,10 @@ const requestFaults = new Set([
 const lostConnections = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /**
- * What a caller is told of an error on the way to another server (contract §8): `gateway_timeout`,
+ * The failure of a request to another server (docs/design/fetching.md#sources): `gateway_timeout`,
  * `invalid` for a request that HTTP cannot carry, `unavailable` where there is no file descriptor
- * for a connection, `bad_gateway` for all else. The error itself,
- * which names addresses, is the cause.
+ * for a connection, `bad_gateway` for all else. The error itself, which names addresses, is the
+ * cause.
  */
 export function outboundFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
@@ -36,7 +36,10 @@ export function outboundFailure(error: unknown): Failure {
   });
 }
 
-/** The refusal of an address, with its reason for the log only (contract §7, Addresses). */
+/**
+ * The refusal of an address, with its reason for the log only (docs/design/webhooks.md#addresses,
+ * Addresses).
+ */
 export function refusedAddress(reason: string): Failure {
   return new Failure('bad_gateway', 'The source\u2019s address is not allowed.', {
     cause: new Error(reason),

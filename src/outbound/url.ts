@@ -1,9 +1,9 @@
 import { Failure } from '../model/failure.ts';
 
 /**
- * Parses the URL of another server (contract §7, Addresses): absolute, http or https, with a host,
- * without a user and password, without white space or control characters. Throws `invalid`
- * otherwise; the message does not repeat the URL.
+ * Parses the URL of another server (docs/design/webhooks.md#addresses, Addresses): absolute, http
+ * or https, with a host, without a user and password, without white space or control characters.
+ * Throws `invalid` otherwise; the message does not repeat the URL.
  */
 export function outboundUrl(text: string): URL {
   // The URL parser would mend backslashes, missing slashes and white space: what it means must be

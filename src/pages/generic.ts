@@ -10,8 +10,8 @@ import type { Answer, Asked, Outcome } from '../rules/source.ts';
 import { pageStatus } from './stored.ts';
 
 /**
- * Answers visible URLs whose rule has an engine with that engine's generic page, silently (contract
- * §6).
+ * Answers visible URLs whose rule has an engine with that engine's generic page, without a redirect
+ * (docs/design/rendering.md#generic-pages).
  */
 export interface GenericPages {
   /** `open` answers another path of the same site, undefined where there is nothing. */

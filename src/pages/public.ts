@@ -3,7 +3,10 @@ import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/page.ts';
 
-/** An engine's documentation (contract §6, `enginereference`), for people and for tools. */
+/**
+ * An engine's documentation (docs/design/rendering.md#generic-pages, `enginereference`), for people
+ * and for tools.
+ */
 export interface EngineReference {
   readonly page: PublicFile;
   /** JSON Schema 2020-12 of the engine's enginedata, as `application/schema+json`. */

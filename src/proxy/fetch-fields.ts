@@ -62,9 +62,9 @@ export function rulesPassed(viaField: string | undefined, via: string): number {
 }
 
 /**
- * The fields to send to the source (contract §8): the client's without those of this hop and the
- * private ones, the trail (RFC 7239, Via), then the rule's own, which override. `hasBody` says
- * whether content goes with them. Flat list, names in lower case.
+ * The fields to send to the source (docs/design/fetching.md#sources): the client's without those of
+ * this hop and the private ones, the trail (RFC 7239, Via), then the rule's own, which override.
+ * `hasBody` says whether content goes with them. Flat list, names in lower case.
  */
 export function requestFields(
   plan: FetchPlan,

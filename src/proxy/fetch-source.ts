@@ -5,7 +5,7 @@ import { isJsonObject } from '../model/json.ts';
 import type { Rule } from '../model/rule.ts';
 import { outboundUrl } from '../outbound/url.ts';
 
-/** What a content.fetch rule says (contract §8), ready for use. */
+/** What a content.fetch rule says (docs/design/fetching.md#sources), ready for use. */
 export interface FetchPlan {
   readonly id: string;
   /** The visible path that the rule covers, canonical, without its `*`. */
@@ -126,8 +126,8 @@ function staysAsIs(path: string, ofOrigin: string): boolean {
 const plainPath = /^(?=\/)(?:\/[\w~-][\w.~-]*)*\/?$/;
 
 /**
- * Reads a source (contract §8): a URL that the dialler takes, with at most one `*`, which stands
- * behind the host; undefined for anything else.
+ * Reads a source (docs/design/fetching.md#sources): a URL that the dialler takes, with at most one
+ * `*`, which stands behind the host; undefined for anything else.
  */
 export function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;

@@ -11,7 +11,10 @@ export interface FetchFailure {
   readonly id: string;
 }
 
-/** Tells of each failure of a source (contract §8); a client that has gone is none. */
+/**
+ * Tells of each failure of a source (docs/design/fetching.md#sources); a client that has gone is
+ * none.
+ */
 export function fetchTelling(fetch: Fetch, tell: (failure: FetchFailure) => void): Fetch {
   const failing =
     ({ id }: FetchRule, { signal }: Asking) =>

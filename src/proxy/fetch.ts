@@ -9,7 +9,7 @@ import { loopReply, replyWith } from './fetch-reply.ts';
 import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-source.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
 
-/** The source of content that other servers have (contract §8). */
+/** The source of content that other servers have (docs/design/fetching.md#sources). */
 export interface Fetch {
   /**
    * Answers a request with what the rule's source answers, streamed. Rejects with

@@ -21,8 +21,8 @@ interface Criterion {
 }
 
 /**
- * THE order in which rules win (contract §4.2): the first criterion in which two differ decides. It
- * is total, for no two rules share an insert.
+ * THE order in which rules win (docs/design/page-rules.md#matching): the first criterion in which
+ * two differ decides. It is total, for no two rules share an insert.
  */
 const criteria: readonly Criterion[] = [
   {
@@ -77,7 +77,10 @@ interface Place {
   readonly path: string;
 }
 
-/** The rules that cover an origin and path (contract §4.2), in no special order. */
+/**
+ * The rules that cover an origin and path (docs/design/page-rules.md#matching), in no special
+ * order.
+ */
 export function candidatesFor(
   reads: CandidateReads,
   { origin, path }: Place,
@@ -118,7 +121,10 @@ function isDecided(contenders: readonly Candidate[]): boolean {
   return contenders.some(({ lang }) => lang === undefined);
 }
 
-/** The rules in the one order in which they win (contract §4.2): the first is the winner. */
+/**
+ * The rules in the one order in which they win (docs/design/page-rules.md#matching): the first is
+ * the winner.
+ */
 export function inOrder(candidates: readonly Candidate[], fields: Fields): readonly Candidate[] {
   if (candidates.length < 2) return candidates;
   const preference = languagePreference(fields['accept-language']);

@@ -14,8 +14,8 @@ export type Asked = Pick<
 >;
 
 /**
- * One source of content (contract §3). Both of its functions stand on the same decisions; `opened`
- * counts the generic pages that a request has come through.
+ * One source of content (docs/design/requests.md#precedence). Both of its functions stand on the
+ * same decisions; `opened` counts the generic pages that a request has come through.
  */
 export interface Source {
   readonly name: SourceName;

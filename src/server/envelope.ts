@@ -7,8 +7,8 @@ import { jsonValuesMax } from './limits.ts';
 import type { Operation } from '../api/operation.ts';
 
 /**
- * A request of either transport before it is run (seed 4.1): operation, input, idempotency key,
- * query kind.
+ * A request of either transport before it is run (docs/design/operations.md#envelope): operation,
+ * input, idempotency key, query kind.
  */
 export interface Envelope {
   readonly a: string;
@@ -88,7 +88,7 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
   };
 }
 
-/** The members of an envelope (seed 4.1). */
+/** The members of an envelope (docs/design/operations.md#envelope). */
 const members = new Set(['a', 'v', 'vk', 'qk', 'id', 'r', 'prefer']);
 
 const jsonHint = 'Send the input in the member v: {"v": {"path": "/news", …}}.';

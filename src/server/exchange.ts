@@ -213,7 +213,7 @@ export class Exchange {
 
   /**
    * Says which source answered, to callers who may read rules or when the ini file wants it
-   * (contract §3).
+   * (docs/design/requests.md#precedence).
    */
   #withServerTiming(reply: Reply, entrance: Entrance): Reply {
     if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);

@@ -7,7 +7,7 @@ import type { LimitLog } from '../observability/limit-log.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
 
-/** A failure as an envelope carries it (contract §9). */
+/** A failure as an envelope carries it (docs/design/failures.md#failures). */
 export interface FailureMember {
   readonly code: string;
   readonly message: string;
@@ -25,7 +25,7 @@ export interface FailureLogs {
 
 /**
  * A failure of whatever was thrown on behalf of a client, under the id by which the log knows it
- * too (contract §9).
+ * too (docs/design/failures.md#failures).
  */
 export function loggedFailure(
   { log, limits, newId }: FailureLogs,

@@ -26,7 +26,7 @@ export type Listener = HttpServer | HttpsServer;
 /** Whether a request may leave HTTP for what its Upgrade names. */
 type ShouldUpgrade = (message: IncomingMessage) => boolean;
 
-/** A bare HTTP/1.1 server with the limits of contract §10, not yet listening. */
+/** A bare HTTP/1.1 server with the limits of docs/design/failures.md#limits, not yet listening. */
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,

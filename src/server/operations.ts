@@ -43,10 +43,10 @@ export function operationName(path: string): string | undefined {
 }
 
 /**
- * Runs an operation asked for over HTTP (contract §5): reading ones by GET or POST, writing ones by
- * POST only. Rejects with what the operation refuses, or with `method_not_allowed`, `invalid`,
- * `too_large`, `rate_limited`, `unavailable` for the request itself, and `unauthenticated` for a
- * key revoked meanwhile.
+ * Runs an operation asked for over HTTP (docs/design/operations.md#one-definition): reading ones by
+ * GET or POST, writing ones by POST only. Rejects with what the operation refuses, or with
+ * `method_not_allowed`, `invalid`, `too_large`, `rate_limited`, `unavailable` for the request
+ * itself, and `unauthenticated` for a key revoked meanwhile.
  */
 export async function answerOperation(
   serving: OperationServing,

@@ -2,8 +2,9 @@ import { winnerName, type Explanation, type Tried, type Winner } from '../model/
 import { answerAbsence, outcomeOf, type Asked, type Look, type Source } from '../rules/source.ts';
 
 /**
- * What asking the sources in their order would come to, and why (contract §5). The sources behind
- * the one that answers are looked into as well, for whoever wonders about a rule there.
+ * What asking the sources in their order would come to, and why
+ * (docs/design/operations.md#explain). The sources behind the one that answers are looked into as
+ * well, for whoever wonders about a rule there.
  */
 export function explainFrom(sources: readonly Source[], asked: Asked, opened: number): Explanation {
   const tried: Tried[] = [];

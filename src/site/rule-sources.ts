@@ -194,7 +194,10 @@ function asksSource({ enginedata }: Rule, method: string): boolean {
   return Array.isArray(methods) && methods.includes('OPTIONS');
 }
 
-/** Also for one that nobody knows: its generic page says so, and is never blank (contract §6). */
+/**
+ * Also for one that nobody knows: its generic page says so, and is never blank
+ * (docs/design/rendering.md#generic-pages).
+ */
 function asksForEngine({ engine, _unknowns_ }: Rule): boolean {
   return engine !== undefined || typeof _unknowns_?.engine === 'string';
 }

@@ -71,7 +71,8 @@ export interface Site {
 /** Puts the sources of content together. */
 export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
-  // THE precedence (contract §3): the first source that has a page answers, whatever the method.
+  // THE precedence (docs/design/requests.md#precedence): the first source that has a page answers,
+  // whatever the method.
   const sources: readonly Source[] = [
     diskSource(disk),
     storedSource(parts, {

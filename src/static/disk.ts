@@ -8,8 +8,8 @@ import { createDiskMemory } from './memory.ts';
 import { createMount, type Mount } from './mount.ts';
 
 /**
- * Answers from files: the first source of the precedence, and its last resort (contract §2
- * `[disk.*]`, §3).
+ * Answers from files: the first source of the precedence, and its last resort
+ * (docs/design/configuration.md#the-ini-file `[disk.*]`, §3).
  */
 export interface Disk {
   /** In the order in which they are asked. */

@@ -41,9 +41,10 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
 }
 
 /**
- * Where a rule is found by matching (contract §4.2): as a wildcard when its path starts with `/`
- * and ends in `*`, whatever its kind; a breadcrumb's key is never one. Throws `too_large` for what
- * LMDB's keys have no room for, and `invalid` for a wildcard that is not Unicode text.
+ * Where a rule is found by matching (docs/design/page-rules.md#matching): as a wildcard when its
+ * path starts with `/` and ends in `*`, whatever its kind; a breadcrumb's key is never one. Throws
+ * `too_large` for what LMDB's keys have no room for, and `invalid` for a wildcard that is not
+ * Unicode text.
  */
 export function candidatePlace(stored: StoredRule): CandidatePlace {
   const { database, key, traits } = rulePlace(stored.rule);

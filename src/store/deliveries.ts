@@ -14,7 +14,10 @@ export interface QueuedEvent {
   readonly logSeq: number;
 }
 
-/** How an attempt ended (contract §7); `exhausted` when no other one follows. */
+/**
+ * How an attempt ended (docs/design/webhooks.md#registration); `exhausted` when no other one
+ * follows.
+ */
 export const attemptOutcomes = ['completed', 'completed_404', 'failed', 'exhausted'] as const;
 
 /** How an attempt ended; `frozen` for a batch that was made and is to be sent. */
@@ -101,9 +104,10 @@ export interface Dispatched {
 }
 
 /**
- * The queues of the hooks and what became of their messages (contract §7). All of it is the
- * deliverer's own, and none of it is in the log: an attempt costs no row. Of several processes on
- * one folder, the one that called `begin` last may write; the writes of others reject.
+ * The queues of the hooks and what became of their messages (docs/design/webhooks.md#registration).
+ * All of it is the deliverer's own, and none of it is in the log: an attempt costs no row. Of
+ * several processes on one folder, the one that called `begin` last may write; the writes of others
+ * reject.
  */
 export interface Deliveries {
   /** Makes this process the one that may write. */

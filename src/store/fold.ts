@@ -23,8 +23,8 @@ export interface Folded<S extends Placed> {
 }
 
 /**
- * Folds all rows of a record, oldest first (contract §4.3): a row that an invalidate names does not
- * count, unless that has been invalidated itself.
+ * Folds all rows of a record, oldest first (docs/design/history.md#the-change-log): a row that an
+ * invalidate names does not count, unless that has been invalidated itself.
  */
 export function foldRows<S extends Placed>(
   rows: readonly Change[],

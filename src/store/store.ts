@@ -8,7 +8,7 @@ import type { RulePlace } from './candidates.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { ReadyRule } from './ready.ts';
 
-/** What an idempotency key was used for (contract §4.4). */
+/** What an idempotency key was used for (docs/design/history.md#idempotency-and-concurrency). */
 export interface VkClaim {
   readonly vk: string;
   /** Lower-case hex SHA-256 of the request's operation and canonical fields. */
@@ -198,7 +198,7 @@ export interface Verification {
   readonly differences: readonly Difference[];
 }
 
-/** The log and its projections (contract §4.3). */
+/** The log and its projections (docs/design/history.md#the-change-log). */
 export interface Store extends Reads {
   /**
    * Has all that is read from now on see what every process has committed until now, instead of a

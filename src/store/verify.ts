@@ -17,9 +17,9 @@ interface Slice {
 }
 
 /**
- * Holds every projection against the fold of the log, and back (contract §4.3), slice by slice.
- * Each check is about one state of the data, so they may be written meanwhile; nothing is kept from
- * one slice to the next.
+ * Holds every projection against the fold of the log, and back
+ * (docs/design/history.md#the-change-log), slice by slice. Each check is about one state of the
+ * data, so they may be written meanwhile; nothing is kept from one slice to the next.
  */
 export async function* verifyData(databases: Databases): AsyncGenerator<Verification> {
   const of = entryCount(databases);

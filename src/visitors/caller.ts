@@ -1,6 +1,6 @@
 import { prefersHtml } from '../http/negotiation.ts';
 
-/** What requests a page (contract §6). */
+/** What requests a page (docs/design/rendering.md#generic-pages). */
 export const callers = ['navigation', 'iframe', 'image', 'script', 'fetch', 'api'] as const;
 
 /** One of them. */

@@ -6,8 +6,9 @@ const cookieName = 'waymark_lot';
 const cookiePattern = new RegExp(`(?:^|; ?)${cookieName}=([0-9a-f]{5})(?:;|$)`);
 
 /**
- * Where a visitor stands among all (contract §6, percent): as its cookie says, else by its address
- * and User-Agent, so that it stays the same for those who keep no cookies as well.
+ * Where a visitor stands among all (docs/design/rendering.md#breadcrumbs, percent): as its cookie
+ * says, else by its address and User-Agent, so that it stays the same for those who keep no cookies
+ * as well.
  */
 export function lotOf(fields: Fields, address: string): number {
   const known = knownLot(fields);

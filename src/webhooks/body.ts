@@ -2,7 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WaymarkEvent } from '../model/event.ts';
 import { bodySliceBytes } from './limits.ts';
 
-/** An event as deliveries tell it (contract §7): its JSON in front of its `seq` and behind it. */
+/**
+ * An event as deliveries tell it (docs/design/webhooks.md#deliveries): its JSON in front of its
+ * `seq` and behind it.
+ */
 export interface EventText {
   readonly id: string;
   readonly type: string;

@@ -51,10 +51,10 @@ export interface DelivererParts {
 }
 
 /**
- * Delivers the webhooks of a data folder in the background (contract §7): follows the log, puts
- * each event into the queues of its hooks, and has a sender for each hook with something in its
- * queue. Of several processes on a folder one does it; where that ends, another takes over. Without
- * hooks it does nothing but look for one now and then.
+ * Delivers the webhooks of a data folder in the background (docs/design/webhooks.md#deliveries):
+ * follows the log, puts each event into the queues of its hooks, and has a sender for each hook
+ * with something in its queue. Of several processes on a folder one does it; where that ends,
+ * another takes over. Without hooks it does nothing but look for one now and then.
  */
 export class Deliverer {
   readonly #parts: DelivererParts;

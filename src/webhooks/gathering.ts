@@ -4,7 +4,7 @@ import { durationMs, sizeBytes } from '../model/units.ts';
 import type { Batch, QueuedEvent } from '../store/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './body.ts';
 
-/** What makes a batch complete (contract §7). */
+/** What makes a batch complete (docs/design/webhooks.md#registration). */
 export interface BatchLimits {
   readonly everyMs: number;
   readonly eventsMax: number;

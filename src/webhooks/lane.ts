@@ -9,8 +9,8 @@ import type { Verdict } from './outcome.ts';
 
 /**
  * How many attempts of one hook may be under way at the same time: more while its receiver takes
- * what comes, fewer as it fails, down to one, which probes it (contract §7). Times are of a clock
- * that never jumps, in milliseconds.
+ * what comes, fewer as it fails, down to one, which probes it (docs/design/webhooks.md#deliveries).
+ * Times are of a clock that never jumps, in milliseconds.
  */
 export interface Lane {
   readonly inFlight: number;

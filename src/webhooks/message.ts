@@ -24,8 +24,8 @@ export interface Written {
 }
 
 /**
- * Writes a message as it is sent (contract §7): made of the log alone, so always the same. Others
- * have their turn while a long one is written.
+ * Writes a message as it is sent (docs/design/webhooks.md#deliveries): made of the log alone, so
+ * always the same. Others have their turn while a long one is written.
  */
 export async function writeMessage(
   { n, logSeqs, before }: Message,

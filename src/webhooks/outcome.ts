@@ -1,4 +1,4 @@
-/** What one attempt came to (contract §7, seed §6.4). */
+/** What one attempt came to (docs/design/webhooks.md#deliveries, seed §6.4). */
 export interface Verdict {
   /** `failed` is tried again as long as the schedule goes on. */
   readonly outcome: 'completed' | 'completed_404' | 'failed';

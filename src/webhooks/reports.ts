@@ -26,8 +26,9 @@ export interface EndedAttempt {
 export type Report = (ended: EndedAttempt) => Promise<void>;
 
 /**
- * Makes the reports: a hook whose receiver is gone is paused (contract §7), a delivery that was
- * given up is an `error.detected`, at most once a minute for a hook; both stand in the log.
+ * Makes the reports: a hook whose receiver is gone is paused (docs/design/webhooks.md#deliveries),
+ * a delivery that was given up is an `error.detected`, at most once a minute for a hook; both stand
+ * in the log.
  */
 export function createReports({
   store,

@@ -18,9 +18,9 @@ export interface FailedDelivery {
 }
 
 /**
- * How long a failed delivery waits, in milliseconds, before it is tried again (contract §7): as the
- * schedule says, 20 % more or less, and no shorter than the receiver asked for. Undefined when it
- * is exhausted.
+ * How long a failed delivery waits, in milliseconds, before it is tried again
+ * (docs/design/webhooks.md#deliveries): as the schedule says, 20 % more or less, and no shorter
+ * than the receiver asked for. Undefined when it is exhausted.
  */
 export function retryDelayMs({
   attempts,

@@ -20,7 +20,7 @@ export interface SignedMessage {
 
 const prefix = 'whsec_';
 
-/** Makes a secret: `whsec_` and 32 random bytes in base64 (contract §7). */
+/** Makes a secret: `whsec_` and 32 random bytes in base64 (docs/design/webhooks.md#deliveries). */
 export function createSecret(randomBytes: (size: number) => Buffer): string {
   return prefix + randomBytes(secretBytes).toString('base64');
 }
@@ -39,9 +39,9 @@ export function parseSecret(text: string): SigningKey | undefined {
 }
 
 /**
- * The fields by which a receiver knows whom a message is from (contract §7), a flat list of name
- * and value: the triple of Standard Webhooks, with a signature for each key, and X-Service-HMAC,
- * which has room for that of the newest key only.
+ * The fields by which a receiver knows whom a message is from (docs/design/webhooks.md#deliveries),
+ * a flat list of name and value: the triple of Standard Webhooks, with a signature for each key,
+ * and X-Service-HMAC, which has room for that of the newest key only.
  */
 export async function signatureFields(message: SignedMessage): Promise<string[]> {
   const { id, nowMs, body, keys } = message;

@@ -258,7 +258,7 @@ function winnerOf(reads: CandidateReads, { origin, path, acceptLanguage }: Asked
 }
 
 suite('the winner', () => {
-  test('is that of a plain reading of the contract', () => {
+  test('is that of a plain sort by the documented criteria', () => {
     fc.assert(
       fc.property(fc.array(rules, { maxLength: 12 }), asks, (made, asked) => {
         const all = made.map((fields, at) => candidate(`rule ${at}`, fields));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { limitSentences } from '../../src/model/limit.ts';
@@ -158,4 +158,38 @@ test('README has a row for every limit that clients run into', () => {
   const rows = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name);
   const missing = Object.keys(limitSentences).filter((name) => !rows.includes(name));
   assert.deepEqual(missing, []);
+});
+
+test('every reference to the docs leads to a heading that exists', () => {
+  const anchorsOf = (file: string): ReadonlySet<string> => {
+    const text = readFileSync(join(project, file), 'utf8');
+    const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
+    return new Set(
+      headings.map((heading) =>
+        heading
+          .toLowerCase()
+          .replace(/[^a-z0-9 -]/g, '')
+          .replaceAll(' ', '-'),
+      ),
+    );
+  };
+  const broken = [...sources, ...tests, ...modules].flatMap(({ path, text }) =>
+    [...text.matchAll(/(docs\/[a-z0-9/-]+\.md)(?:#([a-z0-9-]+))?/g)]
+      .filter(([, file = '', anchor]) => {
+        if (!existsSync(join(project, file))) return true;
+        return anchor !== undefined && !anchorsOf(file).has(anchor);
+      })
+      .map(([reference]) => `${path}: ${reference}`),
+  );
+  assert.deepEqual(broken, []);
+});
+
+test('no comment refers to a text that is not in this repository', () => {
+  const foreign = [...sources, ...modules].filter(({ text }) =>
+    /\bcontract §|\bseed \d+\.\d/.test(text),
+  );
+  assert.deepEqual(
+    foreign.map(({ path }) => path),
+    [],
+  );
 });

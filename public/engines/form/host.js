@@ -1,6 +1,6 @@
 /*
  * The data host of a form: envelopes {a, v, vk} go to it by HTTP POST or over a websocket, and it
- * answers {r, data} or {r, error: {code, message, field, id}} (contract §4.1 of the seed, §9).
+ * answers {r, data} or {r, error: {code, message, field, id}} (docs/design/operations.md#envelope).
  */
 
 const answerMsMax = 30_000;

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../model/json.ts';
 import type { Scope } from '../../model/key.ts';
 import type { Operation } from '../operation.ts';
 
-/** What each failure means to a caller (contract §9). */
+/** What each failure means to a caller (docs/design/failures.md#failures). */
 const meanings: Readonly<Record<FailureCode, string>> = {
   invalid: 'The request is not valid; field names what is wrong with it.',
   unauthenticated: 'The operation needs an API key, or the one sent is not known.',
@@ -25,7 +25,7 @@ const meanings: Readonly<Record<FailureCode, string>> = {
 
 const codes = Object.keys(meanings) as FailureCode[];
 
-/** The codes of failure that an operation may answer with, in the order of the contract's table. */
+/** The codes of failure that an operation may answer with, in the order of their statuses. */
 export function failuresOf({ scope, effect, failures = [] }: Operation): readonly FailureCode[] {
   const any: readonly FailureCode[] = [
     ...(['invalid', 'unauthenticated', 'too_large', 'rate_limited', 'internal'] as const),

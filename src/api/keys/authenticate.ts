@@ -24,8 +24,8 @@ export interface WrongKeys {
 }
 
 /**
- * Counts wrong keys (contract §9: 20 a minute from one address, or IPv6 network of 64 bits), for a
- * bounded number of addresses.
+ * Counts wrong keys (docs/design/failures.md#keys: 20 a minute from one address, or IPv6 network of
+ * 64 bits), for a bounded number of addresses.
  */
 export function createWrongKeys({ now }: { readonly now: () => number }): WrongKeys {
   const times = remembered<readonly number[]>(wrongKeyAddressesMax);
@@ -52,9 +52,9 @@ export type Authenticate = (sent: {
 }) => Caller;
 
 /**
- * Makes the check of API keys (contract §9). It throws `unauthenticated` for a key that is unknown
- * or revoked, and `rate_limited` after too many of those from one address. A right key always
- * passes: a page of any other site can send wrong ones from the address of its visitor.
+ * Makes the check of API keys (docs/design/failures.md#keys). It throws `unauthenticated` for a key
+ * that is unknown or revoked, and `rate_limited` after too many of those from one address. A right
+ * key always passes: a page of any other site can send wrong ones from the address of its visitor.
  */
 export function createAuthenticate({
   keys,

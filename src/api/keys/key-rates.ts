@@ -12,10 +12,10 @@ export interface KeyRates {
 const secondMs = 1000;
 
 /**
- * Holds keys to their rates (contract §9): a key may save up the operations of one second and spend
- * them at once, over however many connections. The state of a key is the moment at which it will
- * have saved them all up again, known as GCRA; a refused operation does not move it. `monotonicMs`
- * measures durations. Each process counts for itself.
+ * Holds keys to their rates (docs/design/failures.md#keys): a key may save up the operations of one
+ * second and spend them at once, over however many connections. The state of a key is the moment at
+ * which it will have saved them all up again, known as GCRA; a refused operation does not move it.
+ * `monotonicMs` measures durations. Each process counts for itself.
  */
 export function createKeyRates({ monotonicMs }: { readonly monotonicMs: () => number }): KeyRates {
   const restedAtMs = remembered<number>(keyRatesRemembered);

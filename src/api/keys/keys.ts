@@ -24,7 +24,7 @@ export type KeyView = Omit<Key, 'hash'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash. Resolves with the key itself, which nothing can
- * show again (contract §9).
+ * show again (docs/design/failures.md#keys).
  */
 export async function addKey(
   { store, newId, randomBytes, now }: KeyOperations,

@@ -46,8 +46,8 @@ export function getResolve(parts: GetOperations): Handler<BreadcrumbThen> {
 }
 
 /**
- * userinterface.link.htm: the breadcrumb itself (seed 4.2): over HTTP a redirect or a page, over a
- * websocket what get_resolve answers.
+ * userinterface.link.htm: the breadcrumb itself (docs/design/rendering.md#breadcrumbs): over HTTP a
+ * redirect or a page, over a websocket what get_resolve answers.
  */
 export function linkHtm({ site }: GetOperations): Handler<Breadcrumb> {
   return {

@@ -17,8 +17,8 @@ const sourceText = { type: 'string', maxLength: 4096 } as const;
 const status = { type: 'integer', minimum: 200, maximum: 599 } as const;
 
 /**
- * The shape of enginedata by kind (contract §6, §8); names not mentioned are free, as the seed has
- * it.
+ * The shape of enginedata by kind (docs/design/rendering.md#generic-pages,
+ * docs/design/fetching.md#sources); names not mentioned are free, as the seed has it.
  */
 const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
   'content.fetch': {

@@ -42,9 +42,9 @@ interface Explained extends Explanation {
 const text = { type: 'string', nullable: true } as const;
 
 /**
- * userinterface.explain: how a request, or a breadcrumb's key, would be answered (contract §5). It
- * asks no other server and reads no file. The visitor is the one that the question describes, of
- * whom nothing else is known.
+ * userinterface.explain: how a request, or a breadcrumb's key, would be answered
+ * (docs/design/operations.md#explain). It asks no other server and reads no file. The visitor is
+ * the one that the question describes, of whom nothing else is known.
  */
 export function explainRequest({ view, ...parts }: GetOperations): Handler<Question> {
   return {

@@ -44,9 +44,9 @@ const recordKinds = ['edit-record', 'insert-record', 'delete-record'] as const;
 const pageKinds = ['content', ...recordKinds] as const;
 
 /**
- * The fields of a page rule that a caller may write (contract §4.1), kind and engine first because
- * the others depend on them. A parser throws `too_large` for a value past a limit: such a value is
- * refused, not kept.
+ * The fields of a page rule that a caller may write (docs/design/page-rules.md#fields), kind and
+ * engine first because the others depend on them. A parser throws `too_large` for a value past a
+ * limit: such a value is refused, not kept.
  */
 export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   string,

@@ -57,7 +57,10 @@ export function followPlace({ store }: { readonly store: StreamedLog }): Handler
   };
 }
 
-/** Whether a rule is a candidate for a place (contract §4.2), whatever its language or kind. */
+/**
+ * Whether a rule is a candidate for a place (docs/design/page-rules.md#matching), whatever its
+ * language or kind.
+ */
 function covers(stored: StoredRule | undefined, place: Place): boolean {
   if (stored === undefined) return false;
   const { origin, path } = stored.rule;

@@ -146,7 +146,10 @@ export function getRule({ view, ...parts }: GetOperations): Handler<PlaceThen> {
   };
 }
 
-/** userinterface.get_render: what a generic page needs to render itself (contract §6). */
+/**
+ * userinterface.get_render: what a generic page needs to render itself
+ * (docs/design/rendering.md#generic-pages).
+ */
 export function getRender({ view, ...parts }: GetOperations): Handler<RenderPlace> {
   return {
     ...getRenderDescription,
@@ -198,7 +201,10 @@ interface Rendered {
   readonly dependencies: Dependencies | undefined;
 }
 
-/** The enginedata of a rule for a visitor, by the branches of its `when` (contract §6). */
+/**
+ * The enginedata of a rule for a visitor, by the branches of its `when`
+ * (docs/design/rendering.md#generic-pages).
+ */
 async function renderFor(
   { stored }: FoundRule,
   visit: { readonly visitor: Visitor; readonly query: string },
@@ -246,7 +252,8 @@ function renderAnswer(
 }
 
 /**
- * userinterface.get_content: the page's own HTTP answer; over a websocket its packet (contract §5).
+ * userinterface.get_content: the page's own HTTP answer; over a websocket its packet
+ * (docs/design/operations.md#one-definition).
  */
 export function getContent({
   view,
@@ -314,7 +321,8 @@ function sandboxed(reply: Reply): Reply {
 
 /**
  * The site over the page rules of the moment that is asked for. The past is for callers who may
- * read: what was taken away from visitors stays away from them (contract §5).
+ * read: what was taken away from visitors stays away from them
+ * (docs/design/operations.md#one-definition).
  */
 export function siteThen(
   { site, store }: Pick<GetOperations, 'site' | 'store'>,
@@ -333,8 +341,8 @@ export function siteThen(
 
 /**
  * The place that is asked for, which is one that visitors find content at: below `{base}/svc1` they
- * find Waymark's own, whatever page rules and files there are (contract §3). Throws `invalid`, and
- * `not_found` there.
+ * find Waymark's own, whatever page rules and files there are (docs/design/requests.md#precedence).
+ * Throws `invalid`, and `not_found` there.
  */
 function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
   const where = parsePlace(v);

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 const anyObject = { type: 'object', additionalProperties: true } as const;
 const dateTime = { type: 'string', format: 'date-time' } as const;
 
-/** A row of the log as the history shows it (seed 2.2). */
+/** A row of the log as the history shows it (docs/design/history.md#history-rows). */
 const historyRow: JsonObject = {
   title: 'HistoryRow',
   type: 'object',
@@ -41,7 +41,7 @@ export const historyRows: JsonObject = {
   },
 };
 
-/** The query kind of a read (seed 4.1). */
+/** The query kind of a read (docs/design/operations.md#envelope). */
 export const historyQuery: JsonObject = {
   type: 'string',
   enum: ['history'],

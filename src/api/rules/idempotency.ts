@@ -23,7 +23,7 @@ function canonicalOf(request: Json): string {
 
 /**
  * What an earlier request with the same vk wrote; undefined where there was none. Fails with
- * `conflict` where that was another request (contract §4.4).
+ * `conflict` where that was another request (docs/design/history.md#idempotency-and-concurrency).
  */
 export function earlierClaim(
   reads: Reads,

@@ -56,10 +56,10 @@ const nouns: Readonly<Record<RevertibleFamily, string>> = {
 
 /**
  * invalidate of a family: takes rows of its records out of force, by record, transaction, writer or
- * time (contract §4.3). Without `confirm` it says what would happen, with a digest; with that in
- * `confirm` it does it, in one transaction. Refuses with `invalid`, `not_found` (no such record or
- * transaction), `precondition_failed` (things have moved on since the dry run), `conflict` (the
- * vk).
+ * time (docs/design/history.md#undo). Without `confirm` it says what would happen, with a digest;
+ * with that in `confirm` it does it, in one transaction. Refuses with `invalid`, `not_found` (no
+ * such record or transaction), `precondition_failed` (things have moved on since the dry run),
+ * `conflict` (the vk).
  */
 export function invalidateRecords(
   family: RevertibleFamily,

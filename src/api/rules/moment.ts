@@ -2,7 +2,10 @@ import { parseDateTime } from '../../model/date-time.ts';
 import { Failure } from '../../model/failure.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 
-/** The part of an input schema by which reading operations take a moment (contract §4.3). */
+/**
+ * The part of an input schema by which reading operations take a moment
+ * (docs/design/history.md#the-change-log).
+ */
 export const asOfProperty = {
   type: 'string',
   nullable: true,

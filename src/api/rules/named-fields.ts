@@ -5,7 +5,10 @@ import { unknownsMax } from '../../model/limits.ts';
 /** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
 export type Named = ReadonlyMap<string, Json>;
 
-/** The fields of a record, and what waits in its `_unknowns_` (contract §4.1). */
+/**
+ * The fields of a record, and what waits in its `_unknowns_`
+ * (docs/design/page-rules.md#invalid-values).
+ */
 export interface Fields {
   readonly fields: Named;
   readonly unknowns: Named;

@@ -21,11 +21,11 @@ export interface Placement {
 }
 
 /**
- * Puts the fields a caller sent into their places (contract §4.1): what is valid for the rule's
- * kind becomes a field, all else lands in `_unknowns_`; what lay there and has become valid moves
- * up; null removes from both. `shown` holds what a read shows of the server's own fields, so that a
- * caller that sends back what it read changes nothing. Throws `invalid` when the rule would have no
- * usable path or kind, `too_large` past a limit.
+ * Puts the fields a caller sent into their places (docs/design/page-rules.md#invalid-values): what
+ * is valid for the rule's kind becomes a field, all else lands in `_unknowns_`; what lay there and
+ * has become valid moves up; null removes from both. `shown` holds what a read shows of the
+ * server's own fields, so that a caller that sends back what it read changes nothing. Throws
+ * `invalid` when the rule would have no usable path or kind, `too_large` past a limit.
  */
 export function placeFields({
   current,

@@ -17,7 +17,10 @@ const previewFields = Object.assign(
   ...conditionTypes.map(({ preview }) => preview),
 ) as Readonly<Record<string, (typeof conditionTypes)[number]['preview'][string]>>;
 
-/** The part of an input schema that describes a visitor (contract §5, explain). */
+/**
+ * The part of an input schema that describes a visitor (docs/design/operations.md#explain,
+ * explain).
+ */
 export const previewProperties = Object.fromEntries(
   Object.entries(previewFields).map(([name, { schema }]) => [name, schema]),
 );

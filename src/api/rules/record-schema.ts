@@ -10,7 +10,7 @@ import { ruleKinds, type Rule } from '../../model/rule.ts';
 const text = { type: 'string' } as const;
 const anyObject = { type: 'object', additionalProperties: true } as const;
 
-/** The fields of a page rule that a caller writes (contract §4.1). */
+/** The fields of a page rule that a caller writes (docs/design/page-rules.md#fields). */
 const writable: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>> = {
   origin: {
     ...text,
@@ -133,7 +133,10 @@ export const publicRule = record('PublicPageRule', {
   capture: { ...text, description: 'What the * of its path stands for.' },
 });
 
-/** The idempotency key in the envelope of a request (contract §4.4). */
+/**
+ * The idempotency key in the envelope of a request
+ * (docs/design/history.md#idempotency-and-concurrency).
+ */
 export const vkMember: JsonObject = {
   ...text,
   minLength: 1,

@@ -26,8 +26,8 @@ export function recordView(stored: StoredRule, config: ViewConfig, origin: strin
 }
 
 /**
- * The server's own fields of a rule (seed 2.1): where its engine is documented, what its table
- * holds.
+ * The server's own fields of a rule (docs/design/page-rules.md#fields): where its engine is
+ * documented, what its table holds.
  */
 export function serverFields(
   rule: Pick<Rule, 'engine' | 'table'>,

@@ -35,7 +35,10 @@ export interface Revert {
   readonly digest: string;
 }
 
-/** Works out what invalidating the selected rows would do, and does nothing (contract §4.3). */
+/**
+ * Works out what invalidating the selected rows would do, and does nothing
+ * (docs/design/history.md#undo).
+ */
 export function planRevert(reads: Reads, selection: Selection): Revert {
   const hash = createHash('sha256');
   const records = [...selectRows(reads, selection)].map(([id, rows]) => {

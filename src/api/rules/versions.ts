@@ -58,8 +58,9 @@ export function asksForHistory(qk: string | undefined, { as_of: asOf }: ReadInpu
 }
 
 /**
- * A page of the history of a record, newest first (contract §4.3), with where the next one starts;
- * undefined where there never was one. A page may be short of `limit` and still have a next one.
+ * A page of the history of a record, newest first (docs/design/history.md#the-change-log), with
+ * where the next one starts; undefined where there never was one. A page may be short of `limit`
+ * and still have a next one.
  */
 export function historyView(
   store: Pick<Reads, 'history'>,
@@ -82,7 +83,8 @@ export function historyView(
 }
 
 /**
- * A row as the history shows it: what was invalidated stands under another name (contract §4.3).
+ * A row as the history shows it: what was invalidated stands under another name
+ * (docs/design/history.md#the-change-log).
  */
 function rowView(id: string, { data, invalidated, ...row }: HistoryRow, show: ShowFields): object {
   const shown = { id, ...show(id, data) };
@@ -91,7 +93,10 @@ function rowView(id: string, { data, invalidated, ...row }: HistoryRow, show: Sh
     : { ...row, invalidated, data_invalidated: shown };
 }
 
-/** How a request is known again, with what it wrote when it came first (contract §4.4). */
+/**
+ * How a request is known again, with what it wrote when it came first
+ * (docs/design/history.md#idempotency-and-concurrency).
+ */
 export function idempotency(
   name: string,
   v: JsonObject,

@@ -6,9 +6,10 @@ import { foldRecord } from '../../store/fold.ts';
 import type { Reads } from '../../store/store.ts';
 
 /**
- * The page rules and hooks that there are, as lines that an import takes (contract §1), in the
- * order of their inserts, which is the last to decide between two rules: those of the moment when
- * the first line is asked for, whatever is written meanwhile. No line has a hook's secret.
+ * The page rules and hooks that there are, as lines that an import takes
+ * (docs/design/configuration.md#commands), in the order of their inserts, which is the last to
+ * decide between two rules: those of the moment when the first line is asked for, whatever is
+ * written meanwhile. No line has a hook's secret.
  */
 export function* exportedRecords(
   reads: Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt'>,
@@ -31,9 +32,10 @@ export function* exportedRecords(
 }
 
 /**
- * The log, a row a line, as `read` with `qk=history` shows rows (contract §4.3), with the family
- * and id of their records; less the hashes of keys and the secrets of hooks. It is that of the
- * moment when the first line is asked for: what was in force then is shown as in force.
+ * The log, a row a line, as `read` with `qk=history` shows rows
+ * (docs/design/history.md#the-change-log), with the family and id of their records; less the hashes
+ * of keys and the secrets of hooks. It is that of the moment when the first line is asked for: what
+ * was in force then is shown as in force.
  */
 export function* exportedHistory(reads: HistoryReads): Iterable<string> {
   const upTo = reads.seq();

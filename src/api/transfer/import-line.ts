@@ -57,8 +57,8 @@ export interface ReadingParts {
 }
 
 /**
- * Reads whole lines of NDJSON (contract §1: a rule a line, its vk beside its fields, or an envelope
- * `{a, v, vk}`); empty ones count, too.
+ * Reads whole lines of NDJSON (docs/design/configuration.md#commands: a rule a line, its vk beside
+ * its fields, or an envelope `{a, v, vk}`); empty ones count, too.
  */
 export function readImportLines(
   bytes: Uint8Array,

@@ -226,9 +226,9 @@ function hookDrafts(line: ImportLine, id: string, secret: string): readonly Logg
 
 /**
  * Whether what a line stands for is here: not at all, with the same fields, or with others. A
- * request was made for good (contract §4.4); a vk made of the fields or of an id ends with its
- * record, so that an import which was taken back can be repeated. A line read a second time is the
- * same, whatever has been edited since.
+ * request was made for good (docs/design/history.md#idempotency-and-concurrency); a vk made of the
+ * fields or of an id ends with its record, so that an import which was taken back can be repeated.
+ * A line read a second time is the same, whatever has been edited since.
  */
 function standingOf(
   reads: Reads,

@@ -18,7 +18,7 @@ import {
 import { durationMs, sizeBytes } from '../../model/units.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 
-/** One field of a hook that a caller may write (contract §7). */
+/** One field of a hook that a caller may write (docs/design/webhooks.md#registration). */
 export interface HookField {
   /** What stands there unless a caller says otherwise; undefined for nothing. */
   readonly standard: Json | undefined;

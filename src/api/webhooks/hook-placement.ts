@@ -9,9 +9,10 @@ import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from '../rul
 
 /**
  * Puts the fields that a caller sent for a hook into their places: what is valid becomes a field,
- * null puts back what stands there by itself, all else waits in `_unknowns_` (contract §4.1).
- * Returns the change to log. Throws `invalid` where a field that decides what is sent where is
- * missing or not valid, `too_large` past a limit. `shown` is what a read shows besides the fields.
+ * null puts back what stands there by itself, all else waits in `_unknowns_`
+ * (docs/design/page-rules.md#invalid-values). Returns the change to log. Throws `invalid` where a
+ * field that decides what is sent where is missing or not valid, `too_large` past a limit. `shown`
+ * is what a read shows besides the fields.
  */
 export function placeHookFields(
   current: Hook | undefined,

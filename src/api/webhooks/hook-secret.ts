@@ -8,8 +8,8 @@ import { idempotency } from '../rules/versions.ts';
 
 /**
  * webhook.rotate: gives a hook a new secret and shows it this one time; the one before it signs too
- * for 24 hours (contract §7). Refuses with `not_found`, or with `conflict` (the vk was used for
- * another request).
+ * for 24 hours (docs/design/webhooks.md#registration). Refuses with `not_found`, or with `conflict`
+ * (the vk was used for another request).
  */
 export function rotateSecret(parts: HookOperations): Handler<{ id: string }> {
   const { store, newSecret, now } = parts;

@@ -18,7 +18,7 @@ const text = { type: 'string' } as const;
 const dateTime = { type: 'string', format: 'date-time' } as const;
 const anyObject = { type: 'object', additionalProperties: true } as const;
 
-/** The fields of a hook that a caller writes (contract §7). */
+/** The fields of a hook that a caller writes (docs/design/webhooks.md#registration). */
 const writable: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_at'>, JsonObject>> =
   {
     name: { ...text, minLength: 1, maxLength: hookNameCharactersMax },

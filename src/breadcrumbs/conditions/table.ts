@@ -7,7 +7,7 @@ import { query } from './query.ts';
 import { after, before } from './time.ts';
 import { role, user } from './user.ts';
 
-/** Every condition that an `if` may have (contract §6). */
+/** Every condition that an `if` may have (docs/design/rendering.md#breadcrumbs). */
 export const conditionTypes: readonly ConditionType[] = [
   user,
   role,

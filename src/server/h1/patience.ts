@@ -23,7 +23,7 @@ export interface Patience {
   readonly stalledMs: number;
 }
 
-/** The patience of contract §10. */
+/** The patience of docs/design/failures.md#limits. */
 export const patience: Patience = {
   handshakeMs: tlsHandshakeTimeoutMs,
   headersMs: headersTimeoutMs,

@@ -39,7 +39,7 @@ export function speakHttp2(server: Listener, sessions: Sessions, answer: Answer)
   });
 }
 
-/** A server of HTTP/2 with the limits of contract §10. */
+/** A server of HTTP/2 with the limits of docs/design/failures.md#limits. */
 export function createHttp2Server(): Http2Server {
   return createServer({
     settings: {

@@ -3,7 +3,9 @@ import { Failure } from '../../model/failure.ts';
 import { contentBytesMax } from '../../model/limits.ts';
 import { PreparedJson } from '../../model/prepared-json.ts';
 
-/** An HTTP answer as a websocket carries it (contract §5, get_content). */
+/**
+ * An HTTP answer as a websocket carries it (docs/design/operations.md#one-definition, get_content).
+ */
 export interface ContentPacket {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ import {
 } from '../../model/limits.ts';
 import { Session, type SessionParts, type SocketOpening } from './session.ts';
 
-/** The websockets of `{base}/svc1/ws` (contract §5). */
+/** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */
 export interface Sockets {
   /**
    * Completes the upgrade of a request that the door and the key check have let through. Throws

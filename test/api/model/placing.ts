@@ -18,8 +18,8 @@ export interface Unusable {
 }
 
 /**
- * Puts what is sent into its places, field by field (contract §4.1). `shown` is what a read shows
- * of the record: who sends that back has not said anything.
+ * Puts what is sent into its places, field by field (docs/design/page-rules.md#invalid-values).
+ * `shown` is what a read shows of the record: who sends that back has not said anything.
  */
 export function place(
   before: State | undefined,

@@ -1,6 +1,6 @@
 import { sameJson, type Json } from '../../../src/model/json.ts';
 
-/** The kinds of page rule, written out once more (contract §4.1). */
+/** The kinds of page rule, written out once more (docs/design/page-rules.md#fields). */
 export const kinds = [
   'content',
   'content.fetch',
@@ -32,7 +32,7 @@ interface Sample {
 const records = ['edit-record', 'insert-record', 'delete-record'] as const;
 const pages = ['content', ...records] as const;
 
-/** The fields that are not for every kind (contract §4.1). */
+/** The fields that are not for every kind (docs/design/page-rules.md#fields). */
 const kindsOf: ReadonlyMap<string, readonly Kind[]> = new Map<string, readonly Kind[]>([
   ['content', ['content']],
   ['contenttype', ['content', 'resolve']],

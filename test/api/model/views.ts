@@ -47,7 +47,10 @@ function lengthOf(content: Json): number {
   return Buffer.from(asText((content as JsonObject).base64), 'base64').length;
 }
 
-/** A record as a running page sees it: nothing that is a secret (contract §5). */
+/**
+ * A record as a running page sees it: nothing that is a secret
+ * (docs/design/operations.md#one-definition).
+ */
 export function rendered(world: World, state: State, path: string): JsonObject {
   const { _unknowns_, enginecomments, enginedata, ...open } = ownFields(state);
   const { source, headers, ...data } = (enginedata ?? {}) as JsonObject;

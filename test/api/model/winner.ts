@@ -1,6 +1,9 @@
 import type { State } from './ledger.ts';
 
-/** An Accept-Language with what its reader makes of it (RFC 9110 §12.5.4, contract §4.2). */
+/**
+ * An Accept-Language with what its reader makes of it (RFC 9110 §12.5.4,
+ * docs/design/page-rules.md#matching).
+ */
 interface Wish {
   /** Languages from the best to the worst, those that are alike together; null is none. */
   readonly best: readonly (readonly (string | null)[])[];
@@ -44,7 +47,7 @@ function rankOf(rule: State, languages: string | undefined): number {
 
 /**
  * The rule that answers for an origin and path, found by looking at every rule there is: what is
- * stored before what is fetched (contract §3), each by the order of §4.2.
+ * stored before what is fetched (docs/design/requests.md#precedence), each by the order of §4.2.
  */
 export function winnerOf(
   rules: readonly State[],

@@ -23,7 +23,9 @@ function unknownsOf({ _unknowns_: unknowns }: JsonObject): JsonObject {
   return isJsonObject(unknowns) ? unknowns : {};
 }
 
-/** Field names with values that are valid for every kind they belong to, and ones that never are. */
+/**
+ * Field names with values that are valid for every kind they belong to, and ones that never are.
+ */
 const fields: Readonly<Record<string, { valid: readonly Json[]; not: readonly Json[] }>> = {
   kind: { valid: ruleKinds, not: ['blog', 1] },
   path: { valid: ['/a', '/b*', '/a%20b'], not: ['/a/../b', 5] },
@@ -43,7 +45,10 @@ const pool = new Map(Object.entries(fields));
 
 const pageKinds = ['content', 'edit-record', 'insert-record', 'delete-record'] as const;
 
-/** The kinds that a field is for, where it is not for all (contract §4.1). */
+/**
+ * The kinds that a field is for, where it is not for all
+ * (docs/design/page-rules.md#invalid-values).
+ */
 const kindsOf: ReadonlyMap<string, readonly Json[]> = new Map<string, readonly Json[]>([
   ['content', ['content']],
   ['contenttype', ['content', 'resolve']],
