@@ -25,6 +25,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
   const jwks = auth.values.jwt_jwks;
   return frozen({
     file,
+    variables: ini.variables,
     server: serverOf(ini, surroundings),
     tls: {
       certificates: [tls, ...ini.hosts].flatMap((section) => certificateOf(section, folder)),

@@ -93,6 +93,8 @@ export interface TableConfig {
 export interface Config {
   /** Absolute path of the ini file. */
   readonly file: string;
+  /** What `${NAME}` stands for in the ini file and in the file of `[server] import`. */
+  readonly variables: Readonly<Record<string, string>>;
   readonly server: {
     readonly listen: readonly Listen[];
     /** Absolute path of the LMDB folder. */

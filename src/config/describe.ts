@@ -23,6 +23,7 @@ export function describeConfig(config: Config): string {
   const { tls } = config;
   const fallback = tls.certificates.find(({ host }) => host === undefined);
   const sections = [
+    ...(Object.keys(config.variables).length > 0 ? [section('variables', config.variables)] : []),
     section('server', serverKeys(config)),
     section('tls', {
       cert: fallback?.certFile,

@@ -7,6 +7,7 @@ import { scanIni, type Entry, type ScannedSection } from './scan.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment } from './substitute.ts';
+import { parseVariables, type Variables } from './variables.ts';
 
 /** A section with its values typed; a key that is absent or wrong has its default. */
 export interface ParsedSection<K extends SectionKind> {
@@ -22,6 +23,8 @@ export interface ParsedSection<K extends SectionKind> {
 
 /** An ini text, typed as far as no other file is needed for it; without problems it is right. */
 export interface ParsedIni {
+  /** What `[variables]` and the environment say of its names. */
+  readonly variables: Variables;
   readonly server: ParsedSection<'server'>;
   readonly tls: ParsedSection<'tls'>;
   readonly hosts: readonly ParsedSection<'tls.<host>'>[];
@@ -57,7 +60,9 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
   const scanned = scanIni(text);
   const problems: LineProblem[] = [...scanned.problems, ...scanned.homeless.map(homelessProblem)];
   const identified = identifyAll(scanned.sections, problems);
-  const within = { env, problems };
+  const named = identified.flatMap(({ kind, entries }) => (kind === 'variables' ? entries : []));
+  const variables = parseVariables(named, { env, problems });
+  const within = { env: { ...variables, ...env }, problems };
   const all = <K extends SectionKind>(kind: K): readonly ParsedSection<K>[] =>
     identified
       .filter((section) => section.kind === kind)
@@ -65,6 +70,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
   const one = <K extends SectionKind>(kind: K): ParsedSection<K> =>
     all(kind)[0] ?? parseSection(kind, { kind, name: '', line: 0, entries: [] }, within);
   const ini = {
+    variables,
     server: one('server'),
     tls: one('tls'),
     hosts: all('tls.<host>'),

@@ -4,7 +4,7 @@ import { sectionNames, sections, type SectionKind } from './schema.ts';
 
 /** What a `[section]` is, with the part of its name that the operator chose. */
 export interface SectionIdentity {
-  readonly kind: SectionKind | 'disk.<name>.headers';
+  readonly kind: SectionKind | 'disk.<name>.headers' | 'variables';
   /** Empty for a section without a name of its own. */
   readonly name: string;
 }
@@ -21,6 +21,7 @@ export function tlsSection(host: string | undefined): string {
 export function identifySection(header: string): SectionIdentity | string {
   const plain = kinds.find((kind) => kind === header);
   if (plain !== undefined && !plain.includes('<')) return { kind: plain, name: '' };
+  if (header === 'variables') return { kind: header, name: '' };
   const dot = header.indexOf('.');
   const first = dot === -1 ? header : header.slice(0, dot);
   const prefix = prefixes.find((name) => name === first);
@@ -50,7 +51,7 @@ function identifyNamed(prefix: (typeof prefixes)[number], rest: string): Section
 }
 
 function unknownSection(header: string, first: string, isNamed: boolean): string {
-  const names = kinds.map((kind) => kind.split('.')[0] ?? kind);
+  const names = [...kinds.map((kind) => kind.split('.')[0] ?? kind), 'variables'];
   const nearest = nearestName(first, names);
   const isPrefix = prefixes.some((prefix) => prefix === nearest);
   const rest = isNamed && isPrefix ? header.slice(first.length) : '';

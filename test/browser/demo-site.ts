@@ -23,16 +23,13 @@ export async function startDemo(): Promise<Demo> {
   const folder = await temporaryFolder({ after });
   await cp(join(project, 'conf'), join(folder, 'conf'), { recursive: true });
   const [shop, supplier, postRoom] = [await freePort(), await freePort(), await freePort()];
-  for (const name of ['server.ini', 'demo.ndjson']) {
-    const file = join(folder, 'conf', name);
-    const text = await readFile(file, 'utf8');
-    const moved = text
-      .replaceAll(':8080', `:${shop}`)
-      .replaceAll(':8081', `:${supplier}`)
-      .replaceAll(':8082', `:${postRoom}`);
-    await writeFile(file, moved);
-  }
-  const waymark = await start(join(folder, 'conf/server.ini'));
+  const iniFile = join(folder, 'conf/server.ini');
+  const moved = (await readFile(iniFile, 'utf8'))
+    .replace(/^SHOP_PORT = .*/m, `SHOP_PORT = ${shop}`)
+    .replace(/^SUPPLIER_PORT = .*/m, `SUPPLIER_PORT = ${supplier}`)
+    .replace(/^POST_ROOM_PORT = .*/m, `POST_ROOM_PORT = ${postRoom}`);
+  await writeFile(iniFile, moved);
+  const waymark = await start(iniFile);
   after(() => waymark.stop(0));
   return {
     url: `http://localhost:${shop}`,

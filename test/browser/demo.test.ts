@@ -46,6 +46,21 @@ suite('the home page', () => {
     });
   }
 
+  test('has a navigation that fits a phone', async (t) => {
+    const tab = await openTab(t, { viewport: sizes[0].viewport });
+    await visit(tab, `${url}/`);
+    const boxes = await tab.page.evaluate<{ left: number; right: number }[]>(
+      `[...document.querySelectorAll('.top nav a')].map((link) => link.getBoundingClientRect().toJSON())`,
+    );
+    assert.equal(boxes.length, 6);
+    const { width } = sizes[0].viewport;
+    for (const { left, right } of boxes) assert.ok(left >= 0 && right <= width, `${left} ${right}`);
+    const scrolls = await tab.page.evaluate<boolean>(
+      `(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)(document.querySelector('.top nav'))`,
+    );
+    assert.equal(scrolls, false);
+  });
+
   test('is lit by its cord, and stays so on the next page', async (t) => {
     const tab = await openTab(t, { colorScheme: 'light' });
     const { page } = tab;
@@ -281,4 +296,15 @@ suite('the doors of the shop', () => {
       assert.match(await footOf(tab), /The server itself says: rule:/);
     });
   }
+});
+
+test('the breadcrumb of the leaflets leads telephones to the short offers', async () => {
+  const headers = {
+    'user-agent':
+      'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile',
+    accept: 'text/html',
+  };
+  const response = await fetch(`${url}/svc1/userinterface.link.htm?k=spring-sale`, { headers });
+  assert.deepEqual([response.url, response.status], [`${url}/offers/short`, 200]);
+  assert.match(await response.text(), /Spring offers, in short/);
 });

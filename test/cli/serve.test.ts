@@ -210,6 +210,14 @@ suite('waymark serve', () => {
   });
 });
 
+test('the rules to import know the variables of the ini file', async (t) => {
+  const rule = { path: '/a', content: '${WORD} and ${OTHER}', contenttype: 'text/plain' };
+  const { iniFile, ini } = await serverFolder(t, '', { 'rules.ndjson': JSON.stringify(rule) });
+  await writeFile(iniFile, `[variables]\nWORD = "\\"é\\""\n${ini}import = rules.ndjson\n`);
+  const served = await startServed(t, iniFile);
+  assert.equal(await (await fetch(`${served.url}/a`)).text(), '"é" and ${OTHER}');
+});
+
 suite('waymark serve DIR', () => {
   test('serves a folder without an ini file, and keeps its data elsewhere', async (t) => {
     const folder = await temporaryFolder(t);

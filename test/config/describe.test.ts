@@ -207,3 +207,10 @@ schema = x.json`,
   assert.equal(json.server.import, null);
   assert.deepEqual(json.tables[0]?.schema, surroundings.schemas.get('order lines'));
 });
+
+test('variables are shown, and read again to the same', () => {
+  const text = '[variables]\nNAME = "a \\"b\\" ; é"\n[node]\nname = ${NAME}\n';
+  const config = assemble(text);
+  assert.equal(config.variables.NAME, 'a "b" ; é');
+  assert.deepEqual(assemble(describeConfig(config)), config);
+});

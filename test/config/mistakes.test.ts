@@ -405,3 +405,23 @@ test('a mount cannot add header fields that are the server’s, or lose a part o
     '1: [disk.a.headers] holds at most 32 fields',
   ]);
 });
+
+test('[variables] are for the values below, and the environment comes before them', () => {
+  const text = (more = '') =>
+    `[variables]\nPORT = 9080\nHOST = \${HERE}\n${more}[server]\nlisten = \${HOST}:\${PORT}\n`;
+  const listening = (env: Record<string, string>) => {
+    const ini = parseIni(text(), { env });
+    assert.deepEqual(ini.problems, []);
+    const [where] = ini.server.values.listen;
+    return where?.kind === 'tcp' && `${where.host} ${where.port}`;
+  };
+  assert.equal(listening({ HERE: '127.0.0.1' }), '127.0.0.1 9080');
+  assert.equal(listening({ HERE: '127.0.0.1', PORT: '9090' }), '127.0.0.1 9090');
+  const { problems } = parseIni(text('PORT = 1\na-b = 2\n'), { env: { HERE: 'localhost' } });
+  assert.deepEqual(
+    problems.map(({ line, message }) => `${line}: ${message}`),
+    ['4: `PORT` is there already, in line 2', '5: `a-b` is no name: write letters, digits and _'],
+  );
+  const [{ message } = { message: '' }] = parseIni('[variable]\n', { env: {} }).problems;
+  assert.match(message, /did you mean `\[variables\]`/);
+});

@@ -309,6 +309,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
   const file = join(folder, 'server.ini');
   assert.deepEqual(await requireIni(file), {
     file,
+    variables: {},
     server: {
       listen: [{ kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 8080 }],
       data: join(folder, 'data'),

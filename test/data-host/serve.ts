@@ -2,9 +2,14 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { problemText } from '../../src/config/problem.ts';
+import { readConfig } from '../../src/config/read.ts';
 import { startDataHost } from './data-host.ts';
 
-const port = 8082;
+const iniFile = fileURLToPath(new URL('../../conf/server.ini', import.meta.url));
+const result = await readConfig({ file: iniFile, env: process.env, cores: 1, hostName: '' });
+if (!result.ok) throw new Error(result.problems.map(problemText).join('\n'));
+const port = Number(result.config.variables.POST_ROOM_PORT);
 const folder = fileURLToPath(new URL('data', import.meta.url));
 const schemas = fileURLToPath(new URL('../../conf/tables', import.meta.url));
 

@@ -19,6 +19,11 @@
     });
   }
 
+  // The origin of the demo depends on the ports of its ini file.
+  for (const link of document.querySelectorAll('a[data-own-origin]')) {
+    link.search += `&_v.origin=${location.origin}`;
+  }
+
   const reached = document.querySelector('.reached');
   function say(text, code) {
     const line = document.createElement('p');
