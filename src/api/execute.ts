@@ -96,7 +96,7 @@ export function authorise(
   if (caller.keyId === undefined) {
     throw new Failure(
       'unauthenticated',
-      `${name} needs an API key with the scope ${scope}; send it in the header apikey.`,
+      `${name} needs an API key with the scope ${scope}: send it as apikey or as bearer token.`,
     );
   }
   throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);

@@ -77,6 +77,8 @@ export interface Reply {
    * (docs/design/requests.md#precedence).
    */
   readonly source: string;
+  /** The id of the failure that it tells of, under which the log knows it too. */
+  readonly failureId?: string;
   /** Undefined where no cache was in its way. */
   readonly cache?: CacheOutcome;
   /**

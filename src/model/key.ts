@@ -6,6 +6,9 @@ export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'admin'] 
 /** What the name of a key looks like: one line of text. */
 export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCharactersMax}}$`;
 
+/** What every API key begins with: nobody takes it for a token of somebody else. */
+export const keyPrefix = 'wmk_';
+
 /** One thing that a key may do. */
 export type Scope = (typeof scopes)[number];
 

@@ -19,6 +19,8 @@ export interface AccessEntry {
   readonly source: string;
   /** What the cache did for it: `hit`, `miss` …; undefined where none was in its way. */
   readonly cache?: string | undefined;
+  /** Id of the failure that was answered, as the answer shows it. */
+  readonly failureId?: string | undefined;
   /** Id of the caller's key. */
   readonly keyId: string | undefined;
   /** Whether the client, or what it was sent, went away before it had everything. */
@@ -122,7 +124,7 @@ function lostLine(format: AccessFormat, lines: number, time: string): string {
 }
 
 function jsonLine(entry: AccessEntry, time: string): string {
-  const { method, status, bytes, durationMs, source, cache, keyId, cut } = entry;
+  const { method, status, bytes, durationMs, source, cache, failureId, keyId, cut } = entry;
   return (
     `{"level":30,"time":"${time}","msg":"request","address":${quoted(entry.address)},` +
     `"method":${quoted(method)},"host":${quoted(entry.host)},"target":${quoted(entry.target)},` +
@@ -130,19 +132,20 @@ function jsonLine(entry: AccessEntry, time: string): string {
     (entry.userAgent === '' ? '' : `,"user_agent":${quoted(entry.userAgent)}`) +
     (entry.referer === '' ? '' : `,"referer":${quoted(entry.referer)}`) +
     (cache === undefined ? '' : `,"cache":"${cache}"`) +
+    (failureId === undefined ? '' : `,"id":${quoted(failureId)}`) +
     `${keyId === undefined ? '' : `,"key":${quoted(keyId)}`}${cut ? ',"cut":true' : ''}}\n`
   );
 }
 
 function prettyLine(entry: AccessEntry, time: string): string {
-  const { method, target, host, status, bytes, durationMs, source, cache, address, cut } = entry;
+  const { method, target, host, status, bytes, durationMs, source, cache, address } = entry;
   const gap = target.startsWith('/') || host === '' ? '' : ' ';
   const asked = `${printable(host)}${gap}${printable(target)}`;
   return (
     `${time.slice(11, 23)} ${status} ${printable(method)} ${asked} ` +
     `${bytes} B ${durationMs.toFixed(1)} ms ${source}${cache === undefined ? '' : ` (${cache})`} ` +
-    address +
-    `${cut ? ' (cut off)' : ''}\n`
+    `${address}${entry.failureId === undefined ? '' : ` ${entry.failureId}`}` +
+    `${entry.cut ? ' (cut off)' : ''}\n`
   );
 }
 

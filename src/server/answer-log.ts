@@ -15,6 +15,9 @@ export interface Arrival {
 /** What the access log says of an answer besides what it is. */
 type Noted = Pick<AccessEntry, 'address' | 'bytes'> & Partial<Pick<AccessEntry, 'keyId' | 'cut'>>;
 
+/** What it says of the answer itself. */
+type Answered = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
+
 /** Where answers are told of; `monotonicMs` measures durations. */
 interface Told {
   readonly access: AccessLog;
@@ -34,7 +37,7 @@ export class AnswerLog {
   note(
     message: Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>,
     { startedMs, moment }: Arrival,
-    { status, source, cache }: Pick<Reply, 'status' | 'source'> & Pick<AccessEntry, 'cache'>,
+    { status, source, cache, failureId }: Answered,
     { address, bytes, keyId, cut = false }: Noted,
   ): void {
     const durationMs = this.#count({ status, source, cache }, startedMs);
@@ -50,6 +53,7 @@ export class AnswerLog {
       durationMs,
       source,
       cache,
+      failureId,
       keyId,
       cut,
     });
@@ -59,7 +63,7 @@ export class AnswerLog {
   noteRefused(
     head: string,
     { startedMs, moment }: Arrival,
-    { status }: Pick<Reply, 'status'>,
+    { status, failureId }: Pick<Reply, 'status' | 'failureId'>,
     { address, bytes }: Noted,
   ): void {
     const durationMs = this.#count({ status, source: 'none' }, startedMs);
@@ -71,6 +75,7 @@ export class AnswerLog {
       bytes,
       durationMs,
       source: 'none',
+      failureId,
       keyId: undefined,
       cut: false,
     });

@@ -28,7 +28,7 @@ export function corsFields(
           'Access-Control-Allow-Methods',
           'GET, POST',
           'Access-Control-Allow-Headers',
-          'apikey, content-type, if-none-match',
+          'apikey, authorization, content-type, if-none-match',
           'Access-Control-Max-Age',
           '86400',
         ]),

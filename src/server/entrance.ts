@@ -4,7 +4,7 @@ import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
 import { openDoor, type Entrance as Opened } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
-import type { Caller } from '../model/key.ts';
+import { keyPrefix, type Caller } from '../model/key.ts';
 import { identityFieldsOf, type Told } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { RequestMessage } from './request-message.ts';
@@ -25,16 +25,18 @@ const nothingTold: Told = {
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
 export function enter({ config }: Serving, message: RequestMessage): Entrance {
   const peerAddress = message.socket.remoteAddress ?? '';
-  const opened = openDoor(
-    {
-      method: message.method ?? '',
-      target: message.url ?? '',
-      httpVersion: message.httpVersion,
-      rawFields: message.rawHeaders,
-      secure: isSecure(message),
-      peerAddress,
-    },
-    config.server,
+  const opened = withBearerKey(
+    openDoor(
+      {
+        method: message.method ?? '',
+        target: message.url ?? '',
+        httpVersion: message.httpVersion,
+        rawFields: message.rawHeaders,
+        secure: isSecure(message),
+        peerAddress,
+      },
+      config.server,
+    ),
   );
   const identityFields = identityFieldsOf(config);
   if (identityFields.length === 0) return { ...opened, told: nothingTold };
@@ -64,6 +66,22 @@ export function isSecure({ socket }: Pick<RequestMessage, 'socket'>): boolean {
 /** The scheme of the URLs that are asked for on a connection. */
 export function schemeOf(message: Pick<RequestMessage, 'socket'>): Scheme {
   return isSecure(message) ? 'https' : 'http';
+}
+
+const bearerKey = new RegExp(`^bearer +(${keyPrefix}[A-Za-z0-9_-]+)$`, 'i');
+
+/**
+ * An API key as a bearer token (RFC 6750 §2.1) becomes the field `apikey`, unless there is one: it
+ * is no token of `[auth] jwt_…`, and none of what sources and caches take Authorization for.
+ */
+function withBearerKey(opened: Opened): Opened {
+  const { authorization } = opened.fields;
+  const key = authorization === undefined ? undefined : bearerKey.exec(authorization)?.[1];
+  if (key === undefined) return opened;
+  const fields = Object.create(null) as Record<string, string | undefined>;
+  Object.assign(fields, { apikey: key }, opened.fields);
+  delete fields.authorization;
+  return { ...opened, fields };
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */

@@ -174,7 +174,8 @@ export class Exchange {
     const page = await site.errorPage(reply.status, failed);
     if (page === undefined) return undefined;
     const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
-    return { ...page, fields: [...page.fields, ...withoutFields(said, 'content-length')] };
+    const fields = [...page.fields, ...withoutFields(said, 'content-length')];
+    return { ...page, fields, ...(reply.failureId && { failureId: reply.failureId }) };
   }
 
   async #service(path: string, entrance: Entrance): Promise<Reply> {

@@ -34,10 +34,14 @@ export function loggedFailure(
 ): { readonly failure: Failure; readonly id: string } {
   const failure = failureFrom(thrown);
   const id = newId();
-  const { code, cause, limit, message, source } = failure;
+  const { code, cause, field, limit, message, source } = failure;
   if (limit !== undefined) limits.passed(limit, address);
   if (code === 'internal') log.error({ err: cause, id, source }, 'request failed');
   else if (cause !== undefined) log.warn({ reason: reasonOf(cause), id, code, source }, message);
+  else {
+    const level = statusFor(failure) >= 500 && limit === undefined ? 'warn' : 'debug';
+    log[level]({ id, code, field, address, source }, message);
+  }
   return { failure, id };
 }
 
@@ -49,7 +53,7 @@ export function failureMember({ code, message, field }: Failure, id: string): Fa
 /** The answer of an operation that failed: `{"r", "error"}`. */
 export function operationFailure(r: string, failure: Failure, id: string): Reply {
   const body = JSON.stringify({ r, error: failureMember(failure, id) });
-  return answer(failure, 'application/json', body);
+  return answer({ failure, id }, 'application/json', body);
 }
 
 /**
@@ -60,15 +64,23 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
   const status = statusFor(failure);
   const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`;
   if (!prefersHtml(accept)) {
-    return answer(failure, 'text/plain; charset=utf-8', `${title}\n${failure.message}\n(${id})\n`);
+    return answer(
+      { failure, id },
+      'text/plain; charset=utf-8',
+      `${title}\n${failure.message}\n(${id})\n`,
+    );
   }
   const quote = `If you report this, quote ${escapeHtml(id)}`;
   const further = `\n<p><a href="/">Go to the front page</a></p>\n<small>${quote}</small>`;
   const page = plainPage(title, escapeHtml(failure.message), further);
-  return answer(failure, 'text/html; charset=utf-8', page);
+  return answer({ failure, id }, 'text/html; charset=utf-8', page);
 }
 
-function answer(failure: Failure, contentType: string, text: string): Reply {
+function answer(
+  { failure, id }: { readonly failure: Failure; readonly id: string },
+  contentType: string,
+  text: string,
+): Reply {
   const bytes = Buffer.from(text);
   const further: FieldList = [
     ...(failure.allow ? ['Allow', failure.allow.join(', ')] : []),
@@ -78,7 +90,7 @@ function answer(failure: Failure, contentType: string, text: string): Reply {
     ...(failure.websocketVersion === undefined
       ? []
       : ['Sec-WebSocket-Version', failure.websocketVersion]),
-    ...(failure.code === 'unauthenticated' ? ['WWW-Authenticate', 'apikey'] : []),
+    ...(failure.code === 'unauthenticated' ? ['WWW-Authenticate', 'apikey, Bearer'] : []),
   ];
   return {
     status: statusFor(failure),
@@ -95,5 +107,6 @@ function answer(failure: Failure, contentType: string, text: string): Reply {
     ],
     body: { kind: 'bytes', bytes },
     source: failure.source ?? 'none',
+    failureId: id,
   };
 }

@@ -75,8 +75,8 @@ test('callers of several names each get the document of theirs', async (t) => {
 test('a changed ini file changes what the documents say', async (t) => {
   const site = await startSite(t);
   const read = async () => (await fetch(`${site.url}/svc1/openapi.json`)).text();
-  assert.match(await read(), /"security":\[\{\},\{"apikey":\["render"\]\}\]/);
+  assert.match(await read(), /"security":\[\{\},\{"apikey":\["render"\]\},\{"bearer"/);
   await appendFile(site.iniFile, '\n[auth]\nanonymous =\n');
   site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
-  assert.match(await read(), /"security":\[\{"apikey":\["render"\]\}\]/);
+  assert.match(await read(), /"security":\[\{"apikey":\["render"\]\},\{"bearer"/);
 });

@@ -65,7 +65,8 @@ export function asyncApi(
           in: 'header',
           name: 'apikey',
           description:
-            'An API key, in the header field of the upgrade or by svc1.session.authenticate.',
+            'An API key, in the header field of the upgrade (or as a bearer token there), ' +
+            'or by svc1.session.authenticate.',
         },
       },
     },

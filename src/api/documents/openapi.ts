@@ -55,6 +55,7 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
       ),
       securitySchemes: {
         apikey: { type: 'apiKey', in: 'header', name: 'apikey', description: 'An API key.' },
+        bearer: { type: 'http', scheme: 'bearer', description: 'The same key as a bearer token.' },
       },
     },
   };
@@ -78,7 +79,7 @@ function pathItem(
     description: scopeSentence(operation),
     security: [
       ...(isOpen(operation, anonymous) ? [{}] : []),
-      ...(scope === undefined ? [] : [{ apikey: [scope] }]),
+      ...(scope === undefined ? [] : [{ apikey: [scope] }, { bearer: [scope] }]),
     ],
   };
   const parameters = effect === 'reads' ? queryParameters(operation) : undefined;
@@ -165,7 +166,7 @@ const failureEnvelope: JsonObject = {
 };
 
 const failureFields: Readonly<Partial<Record<FailureCode, JsonObject>>> = {
-  unauthenticated: { 'WWW-Authenticate': header('apikey') },
+  unauthenticated: { 'WWW-Authenticate': header('apikey, Bearer') },
   rate_limited: { 'Retry-After': header('Seconds.') },
   unavailable: { 'Retry-After': header('Seconds.') },
 };

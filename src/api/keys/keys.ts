@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import { keyNamePattern, scopes, type Key } from '../../model/key.ts';
+import { keyNamePattern, keyPrefix, scopes, type Key } from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax } from '../../model/limits.ts';
 import type { Store } from '../../store/store.ts';
@@ -31,7 +31,7 @@ export async function addKey(
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
   const id = newId();
-  const key = `wmk_${randomBytes(32).toString('base64url')}`;
+  const key = `${keyPrefix}${randomBytes(32).toString('base64url')}`;
   const made = { ...given, created: new Date(now()).toISOString() };
   await store.commit(by, () => ({
     drafts: [

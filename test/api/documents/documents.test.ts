@@ -127,7 +127,8 @@ suite('every operation of the table is documented', () => {
       assert.deepEqual(Object.keys(item), effect === 'reads' ? ['get', 'post'] : ['post']);
       for (const { summary: said, security, responses } of Object.values<Document>(item)) {
         assert.equal(said, summary);
-        const keys = [...(scope === 'render' ? [{}] : []), { apikey: [scope] }];
+        const anonymous = scope === 'render' ? [{}] : [];
+        const keys = [...anonymous, { apikey: [scope] }, { bearer: [scope] }];
         assert.deepEqual(security, scope === undefined ? [{}] : keys);
         assert.ok(responses[200] !== undefined);
         assert.ok(responses[500] !== undefined || responses.default !== undefined);
