@@ -37,6 +37,7 @@ import type { KeyRates } from './api/keys/key-rates.ts';
 import type { Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
+import { countHookStates } from './api/webhooks/hook-states.ts';
 import { operationTable } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type Attempt } from './webhooks/attempt.ts';
@@ -190,7 +191,8 @@ function composeOperations(
   const { store } = foundation;
   const { base, publicUrl } = config.server;
   const view = { base, publicUrl, engines: config.engines, tables: config.tables };
-  const logging = { store, newId, now };
+  const { log } = foundation.logs;
+  const writing = { store, newId, now, node: config.node, log };
   const { data } = config.server;
   const revertElsewhere = (request: RevertRequest) => writeInThread(data, 'revert', request);
   const newSecret = () => createSecret(randomBytes);
@@ -211,14 +213,15 @@ function composeOperations(
       locationOf: (address) => visitors.locationOf(address),
       namesOrigin: (origin) => namesOrigin(config, origin),
     },
-    hooks: { ...logging, newSecret, revertElsewhere },
-    events: { ...logging, node: config.node },
+    hooks: { ...writing, newSecret, revertElsewhere },
+    events: writing,
     cache: { kept: foundation.answers },
     keys: { store, newId, randomBytes, now },
     status: {
       version: foundation.version,
       started: foundation.started,
       counts: () => store.counts(),
+      webhooks: countHookStates(store, config.node),
       configuration: foundation.status,
       certificates: foundation.certificates,
       memory: foundation.memory,

@@ -34,12 +34,23 @@ export interface CertificateState {
   readonly acme: HostState | null;
 }
 
+/** How webhooks stand. */
+export interface WebhookState {
+  /** Hooks that are paused, … */
+  readonly paused: number;
+  /** … of these, the ones in which a field is not valid that decides what they get. */
+  readonly waiting: number;
+  /** Hooks for a place where no known node executes them. */
+  readonly without_node: number;
+}
+
 /** What server.status reports. */
 export interface StatusOperations {
   readonly version: string;
   /** ISO 8601, UTC. */
   readonly started: string;
   readonly counts: () => StoreCounts;
+  readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** Of the process that answers: with several workers, of one of them. */
@@ -83,7 +94,16 @@ const certificateSchema: JsonObject = {
 const statusSchema: JsonObject = {
   title: 'ServerStatus',
   type: 'object',
-  required: ['version', 'started', 'seq', 'configuration', 'certificates', 'counts', 'memory'],
+  required: [
+    'version',
+    'started',
+    'seq',
+    'configuration',
+    'certificates',
+    'counts',
+    'webhooks',
+    'memory',
+  ],
   properties: {
     version: { type: 'string' },
     started: time,
@@ -137,6 +157,21 @@ const statusSchema: JsonObject = {
         },
       },
     },
+    webhooks: {
+      type: 'object',
+      required: ['paused', 'waiting', 'without_node'],
+      properties: {
+        paused: integer,
+        waiting: {
+          ...integer,
+          description: 'Of the paused ones, those with a value in _unknowns_ to be corrected.',
+        },
+        without_node: {
+          ...integer,
+          description: 'Hooks for a place where no known node executes them.',
+        },
+      },
+    },
     counts: {
       type: 'object',
       required: ['rules', 'keys', 'hooks', 'bytes'],
@@ -167,6 +202,7 @@ export function serverStatus(parts: StatusOperations): Handler<object> {
           configuration: parts.configuration(),
           certificates: await parts.certificates(),
           counts,
+          webhooks: parts.webhooks(),
           memory: parts.memory(),
         },
       };

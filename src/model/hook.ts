@@ -11,16 +11,21 @@ export type HookMethod = (typeof hookMethods)[number];
 export const anyEvent = '*';
 
 /** When a hook is delivered: each event by itself, or many of them together. */
-export type HookFrequency =
-  | { readonly mode: 'each' }
-  | {
-      readonly mode: 'batch';
-      /** A time such as `60s`: the oldest event of a batch waits no longer. */
-      readonly every: string;
-      readonly max_events: number;
-      /** A size such as `1MiB`: no batch's body is larger, unless one event is. */
-      readonly max_bytes: string;
-    };
+export type HookFrequency = { readonly mode: 'each' } | HookBatch;
+
+/** How the events of a hook are put together. */
+export interface HookBatch {
+  readonly mode: 'batch';
+  /** A time such as `60s`: the oldest event of a batch waits no longer. In place of it … */
+  readonly every?: string;
+  /** … times of the day such as `02:00`: batches are sent then, and at no other time. */
+  readonly at?: readonly string[];
+  /** The time zone of `at`. */
+  readonly zone?: string;
+  readonly max_events: number;
+  /** A size such as `1MiB`: no batch's body is larger, unless one event is. */
+  readonly max_bytes: string;
+}
 
 /**
  * A webhook as it is registered (docs/design/webhooks.md#registration,
@@ -71,6 +76,23 @@ export interface HookSecret {
   readonly until?: string;
 }
 
+/** The fields that decide which events a hook gets, and when. */
+const decidingFields = ['active', 'where', 'frequency', 'filter'] as const;
+
+/**
+ * The fields of a hook for which a value waits that is not valid, of those that decide what it
+ * gets: it is paused as long as there are any, for it would be told more than was meant
+ * (docs/design/webhooks.md#registration).
+ */
+export function waitingFields({ _unknowns_: unknowns = {} }: Hook): readonly string[] {
+  return decidingFields.filter((name) => Object.hasOwn(unknowns, name));
+}
+
+/** Whether a hook is delivered, and not paused. */
+export function isDelivered(hook: Hook): boolean {
+  return hook.active && waitingFields(hook).length === 0;
+}
+
 const secretPrefix = 'secret:';
 
 /**
@@ -97,18 +119,48 @@ export interface Node {
  * (docs/design/webhooks.md#registration). A test is for the hook that it names alone.
  */
 export function hookTakes(hook: Hook, event: WaymarkEvent, node: Node): boolean {
+  return hookWants(hook, event) && isExecutedHere(hook, event, node);
+}
+
+/** Whether a hook gets an event on the node where it is executed. */
+export function hookWants(hook: Hook, event: WaymarkEvent): boolean {
   if (event.hook !== undefined) return event.hook === hook.id;
   if (!hook.event.includes(event.type) && !hook.event.includes(anyEvent)) return false;
   // A hook that fails is not told of that: it would fail again.
   if (event.about === hook.id) return false;
-  return isExecutedHere(hook, event, node) && hasAll(event.data, hook.filter);
+  return isWanted(hook, event);
 }
 
-function isExecutedHere({ where }: Hook, { counter }: WaymarkEvent, { role, name }: Node): boolean {
-  if (role === 'all') return true;
-  const place = where ?? counter ?? 'central';
-  if (role === 'central') return place === 'central' || where === name;
-  return place === name || (place === 'counters' && (counter ?? name) === name);
+/**
+ * Whether a hook is executed on this node for any event at all: one without `where` is where its
+ * events say.
+ */
+export function isExecutedOn({ where }: Hook, { role, name }: Node): boolean {
+  if (role === 'all' || where === undefined || where === name) return true;
+  return where === (role === 'central' ? 'central' : 'counters');
+}
+
+/** Where a hook is executed for an event: `central`, `counters`, or the name of a node. */
+export function placeOf({ where }: Hook, { counter }: Pick<WaymarkEvent, 'counter'>): string {
+  return where ?? counter ?? 'central';
+}
+
+function isExecutedHere(hook: Hook, event: WaymarkEvent, { role, name }: Node): boolean {
+  if (role === 'all' || event.hook !== undefined) return true;
+  const place = placeOf(hook, event);
+  if (role === 'central') return place === 'central' || hook.where === name;
+  return place === name || (place === 'counters' && (event.counter ?? name) === name);
+}
+
+function isWanted(
+  { filter, where, _unknowns_: unknowns = {} }: Hook,
+  event: WaymarkEvent,
+): boolean {
+  const hasNoFilter = Object.keys(filter).length === 0;
+  // What is to narrow it down is not known yet.
+  if (hasNoFilter && Object.hasOwn(unknowns, 'filter')) return false;
+  if (where === undefined && Object.hasOwn(unknowns, 'where')) return false;
+  return hasAll(event.data, filter);
 }
 
 function hasAll(data: JsonObject, filter: JsonObject): boolean {

@@ -71,7 +71,8 @@ export function createReads(databases: Databases): Reads {
       const value = vk.get(claimKey(name));
       if (value === undefined) return undefined;
       const { seq, requestHash } = unpackClaim(name, value);
-      return { vk: name, requestHash, id: change(seq)?.id ?? '', seq };
+      const { id = '', by = '' } = change(seq) ?? {};
+      return { vk: name, requestHash, id, by, seq };
     },
     key: keyById,
     keyByHash(hash) {

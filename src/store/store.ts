@@ -18,6 +18,8 @@ export interface VkClaim {
 /** A claim that was committed: the record and the seq that the first request wrote. */
 export interface StoredVkClaim extends VkClaim {
   readonly id: string;
+  /** Who the change is by. */
+  readonly by: string;
   readonly seq: number;
 }
 

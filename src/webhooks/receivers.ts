@@ -1,4 +1,4 @@
-import type { Hook, HookSecret } from '../model/hook.ts';
+import { isDelivered, type Hook, type HookSecret } from '../model/hook.ts';
 import type { QueueKey } from '../store/deliveries.ts';
 import type { Reads } from '../store/store.ts';
 import { parseSecret, type SigningKey } from './sign.ts';
@@ -44,7 +44,7 @@ export class Receivers {
     const id = this.hookId(queue);
     const stored = this.#reads.hook(id);
     const secret = this.#reads.hookSecret(id);
-    if (stored?.hook.active !== true || secret === undefined) return undefined;
+    if (stored === undefined || secret === undefined || !isDelivered(stored.hook)) return undefined;
     const { hook, seq } = stored;
     return { hook, seq, keys: keysOf(secret) };
   }

@@ -82,9 +82,11 @@ export class Upcoming {
     this.#gathering ??= new Gathering(limits);
     const gathered = this.#gather(this.#gathering, nowMs, isOpen);
     if (gathered === 'unread') return { kind: 'unread' };
-    const { batch, deadlineMs } = this.#gathering;
+    const { batch, isSentWhenFull } = this.#gathering;
     if (batch === undefined) return due;
-    if (gathered === 'complete' || deadlineMs <= nowMs) return { kind: 'batch', batch };
+    const deadlineMs = this.#gathering.deadlineMs({ nowMs, wallMs: this.#parts.now() });
+    const isComplete = gathered === 'complete' && isSentWhenFull;
+    if (isComplete || deadlineMs <= nowMs) return { kind: 'batch', batch };
     const atMs = due.kind === 'later' ? Math.min(due.atMs, deadlineMs) : deadlineMs;
     return { kind: 'later', atMs };
   }
@@ -142,8 +144,7 @@ export class Upcoming {
       if (turns.isSpent) return 'unread';
       const text = eventText(event.logSeq);
       turns.spend(text.bytes + eventCostBytes);
-      const ageMs = now() - text.storedMs;
-      if (!gathering.add(event, text, { nowMs, ageMs })) return 'complete';
+      if (!gathering.add(event, text, { nowMs, wallMs: now() })) return 'complete';
       this.#events.shift();
     }
   }

@@ -118,6 +118,50 @@ suite('a clock that jumps', () => {
   });
 });
 
+suite('a batch that is sent at a time of the day', () => {
+  const frequency = {
+    ...({ mode: 'batch', at: ['14:00'], zone: 'Europe/Zurich' } as const),
+    ...{ max_events: 3, max_bytes: '1MiB' },
+  };
+
+  test('waits for it, however much there is, and is all that came before it', async (t) => {
+    // 13:00 in Zurich.
+    const clocks = clocksAt(start);
+    const folder = await temporaryFolder(t);
+    const rig = await startDeliverer(t, { folder, clocks, hook: { frequency } });
+    const pass = async (ms: number) => {
+      clocks.nowMs += ms;
+      clocks.monotonicMs += ms;
+      await rig.look();
+    };
+    await rig.tell(4);
+    await pass(hourMs - 1);
+    assert.deepEqual(rig.sent, []);
+    await pass(1);
+    await rig.until(2);
+    const ranges = () => rig.sent.map((body) => /"first_seq":\d+,"last_seq":\d+/.exec(body)?.[0]);
+    const first = ['"first_seq":1,"last_seq":3', '"first_seq":4,"last_seq":4'];
+    assert.deepEqual(ranges().toSorted(), first);
+    await rig.tell();
+    await pass(dayMs - 1);
+    assert.equal(rig.sent.length, 2);
+    await pass(1);
+    await rig.until(3);
+    assert.equal(ranges()[2], '"first_seq":5,"last_seq":5');
+  });
+
+  test('is sent at the next start where nothing ran then', async (t) => {
+    const folder = await temporaryFolder(t);
+    const first = await startDeliverer(t, { folder, clocks: clocksAt(start), hook: { frequency } });
+    await first.tell(2);
+    await first.look();
+    await first.stop();
+    const second = await startDeliverer(t, { folder, clocks: clocksAt(start + 2 * hourMs) });
+    await second.until(1);
+    assert.match(second.sent[0] ?? '', /"first_seq":1,"last_seq":2/);
+  });
+});
+
 const inTime = { timeout: 10_000 };
 
 test('what is to be tried again does not wait for what may not be sent yet', inTime, async (t) => {

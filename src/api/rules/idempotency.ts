@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { canonicalJson, type Json } from '../../model/json.ts';
-import type { Reads, StoredVkClaim } from '../../store/store.ts';
+import type { Reads, StoredVkClaim, VkClaim } from '../../store/store.ts';
 
 /** Lower-case hex SHA-256 of a request in canonical form, by which two requests are the same. */
 export function requestHashOf(request: Json): string {
@@ -21,15 +21,40 @@ function canonicalOf(request: Json): string {
   }
 }
 
+/** A request with its vk, and the id of the key that sent it. */
+interface KeyedRequest extends VkClaim {
+  readonly by: string;
+}
+
 /**
- * What an earlier request with the same vk wrote; undefined where there was none. Fails with
- * `conflict` where that was another request (docs/design/history.md#idempotency-and-concurrency).
+ * The name under which a vk is remembered: each key has vks of its own, and one that the server
+ * makes of the fields is the same for all (docs/design/history.md#idempotency-and-concurrency).
+ */
+export function claimName({ by, vk, requestHash }: KeyedRequest): string {
+  return vk === `fields:${requestHash}` ? vk : `${by}\n${vk}`;
+}
+
+/** What a key has used a vk for, if anything. */
+export function findClaim(
+  reads: Pick<Reads, 'vkClaim'>,
+  request: KeyedRequest,
+): StoredVkClaim | undefined {
+  const claim = reads.vkClaim(claimName(request));
+  if (claim !== undefined) return claim;
+  // Waymark 0.1 remembered a vk without the key that sent it.
+  const unnamed = reads.vkClaim(request.vk);
+  return unnamed?.by === request.by ? unnamed : undefined;
+}
+
+/**
+ * What an earlier request of the same key with the same vk wrote; undefined where there was none.
+ * Fails with `conflict` where that was another request.
  */
 export function earlierClaim(
-  reads: Reads,
-  { vk, requestHash }: { readonly vk: string; readonly requestHash: string },
+  reads: Pick<Reads, 'vkClaim'>,
+  request: KeyedRequest,
 ): StoredVkClaim | undefined {
-  const claim = reads.vkClaim(vk);
-  if (claim === undefined || claim.requestHash === requestHash) return claim;
+  const claim = findClaim(reads, request);
+  if (claim === undefined || claim.requestHash === request.requestHash) return claim;
   throw new Failure('conflict', 'This vk was used before, for another request.', { field: 'vk' });
 }

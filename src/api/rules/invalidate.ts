@@ -8,7 +8,7 @@ import {
 } from '../../model/limits.ts';
 import { rowsNamed } from '../../store/fold.ts';
 import type { Decision, Reads, SeqRange, Store, VkClaim } from '../../store/store.ts';
-import { earlierClaim, requestHashOf } from './idempotency.ts';
+import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
 import { invalidateDescription } from './invalidate-description.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { authorOf, type Handler, type Outcome } from '../operation.ts';
@@ -115,7 +115,7 @@ export async function runRevert(
     return { report: revertReport(planRevert(store, selection)), replayed: false };
   }
   return store.commit(by, (reads): Decision<RevertResult> => {
-    const earlier = claim && earlierClaim(reads, claim);
+    const earlier = claim && earlierClaim(reads, { by, ...claim });
     if (earlier !== undefined) {
       const report = doneReport(changesWith(reads, earlier.seq));
       return { drafts: [], answer: () => ({ report, replayed: true }) };
@@ -134,7 +134,7 @@ export async function runRevert(
         id,
         action: 'invalidate',
         data: { rows: [...rows] },
-        ...(at === 0 && claim && { vk: claim }),
+        ...(at === 0 && claim && { vk: { ...claim, vk: claimName({ by, ...claim }) } }),
       })),
       answer: (changes) => ({ report: doneReport(changes), replayed: false }),
     };

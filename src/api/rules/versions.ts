@@ -3,10 +3,10 @@ import type { HistoryRow, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { historyCharactersMax, historyRowsDefault, historyRowsMax } from '../../model/limits.ts';
-import type { Reads, StoredVkClaim } from '../../store/store.ts';
-import { earlierClaim, requestHashOf } from './idempotency.ts';
+import type { Reads, StoredVkClaim, VkClaim } from '../../store/store.ts';
+import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty } from './moment.ts';
-import type { Call } from '../operation.ts';
+import { authorOf, type Call } from '../operation.ts';
 
 /** The input of a read: the record by its id, as it is or was, or its history. */
 export interface ReadInput {
@@ -103,13 +103,18 @@ export function idempotency(
   call: Call,
 ): {
   readonly requestHash: string;
+  /** What is remembered of the request under its vk. */
+  readonly claim: (vk: string) => VkClaim;
+  /** What an earlier request with a vk wrote. Throws `conflict` where that was another request. */
   readonly earlier: (reads: Reads, vk: string) => StoredVkClaim | undefined;
 } {
+  const by = authorOf(call);
   const ifMatch = call.fields['if-match'];
   const requestHash = requestHashOf(ifMatch === undefined ? [name, v] : [name, v, ifMatch]);
   return {
     requestHash,
-    earlier: (reads, vk) => earlierClaim(reads, { vk, requestHash }),
+    claim: (vk) => ({ vk: claimName({ by, vk, requestHash }), requestHash }),
+    earlier: (reads, vk) => earlierClaim(reads, { by, vk, requestHash }),
   };
 }
 

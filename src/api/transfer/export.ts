@@ -90,7 +90,7 @@ export function exportedFields({ id: _id, origin, path, kind, ...fields }: Rule)
 
 /** The fields of a hook as an insert takes them; its secret is not among them. */
 export function exportedHookFields({ id: _id, rotated_at: _rotated, ...fields }: Hook): JsonObject {
-  return fields;
+  return fields as unknown as JsonObject;
 }
 
 const prefixes: Readonly<Record<RevertibleFamily, string>> = {

@@ -3,10 +3,18 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { commitBatchBytesMax, importRowsMax } from '../../model/limits.ts';
 import type { ReadyRule } from '../../store/ready.ts';
-import type { Decision, LoggedDraft, Reads, ReadyInsert, Store } from '../../store/store.ts';
+import type {
+  Decision,
+  LoggedDraft,
+  Reads,
+  ReadyInsert,
+  Store,
+  StoredVkClaim,
+  VkClaim,
+} from '../../store/store.ts';
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
 import { secretDraft } from '../webhooks/hooks.ts';
-import { requestHashOf } from '../rules/idempotency.ts';
+import { claimName, findClaim, requestHashOf } from '../rules/idempotency.ts';
 import { readImportLines, type Kept, type ReadLines, type Refusal } from './import-line.ts';
 import { unpackedLines, type ImportLine } from './import-packed.ts';
 
@@ -95,13 +103,17 @@ export async function importAll(
   );
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
   const isWritten = !dryRun && inOrder.length === 0 && counts.imported > 0;
-  const txn = isWritten ? txnOf(parts.store, ready) : undefined;
+  const txn = isWritten ? txnOf(parts.store, ready, by) : undefined;
   return { ...counts, refused: inOrder, txn };
 }
 
 /** The transaction that has just written lines: that of the newest claim of their keys. */
-function txnOf(reads: Pick<Reads, 'vkClaim' | 'change'>, lines: readonly ImportLine[]) {
-  const seqs = lines.map(({ vk }) => reads.vkClaim(vk)?.seq ?? 0);
+function txnOf(
+  reads: Pick<Reads, 'vkClaim' | 'change'>,
+  lines: readonly ImportLine[],
+  by: string,
+): string | undefined {
+  const seqs = lines.map((line) => claimBefore(reads, line, by)?.seq ?? 0);
   return reads.change(seqs.reduce((one, other) => Math.max(one, other), 0))?.txn;
 }
 
@@ -182,7 +194,7 @@ function commitLines(
     const taken = new Map<string, ImportLine>();
     const planned = new Map<string, number>();
     for (const line of lines) {
-      const standing = standingOf(reads, line, taken);
+      const standing = standingOf(reads, line, { taken, by });
       if (standing === 'same') continue;
       const { ready } = line;
       const place = ready && `${ready.database} ${ready.key.toString('latin1')}`;
@@ -195,8 +207,8 @@ function commitLines(
       if (place !== undefined) planned.set(place, more + 1);
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
-      if (ready !== undefined) drafts.push({ id, ready, vk: line });
-      else drafts.push(...hookDrafts(line, id, newSecret()));
+      if (ready !== undefined) drafts.push({ id, ready, vk: claimFor(line, by) });
+      else drafts.push(...hookDrafts(line, by, { id, secret: newSecret() }));
     }
     const imported = taken.size;
     const result = {
@@ -215,9 +227,13 @@ function keptOf(kept: readonly Kept[], taken: ReadonlyMap<string, ImportLine>): 
   return kept.filter(({ line }) => lines.has(line));
 }
 
-function hookDrafts(line: ImportLine, id: string, secret: string): readonly LoggedDraft[] {
+function hookDrafts(
+  line: ImportLine,
+  by: string,
+  { id, secret }: { readonly id: string; readonly secret: string },
+): readonly LoggedDraft[] {
   const data = JSON.parse(line.text) as JsonObject;
-  const claim = { vk: line.vk, requestHash: line.requestHash };
+  const claim = claimFor(line, by);
   return [
     { family: 'webhook', id, action: 'insert', data, vk: claim },
     secretDraft(id, { secret }),
@@ -233,12 +249,12 @@ function hookDrafts(line: ImportLine, id: string, secret: string): readonly Logg
 function standingOf(
   reads: Reads,
   line: ImportLine,
-  taken: ReadonlyMap<string, ImportLine>,
+  { taken, by }: { readonly taken: ReadonlyMap<string, ImportLine>; readonly by: string },
 ): 'free' | 'same' | 'other' {
   const { family, vk, standsFor } = line;
   const before = taken.get(vk);
   if (before !== undefined) return before.requestHash === line.requestHash ? 'same' : 'other';
-  const claim = reads.vkClaim(vk);
+  const claim = claimBefore(reads, line, by);
   const claimed = claim && currentHash(reads, family, claim.id);
   const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
   if (isUsed && claim.requestHash === line.requestHash) return 'same';
@@ -248,6 +264,20 @@ function standingOf(
       : undefined;
   if (current === undefined) return isUsed ? 'other' : 'free';
   return current() === line.requestHash ? 'same' : 'other';
+}
+
+/** What is remembered of a line: the vk of a request is its key's own, that of a record is not. */
+function claimFor({ vk, requestHash, standsFor }: ImportLine, by: string): VkClaim {
+  const isRequest = standsFor === 'request';
+  return { vk: isRequest ? claimName({ by, vk, requestHash }) : vk, requestHash };
+}
+
+function claimBefore(
+  reads: Pick<Reads, 'vkClaim'>,
+  { vk, requestHash, standsFor }: ImportLine,
+  by: string,
+): StoredVkClaim | undefined {
+  return standsFor === 'request' ? findClaim(reads, { by, vk, requestHash }) : reads.vkClaim(vk);
 }
 
 /** Makes the hash of the line that would be exported of a record; undefined where there is none. */

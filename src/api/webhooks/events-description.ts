@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../model/json.ts';
 import { eventCounterCharactersMax } from '../../model/limits.ts';
 import type { Description } from '../operation.ts';
+import { problemsMember } from '../problems.ts';
 import { vkMember } from '../rules/record-schema.ts';
 
 const text = { type: 'string' } as const;
@@ -11,7 +12,7 @@ const seq = { type: 'integer', description: 'Position in the log.' } as const;
 const taken: JsonObject = {
   title: 'TakenEvent',
   type: 'object',
-  required: ['id', 'seq', 'hooks', 'unknowns'],
+  required: ['id', 'seq', 'hooks', 'unknowns', 'problems'],
   properties: {
     id: { ...text, description: 'What receivers know the event by.' },
     seq,
@@ -22,6 +23,7 @@ const taken: JsonObject = {
       description:
         'Members of data that are not as event.types has them; they are told as they are.',
     },
+    problems: problemsMember,
   },
 };
 

@@ -6,13 +6,16 @@ import {
   type EventFields,
   type WaymarkEvent,
 } from '../../model/event.ts';
-import { hookTakes, type Hook, type Node } from '../../model/hook.ts';
+import { hookTakes, hookWants, placeOf, type Hook, type Node } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { eventCounterCharactersMax, eventDataBytesMax } from '../../model/limits.ts';
+import type { Problem } from '../../model/problem.ts';
+import type { Log } from '../../observability/log.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { unfitMembers } from './event-types.ts';
 import { eventInsertDescription, testDescription } from './events-description.ts';
-import { existingHook } from './hooks.ts';
+import { existingHook, requireNothingWaiting } from './hooks.ts';
+import { placeProblemsMax } from './limits.ts';
 import { authorOf, type Call, type Handler, type Outcome } from '../operation.ts';
 import { idempotency } from '../rules/versions.ts';
 
@@ -23,6 +26,7 @@ export interface EventOperations {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly node: Node;
+  readonly log: Log;
 }
 
 interface InsertInput {
@@ -35,7 +39,8 @@ interface InsertInput {
 /**
  * event.insert: takes an event, to be told to the hooks that ask for it; answered when it is
  * durable. Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for
- * another request). Without a vk, an event that says when it occurred is taken once.
+ * another request). Without a vk, an event that says when it occurred is taken once; the answer
+ * always has one, by which the request can be repeated.
  */
 export function insertEvent(parts: EventOperations): Handler<InsertInput> {
   return {
@@ -60,8 +65,8 @@ export function insertEvent(parts: EventOperations): Handler<InsertInput> {
       const fields = eventFields(v, now);
       const write = idempotency('event.insert', { ...v }, call);
       // An event of now is another one each time it is told.
-      const derived = v.occurred_at === undefined ? undefined : `fields:${write.requestHash}`;
-      return putEvent(parts, call, { fields, vk: call.vk ?? derived, write });
+      const made = v.occurred_at === undefined ? parts.newId() : `fields:${write.requestHash}`;
+      return putEvent(parts, call, { fields, vk: call.vk ?? made, write });
     },
   };
 }
@@ -82,7 +87,8 @@ export function testHook(parts: EventOperations): Handler<{ id: string }> {
         hook: id,
       };
       const write = idempotency('webhook.test', { id }, call);
-      return putEvent(parts, call, { fields, vk: call.vk, write, require: requireActive(id) });
+      const vk = call.vk ?? parts.newId();
+      return putEvent(parts, call, { fields, vk, write, require: requireActive(id) });
     },
   };
 }
@@ -90,7 +96,9 @@ export function testHook(parts: EventOperations): Handler<{ id: string }> {
 /** Throws `not_found` for a hook that is not there, and `conflict` for one that is paused. */
 function requireActive(id: string): (reads: Reads) => void {
   return (reads) => {
-    if (existingHook(reads, id).hook.active) return;
+    const { hook } = existingHook(reads, id);
+    requireNothingWaiting(hook);
+    if (hook.active) return;
     throw new Failure('conflict', 'The hook is paused: resume it first.', { field: 'id' });
   };
 }
@@ -122,7 +130,7 @@ function eventFields(v: InsertInput, now: string): EventFields {
 }
 
 function putEvent(
-  { store, newId, node }: EventOperations,
+  { store, newId, node, log }: EventOperations,
   call: Call,
   {
     fields,
@@ -131,61 +139,78 @@ function putEvent(
     require,
   }: {
     readonly fields: EventFields;
-    readonly vk: string | undefined;
+    readonly vk: string;
     readonly write: ReturnType<typeof idempotency>;
     /** Throws where the event may not be told; not asked of what was told before. */
     readonly require?: (reads: Reads) => void;
   },
 ): Promise<Outcome> {
-  const answer = (
-    { id, seq, hooks }: { readonly id: string; readonly seq: number; readonly hooks: number },
-    replayed: boolean,
-  ): Outcome => ({
-    kind: 'data',
-    data: { id, seq, hooks, unknowns: unfitMembers(fields.type, fields.data) },
-    ...(vk !== undefined && { vk }),
-    ...(replayed && { replayed }),
-  });
+  const answer = (taken: TakenEvent, problems: readonly Problem[], replayed: boolean): Outcome => {
+    const { id, seq, hooks } = taken;
+    const unknowns = unfitMembers(fields.type, fields.data);
+    return {
+      ...{ kind: 'data', data: { id, seq, hooks, unknowns, problems }, vk },
+      ...(replayed && { replayed }),
+    };
+  };
   return store.commit(authorOf(call), (reads): Decision<Outcome> => {
-    const claim = vk === undefined ? undefined : write.earlier(reads, vk);
+    const claim = write.earlier(reads, vk);
     const first = claim && reads.change(claim.seq);
+    const id = first?.id ?? newId();
+    const event = eventWith(reads, { ...fields, id });
+    const wanting = hooksWanting(reads, event);
+    const elsewhere = wanting.filter((hook) => !hookTakes(hook, event, node));
+    const problems = elsewhere.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
     if (first !== undefined) {
       const { hooks = 0 } = first.data as unknown as EventFields;
-      return { drafts: [], answer: () => answer({ ...first, hooks }, true) };
+      return { drafts: [], answer: () => answer({ ...first, hooks }, problems, true) };
     }
     require?.(reads);
-    const id = newId();
-    const hooks = takers(reads, { ...fields, id, node }).length;
+    const hooks = wanting.length - elsewhere.length;
     const data = { ...fields, hooks } as unknown as JsonObject;
-    const claimed = vk === undefined ? {} : { vk: { vk, requestHash: write.requestHash } };
     return {
-      drafts: [{ family: 'event', id, action: 'insert', data, ...claimed }],
+      drafts: [{ family: 'event', id, action: 'insert', data, vk: write.claim(vk) }],
       answer: ([change]) => {
         if (change === undefined) throw new TypeError('a draft was not logged');
-        return answer({ ...change, hooks }, false);
+        for (const { message } of problems) log.warn({ event: id }, message);
+        return answer({ ...change, hooks }, problems, false);
       },
     };
   });
 }
 
-/** The hooks that are to get an event. */
-function takers(
+interface TakenEvent {
+  readonly id: string;
+  readonly seq: number;
+  readonly hooks: number;
+}
+
+function eventWith(
   reads: Reads,
-  { id, node, ...fields }: EventFields & { readonly id: string; readonly node: Node },
-): readonly Hook[] {
-  const event: WaymarkEvent = {
-    id,
-    type: fields.type,
-    occurred_at: fields.occurred_at,
-    counter: fields.counter ?? null,
-    data: fields.data,
-    logSeq: reads.seq() + 1,
-    stored_at: fields.occurred_at,
-    hook: fields.hook,
-    about: fields.about,
+  { type, occurred_at, counter, data, hook, about, id }: EventFields & { readonly id: string },
+): WaymarkEvent {
+  const logSeq = reads.seq() + 1;
+  return {
+    ...{ id, type, occurred_at, counter: counter ?? null, data },
+    logSeq,
+    stored_at: occurred_at,
+    hook,
+    about,
   };
-  const asked = fields.hook === undefined ? reads.hooksFor(fields.type) : [reads.hook(fields.hook)];
+}
+
+/** The hooks that are to get an event, wherever they are executed. */
+function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
+  const asked = event.hook === undefined ? reads.hooksFor(event.type) : [reads.hook(event.hook)];
   return asked.flatMap((stored) =>
-    stored !== undefined && hookTakes(stored.hook, event, node) ? [stored.hook] : [],
+    stored !== undefined && hookWants(stored.hook, event) ? [stored.hook] : [],
   );
+}
+
+/** That no node is known where a hook is executed for an event. */
+function placeProblem(hook: Hook, event: WaymarkEvent): Problem {
+  const message =
+    `The hook ${hook.id} does not get the event: it is executed at ` +
+    `${JSON.stringify(placeOf(hook, event))}, and no such node is known.`;
+  return { field: event.counter === null ? 'type' : 'counter', reason: 'no_effect', message };
 }

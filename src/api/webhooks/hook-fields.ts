@@ -1,13 +1,10 @@
+import { nearestName } from '../../config/nearest.ts';
 import { isEventType } from '../../model/event.ts';
-import { isHookHeader } from '../../model/hook-header.ts';
+import { hookHeaderMistake } from '../../model/hook-header.ts';
 import { anyEvent, hookMethods } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import {
   customHeadersMax,
-  hookBatchBytesMax,
-  hookBatchEventsMax,
-  hookBatchEveryMsMax,
-  hookBatchEveryMsMin,
   hookEventsMax,
   hookFieldCharactersMax,
   hookNameCharactersMax,
@@ -15,25 +12,22 @@ import {
   hookRetriesMax,
   hookUrlCharactersMax,
 } from '../../model/limits.ts';
-import { durationMs, sizeBytes } from '../../model/units.ts';
+import type { Problem, ProblemReason } from '../../model/problem.ts';
 import { outboundUrl } from '../../outbound/url.ts';
+import { readFrequency } from './hook-frequency.ts';
+import { wholeNumber, type FieldReading } from './field-reading.ts';
 
 /** One field of a hook that a caller may write (docs/design/webhooks.md#registration). */
 export interface HookField {
   /** What stands there unless a caller says otherwise; undefined for nothing. */
   readonly standard: Json | undefined;
-  /**
-   * Of a field that decides what is sent where: what it has to be. A value that is not valid is
-   * refused then, for a hook that drops it would tell others than its owner meant.
-   */
-  readonly decides?: string;
-  /** Whether there is no hook without it. */
-  readonly required?: true;
-  /** The value as it is kept; undefined where it is not valid. */
-  readonly parse: (value: Json) => Json | undefined;
+  /** Of a field without which there is no hook: what it has to be. */
+  readonly required?: string;
+  /** Whether members of it that are not valid wait alone, and its other members count. */
+  readonly hasMembers?: true;
+  /** Reads a value; `members` are those that count already, where `hasMembers`. */
+  readonly read: (value: Json, members?: JsonObject) => FieldReading;
 }
-
-const standardBatch = { every: '60s', max_events: 500, max_bytes: '1MiB' } as const;
 
 /** The fields of a hook, those without which there is none first. */
 export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookField>([
@@ -41,52 +35,63 @@ export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookFi
     'event',
     {
       standard: undefined,
-      decides: 'a list of event types such as sale.completed, or * for all',
-      required: true,
-      parse: parseTypes,
+      required: 'a list of event types such as sale.completed, or * for all',
+      read: (value) => reading('event', value, readTypes(value)),
     },
   ],
   [
     'url',
     {
       standard: undefined,
-      decides: 'an absolute http or https URL without a user',
-      required: true,
-      parse: parseUrl,
+      required: 'an absolute http or https URL without a user',
+      read: (value) => reading('url', value, readUrl(value)),
     },
   ],
-  ['name', { standard: undefined, parse: (value) => plainText(value, hookNameCharactersMax) }],
   [
-    'method',
-    {
-      standard: 'POST',
-      parse: (value) => hookMethods.find((method) => method === upperCase(value)),
-    },
+    'name',
+    { standard: undefined, read: (value) => readText('name', value, hookNameCharactersMax) },
   ],
-  ['headers', { standard: {}, parse: parseHeaders }],
+  ['method', { standard: 'POST', read: readMethod }],
+  ['headers', { standard: {}, hasMembers: true, read: readHeaders }],
   [
     'where',
     {
       standard: undefined,
-      decides: 'central, counters, or the name of a node',
-      parse: (value) => plainText(value, hookPlaceCharactersMax),
+      read: (value) => readText('where', value, hookPlaceCharactersMax),
     },
   ],
-  ['frequency', { standard: { mode: 'each' }, parse: parseFrequency }],
+  ['frequency', { standard: { mode: 'each' }, read: readFrequency }],
   [
     'filter',
     {
       standard: {},
-      decides: 'an object whose members the data of an event must have',
-      parse: (value) => (isJsonObject(value) ? value : undefined),
+      read: (value) =>
+        reading('filter', value, isJsonObject(value) ? value : undefined, {
+          reason: 'wrong_type',
+          message: 'filter has to be an object whose members the data of an event must have.',
+        }),
     },
   ],
-  ['order', { standard: false, parse: parseSwitch }],
-  ['retry_limit', { standard: 10, parse: (value) => wholeNumber(value, 1, hookRetriesMax) }],
-  ['active', { standard: true, decides: 'true or false', parse: parseSwitch }],
+  ['order', { standard: false, read: (value) => readSwitch('order', value) }],
+  ['retry_limit', { standard: 10, read: readRetryLimit }],
+  ['active', { standard: true, read: (value) => readSwitch('active', value) }],
 ]);
 
-function parseTypes(value: Json): Json | undefined {
+/** The reading of a value that is valid as a whole, or waits as a whole. */
+function reading(
+  field: string,
+  sent: Json,
+  value: Json | undefined,
+  problem: { readonly reason: ProblemReason; readonly message: string; suggestion?: string } = {
+    reason: 'bad_format',
+    message: `${field} cannot be used.`,
+  },
+): FieldReading {
+  if (value !== undefined) return { value, problems: [] };
+  return { waiting: sent, problems: [{ field, ...problem }] };
+}
+
+function readTypes(value: Json): Json | undefined {
   const types = Array.isArray(value) ? (value as readonly Json[]) : [value];
   if (types.length === 0 || types.length > hookEventsMax) return undefined;
   const named = types.filter(
@@ -96,7 +101,7 @@ function parseTypes(value: Json): Json | undefined {
   return named.includes(anyEvent) ? [anyEvent] : [...new Set(named)];
 }
 
-function parseUrl(value: Json): string | undefined {
+function readUrl(value: Json): string | undefined {
   if (typeof value !== 'string' || value.length > hookUrlCharactersMax) return undefined;
   try {
     const url = outboundUrl(value);
@@ -107,66 +112,98 @@ function parseUrl(value: Json): string | undefined {
   }
 }
 
-function parseHeaders(value: Json): Json | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const fields = Object.entries(value);
-  const names = new Set(fields.map(([name]) => name.toLowerCase()));
-  const isValid =
-    fields.length <= customHeadersMax &&
-    names.size === fields.length &&
-    fields.every(
-      ([name, content]) =>
-        typeof content === 'string' &&
-        content.length <= hookFieldCharactersMax &&
-        isHookHeader(name, content),
-    );
-  return isValid ? value : undefined;
+function readMethod(value: Json): FieldReading {
+  const text = typeof value === 'string' ? value.toUpperCase() : undefined;
+  const suggestion = text && nearestName(text, hookMethods);
+  return reading(
+    'method',
+    value,
+    hookMethods.find((method) => method === text),
+    {
+      reason: text === undefined ? 'wrong_type' : 'bad_format',
+      message: `method has to be one of ${hookMethods.join(', ')}.`,
+      ...(suggestion !== undefined && { suggestion }),
+    },
+  );
 }
 
-function parseFrequency(value: Json): Json | undefined {
-  if (!isJsonObject(value)) return undefined;
-  const { mode, ...given } = value;
-  if (mode === 'each') return Object.keys(given).length === 0 ? value : undefined;
-  if (mode !== 'batch') return undefined;
-  const batch: JsonObject = { ...standardBatch, ...given };
-  if (Object.keys(batch).length > Object.keys(standardBatch).length) return undefined;
-  const { every = null, max_events: eventsMax = null, max_bytes: bytesMax = null } = batch;
-  const everyMs = durationMs(textOf(every)) ?? NaN;
-  const events = wholeNumber(eventsMax, 1, hookBatchEventsMax);
-  const bytes = sizeBytes(textOf(bytesMax)) ?? NaN;
-  const isValid =
-    everyMs >= hookBatchEveryMsMin &&
-    everyMs <= hookBatchEveryMsMax &&
-    bytes >= 1 &&
-    bytes <= hookBatchBytesMax;
-  if (!isValid || events === undefined) return undefined;
-  return { mode, every, max_events: events, max_bytes: textOf(bytesMax) };
+function readHeaders(value: Json, members: JsonObject = {}): FieldReading {
+  if (!isJsonObject(value)) {
+    const message = 'headers has to be an object of names and values.';
+    return reading('headers', value, undefined, { reason: 'wrong_type', message });
+  }
+  const valid = new Map<string, Json>();
+  const waiting = new Map<string, Json>();
+  const names = new Set(Object.keys(members).map((name) => name.toLowerCase()));
+  const problems: Problem[] = [];
+  for (const [name, content] of Object.entries(value)) {
+    const problem = headerProblem(name, content, names);
+    names.add(name.toLowerCase());
+    if (problem === undefined) valid.set(name, content);
+    else {
+      waiting.set(name, content);
+      problems.push({ field: `headers.${name}`, ...problem });
+    }
+  }
+  return {
+    value: Object.fromEntries(valid),
+    ...(waiting.size > 0 && { waiting: Object.fromEntries(waiting) }),
+    problems,
+  };
 }
 
-function textOf(value: Json): string {
-  return typeof value === 'number' ? String(value) : typeof value === 'string' ? value : '';
+function headerProblem(
+  name: string,
+  content: Json,
+  before: ReadonlySet<string>,
+): Omit<Problem, 'field'> | undefined {
+  if (typeof content !== 'string') {
+    return { reason: 'wrong_type', message: 'The value of a header field has to be a text.' };
+  }
+  if (content.length > hookFieldCharactersMax) {
+    const message = `The value of a header field has at most ${hookFieldCharactersMax} characters.`;
+    return { reason: 'out_of_range', message };
+  }
+  const mistake = hookHeaderMistake(name, content);
+  if (mistake !== undefined) return { reason: 'bad_format', message: mistake };
+  if (before.has(name.toLowerCase())) {
+    return { reason: 'bad_format', message: 'This header field is there twice.' };
+  }
+  if (before.size < customHeadersMax) return undefined;
+  return { reason: 'out_of_range', message: `A hook has at most ${customHeadersMax} headers.` };
 }
 
 /** Forms and query strings have only texts. */
-function parseSwitch(value: Json): boolean | undefined {
-  if (typeof value === 'boolean') return value;
-  if (value === 'true') return true;
-  return value === 'false' ? false : undefined;
+function readSwitch(field: string, value: Json): FieldReading {
+  const known = value === 'true' || (value === 'false' ? false : value);
+  return reading(field, value, typeof known === 'boolean' ? known : undefined, {
+    reason: 'wrong_type',
+    message: `${field} has to be true or false.`,
+  });
 }
 
-function wholeNumber(value: Json, min: number, max: number): number | undefined {
-  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  const isValid = Number.isInteger(number) && Number(number) >= min && Number(number) <= max;
-  return isValid ? Number(number) : undefined;
+function readRetryLimit(value: Json): FieldReading {
+  const isNumber = wholeNumber(value, -Infinity, Infinity) !== undefined;
+  return reading('retry_limit', value, wholeNumber(value, 1, hookRetriesMax), {
+    reason: isNumber ? 'out_of_range' : 'wrong_type',
+    message: `retry_limit has to be a whole number from 1 to ${hookRetriesMax}.`,
+  });
 }
 
 /** One line of text. */
-function plainText(value: Json, charactersMax: number): string | undefined {
-  if (typeof value !== 'string' || value === '' || value.length > charactersMax) return undefined;
+function readText(field: string, value: Json, charactersMax: number): FieldReading {
+  if (typeof value !== 'string') {
+    const message = `${field} has to be a text.`;
+    return reading(field, value, undefined, { reason: 'wrong_type', message });
+  }
+  if (value === '' || value.length > charactersMax) {
+    const message = `${field} has to have 1 to ${charactersMax} characters.`;
+    return reading(field, value, undefined, { reason: 'out_of_range', message });
+  }
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-  return /[\0-\x1f\x7f-\x9f]/.test(value) || !value.isWellFormed() ? undefined : value;
-}
-
-function upperCase(value: Json): string | undefined {
-  return typeof value === 'string' ? value.toUpperCase() : undefined;
+  const isLine = !/[\0-\x1f\x7f-\x9f]/.test(value) && value.isWellFormed();
+  return reading(field, value, isLine ? value : undefined, {
+    reason: 'bad_format',
+    message: `${field} has to be one line of text.`,
+  });
 }

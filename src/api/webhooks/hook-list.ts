@@ -1,4 +1,4 @@
-import type { Hook } from '../../model/hook.ts';
+import { isDelivered, type Hook } from '../../model/hook.ts';
 import { listRowsDefault, listRowsMax } from '../../model/limits.ts';
 import type { Reads } from '../../store/store.ts';
 import { hookView } from './hooks.ts';
@@ -53,7 +53,7 @@ export function listHooks({
 function passes(hook: Hook, { event, active, text }: Omit<ListInput, 'after' | 'limit'>): boolean {
   return (
     (event === undefined || hook.event.includes(event)) &&
-    (active === undefined || hook.active === active) &&
+    (active === undefined || isDelivered(hook) === active) &&
     (text === undefined || textSearch(text)(hook))
   );
 }

@@ -29,7 +29,7 @@ export function rotateSecret(parts: HookOperations): Handler<{ id: string }> {
         const secret = newSecret();
         const rotatedAt = new Date(now()).toISOString();
         const until = new Date(now() + hookSecretOverlapMs).toISOString();
-        const claim = vk === undefined ? {} : { vk: { vk, requestHash: write.requestHash } };
+        const claim = vk === undefined ? {} : { vk: write.claim(vk) };
         const drafts: readonly LoggedDraft[] = [
           // The history of the hook tells of it, and taking that back does not bring a secret back.
           { family: 'webhook', id, action: 'edit', data: { rotated_at: rotatedAt }, ...claim },

@@ -9,6 +9,7 @@ import {
   hookRetriesMax,
   hookUrlCharactersMax,
 } from '../../model/limits.ts';
+import { hookBatchTimesMax } from './limits.ts';
 import { historyQuery, historyRows } from '../rules/history-schema.ts';
 import type { Description } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
@@ -55,7 +56,21 @@ const writable: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_
           required: ['mode'],
           properties: {
             mode: { const: 'batch' },
-            every: { ...text, description: 'No event waits longer than this; 60s by default.' },
+            every: {
+              ...text,
+              description: 'No event waits longer than this, 1s to 24h; 60s by default.',
+            },
+            at: {
+              type: 'array',
+              items: { ...text, pattern: '^([01][0-9]|2[0-3]):[0-5][0-9]$' },
+              minItems: 1,
+              maxItems: hookBatchTimesMax,
+              description: 'In place of every: the times of the day at which batches are sent.',
+            },
+            zone: {
+              ...text,
+              description: 'The time zone of at, such as Europe/Zurich; UTC by default.',
+            },
             max_events: {
               type: 'integer',
               minimum: 1,
@@ -84,7 +99,10 @@ const writable: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_
       maximum: hookRetriesMax,
       description: 'Attempts before a delivery is given up; 10 by default.',
     },
-    active: { type: 'boolean', description: 'Whether it is delivered; true by default.' },
+    active: {
+      type: 'boolean',
+      description: 'Whether it is delivered, and not paused; true by default.',
+    },
   };
 
 const unknowns = {
@@ -122,6 +140,13 @@ const hookEdit: JsonObject = {
 
 const always = ['method', 'headers', 'frequency', 'filter', 'order', 'retry_limit', 'active'];
 
+const waits = {
+  type: 'array',
+  items: text,
+  description:
+    'Fields whose values in _unknowns_ have to be corrected before the hook is delivered.',
+} as const;
+
 function record(title: string, more: JsonObject = {}, required: readonly string[] = []) {
   return {
     title,
@@ -132,6 +157,7 @@ function record(title: string, more: JsonObject = {}, required: readonly string[
       ...writable,
       rotated_at: { ...dateTime, description: 'When its secret was changed last.' },
       _unknowns_: unknowns,
+      waits,
       seq: { type: 'integer', description: 'Version of the record, for if_seq and If-Match.' },
       ...more,
     },

@@ -1,11 +1,19 @@
 import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { secretRecordId, type Hook, type StoredHook } from '../../model/hook.ts';
+import {
+  isDelivered,
+  secretRecordId,
+  waitingFields,
+  type Hook,
+  type Node,
+  type StoredHook,
+} from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hooksMax } from '../../model/limits.ts';
+import type { Log } from '../../observability/log.ts';
 import { foldHook } from '../../store/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
-import { hookProblems, placeHookFields } from './hook-placement.ts';
+import { hookProblems, placeHookFields, placeProblems } from './hook-placement.ts';
 import {
   hookEditDescription,
   hookInsertDescription,
@@ -33,14 +41,15 @@ export interface HookOperations {
   readonly newSecret: () => string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly node: Node;
+  readonly log: Log;
 }
 
 const anyFields = { type: 'object', required: [], additionalProperties: true } as const;
 
 /**
  * webhook.insert: registers a hook, and shows its secret this one time. Refuses with `invalid` (no
- * usable url or event, or another field that decides what is sent where), `too_large`, or
- * `conflict` (the vk was used for another request).
+ * usable url or event), `too_large`, or `conflict` (the vk was used for another request).
  */
 export function insertHook(parts: HookOperations): Handler<JsonObject> {
   return {
@@ -55,12 +64,13 @@ export function insertHook(parts: HookOperations): Handler<JsonObject> {
         if (first !== undefined && (call.vk !== undefined || reads.hook(first.id) !== undefined)) {
           const stored = reads.hookAt(first.id, first.seq);
           if (stored === undefined) throw new TypeError(`${first.id} was never inserted`);
-          return { drafts: [], answer: () => written({ stored, sent: v, vk, replayed: true }) };
+          const replayed = { stored, sent: v, vk, replayed: true };
+          return { drafts: [], answer: () => written(parts, replayed) };
         }
         const data = placeHookFields(undefined, v, {});
         requireRoomForOne(parts.store);
         const [id, secret] = [parts.newId(), parts.newSecret()];
-        const claim = { vk, requestHash: write.requestHash };
+        const claim = write.claim(vk);
         const drafts: readonly LoggedDraft[] = [
           { family: 'webhook', id, action: 'insert', data, vk: claim },
           secretDraft(id, { secret }),
@@ -68,7 +78,10 @@ export function insertHook(parts: HookOperations): Handler<JsonObject> {
         return {
           drafts,
           answer: ([change]) =>
-            written({ stored: afterChange(undefined, change), sent: v, vk, shown: { secret } }),
+            written(parts, {
+              stored: afterChange(undefined, change),
+              ...{ sent: v, vk, shown: { secret } },
+            }),
         };
       });
     },
@@ -79,16 +92,21 @@ export function insertHook(parts: HookOperations): Handler<JsonObject> {
  * webhook.edit: changes the fields sent, null putting back what stands there by itself. Refuses
  * with `not_found`, `precondition_failed`, `invalid`, `too_large`, or `conflict`.
  */
-export function editHook({ store }: Pick<HookOperations, 'store'>): Handler<EditInput> {
+export function editHook(parts: HookOperations): Handler<EditInput> {
   return {
     ...hookEditDescription,
     input: editInput,
     run: (v, call) => {
       // An answer of insert or edit, sent back whole, has more than the fields.
-      const { unknowns: _names, problems: _problems, ...sent } = v as EditInput & JsonObject;
-      const { id, if_seq: ifSeq, ...fields } = sent as EditInput & JsonObject;
+      const {
+        unknowns: _names,
+        problems: _told,
+        waits: _waits,
+        ...sent
+      } = v as EditInput & JsonObject;
+      const { id, if_seq: ifSeq, ...fields } = sent as unknown as EditInput & JsonObject;
       const write = idempotency('webhook.edit', { ...(v as EditInput & JsonObject) }, call);
-      return changeHook(store, call, { id, ifSeq, sent: fields, write }, (current) =>
+      return changeHook(parts, call, { id, ifSeq, sent: fields, write }, (current) =>
         placeHookFields(current.hook, fields, { seq: current.seq }),
       );
     },
@@ -100,7 +118,7 @@ export function editHook({ store }: Pick<HookOperations, 'store'>): Handler<Edit
  * again. Refuses with `not_found` or `conflict`.
  */
 export function switchHook(
-  { store }: Pick<HookOperations, 'store'>,
+  parts: HookOperations,
   { active }: { readonly active: boolean },
 ): Handler<EditInput> {
   const name = active ? 'resume' : 'pause';
@@ -113,9 +131,10 @@ export function switchHook(
     },
     run: ({ id, if_seq: ifSeq }, call) => {
       const write = idempotency(`webhook.${name}`, { id }, call);
-      return changeHook(store, call, { id, ifSeq, sent: {}, write }, (current) =>
-        placeHookFields(current.hook, { active }, {}),
-      );
+      return changeHook(parts, call, { id, ifSeq, sent: {}, write }, ({ hook }) => {
+        if (active) requireNothingWaiting(hook);
+        return placeHookFields(hook, { active }, {});
+      });
     },
   };
 }
@@ -143,9 +162,22 @@ export function readHook({ store }: Pick<HookOperations, 'store'>): Handler<Read
   };
 }
 
-/** A hook as its owner sees it: never its secret, which stands in a record of its own. */
+/**
+ * A hook as its owner sees it: never its secret, which stands in a record of its own; and paused
+ * where fields wait that decide what it gets.
+ */
 export function hookView({ hook, seq }: StoredHook): JsonObject {
-  return { ...asJson(hook), seq };
+  const waits = waitingFields(hook);
+  const active = isDelivered(hook);
+  return { ...asJson(hook), active, ...(waits.length > 0 && { waits }), seq };
+}
+
+/** Throws `conflict` for a hook that is paused since a field of it waits. */
+export function requireNothingWaiting(hook: Hook): void {
+  const [field] = waitingFields(hook);
+  if (field === undefined) return;
+  const message = `The hook is paused: its ${field} is not valid. Correct it with webhook.edit.`;
+  throw new Failure('conflict', message, { field });
 }
 
 /** The current state of a hook. Throws `not_found`. */
@@ -194,28 +226,30 @@ interface HookChange {
 
 /** Resolves when nothing is sent any more otherwise than the hook now says. */
 async function changeHook(
-  store: Store,
+  parts: HookOperations,
   call: Call,
   { id, ifSeq, sent, write }: HookChange,
   change: (current: StoredHook) => JsonObject,
 ): Promise<Outcome> {
+  const { store } = parts;
   const outcome = await store.commit(authorOf(call), (reads): Decision<Written> => {
     const { vk } = call;
     const first = vk === undefined ? undefined : write.earlier(reads, vk);
     const then = first && reads.hookAt(first.id, first.seq);
     if (then !== undefined) {
-      return { drafts: [], answer: () => written({ stored: then, sent, vk, replayed: true }) };
+      const replayed = { stored: then, sent, vk, replayed: true };
+      return { drafts: [], answer: () => written(parts, replayed) };
     }
     const current = existingHook(reads, id);
     requireSeq(current.seq, ifSeq, call.fields['if-match']);
     const data = change(current);
     if (Object.keys(data).length === 0 && vk === undefined) {
-      return { drafts: [], answer: () => written({ stored: current, sent, vk }) };
+      return { drafts: [], answer: () => written(parts, { stored: current, sent, vk }) };
     }
-    const claim = vk === undefined ? {} : { vk: { vk, requestHash: write.requestHash } };
+    const claim = vk === undefined ? {} : { vk: write.claim(vk) };
     return {
       drafts: [{ family: 'webhook', id, action: 'edit', data, ...claim }],
-      answer: ([logged]) => written({ stored: afterChange(current, logged), sent, vk }),
+      answer: ([logged]) => written(parts, { stored: afterChange(current, logged), sent, vk }),
     };
   });
   await store.deliveries.obeyed(outcome.data.seq);
@@ -227,32 +261,34 @@ type Written = Outcome & {
   readonly data: Readonly<Record<string, unknown>> & { readonly seq: number };
 };
 
-function written({
-  stored,
-  sent,
-  vk,
-  replayed = false,
-  shown = {},
-}: {
-  readonly stored: StoredHook;
-  readonly sent: JsonObject;
-  readonly vk: string | undefined;
-  readonly replayed?: boolean;
-  /** What the answer has besides the record. */
-  readonly shown?: JsonObject;
-}): Written {
-  const kept = stored.hook._unknowns_ ?? {};
-  const unknowns = sentNames(sent).filter((name) => Object.hasOwn(kept, name));
+function written(
+  { node, log }: Pick<HookOperations, 'node' | 'log'>,
+  {
+    stored,
+    sent,
+    vk,
+    replayed = false,
+    shown = {},
+  }: {
+    readonly stored: StoredHook;
+    readonly sent: JsonObject;
+    readonly vk: string | undefined;
+    readonly replayed?: boolean;
+    /** What the answer has besides the record. */
+    readonly shown?: JsonObject;
+  },
+): Written {
+  const { hook, seq } = stored;
+  const names = sentNames(sent);
+  const unknowns = names.filter((name) => Object.hasOwn(hook._unknowns_ ?? {}, name));
+  const problems = hookProblems(hook, names, node);
+  if (!replayed && names.includes('where')) {
+    for (const { message } of placeProblems(hook, node)) log.warn({ hook: hook.id }, message);
+  }
   return {
     kind: 'data',
-    data: {
-      ...hookView(stored),
-      ...shown,
-      unknowns,
-      problems: hookProblems(kept, unknowns),
-      seq: stored.seq,
-    },
-    etag: `"${stored.seq}"`,
+    data: { ...hookView(stored), ...shown, unknowns, problems, seq },
+    etag: `"${seq}"`,
     ...(vk !== undefined && { vk }),
     ...(replayed && { replayed }),
   };

@@ -71,7 +71,7 @@ export function replayDeliveries({
         const meanwhile = answered(reads);
         if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
         const data = { queue, ...range, deliveries };
-        const claimed = vk === undefined ? {} : { vk: { vk, requestHash: write.requestHash } };
+        const claimed = vk === undefined ? {} : { vk: write.claim(vk) };
         return {
           drafts: [{ family: 'replay', id: newId(), action: 'insert', data, ...claimed }],
           answer: ([change]) => told(change?.seq ?? 0, deliveries, vk, false),

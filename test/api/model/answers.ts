@@ -4,7 +4,14 @@ import { place } from './placing.ts';
 import { answerGet, answerList, answerRead } from './reading.ts';
 import { confirmInvalidate, reportOf, selectionRefusal } from './reverting.ts';
 import { shown } from './views.ts';
-import { refusal, requestText, type Answer, type Request, type World } from './world.ts';
+import {
+  refusal,
+  requestText,
+  type Answer,
+  type Claim,
+  type Request,
+  type World,
+} from './world.ts';
 
 /** What the server has named as it liked, to be found again in the answer. */
 export interface Named {
@@ -43,7 +50,7 @@ function insert(world: World, request: Request, named: Named): Outcome {
   const text = requestText(request);
   const derived = world.derived.get(text);
   const vk = request.vk ?? derived ?? named.vk;
-  const claim = world.claims.get(vk);
+  const claim = claimOf(world, request, vk);
   if (claim !== undefined) {
     if (claim.request !== text) return refused('conflict', 'vk');
     // A vk of the server's own making ends with the record.
@@ -58,7 +65,7 @@ function insert(world: World, request: Request, named: Named): Outcome {
   const { id } = named;
   const state: State = { ...placed, id, seq, insertedSeq: seq };
   const answer: Answer = { data: written(world, state, placed.told), vk };
-  world.claims.set(vk, { request: text, answer });
+  putClaim(world, request, { vk, answer });
   return {
     answer,
     entries: [{ seq, by: authorOf(world, request), action: 'insert', id, data: placed.data }],
@@ -68,7 +75,7 @@ function insert(world: World, request: Request, named: Named): Outcome {
 function edit(world: World, request: Request): Outcome {
   const { vk } = request;
   const text = requestText(request);
-  const claim = vk === undefined ? undefined : world.claims.get(vk);
+  const claim = vk === undefined ? undefined : claimOf(world, request, vk);
   if (claim !== undefined) {
     return claim.request === text ? again(claim.answer) : refused('conflict', 'vk');
   }
@@ -85,7 +92,7 @@ function edit(world: World, request: Request): Outcome {
     data: written(world, { ...current, ...placed, seq }, placed.told),
     ...(vk !== undefined && { vk }),
   };
-  if (vk !== undefined) world.claims.set(vk, { request: text, answer });
+  if (vk !== undefined) putClaim(world, request, { vk, answer });
   const entry: Entry = {
     seq,
     by: authorOf(world, request),
@@ -105,7 +112,7 @@ function invalidate(world: World, request: Request, named: Named): Outcome {
   }
   const { vk } = request;
   const text = requestText(request);
-  const claim = vk === undefined ? undefined : world.claims.get(vk);
+  const claim = vk === undefined ? undefined : claimOf(world, request, vk);
   if (claim !== undefined) {
     return claim.request === text ? again(claim.answer) : refused('conflict', 'vk');
   }
@@ -117,9 +124,29 @@ function invalidate(world: World, request: Request, named: Named): Outcome {
   const answer: Answer = { data: done.report, ...(vk !== undefined && { vk }) };
   // What writes nothing claims nothing.
   if (vk !== undefined && done.entries.length > 0) {
-    world.claims.set(vk, { request: text, answer });
+    putClaim(world, request, { vk, answer });
   }
   return { answer, entries: done.entries };
+}
+
+/** Each author has vks of its own, but for those that the server makes of the fields. */
+function claimName(world: World, request: Request, vk: string): string {
+  const isDerived = world.derived.get(requestText(request)) === vk;
+  return isDerived ? vk : `${authorOf(world, request)} ${vk}`;
+}
+
+function claimOf(world: World, request: Request, vk: string): Claim | undefined {
+  const own = world.claims.get(claimName(world, request, vk));
+  const shared = world.claims.get(vk);
+  return own ?? (shared?.by === authorOf(world, request) ? shared : undefined);
+}
+
+function putClaim(world: World, request: Request, claim: Pick<Claim, 'vk' | 'answer'>): void {
+  world.claims.set(claimName(world, request, claim.vk), {
+    ...claim,
+    by: authorOf(world, request),
+    request: requestText(request),
+  });
 }
 
 function written(world: World, state: State, told: readonly string[]): JsonObject {

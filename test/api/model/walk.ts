@@ -92,7 +92,10 @@ function writing(world: World, write: Write, author: number): readonly Request[]
 function vkOf(world: World, vk: Vk): { readonly vk?: string } {
   if (vk === 'none') return {};
   if ('text' in vk) return { vk: vk.text };
-  const earlier = picked([...world.claims.keys()], vk.earlier);
+  const earlier = picked(
+    [...world.claims.values()].map((claim) => claim.vk),
+    vk.earlier,
+  );
   return earlier === undefined ? {} : { vk: earlier };
 }
 

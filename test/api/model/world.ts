@@ -24,6 +24,9 @@ export interface Answer {
 
 /** What a vk stands for: the request it came with, and the answer to that. */
 export interface Claim {
+  readonly vk: string;
+  /** Id of the key that it came with. */
+  readonly by: string;
   readonly request: string;
   readonly answer: Answer;
 }

@@ -88,7 +88,7 @@ suite('a line of an import', () => {
     assert.equal(store.exactRules('*', '/a').length, 1);
     const [b] = store.exactRules('*', '/b');
     assert.deepEqual(store.rule(b?.id ?? '')?.rule._unknowns_, { colour: 'red' });
-    assert.ok(store.vkClaim('one') !== undefined && store.vkClaim('two') !== undefined);
+    assert.ok(store.vkClaim('import\none') && store.vkClaim('import\ntwo'));
   });
 
   test('that is too long is refused without being kept, and the next one is read', async (t) => {

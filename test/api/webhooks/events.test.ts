@@ -32,6 +32,25 @@ test('a source that cannot be had is an event, once a minute for a rule', async 
   }
 });
 
+test('each key has vks of its own', async (t) => {
+  const site = await startSite(t);
+  const till = async (name: string) => {
+    const { key } = (await site.call('svc1.key.insert', { name, scopes: ['event'] })).data;
+    return (total: number) => {
+      const v = { ...sale, data: { id: 'S-1', total } };
+      return site.call('svc1.event.insert', v, { apikey: key, vk: 'sale-1' });
+    };
+  };
+  const [one, two] = [await till('one'), await till('two')];
+  const first = await one(1);
+  const other = await two(2);
+  assert.equal(other.error, undefined);
+  assert.notEqual(other.data.id, first.data.id);
+  assert.equal((await one(1)).data.id, first.data.id);
+  assert.equal((await two(2)).data.id, other.data.id);
+  assert.equal((await one(2)).error?.code, 'conflict');
+});
+
 for (const [transport, open] of Object.entries(transports)) {
   suite(`events over ${transport}`, () => {
     test('an event is durable when it is answered, and says how many hooks get it', async (t) => {
@@ -74,6 +93,19 @@ for (const [transport, open] of Object.entries(transports)) {
       const [{ occurred_at: time, counter }] = (await call('svc1.event.list', { limit: 1 })).data
         .rows;
       assert.deepEqual([time, counter], ['2026-11-21T11:00:00.000Z', 'Harbour 7']);
+    });
+
+    test('the answer always has a vk, by which the request can be repeated', async (t) => {
+      const call = await open(await startSite(t));
+      for (const v of [sale, { ...sale, occurred_at: '2026-11-21T12:00:00Z' }]) {
+        const { data, vk } = await call('svc1.event.insert', v);
+        const again = await call('svc1.event.insert', v, { vk: vk ?? '' });
+        assert.deepEqual([again.data, again.vk, again.replayed], [data, vk, true]);
+      }
+      const { id } = (await call('svc1.webhook.insert', { url, event: '*' })).data;
+      const tested = await call('svc1.webhook.test', { id });
+      const again = await call('svc1.webhook.test', { id }, { vk: tested.vk ?? '' });
+      assert.deepEqual([again.data.id, again.replayed], [tested.data.id, true]);
     });
 
     test('what is no event is refused', async (t) => {

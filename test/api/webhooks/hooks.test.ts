@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Problem } from '../../../src/model/problem.ts';
 import { startSite, type Answer } from '../../harness.ts';
 import { transports } from '../transports.ts';
 
@@ -16,6 +17,33 @@ const standard = {
   retry_limit: 10,
   active: true,
 };
+
+test('a hook or an event for a place that no node runs is told', async (t) => {
+  const site = await startSite(t, { ini: '[node]\nrole = central\nname = centre\n' });
+  const insert = (v: object) => site.call(`${hook}.insert`, { ...shop, ...v });
+  for (const [where, isKnown] of [
+    ['central', true],
+    ['centre', true],
+    ['counters', false],
+    ['counter-7', false],
+  ] as const) {
+    const { problems } = (await insert({ where })).data;
+    const told = problems.map(({ field, reason }: Answer & Problem) => [field, reason]);
+    assert.deepEqual(told, isKnown ? [] : [['where', 'no_effect']], where);
+  }
+  assert.match(site.logged(), /No node is known that executes hooks at .{0,2}counter-7/);
+  const status = (await site.call('svc1.server.status', {})).data;
+  assert.deepEqual(status.webhooks, { paused: 0, waiting: 0, without_node: 2 });
+
+  const { id } = (await insert({ event: ['stock.counted'] })).data;
+  const event = { type: 'stock.counted', counter: 'counter-7' };
+  const { problems, hooks } = (await site.call('svc1.event.insert', event)).data;
+  assert.equal(hooks, 0);
+  assert.deepEqual([problems[0].field, problems[0].reason], ['counter', 'no_effect']);
+  assert.match(problems[0].message, new RegExp(`${id} .*counter-7`));
+  const here = (await site.call('svc1.event.insert', { type: 'stock.counted' })).data;
+  assert.deepEqual([here.hooks, here.problems], [1, []]);
+});
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`hooks over ${transport}`, () => {
@@ -89,7 +117,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('what decides where an event goes has to be valid, all else waits until it is', async (t) => {
+    test('a hook needs a usable url and event, all else waits until it is valid', async (t) => {
       const call = await open(await startSite(t));
       for (const [field, value] of [
         ['url', 'ftp://shop.example/'],
@@ -98,9 +126,6 @@ for (const [transport, open] of Object.entries(transports)) {
         ['event', []],
         ['event', ['Sale']],
         ['event', 'sale'],
-        ['filter', 'all'],
-        ['active', 'maybe'],
-        ['where', ''],
       ] as const) {
         const { error } = await call(`${hook}.insert`, { ...shop, [field]: value });
         assert.equal(error?.code, 'invalid', `${field} ${JSON.stringify(value)}`);
@@ -148,20 +173,131 @@ for (const [transport, open] of Object.entries(transports)) {
 
     test('the answer to a write says what is wrong with each field', async (t) => {
       const call = await open(await startSite(t));
-      const sent = { ...shop, retrylimit: 3, colour: 'blue' };
+      const batch = (more: object) => ({ frequency: { mode: 'batch', ...more } });
+      for (const [sent, field, reason, suggestion] of [
+        [{ retrylimit: 3 }, 'retrylimit', 'unknown_field', 'retry_limit'],
+        [{ colour: 'blue' }, 'colour', 'unknown_field'],
+        [{ name: 7 }, 'name', 'wrong_type'],
+        [{ name: '' }, 'name', 'out_of_range'],
+        [{ name: 'a\nb' }, 'name', 'bad_format'],
+        [{ method: 'PSOT' }, 'method', 'bad_format', 'POST'],
+        [{ method: 1 }, 'method', 'wrong_type'],
+        [{ retry_limit: 0 }, 'retry_limit', 'out_of_range'],
+        [{ retry_limit: 'ten' }, 'retry_limit', 'wrong_type'],
+        [{ order: 'perhaps' }, 'order', 'wrong_type'],
+        [{ headers: 'X-Shop: a' }, 'headers', 'wrong_type'],
+        [{ headers: { 'X Y': 'a' } }, 'headers.X Y', 'bad_format'],
+        [{ headers: { Host: 'a' } }, 'headers.Host', 'bad_format'],
+        [{ headers: { A: 1 } }, 'headers.A', 'wrong_type'],
+        [{ headers: { A: 'a'.repeat(5_000) } }, 'headers.A', 'out_of_range'],
+        [{ headers: { A: 'a', a: 'b' } }, 'headers.a', 'bad_format'],
+        [{ active: 'maybe' }, 'active', 'wrong_type'],
+        [{ where: '' }, 'where', 'out_of_range'],
+        [{ filter: 'all' }, 'filter', 'wrong_type'],
+        [{ frequency: 'each' }, 'frequency', 'wrong_type'],
+        [{ frequency: {} }, 'frequency.mode', 'missing'],
+        [{ frequency: { mode: 'bacth' } }, 'frequency.mode', 'bad_format', 'batch'],
+        [{ frequency: { mode: 'each', every: '60s' } }, 'frequency.every', 'not_for_kind'],
+        [batch({ every: '25h' }), 'frequency.every', 'out_of_range'],
+        [batch({ every: 60 }), 'frequency.every', 'wrong_type', '60s'],
+        [batch({ every: '60' }), 'frequency.every', 'bad_format', '60s'],
+        [batch({ evry: '60s' }), 'frequency.evry', 'unknown_field', 'every'],
+        [batch({ at: ['2:00'] }), 'frequency.at', 'bad_format'],
+        [batch({ at: [] }), 'frequency.at', 'out_of_range'],
+        [batch({ at: [2] }), 'frequency.at', 'wrong_type'],
+        [batch({ at: ['02:00'], every: '60s' }), 'frequency.at', 'bad_format'],
+        [batch({ at: ['02:00'], zone: 'Mars/Olympus' }), 'frequency.zone', 'bad_format'],
+        [batch({ zone: 'UTC' }), 'frequency.zone', 'no_effect'],
+        [batch({ max_events: 0 }), 'frequency.max_events', 'out_of_range'],
+        [batch({ max_bytes: '1TiB' }), 'frequency.max_bytes', 'out_of_range'],
+      ] as const) {
+        const { data } = await call(`${hook}.insert`, { ...shop, ...sent });
+        assert.equal(data.problems.length, 1, JSON.stringify(sent));
+        const [{ message, ...problem }] = data.problems;
+        const expected = { field, reason, ...(suggestion !== undefined && { suggestion }) };
+        assert.deepEqual(problem, expected, JSON.stringify(sent));
+        assert.match(message, /[.?]$/);
+        const [name = ''] = Object.keys(sent);
+        assert.deepEqual(data.unknowns, reason === 'no_effect' ? [] : [name]);
+        const pausing = ['active', 'where', 'frequency', 'filter'];
+        const isPaused = pausing.includes(name) && reason !== 'no_effect';
+        assert.equal(data.active, !isPaused, JSON.stringify(sent));
+        assert.deepEqual(data.waits, isPaused ? [name] : undefined);
+      }
+    });
+
+    test('a hook whose filter or frequency waits is paused until that is corrected', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      for (const [wrong, right] of [
+        [{ frequency: { mode: 'batch', every: '25h' } }, { frequency: { mode: 'each' } }],
+        [{ filter: 'id=S-1' }, { filter: { id: 'S-1' } }],
+      ] as const) {
+        const [name = ''] = Object.keys(wrong);
+        const event = { type: `waits.${name}`, data: { id: 'S-1' } };
+        const sent = { ...shop, event: event.type, ...wrong };
+        const { id } = (await call(`${hook}.insert`, sent)).data;
+        const read = (await call(`${hook}.read`, { id })).data;
+        assert.deepEqual([read.active, read.waits], [false, [name]]);
+        assert.equal((await call(`${hook}.test`, { id })).error?.code, 'conflict');
+        const { error } = await call(`${hook}.resume`, { id });
+        assert.deepEqual([error?.code, error?.field], ['conflict', name]);
+        const list = (v: object) => call(`${hook}.list`, { event: event.type, ...v });
+        assert.deepEqual((await list({ active: true })).data.rows, []);
+        assert.deepEqual((await list({ active: false })).data.rows, [read]);
+        // One without a filter that is known gets nothing; one that only waits for its time does.
+        const taken = (await call('svc1.event.insert', event)).data;
+        assert.equal(taken.hooks, name === 'filter' ? 0 : 1);
+        const { data } = await call(`${hook}.edit`, { id, ...right });
+        assert.deepEqual([data.active, data.waits, data.problems], [true, undefined, []]);
+        assert.equal(data._unknowns_, undefined);
+        assert.equal((await call('svc1.event.insert', event)).data.hooks, 1);
+      }
+    });
+
+    test('an edit that is not valid pauses a hook, and leaves what it had', async (t) => {
+      const call = await open(await startSite(t));
+      const frequency = { mode: 'batch', every: '5m' };
+      const { id } = (await call(`${hook}.insert`, { ...shop, frequency })).data;
+      const edited = await call(`${hook}.edit`, { id, frequency: { mode: 'batch', every: 60 } });
+      assert.equal(edited.data.frequency.every, '5m');
+      assert.equal(edited.data.active, false);
+      const { data } = await call(`${hook}.edit`, { id, _unknowns_: null });
+      assert.equal(data.active, true);
+    });
+
+    test('a batch can be sent at times of the day', async (t) => {
+      const call = await open(await startSite(t));
+      const at = (more: object) => ({ ...shop, frequency: { mode: 'batch', ...more } });
+      const rest = { mode: 'batch', max_events: 500, max_bytes: '1MiB' };
+      const sent = at({ at: ['14:30', '02:00', '14:30'], zone: 'Europe/Zurich' });
       const { data } = await call(`${hook}.insert`, sent);
-      const problem = { field: 'retrylimit', reason: 'unknown_field', suggestion: 'retry_limit' };
-      const { message, ...first } = data.problems[0];
-      assert.deepEqual(first, problem);
-      assert.match(message, /Did you mean retry_limit\?/);
-      assert.deepEqual(data.problems[1], {
-        field: 'colour',
-        reason: 'unknown_field',
-        message: 'There is no field of this name; it is kept in _unknowns_.',
-      });
-      const { data: edited } = await call(`${hook}.edit`, { id: data.id, retrylimit: null });
-      assert.deepEqual(edited.problems, []);
-      assert.deepEqual(edited._unknowns_, { colour: 'blue' });
+      const zone = 'Europe/Zurich';
+      assert.deepEqual(data.frequency, { ...rest, at: ['02:00', '14:30'], zone });
+      const { data: other } = await call(`${hook}.insert`, at({ at: '02:00' }));
+      assert.deepEqual(other.frequency, { ...rest, at: ['02:00'], zone: 'UTC' });
+      assert.deepEqual(other.problems, []);
+    });
+
+    test('a header that cannot be sent waits alone', async (t) => {
+      const call = await open(await startSite(t));
+      const headers = { 'X-Shop': 'a', Host: 'b', 'X-Till': '7' };
+      const { data } = await call(`${hook}.insert`, { ...shop, headers });
+      assert.deepEqual(data.headers, { 'X-Shop': 'a', 'X-Till': '7' });
+      assert.deepEqual(data._unknowns_, { headers: { Host: 'b' } });
+      assert.equal(data.active, true);
+      const { id } = data;
+      const twice = { 'X-Shop': 'a', 'x-shop': 'b' };
+      const { data: doubled } = await call(`${hook}.insert`, { ...shop, headers: twice });
+      assert.deepEqual(doubled._unknowns_, { headers: { 'x-shop': 'b' } });
+      const { data: kept } = await call(`${hook}.edit`, { id: doubled.id, name: 'till' });
+      assert.deepEqual(kept.headers, { 'X-Shop': 'a' });
+      const { data: renamed } = await call(`${hook}.edit`, { id, name: 'till' });
+      assert.deepEqual(renamed.headers, data.headers);
+      assert.deepEqual(renamed._unknowns_, data._unknowns_);
+      const { data: replaced } = await call(`${hook}.edit`, { id, headers: { 'X-Shop': 'c' } });
+      assert.deepEqual(replaced.headers, { 'X-Shop': 'c' });
+      assert.equal(replaced._unknowns_, undefined);
     });
 
     test('fields that the delivery has of its own cannot be a hook’s', async (t) => {
