@@ -139,7 +139,11 @@ class PageWalk {
     if (page + count > this.#filePages) {
       throw new DamagedPage(`the file ends before page ${page} of ${tree}: it was cut off`);
     }
-    for (let at = page; at < page + count; at += 1) {
+    this.#mark(tree, page, count);
+  }
+
+  #mark(tree: string, page: number, count: number): void {
+    for (let at = page; at < Math.min(page + count, this.#filePages); at += 1) {
       const bit = 1 << (at & 7);
       const byte = this.#seen[at >> 3] ?? 0;
       if ((byte & bit) !== 0) throw new DamagedPage(`page ${at} of ${tree} is used twice`);
@@ -181,6 +185,8 @@ class PageWalk {
       this.#checkOverflow(tree, bytes.subarray(data, data + overflowBytes), size);
     } else if (!has(size)) {
       throw bad('has an entry that goes beyond it');
+    } else if (tree === freeTree) {
+      this.#checkFreePages(bytes.subarray(data, data + size), bad);
     } else if ((flags & nodeFlags.tree) !== 0) {
       if (size !== treeBytes) throw bad('has an entry that should be a tree, and is none');
       const isNamed = tree === mainTree;
@@ -205,11 +211,43 @@ class PageWalk {
     if (header.readBigUInt64LE(0) !== BigInt(page)) throw bad('is another page, or none');
     if ((header.readUInt16LE(18) & kindMask) !== pageFlags.overflow) throw bad('holds no value');
     if (header.readUInt32LE(20) !== count) throw bad('has another length than is said of it');
+    if (tree !== freeTree) return;
+    const value = Buffer.allocUnsafe(size);
+    readFully(this.#fd, value, page * pageBytes + headerBytes);
+    this.#checkFreePages(value, bad);
+  }
+
+  /**
+   * Pages that are free are in no tree, or LMDB would write over them. A value of that list is a
+   * count, and page numbers; a negative number is that of the pages from the next one on. They may
+   * lie behind the end of the file.
+   */
+  #checkFreePages(value: Buffer, bad: (what: string) => DamagedPage): void {
+    const count = value.length < numberBytes ? -1 : numberAt(value, 0);
+    if (count < 0 || (count + 1) * numberBytes > value.length) throw bad('lists no pages');
+    let length = 1;
+    for (let at = 1; at <= count; at += 1) {
+      const entry = numberAt(value, at * numberBytes);
+      if (entry > 0) {
+        const isThere = entry >= metaPages && entry + length - 1 <= this.#meta.lastPage;
+        if (!isThere) throw bad('lists no pages');
+        this.#mark(freeTree, entry, length);
+      }
+      length = entry < 0 ? -entry : 1;
+    }
   }
 }
 
 /** The tree whose entries are the other trees, by their names. */
 const mainTree = 'the list of databases';
+/** The tree whose entries are pages that may be used again. */
+const freeTree = 'the list of free pages';
+const numberBytes = 8;
+
+/** A number of 64 bits with a sign. */
+function numberAt(bytes: Buffer, at: number): number {
+  return bytes.readInt32LE(at + 4) * 2 ** 32 + bytes.readUInt32LE(at);
+}
 
 /** Where the nodes of a page begin: their offsets within its bytes, checked to lie in it. */
 function* nodesOf(
@@ -279,7 +317,7 @@ function readMeta(fd: number, position: number): Meta | undefined {
     return undefined;
   return {
     pageBytes,
-    free: treeAt(bytes, 48, 'the list of free pages'),
+    free: treeAt(bytes, 48, freeTree),
     main: treeAt(bytes, 96, mainTree),
     lastPage: pageNumber(bytes.readBigUInt64LE(144)),
     txnId: bytes.readBigUInt64LE(152),

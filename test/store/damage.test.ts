@@ -99,6 +99,23 @@ suite('a damaged data file', () => {
     assert.deepEqual(await readdir(join(folder, '..')), ['data']);
   });
 
+  test('that lists a page in use as free is refused, for LMDB would write over it', async (t) => {
+    const folder = await filledFolder(t, 60);
+    const file = join(folder, 'data.mdb');
+    const bytes = readFileSync(file);
+    // Of two meta pages the newest one counts: struct MDB_meta of liblmdb's mdb.c.
+    const txn = (at: number): bigint => bytes.readBigUInt64LE(at * pageBytes + 152);
+    const meta = txn(1) > txn(0) ? pageBytes : 0;
+    const [freeRoot, mainRoot] = [88, 136].map((at) => Number(bytes.readBigUInt64LE(meta + at)));
+    const page = bytes.subarray((freeRoot ?? 0) * pageBytes).subarray(0, pageBytes);
+    const node = 24 + page.readUInt16LE(24);
+    const value = node + 8 + page.readUInt16LE(node + 6);
+    assert.ok(page.readBigInt64LE(value) > 0n, 'it has free pages');
+    page.writeBigInt64LE(BigInt(mainRoot ?? 0), value + 8);
+    await writeFile(file, bytes);
+    await assert.rejects(openIn(folder), /the list of free pages is used twice/);
+  });
+
   test('that is empty is no first start', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'data.mdb'), '');
