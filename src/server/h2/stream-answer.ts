@@ -25,12 +25,23 @@ export class StreamAnswer extends Writable {
   #trailers: (() => FieldList) | undefined;
   /** What was handed to the stream last, as long as it has not gone out. */
   #unsent: Buffer | string = '';
+  /** Whether the socket has been read from since the head of the request came. */
+  #hasReadOn = false;
+  /** What waits for that. */
+  #whenReadOn: (() => void) | undefined;
 
   constructor(stream: ServerHttp2Stream, message: StreamMessage, monotonicMs: () => number) {
     super({ decodeStrings: false });
     this.#stream = stream;
     this.#message = message;
     this.#monotonicMs = monotonicMs;
+    // Once at the end of this turn of the event loop, once behind the reads of the next one.
+    setImmediate(() =>
+      setImmediate(() => {
+        this.#hasReadOn = true;
+        this.#whenReadOn?.();
+      }),
+    );
     // What was wrong is told by its close.
     stream.on('error', () => undefined);
     stream.once('close', () => {
@@ -85,15 +96,28 @@ export class StreamAnswer extends Writable {
     const isWhole = !stream.headersSent && this.writableLength === 0 && !this.writableEnded;
     const isText = typeof content === 'string' || Buffer.isBuffer(content);
     if (isWhole && isText && content.length <= http2WriteBytes) {
-      this.#respond(false);
-      if (!stream.destroyed && !stream.writableEnded) {
-        this.waitsSinceMs = this.#monotonicMs();
-        this.#unsent = content;
-        stream.end(content, encoding === 'latin1' ? 'latin1' : 'utf8');
-      }
-      return super.end();
+      this.#onceReadOn(() => {
+        this.#respond(false);
+        if (!stream.destroyed && !stream.writableEnded) {
+          this.waitsSinceMs = this.#monotonicMs();
+          this.#unsent = content;
+          stream.end(content, encoding === 'latin1' ? 'latin1' : 'utf8');
+        }
+        super.end();
+      });
+      return this;
     }
     return super.end(...(given as []));
+  }
+
+  /**
+   * Holds an answer that goes out whole until what the client has sent behind its request has been
+   * read: behind the end of both, nghttp2 would not see that it sends on a stream that it has ended
+   * (RFC 9113 §5.1).
+   */
+  #onceReadOn(answer: () => void): void {
+    if (this.#hasReadOn) answer();
+    else this.#whenReadOn = answer;
   }
 
   /** Writes piece by piece, so that it shows how far the client has come. */
@@ -121,6 +145,15 @@ export class StreamAnswer extends Writable {
   }
 
   override _final(done: Done): void {
+    if (this.#stream.headersSent) this.#finish(done);
+    else {
+      this.#onceReadOn(() => {
+        this.#finish(done);
+      });
+    }
+  }
+
+  #finish(done: Done): void {
     const stream = this.#stream;
     // What is not being read when an answer without content ends, Node has the client take back.
     if (!stream.headersSent) this.#message.readOver();
