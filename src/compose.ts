@@ -7,6 +7,7 @@ import type { Logs } from './observability/log.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';
 import { createDocuments } from './server/documents.ts';
+import { createIndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
@@ -132,6 +133,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
       ownFiles,
       metricsText: foundation.metricsText,
       publicAnswers,
+      indexPages: createIndexPages({ base, engines: config.engines, publicFiles }),
       documents: createDocuments({
         operations,
         version: foundation.version,

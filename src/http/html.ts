@@ -34,6 +34,8 @@ h1 { margin: 0; font-size: clamp(1.7rem, 5vw, 2.1rem); line-height: 1.2; letter-
 p { margin: .7rem 0 0; overflow-wrap: anywhere }
 a { color: var(--link); text-underline-offset: .2em }
 a:focus-visible { outline: 2px solid var(--link); outline-offset: 3px }
+ul { margin: .7rem 0 0; padding-left: 1.2rem }
+li { margin: .3rem 0; overflow-wrap: anywhere }
 small { display: block; margin-top: 1.4rem; color: var(--soft); font-size: .875rem }
 </style>
 <main>

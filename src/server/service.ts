@@ -101,18 +101,21 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
     if (told !== undefined) return told;
     throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
   }
-  const { publicFiles, documents } = serving;
+  const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
   const schemaType = 'application/schema+json';
   const wantsSchema =
     preferredType(entrance.fields.accept, ['text/html', schemaType]) === schemaType;
+  const index = indexPages.file(path, entrance.fields.accept);
   const file =
+    index ??
     publicFiles.file(path) ??
     (wantsSchema ? reference?.schema : reference?.page) ??
     documents.file(path, entrance.target.origin);
   if (file === undefined) return undefined;
-  const fields = reference === undefined ? ownFields : referenceFields;
+  const varies = index !== undefined || reference !== undefined;
+  const fields = varies ? negotiatedFields : ownFields;
   const { method = 'GET' } = message;
   return (
     unread(message) ??
@@ -129,7 +132,7 @@ const ownFields: FieldList = [
   'Access-Control-Allow-Origin',
   '*',
 ];
-const referenceFields: FieldList = [...ownFields, 'Vary', 'Accept'];
+const negotiatedFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
 /** The answer to other methods than GET and HEAD, as that of pages; undefined to those. */
 function unread({ method = '' }: RequestMessage): Reply | undefined {

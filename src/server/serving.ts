@@ -7,6 +7,7 @@ import type { Authenticate } from '../api/keys/authenticate.ts';
 import type { Visitors } from '../visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
 import type { Documents } from './documents.ts';
+import type { IndexPages } from './index-pages.ts';
 import type { PublicAnswers } from './public-answers.ts';
 
 /**
@@ -31,6 +32,7 @@ export interface Serving {
   readonly publicFiles: PublicFiles;
   readonly ownFiles: OwnFiles;
   readonly documents: Documents;
+  readonly indexPages: IndexPages;
   /** The metrics of all processes on the port, as Prometheus reads them. */
   readonly metricsText: () => Promise<string>;
   readonly publicAnswers: PublicAnswers;

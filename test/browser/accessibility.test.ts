@@ -71,7 +71,8 @@ for (const { what, rules, ...options } of looks) {
     test('of pages that Waymark brings along', async (t) => {
       const { url } = await plain;
       const tab = await openTab(t, options);
-      const docs = builtInEngines.map((name) => `/svc1/engines/${name}`);
+      const engines = builtInEngines.map((name) => `/svc1/engines/${name}`);
+      const docs = ['/svc1/', '/svc1/engines', ...engines];
       for (const path of [...docs, '/files/', '/files/b/', '/none', '/built-in', '/broken']) {
         await look(tab, url + path);
         await assertOpenToAll(tab.page, path, rules);
