@@ -6,6 +6,7 @@ import { single, type Metric } from '../observability/metrics.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
 import { byClock, wasSet, type ClockReading } from './clock.ts';
+import { sharedAnswerMs } from './limits.ts';
 import { contentOf, isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
 import type { FilePlace } from './arriving-file.ts';
 import { Contents } from './contents.ts';
@@ -28,6 +29,8 @@ export interface Answers extends KeptAnswers {
   epoch(): number;
   /** Whether a purge since an epoch is, or may be, about a URL. */
   isPurgedSince(since: number, url: string): boolean;
+  /** Whether more than one purge since an epoch is, or may be, about a URL. */
+  isPurgedTwiceSince(since: number, url: string): boolean;
   /**
    * Keeps an answer with its content, or with what was written to its file; what it makes useless
    * of the same URL goes.
@@ -45,6 +48,13 @@ export interface Answers extends KeptAnswers {
   contentBytesMax(): number;
   /** Whether an answer is still what is kept. */
   isCurrent(held: HeldAnswer): boolean;
+  /** Whether other processes answer with what this one stores. */
+  readonly isShared: boolean;
+  /**
+   * Resolves when other processes see what has been stored for a URL, or sharedAnswerMs have
+   * passed; undefined where they see it already, or there are none.
+   */
+  visible(url: string): Promise<unknown> | undefined;
   /** Resolves when all that is to be kept so far is in the storage. */
   settled(): Promise<void>;
   /** Sets how much is kept, in bytes. */
@@ -73,16 +83,19 @@ const contentShare = 4;
 export function createAnswers({
   cache,
   readClock,
+  isShared,
   report,
 }: {
   readonly cache: AnswerCache<StoredAnswer>;
   readonly readClock: () => ClockReading;
+  readonly isShared: boolean;
   readonly report: (error: unknown) => void;
 }): Answers {
-  return new ShelvedAnswers(cache, readClock, report);
+  return new ShelvedAnswers(cache, readClock, isShared, report);
 }
 
 class ShelvedAnswers implements Answers {
+  readonly isShared: boolean;
   readonly #cache: AnswerCache<StoredAnswer>;
   readonly #readClock: () => ClockReading;
   /** Read when the clock was last found to be set: the ages in memory are by it. */
@@ -100,10 +113,12 @@ class ShelvedAnswers implements Answers {
   constructor(
     cache: AnswerCache<StoredAnswer>,
     readClock: () => ClockReading,
+    isShared: boolean,
     report: (error: unknown) => void,
   ) {
     this.#cache = cache;
     this.#readClock = readClock;
+    this.isShared = isShared;
     this.#clock = readClock();
     this.#report = report;
     const broken = (answer: StoredAnswer): void => {
@@ -150,6 +165,11 @@ class ShelvedAnswers implements Answers {
 
   isPurgedSince(since: number, url: string): boolean {
     return this.#cache.isPurgedSince(since, url);
+  }
+
+  isPurgedTwiceSince(since: number, url: string): boolean {
+    this.#cache.refresh();
+    return this.#cache.isPurgedTwiceSince(since, url);
   }
 
   put(received: StoredAnswer, given: Buffer | NewContent, since: number): HeldAnswer {
@@ -210,6 +230,18 @@ class ShelvedAnswers implements Answers {
 
   isCurrent(held: HeldAnswer): boolean {
     return this.find(held.answer.url).includes(held);
+  }
+
+  visible(url: string): Promise<unknown> | undefined {
+    const change = this.isShared ? this.#changes.get(url) : undefined;
+    if (change === undefined) return undefined;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const timer = setTimeout(resolve, sharedAnswerMs, undefined);
+    void change.then(() => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+    return promise;
   }
 
   async settled(): Promise<void> {

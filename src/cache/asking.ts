@@ -99,7 +99,8 @@ export function keep(
   const { leftOut } = splitFields(arrived.received.fields);
   if (body.kind === 'stream') {
     const place = answers.placeOf(answer.id);
-    const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength };
+    const { isShared: isEndHeld } = answers;
+    const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength, isEndHeld };
     const intake = takeIn(body.stream, limits, place);
     intake.whole
       .then((whole) => {
@@ -107,9 +108,12 @@ export function keep(
         const { content, bytesLength } = whole;
         if (isAllOf(answer, bytesLength)) answers.put({ ...answer, bytesLength }, content, since);
         else if (content.kind === 'file') return place.remove();
-        return undefined;
+        return answers.visible(url);
       })
-      .catch(place.report);
+      .catch(place.report)
+      .finally(() => {
+        intake.passEnd();
+      });
     return { kind: 'kept', answer, content: intake, leftOut };
   }
   const bytes = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);

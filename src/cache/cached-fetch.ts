@@ -3,6 +3,7 @@ import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../model/limits.ts';
+import { urlOf } from '../model/path.ts';
 import { remembered } from '../model/remembered.ts';
 import { rulesPassed } from '../proxy/fetch-fields.ts';
 import type { FetchRule } from '../proxy/fetch-source.ts';
@@ -56,7 +57,12 @@ export function cachedFetch(parts: CacheParts): Fetch {
   const cache = new Cache(parts);
   return {
     ...parts.fetch,
-    respond: (rule, request) => cache.respond(rule, request),
+    async respond(rule, request) {
+      const reply = await cache.respond(rule, request);
+      // Who has the answer may ask another process next.
+      await parts.answers.visible(urlOf(request));
+      return reply;
+    },
     foresee: (rule, asked) => cache.foresee(rule, asked),
   };
 }
@@ -128,9 +134,10 @@ class Cache {
     const { reply } = arrived;
     const invalid = urlsMadeInvalid(request, request.method, reply);
     if (invalid.length > 0) await answers.invalidate(invalid);
-    // What another one has changed meanwhile, nobody knows whether before or after.
-    const since = before + invalid.length;
-    const isNewest = answers.epoch() === since && isForGet(url, request.method, arrived);
+    // What another one has changed there meanwhile, nobody knows whether before or after.
+    const isNewest =
+      isForGet(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
+    const since = answers.epoch();
     const arrival: Arrival = isNewest
       ? keep(this.#parts, { ...visit, since }, arrived)
       : { kind: 'passing', reply, why: undefined };

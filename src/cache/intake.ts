@@ -23,6 +23,8 @@ export interface Intake {
    * be written.
    */
   readonly whole: Promise<Whole | undefined>;
+  /** Lets readers have the end, where that is held back. */
+  passEnd(): void;
 }
 
 /** Content that is there as a whole: at hand where it is short, else in its file. */
@@ -41,6 +43,8 @@ export interface IntakeLimits {
   readonly bytesMax: number;
   /** How long the content is, as far as its source has said so; 0 where it has not. */
   readonly bytesLength: number;
+  /** Whether no reader gets the end of content that is kept before passEnd is called. */
+  readonly isEndHeld?: boolean;
 }
 
 /**
@@ -69,11 +73,13 @@ class SharedContent implements Intake, ArrivingContent {
   #isFiled = false;
   #isWriting = false;
   #isReleased = false;
+  #isEndHeld: boolean;
   #end: { readonly error: Error | undefined } | undefined;
 
   constructor(source: Readable, limits: IntakeLimits, place: FilePlace) {
     this.#source = source;
     this.#limits = limits;
+    this.#isEndHeld = limits.isEndHeld === true;
     this.#report = place.report;
     this.file = new ArrivingFile(place);
     this.#settle = Promise.withResolvers();
@@ -96,6 +102,23 @@ class SharedContent implements Intake, ArrivingContent {
   }
 
   at(position: number): Buffer | number | 'end' | 'gone' | undefined {
+    const found = this.#found(position);
+    if (!this.#isEndHeld || found === undefined || found === 'gone') return found;
+    if (found === 'end') return undefined;
+    // Content of a known length is complete at its last byte.
+    const { bytesLength } = this.#limits;
+    if (bytesLength === 0) return found;
+    const before = bytesLength - 1 - position;
+    if (before <= 0) return undefined;
+    return typeof found === 'number' ? Math.min(found, before) : found.subarray(0, before);
+  }
+
+  passEnd(): void {
+    this.#isEndHeld = false;
+    for (const reader of this.#readers) reader.wake();
+  }
+
+  #found(position: number): Buffer | number | 'end' | 'gone' | undefined {
     if (position === this.#window.end) {
       if (this.#end !== undefined) return 'end';
       if (!this.#isKept) this.#source.resume();
@@ -159,6 +182,7 @@ class SharedContent implements Intake, ArrivingContent {
   #keepNoLonger(): void {
     if (!this.#isKept) return;
     this.#isKept = false;
+    this.#isEndHeld = false;
     this.#settle.resolve(undefined);
     // Whoever reads it has it open.
     void this.file.remove();

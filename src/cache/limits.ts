@@ -4,3 +4,5 @@ export const selectingCharactersMax = 512;
 export const canonicalMembersMax = 32;
 /** Two readings of the clock may differ by so much where nobody has set it. */
 export const clockJitterMs = 1_000;
+/** How long a response waits until other workers see what it has changed in the cache. */
+export const sharedAnswerMs = 100;

@@ -10,7 +10,7 @@ import { createAnswers, type Answers } from './answers.ts';
 
 /** What a configuration says of kept answers. */
 interface Kept {
-  readonly server: Pick<Config['server'], 'data'>;
+  readonly server: Pick<Config['server'], 'data' | 'workers'>;
   readonly fetch: Pick<Config['fetch'], 'cacheBytesMax'>;
 }
 
@@ -32,7 +32,7 @@ export function settleAnswers(data: string): Promise<void> {
 
 /** Opens the kept answers of a data folder; the log is told when they cannot be written. */
 export function openAnswers(
-  { server: { data }, fetch: { cacheBytesMax: bytesMax } }: Kept,
+  { server: { data, workers }, fetch: { cacheBytesMax: bytesMax } }: Kept,
   {
     now,
     uptimeMs,
@@ -43,6 +43,7 @@ export function openAnswers(
   return createAnswers({
     cache: openCache<StoredAnswer>({ folder: join(data, cacheFolder), bytesMax, now }),
     readClock: clockReader(now, uptimeMs),
+    isShared: workers > 1,
     report(error) {
       if (now() - reportedMs < cacheReportMs) return;
       reportedMs = now();

@@ -39,7 +39,7 @@ function answer(id: string, more: Partial<StoredAnswer> = {}): StoredAnswer {
 
 function open(t: TestContext, data: string): Answers {
   const answers = openAnswers(
-    { server: { data }, fetch: { cacheBytesMax: 1e9 } },
+    { server: { data, workers: 1 }, fetch: { cacheBytesMax: 1e9 } },
     { now: () => nowMs, uptimeMs: () => 0, log: silentLog },
   );
   t.after(() => answers.close());

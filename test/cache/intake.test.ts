@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import {
   arrivingBytesMax,
@@ -95,6 +96,39 @@ suite('content on its way', () => {
     assert.ok((await quick).equals(sent));
     assert.ok((await buffer(idle)).equals(sent));
     half.destroy();
+  });
+
+  test('whose end is held back is complete for nobody before that is passed on', async (t) => {
+    for (const [sent, bytesLength, before] of [
+      [[Buffer.from('ab'), Buffer.from('c')], 3, 'ab'],
+      [[Buffer.from('abc')], 3, 'ab'],
+      [[Buffer.from('a')], 1, ''],
+      // Where nobody has said how long it is, its end tells.
+      [[Buffer.from('abc')], 0, 'abc'],
+    ] as const) {
+      const place = await placeIn(t);
+      const limits = { bytesMax: most, bytesLength, isEndHeld: true };
+      const intake = takeIn(Readable.from(sent), limits, place);
+      const reader = intake.read().setEncoding('latin1');
+      let read = '';
+      reader.on('data', (text: string) => (read += text));
+      const ended = once(reader, 'end');
+      await intake.whole;
+      await turn();
+      assert.deepEqual([read, reader.readableEnded], [before, false]);
+      intake.passEnd();
+      await ended;
+      assert.equal(read, Buffer.concat(sent).toString());
+      assert.equal((await buffer(intake.read())).toString(), read);
+    }
+  });
+
+  test('whose end is held back is not, once it is not kept', async (t) => {
+    const place = await placeIn(t);
+    const limits = { bytesMax: mib, bytesLength: 0, isEndHeld: true };
+    const intake = takeIn(content(2), limits, place);
+    assert.equal((await buffer(intake.read())).length, 2 * mib);
+    assert.equal(await outcome(intake), 'not kept');
   });
 
   test('is taken in as fast as the disk takes it, not faster', async (t) => {

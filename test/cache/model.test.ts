@@ -235,7 +235,7 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
   const world = new World();
   const data = await temporaryFolder(t);
   await prepareAnswers(data);
-  const config = { server: { data }, fetch: { cacheBytesMax: 1e8 } };
+  const config = { server: { data, workers: 1 }, fetch: { cacheBytesMax: 1e8 } };
   const answers = openAnswers(config, {
     now: () => world.nowMs,
     uptimeMs: () => world.nowMs,

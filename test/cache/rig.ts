@@ -124,7 +124,7 @@ async function startAnswers(
 ): Promise<Answers> {
   const data = await temporaryFolder(t);
   await prepareAnswers(data);
-  const config = { server: { data }, fetch: { cacheBytesMax: given.bytesMax } };
+  const config = { server: { data, workers: 1 }, fetch: { cacheBytesMax: given.bytesMax } };
   const answers = openAnswers(config, { ...given, log: silentLog });
   t.after(() => answers.close());
   return answers;

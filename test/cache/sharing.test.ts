@@ -121,6 +121,24 @@ suite('many who ask for the same', () => {
     assert.equal((await rig.ask()).text, 'as it is');
   });
 
+  test('get it whatever changes at other URLs meanwhile', async (t) => {
+    const source = held();
+    const rig = await startRig(
+      t,
+      (request, response) => {
+        if (request.url === '/a') source.handler(request, response);
+        else response.writeHead(200, anHour).end('as it is');
+      },
+      { enginedata: { methods: ['GET', 'POST'] } },
+    );
+    const posted = rig.ask({ method: 'POST', path: '/shop/a' });
+    const answer = await source.next();
+    await rig.ask({ method: 'POST', path: '/shop/b' });
+    answer.writeHead(200, { ...anHour, 'Content-Location': '/a' }).end('made');
+    await posted;
+    assert.equal((await rig.ask({ path: '/shop/a' })).text, 'made');
+  });
+
   test('do not depend on the one who came first', async (t) => {
     const source = held();
     const rig = await startRig(t, source.handler);

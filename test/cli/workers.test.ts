@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { openSocket, postOperation, type Answer } from '../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
 import {
   killAll,
   runWaymark,
@@ -102,6 +103,58 @@ suite('several workers', onLinux, () => {
     isOver = true;
     await Promise.all(visitors);
     for (const agent of agents) agent.destroy();
+  });
+
+  test('see at once what another has stored of a source, confirmed or purged', async (t) => {
+    const asked: string[] = [];
+    const long = 'x'.repeat(3_000_000);
+    const { origin } = await httpSource(t, (request, response) => {
+      const { method = '', url = '' } = request;
+      asked.push(`${method} ${url}`);
+      request.resume();
+      const isKnown = request.headers['if-none-match'] === '"a"';
+      const lifetime = url.startsWith('/old') && !isKnown ? 0 : 60;
+      response.setHeader('Cache-Control', `max-age=${lifetime}`).setHeader('ETag', '"a"');
+      if (isKnown) response.writeHead(304).end();
+      else if (url.startsWith('/long')) response.end(long);
+      else if (url.startsWith('/chunks')) response.write('a', () => response.end('b'));
+      else response.end('short');
+    });
+    const methods = ['GET', 'POST'];
+    const rule = {
+      path: '/*',
+      kind: 'content.fetch',
+      enginedata: { source: `${origin}/*`, methods },
+    };
+    const { iniFile } = await serverFolder(
+      t,
+      'import = rules.ndjson\nworkers = 2\n[fetch]\nallow_private = 127.0.0.0/8\n[log]\naccess = no\n',
+      { 'rules.ndjson': JSON.stringify(rule) },
+    );
+    const { url } = await startServed(t, iniFile);
+    // Each on a connection that is kept, some to the one worker and some to the other.
+    const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
+    t.after(() => {
+      for (const agent of agents) agent.destroy();
+    });
+    const ask = async (path: string, times: number): Promise<readonly string[]> => {
+      asked.length = 0;
+      for (let time = 0; time < times; time += 1) {
+        for (const agent of agents) await contentOf(agent, url + path);
+      }
+      return asked;
+    };
+    for (let page = 1; page <= 10; page += 1) {
+      for (const kind of ['short', 'chunks', 'long']) {
+        const path = `/${kind}${page}`;
+        assert.deepEqual(await ask(path, 2), [`GET ${path}`]);
+        if (kind === 'long') continue;
+        await fetch(url + path, { method: 'POST', headers: { connection: 'close' } });
+        assert.deepEqual(await ask(path, 1), [`GET ${path}`]);
+      }
+      // The first answer is stale, and the second request has the source confirm it.
+      assert.deepEqual(await ask(`/old${page}`, 2), [`GET /old${page}`, `GET /old${page}`]);
+    }
   });
 
   test('a worker that dies is replaced, and the others go on', async (t) => {

@@ -1,9 +1,11 @@
-import { startSite } from '../harness.ts';
+import type { TestContext } from 'node:test';
+import { serverFolder, startServed } from '../process.ts';
 import { prepareSuite, type Case, type Results } from './suite.ts';
 
 /**
  * Runs the public suite for HTTP caches against the shared cache: `npm run conformance:cache`, with
- * the suite in the folder CACHE_TESTS, else the release on npm.
+ * the suite in the folder CACHE_TESTS, else the release on npm, and so many worker processes as
+ * WORKERS says, else one.
  */
 async function main(): Promise<void> {
   const cleanups: (() => unknown)[] = [];
@@ -13,14 +15,16 @@ async function main(): Promise<void> {
     cleanups.push(() => {
       source.stop();
     });
-    const site = await startSite(
-      { after: (cleanup: () => unknown) => void cleanups.unshift(cleanup) },
-      {
-        ini: '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nlevel = warn\naccess = no',
-        rules: [everything(source.port)],
-      },
+    const t = { after: (cleanup: () => unknown) => void cleanups.unshift(cleanup) } as TestContext;
+    const workers = process.env.WORKERS ?? '1';
+    const { iniFile } = await serverFolder(
+      t,
+      `import = rules.ndjson\nworkers = ${workers}\n[fetch]\nallow_private = 127.0.0.0/8\n` +
+        '[log]\naccess = no',
+      { 'rules.ndjson': JSON.stringify(everything(source.port)) },
     );
-    report(suite.cases, await suite.run(site.url));
+    const served = await startServed(t, iniFile);
+    report(suite.cases, await suite.run(served.url));
   } finally {
     for (const cleanup of cleanups) await cleanup();
   }

@@ -60,6 +60,8 @@ export interface AnswerCache<T extends CacheEntry> {
   epoch(): number;
   /** Whether a purge since an epoch may have been about answers of a URL. */
   isPurgedSince(since: number, url: string): boolean;
+  /** Whether more than one purge since an epoch may have been about answers of a URL. */
+  isPurgedTwiceSince(since: number, url: string): boolean;
   /**
    * Changes what is kept for a URL. Resolves to what is kept then; undefined where a purge since
    * has let go of what the change is about. Rejects with what the disk says.

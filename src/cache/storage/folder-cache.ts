@@ -13,7 +13,7 @@ import { Ledger, sizeOf, type Work } from './budget.ts';
 import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
 import { openCacheDatabases, type CacheDatabases } from './environment.ts';
 import { contentFolder, createContentFiles, type ContentFiles } from './files.ts';
-import { beginEpoch, epochOf, isPurgedSince, isSelected } from './journal.ts';
+import { beginEpoch, epochOf, isPurgedSince, isSelected, purgesSince } from './journal.ts';
 import {
   packedVersion,
   prefixKey,
@@ -100,6 +100,10 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
 
   isPurgedSince(since: number, url: string): boolean {
     return isPurgedSince(this.#databases, since, { url, rule: undefined });
+  }
+
+  isPurgedTwiceSince(since: number, url: string): boolean {
+    return purgesSince(this.#databases, since, { url, rule: undefined }, 2) > 1;
   }
 
   async change(change: CacheChange<T>): Promise<UrlRecord<T> | undefined> {

@@ -40,11 +40,22 @@ export function beginEpoch({ meta, journal }: CacheDatabases, purge: Purge): voi
  * have been.
  */
 export function isPurgedSince(databases: CacheDatabases, since: number, entry: Purged): boolean {
+  return purgesSince(databases, since, entry, 1) > 0;
+}
+
+/** How many purges since an epoch are about an answer, or may have been, counted up to so many. */
+export function purgesSince(
+  databases: CacheDatabases,
+  since: number,
+  entry: Purged,
+  max: number,
+): number {
   const epoch = epochOf(databases);
-  if (epoch - since > cacheJournalMax) return true;
-  for (let at = since + 1; at <= epoch; at += 1) {
+  if (epoch - since > cacheJournalMax) return max;
+  let purges = 0;
+  for (let at = since + 1; at <= epoch && purges < max; at += 1) {
     const text = databases.journal.get(at);
-    if (text === undefined || isSelected(JSON.parse(text) as Purge, entry)) return true;
+    if (text === undefined || isSelected(JSON.parse(text) as Purge, entry)) purges += 1;
   }
-  return false;
+  return purges;
 }
