@@ -149,7 +149,10 @@ export function table(
   rows: readonly (readonly string[])[],
 ): readonly string[] {
   const all = [heading, ...rows];
-  const widths = heading.map((_, at) => Math.max(...all.map((row) => (row[at] ?? '').length)));
+  // The last column is not padded: it may be as long as a page.
+  const widths = heading.map((_, at) =>
+    at === heading.length - 1 ? 0 : Math.max(...all.map((row) => (row[at] ?? '').length)),
+  );
   return all.map((row) =>
     row
       .map((cell, at) => cell.padEnd(widths[at] ?? 0))

@@ -127,7 +127,7 @@ export const test: Act = {
     const came = error ?? `status ${status ?? '-'}`;
     yield {
       answer: { r: sent.r ?? '', data: found.attempt as unknown as JsonObject },
-      lines: [`${outcome}: ${came} after ${ms} ms`, ...(answer === '' ? [] : [oneLine(answer)])],
+      lines: [`${outcome} after ${ms} ms: ${came}`, ...(answer === '' ? [] : [oneLine(answer)])],
       code: outcome.startsWith('completed') ? 0 : 1,
     };
   },

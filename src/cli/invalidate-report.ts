@@ -42,7 +42,7 @@ export function invalidateLines(data: JsonObject, names: Names): readonly string
 function doneLines({ records, rows, txn }: Done, { noun, command }: Names): readonly string[] {
   if (txn === null) return ['Nothing was in force that could be invalidated.'];
   return [
-    `Done: ${rows} rows of ${records} ${noun}s are invalidated.`,
+    `Done: ${rows} changes of ${records} ${noun}s are taken back.`,
     `To take it back: waymark ${command} invalidate --txn ${txn}`,
   ];
 }
@@ -51,8 +51,8 @@ function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
   const { records, rows, gone, restored, changed, changes, conflicts } = report;
   if (records === 0) return ['Nothing is in force that could be invalidated.'];
   return [
-    `Nothing is done yet. ${rows} rows of ${records} ${noun}s would be invalidated:`,
-    `${gone} ${noun}s would be gone, ${restored} come back, ${changed} change.`,
+    `Nothing is done yet. ${rows} changes of ${records} ${noun}s would be taken back.`,
+    `It would delete ${gone} ${noun}s, restore ${restored} and change ${changed}.`,
     ...changes.flatMap(({ id, becomes, fields }) => [
       `  ${id}  ${becomes}`,
       ...Object.entries(fields).map(
@@ -62,7 +62,7 @@ function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
     ]),
     ...(report.unlisted > 0 ? [`  … and ${report.unlisted} more`] : []),
     ...(report.conflicting > 0
-      ? [`${report.conflicting} were edited again since; those later rows stay:`]
+      ? [`${report.conflicting} were edited again since; those later changes stay:`]
       : []),
     ...conflicts.map(({ id, rows: later }) => `  ${id}  seq ${later.join(', ')}`),
     `To do it, repeat the command with --confirm ${report.digest}`,

@@ -3,6 +3,7 @@ import type { JsonObject } from '../model/json.ts';
 import {
   parseObject,
   readText,
+  table,
   unknownsOf,
   type Act,
   type Done,
@@ -140,12 +141,16 @@ interface HistoryPage {
 
 /** A history from its newest row to its first. */
 async function* historyPages(service: Service, family: string, id: string): AsyncIterable<Done> {
+  const heading = ['SEQ', 'AT', 'ACTION', 'BY', 'TXN', 'STATE', 'DATA'];
   let before: number | null = null;
+  let isFirst = true;
   do {
     const envelope = { v: { id, before }, qk: 'history' };
     const answer: JsonObject = await callService(service, `${family}.read`, envelope);
     const { rows, next = null } = answer.data as unknown as HistoryPage;
-    yield { answer, lines: rows.map(historyLine) };
+    const lines = table(heading, rows.map(historyCells));
+    yield { answer, lines: isFirst ? lines : lines.slice(1) };
+    isFirst = false;
     before = next;
   } while (before !== null);
 }
@@ -156,11 +161,11 @@ type ShownRow = Omit<HistoryRow, 'data'> & {
   readonly data_invalidated?: JsonObject;
 };
 
-function historyLine(row: ShownRow): string {
+function historyCells(row: ShownRow): readonly string[] {
   const { seq, dtu_txn: at, action, by, txn, invalidated } = row;
   const data = JSON.stringify(row.data ?? row.data_invalidated);
-  const standing = invalidated === undefined ? [] : [`invalidated ${invalidated}`];
-  return [seq, at, action, by, txn, data, ...standing].join('\t');
+  const state = invalidated === undefined ? 'in force' : `invalidated ${invalidated}`;
+  return [String(seq), at, action, by, txn, state, data];
 }
 
 async function readFields(source: string, stdin: Given['stdin']): Promise<JsonObject> {

@@ -53,7 +53,7 @@ const losses: Readonly<Record<MountLoss, (mount: Mount) => string>> = {
   other_origin: ({ origin }) => `It is for ${origin} only.`,
   other_path: ({ path }) => `It is for what is below ${path} only.`,
   hidden_name: () => 'The path has a name in it that is hidden, or that no file can have.',
-  no_file: () => 'It has nothing there that it may serve.',
+  no_file: () => 'No such file.',
   not_a_file: () => 'What it has there is neither a file nor a folder.',
   not_a_folder: () => 'It has a file there, and the path ends in / as that of a folder.',
   no_index: () => 'It has a folder there without an index file, and does not list folders.',

@@ -203,11 +203,11 @@ suite('waymark rule', () => {
       history.out
         .trim()
         .split('\n')
-        .map((line) => line.split('\t')[2]),
-      ['edit', 'insert'],
+        .map((line) => line.split(/ {2,}/)[2]),
+      ['ACTION', 'edit', 'insert'],
     );
     for (let rve = 1; rve <= 100; rve += 1) await site.call('svc1.userinterface.edit', { id, rve });
-    assert.equal((await rule('history', id)).out.trim().split('\n').length, 102, 'to its end');
+    assert.equal((await rule('history', id)).out.trim().split('\n').length, 103, 'to its end');
     const missing = await rule('read', 'none');
     assert.equal(missing.code, 1);
     assert.match(missing.err, /^waymark: There is no page rule/);
@@ -261,7 +261,7 @@ suite('waymark rule', () => {
     assert.deepEqual(rest, ['content', '*', '/a']);
 
     const dry = await rule('invalidate', id);
-    assert.match(dry, /^Nothing is done yet\. 1 rows of 1 page rules/);
+    assert.match(dry, /^Nothing is done yet\. 1 changes of 1 page rules/);
     assert.equal((await fetch(`${url}/a`)).status, 200);
     const [, digest = ''] = /--confirm ([0-9a-f]{64})/.exec(dry) ?? [];
     const done = await rule('invalidate', id, '--confirm', digest);
