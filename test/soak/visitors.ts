@@ -10,8 +10,8 @@ export interface Counts {
 
 const connections = 40;
 const websockets = 10;
-/** A visitor waits so long between two requests, on average: some 4,000 requests a second in all. */
-const pauseMs = 8;
+/** A visitor waits so long between two requests, on average: some 1,000 requests a second in all. */
+const pauseMs = 40;
 
 /** Visitors with ever other browsers, cookies and languages, who ask for all that a site has. */
 export class Visitors {
