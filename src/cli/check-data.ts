@@ -1,19 +1,30 @@
 import type { Config } from '../config/config.ts';
 import { differencesKeptMax } from '../model/limits.ts';
 import type { Difference } from '../store/store.ts';
+import { Failure } from '../model/failure.ts';
 import { say, type Terminal } from './command.ts';
 import { openDataToRead } from './data.ts';
 import { createProgress } from './progress.ts';
 
 /**
- * `waymark check --data`: replays the log and says where anything made of it is something else.
- * Resolves to the exit code.
+ * `waymark check --data`: checks the data file, replays the log and says where anything made of it
+ * is something else. Resolves to the exit code.
  */
 export async function checkData(
   config: Config,
-  { out, err }: Terminal,
+  terminal: Terminal,
   { json }: { readonly json: boolean },
 ): Promise<number> {
+  try {
+    return await check(config, terminal, json);
+  } catch (error) {
+    if (!json || !(error instanceof Failure)) throw error;
+    say(terminal.out, JSON.stringify({ ok: false, problem: error.message }, undefined, 2));
+    return 1;
+  }
+}
+
+async function check(config: Config, { out, err }: Terminal, json: boolean): Promise<number> {
   const store = await openDataToRead(config);
   const progress = createProgress(err, Date.now);
   const shown: Difference[] = [];

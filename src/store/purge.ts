@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
-import { mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import type { Change } from '../model/change.ts';
@@ -61,7 +61,8 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
       const rows = purge.rows();
       if (dryRun || rows.length === 0) return { rows, seq: undefined };
       const before = transactionIn(folder);
-      draft = await mkdtemp(join(folder, '.purge-'));
+      await removeDrafts(folder);
+      draft = await mkdtemp(join(folder, draftPrefix));
       await writeCopy(draft, { folder, databases, purge });
       const seq = await leaveTrace(draft, parts, rows);
       await swap(folder, draft, before);
@@ -75,6 +76,14 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
   } finally {
     await claim.release();
   }
+}
+
+const draftPrefix = '.purge-';
+
+/** A purge that was killed has left its draft. */
+async function removeDrafts(folder: string): Promise<void> {
+  const drafts = (await readdir(folder)).filter((name) => name.startsWith(draftPrefix));
+  for (const name of drafts) await rm(join(folder, name), { recursive: true, force: true });
 }
 
 async function purgeFailure(folder: string, error: unknown): Promise<Failure> {

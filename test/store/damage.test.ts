@@ -141,6 +141,10 @@ suite('a damaged data file', () => {
       }),
     );
     assert.deepEqual((await readdir(folder)).toSorted(), ['data', 'server.ini']);
+    const json = await runHere(['check', '--data', '--json', '--config', iniFile]);
+    const { ok, problem } = JSON.parse(json.out) as { ok: boolean; problem: string };
+    assert.deepEqual([json.code, json.err, ok], [1, '', false]);
+    assert.match(problem, /damaged/);
   });
 });
 

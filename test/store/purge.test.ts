@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { runHere } from '../cli/here.ts';
@@ -85,6 +85,7 @@ suite('waymark purge-secret', () => {
     const file = join(site.data, 'data.mdb');
     assert.ok((await readFile(file, 'latin1')) === data, 'a dry run changes nothing');
 
+    await mkdir(join(site.data, '.purge-killed'));
     const done = await site.waymark('purge-secret', '--all');
     assert.equal(done.code, 0, done.err);
     assert.match(
