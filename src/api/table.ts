@@ -2,7 +2,7 @@ import type { Authenticate } from './keys/authenticate.ts';
 import { getResolve, linkHtm } from './rules/breadcrumbs.ts';
 import { keptStatus, listKept, purgeKept, type CacheOperations } from './cache.ts';
 import { listDeliveries } from './webhooks/deliveries.ts';
-import { listEvents } from './webhooks/event-list.ts';
+import { listEvents, readEvent } from './webhooks/event-reads.ts';
 import { listEventTypes } from './webhooks/event-types.ts';
 import { insertEvent, testHook, type EventOperations } from './webhooks/events.ts';
 import { explainRequest } from './rules/explain.ts';
@@ -79,8 +79,9 @@ export function operationTable(parts: OperationParts): readonly Operation[] {
     operation('svc1.webhook.replay', 'webhook', 'writes', replayDeliveries(hooks)),
     operation('svc1.webhook.deliveries', 'webhook', 'reads', listDeliveries(hooks)),
     operation('svc1.event.insert', 'event', 'writes', insertEvent(events)),
-    operation('svc1.event.list', 'event', 'reads', listEvents(events)),
-    operation('svc1.event.types', 'event', 'reads', listEventTypes()),
+    operation('svc1.event.read', 'verify', 'reads', readEvent(events)),
+    operation('svc1.event.list', 'verify', 'reads', listEvents(events)),
+    operation('svc1.event.types', 'verify', 'reads', listEventTypes()),
     operation('svc1.cache.purge', 'design', 'writes', purgeKept(cache)),
     operation('svc1.cache.list', 'read', 'reads', listKept(cache)),
     operation('svc1.cache.status', 'read', 'reads', keptStatus(cache)),

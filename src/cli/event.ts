@@ -33,6 +33,15 @@ const insert: Act = {
   },
 };
 
+const read: Act = {
+  summary: 'print an event',
+  words: { '<id>': 'the id that its deliveries have' },
+  async *run([id = ''], { service }) {
+    const answer = await callService(service, 'svc1.event.read', { v: { id } });
+    yield { answer, lines: [JSON.stringify(answer.data, undefined, 2)] };
+  },
+};
+
 const list: Act = {
   summary: 'list events, the newest first',
   takes: {
@@ -85,8 +94,8 @@ interface EventPage {
   readonly next: number | null;
 }
 
-/** `waymark event insert | list | types`. */
+/** `waymark event insert | read | list | types`. */
 export const defineEvent = clientCommand({
-  description: 'Insert events, which hooks deliver, and list them, through the HTTP API.',
-  acts: { insert, list, types },
+  description: 'Insert events, which hooks deliver, and read them, through the HTTP API.',
+  acts: { insert, read, list, types },
 });

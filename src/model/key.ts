@@ -1,7 +1,7 @@
 import { keyNameCharactersMax } from './limits.ts';
 
 /** What a key may do (docs/design/failures.md#keys); `admin` implies every other scope. */
-export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'admin'] as const;
+export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'verify', 'admin'] as const;
 
 /** What the name of a key looks like: one line of text. */
 export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCharactersMax}}$`;
@@ -46,9 +46,10 @@ export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }
 
-/** Whether a caller has a scope, directly or by `admin`. */
+/** Whether a caller has a scope, directly or by `admin`; one who inserts events may read them. */
 export function hasScope(caller: Caller, scope: Scope): boolean {
-  return caller.scopes.has(scope) || caller.scopes.has('admin');
+  const isImplied = scope === 'verify' && caller.scopes.has('event');
+  return isImplied || caller.scopes.has(scope) || caller.scopes.has('admin');
 }
 
 /** The scopes that let a caller send content to be kept. */

@@ -1,4 +1,4 @@
-import type { Change, Draft, Family, HistoryRow, RevertibleFamily } from '../model/change.ts';
+import type { Change, Draft, Family, HistoryRow } from '../model/change.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { Key } from '../model/key.ts';
@@ -85,7 +85,7 @@ export interface Reads {
    * All rows of a record that can be taken back, oldest first; up to and with `upTo`, if that is
    * given.
    */
-  rows(family: RevertibleFamily, id: string, upTo?: number): readonly Change[];
+  rows(family: Family, id: string, upTo?: number): readonly Change[];
   /** A row of the log; undefined for a seq that it has not reached. */
   change(seq: number): Change | undefined;
   /** Bytes of a row of the log as it is stored; 0 for a seq that it has not reached. */

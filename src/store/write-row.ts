@@ -1,4 +1,4 @@
-import type { Change, RevertibleFamily } from '../model/change.ts';
+import type { Change } from '../model/change.ts';
 import { foldRows, type Folded, type FoldOne } from './fold.ts';
 import type { Reads } from './store.ts';
 
@@ -25,7 +25,7 @@ export function afterRow<S extends { readonly seq: number; readonly insertedSeq:
   foldOne: FoldOne<S>,
 ): { readonly stored: S | undefined; readonly marks: Marks } {
   if (change.action !== 'invalidate') return { stored: foldOne(stored, change), marks: [] };
-  const rows = [...reads.rows(change.family as RevertibleFamily, change.id), ...written];
+  const rows = [...reads.rows(change.family, change.id), ...written];
   const [before, after] = [foldRows(rows, foldOne), foldRows([...rows, change], foldOne)];
   return { stored: after.stored, marks: marksBetween(before, after) };
 }

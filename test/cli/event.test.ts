@@ -15,6 +15,8 @@ suite('waymark event', () => {
     assert.match(first.err, /one hook gets it/);
     const again = await out(...sale, '--vk', 'sale-1', '--counter', 'counter-2');
     assert.equal(again, first.out);
+    const read = await out('event', 'read', first.out.trim());
+    assert.match(read, /"type": "sale.completed"/);
 
     const piped = await runWaymark(['event', 'insert', 'till.opened', '--data', '-'], {
       env,
@@ -53,7 +55,7 @@ suite('waymark event', () => {
   test('says clearly what is wrong', async (t) => {
     const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /say what to do: insert, list, types\./],
+      [[], 2, /say what to do: insert, read, list, types\./],
       [['insert'], 2, /missing required argument 'type'/],
       [['insert', 'Sale'], 1, /dotted name in lower case/],
       [['insert', 'a.b', '--data', '{'], 2, /--data is not JSON/],

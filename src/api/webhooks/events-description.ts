@@ -59,6 +59,27 @@ export const testDescription: Description = {
   failures: ['not_found', 'conflict'],
 };
 
+const event: JsonObject = {
+  title: 'Event',
+  type: 'object',
+  required: ['id', 'type', 'occurred_at', 'counter', 'data', 'seq'],
+  properties: {
+    id: text,
+    type: text,
+    occurred_at: dateTime,
+    counter: { type: ['string', 'null'] },
+    data: anyObject,
+    seq,
+  },
+};
+
+/** What the documents say of event.read. */
+export const eventReadDescription: Description = {
+  summary: 'An event by its id: what a delivery told, as Waymark has it.',
+  output: event,
+  failures: ['not_found'],
+};
+
 /** What event.list answers. */
 export const listedEvents: JsonObject = {
   title: 'EventList',
@@ -67,19 +88,7 @@ export const listedEvents: JsonObject = {
   properties: {
     rows: {
       type: 'array',
-      items: {
-        title: 'Event',
-        type: 'object',
-        required: ['id', 'type', 'occurred_at', 'counter', 'data', 'seq'],
-        properties: {
-          id: text,
-          type: text,
-          occurred_at: dateTime,
-          counter: { type: ['string', 'null'] },
-          data: anyObject,
-          seq,
-        },
-      },
+      items: event,
     },
     next: {
       type: ['integer', 'null'],

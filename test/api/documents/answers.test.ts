@@ -113,6 +113,8 @@ async function callHooks(ask: Call): Promise<void> {
   await ask(`${hook}.insert`, { event: ['*'], url: 'http://shop.example' });
   const { id, seq } = first;
   await ask(`${hook}.edit`, { id, if_seq: seq, name: null, _unknowns_: { colour: 'blue' } });
+  await ask(`${hook}.edit`, { id, frequency: { mode: 'batch', every: '25h' } });
+  await ask(`${hook}.edit`, { id, frequency: { mode: 'batch', at: ['02:00'], zone: 'UTC' } });
   await ask(`${hook}.test`, { id }, { vk: 'try' });
   await ask(`${hook}.rotate`, { id }, { vk: 'leak' });
   await ask(`${hook}.rotate`, { id }, { vk: 'leak' });
@@ -129,8 +131,9 @@ async function callHooks(ask: Call): Promise<void> {
 
   const time = '2026-11-21T12:00:00.000Z';
   const sale = { type: 'sale.completed', data: { total: 1 }, occurred_at: time, counter: '7' };
+  const { data: sold } = await ask('svc1.event.insert', sale, { vk: 'sale' });
   await ask('svc1.event.insert', sale, { vk: 'sale' });
-  await ask('svc1.event.insert', sale, { vk: 'sale' });
+  await ask('svc1.event.read', { id: sold.id });
   await ask('svc1.event.list', { type: 'sale.completed', counter: '7', limit: 1 });
   await ask('svc1.event.list', { before: 1_000 });
   await ask('svc1.event.types');

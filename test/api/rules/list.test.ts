@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { eventSliceRows, listSliceRules, ruleCharacters } from '../../../src/model/limits.ts';
-import { listEvents } from '../../../src/api/webhooks/event-list.ts';
+import { listEvents } from '../../../src/api/webhooks/event-reads.ts';
 import { listRules } from '../../../src/api/rules/list.ts';
 import type { Call } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';

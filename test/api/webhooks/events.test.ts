@@ -32,6 +32,32 @@ test('a source that cannot be had is an event, once a minute for a rule', async 
   }
 });
 
+test('a key of the scope verify reads events, and writes nothing', async (t) => {
+  const site = await startSite(t);
+  const keyOf = async (scope: string) => {
+    const made = await site.call('svc1.key.insert', { name: scope, scopes: [scope] });
+    return made.data.key as string;
+  };
+  const { id } = (await site.call('svc1.event.insert', sale)).data;
+  for (const scope of ['verify', 'event'] as const) {
+    const apikey = await keyOf(scope);
+    for (const [name, v] of [
+      ['svc1.event.read', { id }],
+      ['svc1.event.list', {}],
+      ['svc1.event.types', {}],
+    ] as const) {
+      assert.equal((await site.call(name, v, { apikey })).error, undefined, `${scope} ${name}`);
+    }
+    const inserted = await site.call('svc1.event.insert', sale, { apikey });
+    assert.equal(inserted.error?.code, scope === 'verify' ? 'forbidden' : undefined);
+    const hooks = await site.call('svc1.webhook.list', {}, { apikey });
+    assert.equal(hooks.error?.code, 'forbidden');
+  }
+  const apikey = await keyOf('webhook');
+  const { error } = await site.call('svc1.event.read', { id }, { apikey });
+  assert.equal(error?.code, 'forbidden');
+});
+
 test('each key has vks of its own', async (t) => {
   const site = await startSite(t);
   const till = async (name: string) => {
@@ -106,6 +132,23 @@ for (const [transport, open] of Object.entries(transports)) {
       const tested = await call('svc1.webhook.test', { id });
       const again = await call('svc1.webhook.test', { id }, { vk: tested.vk ?? '' });
       assert.deepEqual([again.data.id, again.replayed], [tested.data.id, true]);
+    });
+
+    test('an event is read by the id that its deliveries have', async (t) => {
+      const call = await open(await startSite(t));
+      const { id } = (await call('svc1.event.insert', sale)).data;
+      const hook = await call('svc1.webhook.insert', { url, event: '*' });
+      const { rows } = (await call('svc1.event.list', {})).data;
+      const [changed, sold] = rows;
+      assert.deepEqual([sold.id, changed.data.id], [id, hook.data.id]);
+      for (const row of [sold, changed]) {
+        assert.deepEqual((await call('svc1.event.read', { id: row.id })).data, row);
+      }
+      const far = changed.id.replace(/\d+$/, '999999');
+      for (const none of ['', 'none', hook.data.id, far, `none-${changed.seq}`]) {
+        const { error } = await call('svc1.event.read', { id: none });
+        assert.deepEqual([error?.code, error?.field], ['not_found', 'id'], none);
+      }
     });
 
     test('what is no event is refused', async (t) => {

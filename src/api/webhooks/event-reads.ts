@@ -8,8 +8,9 @@ import {
   listRowsMax,
   ruleCharacters,
 } from '../../model/limits.ts';
+import { Failure } from '../../model/failure.ts';
 import type { Reads } from '../../store/store.ts';
-import { listedEvents } from './events-description.ts';
+import { eventReadDescription, listedEvents } from './events-description.ts';
 import type { Handler } from '../operation.ts';
 
 interface ListInput {
@@ -73,6 +74,35 @@ export function listEvents({
     },
   };
 }
+
+/**
+ * event.read: an event by the id that its deliveries have, for a receiver that takes a delivery for
+ * no more than a hint. Refuses with `not_found`.
+ */
+export function readEvent({
+  store,
+}: {
+  readonly store: Pick<Reads, 'rows' | 'change'>;
+}): Handler<{ id: string }> {
+  return {
+    ...eventReadDescription,
+    input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
+    run: ({ id }) => {
+      const [inserted] = store.rows('event', id);
+      // The id of an event that a change of a record is ends in the place of that in the log.
+      const [, seq] = /-(\d{1,15})$/.exec(id) ?? [];
+      const change = inserted ?? (seq === undefined ? undefined : store.change(Number(seq)));
+      const event = change && eventOf(change);
+      if (event?.id !== id) {
+        const message = `There is no event ${JSON.stringify(id.slice(0, shownIdCharactersMax))}.`;
+        throw new Failure('not_found', message, { field: 'id' });
+      }
+      return { kind: 'data', data: eventView(event) };
+    },
+  };
+}
+
+const shownIdCharactersMax = 80;
 
 function isSought(
   event: WaymarkEvent,
