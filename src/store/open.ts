@@ -166,8 +166,8 @@ async function createDataFile(folder: string): Promise<void> {
     }
     await link(join(draft, dataFile), join(folder, dataFile));
   } catch (error) {
-    // Another process has made it at the same time.
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    // Another process has made it at the same time, or a link stands there.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && (await holdsData(folder))) return;
     throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
   } finally {
     if (draft !== undefined) await rm(draft, { recursive: true, force: true });

@@ -125,8 +125,9 @@ class PageWalk {
 
   #add(place: Place): void {
     this.#claim(place, 1);
-    // The entries of LMDB's own tree are the other trees.
-    const isFirst = place.levels > 1 || place.tree === mainTree;
+    // The entries of LMDB's own tree are the other trees. A walk of all pages goes down at once, so
+    // that few of them wait.
+    const isFirst = place.levels > 1 || place.tree === mainTree || this.#pagesMax === Infinity;
     (isFirst ? this.#inner : this.#leaves).push(place);
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync } from 'node:fs';
-import { chmod, cp, open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { chmod, cp, open, readdir, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { openCheckPagesMax } from '../../src/store/limits.ts';
@@ -123,6 +123,13 @@ suite('a damaged data file', () => {
       code: 'unavailable',
       message: /holds an empty data\.mdb; put a backup in its place, or move it away/,
     });
+    assert.deepEqual(await readdir(folder), ['data.mdb']);
+  });
+
+  test('that a link to nothing stands for is no first start', async (t) => {
+    const folder = await temporaryFolder(t);
+    await symlink(join(folder, 'volume'), join(folder, 'data.mdb'));
+    await assert.rejects(openIn(folder), /cannot be written \(EEXIST\)/);
     assert.deepEqual(await readdir(folder), ['data.mdb']);
   });
 
