@@ -19,23 +19,28 @@ export interface Servers {
 
 /** Waymark, and those of its peers that are installed, on free ports. */
 export async function prepareServers(
-  { folderFor, diskRoot, peerRoot, sourceRoot }: Workspace,
+  { folderFor, diskRoot, peerRoot, sourceRoot, tlsFiles }: Workspace,
   { programs, cores }: { readonly programs: Programs; readonly cores: Cores },
 ): Promise<Servers> {
-  const [sourcePort = 0, ...ports] = await freePorts(4 + nodeProxies.length);
+  const [sourcePort = 0, ...ports] = await freePorts(6 + nodeProxies.length);
   const source = `http://127.0.0.1:${sourcePort}`;
   const sourcePlace = { folder: await folderFor('source'), port: sourcePort, core: cores.load };
-  const place = async (name: string, port = 0) => ({
+  const pair = await tlsFiles();
+  const place = async (name: string, port = 0, tlsPort?: number) => ({
     folder: await folderFor(name),
     port,
+    tls: tlsPort === undefined ? undefined : { port: tlsPort, ...pair },
     core: cores.server,
     source,
   });
   const contestants = [
-    waymark(await place('waymark', ports[0]), { root: diskRoot, rules: rulesFor(source) }),
+    waymark(await place('waymark', ports[0], ports.at(-1)), {
+      root: diskRoot,
+      rules: rulesFor(source),
+    }),
   ];
   if (programs.nginx !== undefined) {
-    const its = await place('nginx', ports[1]);
+    const its = await place('nginx', ports[1], ports.at(-2));
     contestants.push(nginx(programs.nginx, its, { root: peerRoot }));
   }
   if (programs.caddy !== undefined) {
@@ -75,6 +80,14 @@ export function takesPart(
   { path }: Scenario,
 ): boolean {
   return path.startsWith(below) && (except === undefined || !path.startsWith(except));
+}
+
+/** Whether a running server can be asked in the way that a scenario asks. */
+export function hasTransport(
+  { server }: Pick<Contestant, 'server'>,
+  { transport = 'http' }: Scenario,
+): boolean {
+  return transport === 'http' || transport === 'connection' || server.tlsUrl !== undefined;
 }
 
 /** So many Waymarks with an empty data folder each, not pinned: as a user would start them. */

@@ -1,13 +1,14 @@
 // A load generator for machines without wrk: raw keep-alive connections, one request in flight on
 // each. Its argument is a LoadOrder as JSON; it prints a LoadResult but for the CPU time.
 import { connect, type Socket } from 'node:net';
-import { firstVisitor, type LoadOrder, type LoadResult } from './load.ts';
+import { connect as connectTls } from 'node:tls';
+import type { LoadOrder, LoadResult } from './load.ts';
+import { firstVisitor, visitorFields } from './visitors.ts';
 
 const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
 const { hostname, port, host, pathname, search } = new URL(order.url);
 const lines = Object.entries(order.headers).map(([name, value]) => `${name}: ${value}\r\n`);
 const head = `GET ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n${lines.join('')}`;
-const request = Buffer.from(`${head}\r\n`, 'latin1');
 const endOfHeader = Buffer.from('\r\n\r\n');
 const lastChunk = Buffer.from('0\r\n\r\n');
 let visitor = firstVisitor();
@@ -24,7 +25,11 @@ for (let count = 0; count < order.connections; count += 1) open();
 setTimeout(finish, order.seconds * 1000);
 
 function open(): void {
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  const where = { host: hostname, port: Number(port), noDelay: true };
+  const socket =
+    order.transport === 'https'
+      ? connectTls({ ...where, rejectUnauthorized: false })
+      : connect(where);
   sockets.add(socket);
   let sentAt = 0;
   let unread: Buffer | undefined;
@@ -38,13 +43,13 @@ function open(): void {
   const next = (): void => {
     missing = undefined;
     sentAt = performance.now();
-    socket.write(order.ofOtherVisitors === true ? requestOfNext() : request);
+    socket.write(requestOfNext());
   };
   const count = (): void => {
     latenciesMs.push(performance.now() - sentAt);
     if (!closing) next();
   };
-  socket.on('connect', next);
+  socket.on(order.transport === 'https' ? 'secureConnect' : 'connect', next);
   socket.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
     if (missing === undefined) {
@@ -73,7 +78,11 @@ function open(): void {
 
 function requestOfNext(): string {
   visitor += 1;
-  return `${head}Cookie: visitor=${visitor}\r\n\r\n`;
+  const own = Object.entries(visitorFields(visitor)).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  const closing = order.transport === 'connection' ? 'Connection: close\r\n' : '';
+  return `${head}${own.join('')}${closing}\r\n`;
 }
 
 /** How many bytes follow a header (RFC 9112 §6.3); Infinity for chunks. */

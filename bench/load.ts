@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endedMicroseconds } from './proc.ts';
 import { startProcess } from './processes.ts';
+import type { Transport } from './scenarios.ts';
+import { visitorArguments } from './visitors.ts';
 
 /**
  * What a load generator is told to do: keep every connection busy with one request after the other.
@@ -11,8 +13,7 @@ import { startProcess } from './processes.ts';
 export interface LoadOrder {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Whether each request gets a cookie that none had before. */
-  readonly ofOtherVisitors?: boolean;
+  readonly transport?: Transport;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -44,19 +45,23 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
   const script = fileURLToPath(new URL('./wrk.lua', import.meta.url));
   return {
     name: 'wrk',
-    run: ({ url, headers, ofOtherVisitors = false, connections, seconds }) =>
-      runGenerator(parts, program, [
+    run: (order) => {
+      const { url, headers, transport, connections, seconds } = order;
+      if (transport === 'h2') return http2Generator(parts, order);
+      const all = transport === 'connection' ? { ...headers, Connection: 'close' } : headers;
+      return runGenerator(parts, program, [
         ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script],
-        ...Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
-        ...(ofOtherVisitors ? ['-H', `Cookie: visitor=${firstVisitor()}`] : []),
-        url,
-      ]),
+        ...Object.entries(all).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
+        ...[url, '--', ...visitorArguments()],
+      ]);
+    },
   };
 }
 
-/** A number from which one can count on without meeting those of another run. */
-export function firstVisitor(): number {
-  return Date.now() * 1_000;
+/** The generator of this folder for HTTP/2 over TLS. */
+function http2Generator(parts: GeneratorParts, order: LoadOrder): Promise<LoadResult> {
+  const program = fileURLToPath(new URL('./generator-h2.ts', import.meta.url));
+  return runGenerator(parts, process.execPath, [program, JSON.stringify(order)]);
 }
 
 /**
@@ -67,7 +72,10 @@ export function ownGenerator(parts: GeneratorParts): LoadGenerator {
   const program = fileURLToPath(new URL('./generator.ts', import.meta.url));
   return {
     name: 'the generator of bench/',
-    run: (order) => runGenerator(parts, process.execPath, [program, JSON.stringify(order)]),
+    run: (order) =>
+      order.transport === 'h2'
+        ? http2Generator(parts, order)
+        : runGenerator(parts, process.execPath, [program, JSON.stringify(order)]),
   };
 }
 

@@ -108,7 +108,7 @@ interface Run {
 }
 
 async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run> {
-  const url = contestant.server.url + scenario.path;
+  const url = urlOf(scenario, contestant.server);
   const headers = { ...scenario.headers, ...(scenario.conditional && (await condition(url))) };
   const answer = await ask(url, headers);
   const { status, contentBytes = answer.contentBytes } = scenario;
@@ -119,6 +119,11 @@ async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run>
     );
   }
   return { scenario, contestant, url, headers, answer };
+}
+
+function urlOf({ path, transport }: Scenario, { url, tlsUrl }: RunningServer): string {
+  const isEncrypted = transport === 'https' || transport === 'h2';
+  return (isEncrypted ? (tlsUrl ?? '') : url) + path;
 }
 
 async function condition(url: string): Promise<Readonly<Record<string, string>>> {
@@ -137,8 +142,8 @@ async function sample(
   const clock = cpuClock(pids, core);
   const memory = watchesMemory ? await watchMemory(pids) : undefined;
   const before = await clock();
-  const { ofOtherVisitors = false } = scenario;
-  const result = await load.run({ url, headers, ofOtherVisitors, connections, seconds });
+  const { transport = 'http' } = scenario;
+  const result = await load.run({ url, headers, transport, connections, seconds });
   const after = await clock();
   const each = after.server.map((us, at) => us - (before.server[at] ?? 0));
   const cpuUs = each.reduce((sum, one) => sum + one, 0);
@@ -184,6 +189,12 @@ function checkedRequests(
   if (requests === 0) throw new Error(`${what}: no request was answered`);
   if (refused !== (scenario.status >= 400 ? requests : 0)) {
     throw new Error(`${what}: ${refused} of ${requests} answers had a status of 400 or more`);
+  }
+  // What TLS adds is not counted, and HTTP/2 has heads of its own.
+  const isEncrypted = scenario.transport === 'https' || scenario.transport === 'h2';
+  if (isEncrypted) {
+    if (bytes < requests * answer.contentBytes) throw new Error(`${what}: content is missing`);
+    return requests;
   }
   const received = bytes / answer.wireBytes;
   const [least, most] = [(1 - wireTolerance) * requests, (1 + wireTolerance) * requests];

@@ -1,4 +1,5 @@
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { Agent as TlsAgent, get as getTls } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Child } from './processes.ts';
 
@@ -16,10 +17,13 @@ const pollMs = 2;
 
 /** Asks once, on a connection of its own that both sides could keep. */
 export async function ask(url: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
-  const agent = new Agent({ keepAlive: true });
+  const isTls = url.startsWith('https:');
+  const agent = isTls
+    ? new TlsAgent({ keepAlive: true, rejectUnauthorized: false })
+    : new Agent({ keepAlive: true });
   try {
     return await new Promise((resolve, reject) => {
-      get(url, { agent, headers: { ...headers } }, (message) => {
+      (isTls ? getTls : get)(url, { agent, headers: { ...headers } }, (message) => {
         readAnswer(message, resolve, reject);
       }).once('error', reject);
     });

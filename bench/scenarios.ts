@@ -5,7 +5,13 @@ export const largeBytes = 100 * 1024;
 export const textBytes = 20 * 1024;
 export const hugeBytes = 100 * 1024 * 1024;
 
-/** One thing that every server is asked for, again and again. */
+/**
+ * How requests come: over HTTP/1.1 in the clear or over TLS, each on a connection of its own in the
+ * clear, or over HTTP/2 with TLS.
+ */
+export type Transport = 'http' | 'https' | 'connection' | 'h2';
+
+/** One thing that every server is asked for, again and again, each time by another visitor. */
 export interface Scenario {
   /** The name by which `--only` and the JSON know it. */
   readonly id: string;
@@ -21,10 +27,10 @@ export interface Scenario {
    * Whether the request carries the ETag that the server gave as If-None-Match (RFC 9110 §13.1.2).
    */
   readonly conditional: boolean;
-  /** Further fields of the request. */
+  /** Further fields of the request, beside those that differ from visitor to visitor. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether each request has a cookie that none had before, as if each came from another visitor. */
-  readonly ofOtherVisitors?: boolean;
+  /** How the request comes: over HTTP/1.1 in the clear unless it says otherwise. */
+  readonly transport?: Transport;
   /** Connections that ask at a time; undefined where they are as many as of the others. */
   readonly connections?: number;
   /** Seconds of a round, where few answers take long. */
@@ -45,25 +51,47 @@ export const browserFields: Readonly<Record<string, string>> = {
 export const scenarios: readonly Scenario[] = [
   ask({ id: 'file-1k', title: '1 KB file', path: '/file/1k.html', contentBytes: smallBytes }),
   ask({
-    id: 'file-1k-visitors',
-    title: '1 KB file, each time for another browser',
-    path: '/file/1k.html',
-    contentBytes: smallBytes,
-    ...{ headers: browserFields, ofOtherVisitors: true },
-  }),
-  ask({ id: 'file-100k', title: '100 KB file', path: '/file/100k.html', contentBytes: largeBytes }),
-  ask({
     id: 'page-1k',
     title: '1 KB stored page (the others: a file)',
     path: '/page/1k.html',
     contentBytes: smallBytes,
   }),
   ask({
-    id: 'page-100k',
-    title: '100 KB stored page (the others: a file)',
-    path: '/page/100k.html',
-    contentBytes: largeBytes,
+    id: 'tls-file-1k',
+    title: '1 KB file over TLS',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    transport: 'https',
   }),
+  ask({
+    id: 'tls-page-1k',
+    title: '1 KB stored page over TLS',
+    path: '/page/1k.html',
+    contentBytes: smallBytes,
+    transport: 'https',
+  }),
+  ask({
+    id: 'h2-file-1k',
+    title: '1 KB file over HTTP/2 with TLS',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    transport: 'h2',
+  }),
+  ask({
+    id: 'h2-page-1k',
+    title: '1 KB stored page over HTTP/2 with TLS',
+    path: '/page/1k.html',
+    contentBytes: smallBytes,
+    transport: 'h2',
+  }),
+  ask({
+    id: 'new-file-1k',
+    title: '1 KB file, a connection for each request',
+    path: '/file/1k.html',
+    contentBytes: smallBytes,
+    transport: 'connection',
+  }),
+  ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
   ask({
     id: 'fetch-1k',
     title: '1 KB fetched, nothing to keep',
@@ -71,18 +99,10 @@ export const scenarios: readonly Scenario[] = [
     contentBytes: smallBytes,
   }),
   ask({
-    id: 'fetch-1k-visitors',
-    title: '1 KB fetched, each time for another browser',
-    path: '/fetched/1k.html',
-    contentBytes: smallBytes,
-    ...{ headers: browserFields, ofOtherVisitors: true },
-  }),
-  ask({
     id: 'packed-20k',
-    title: '20 KB fetched, compressed by gzip, each time for another browser',
+    title: '20 KB fetched, compressed by gzip',
     path: '/packed/20k.html',
-    headers: { ...browserFields, 'Accept-Encoding': 'gzip' },
-    ofOtherVisitors: true,
+    headers: { 'Accept-Encoding': 'gzip' },
   }),
   ask({
     id: 'hit-1k',
@@ -98,6 +118,13 @@ export const scenarios: readonly Scenario[] = [
     contentBytes: 0,
     conditional: true,
   }),
+  ask({ id: 'file-100k', title: '100 KB file', path: '/file/100k.html', contentBytes: largeBytes }),
+  ask({
+    id: 'page-100k',
+    title: '100 KB stored page (the others: a file)',
+    path: '/page/100k.html',
+    contentBytes: largeBytes,
+  }),
   ask({
     id: 'file-100m',
     title: '100 MB file, 4 connections',
@@ -105,7 +132,6 @@ export const scenarios: readonly Scenario[] = [
     contentBytes: hugeBytes,
     ...{ connections: 4, seconds: 4, watchesMemory: true },
   }),
-  ask({ id: 'not-found', title: '404', path: '/file/none.html', status: 404 }),
 ];
 
 /** A page that is matched and made at each visit, which a field brings about that Waymark does not know. */

@@ -1,7 +1,7 @@
 // Holds Waymark against nginx and Caddy on one machine; see README.md beside this file.
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { freshWaymarks, prepareServers, startAll, takesPart } from './contestants.ts';
+import { freshWaymarks, hasTransport, prepareServers, startAll, takesPart } from './contestants.ts';
 import { ownGenerator, wrk, type LoadGenerator } from './load.ts';
 import {
   chooseCores,
@@ -56,7 +56,9 @@ async function run(): Promise<void> {
   const reports: ScenarioReport[] = [];
   console.log(`\n${headingText()}`);
   for (const scenario of chosen) {
-    const asked = contestants.filter((contestant) => takesPart(contestant, scenario));
+    const asked = contestants.filter(
+      (contestant) => takesPart(contestant, scenario) && hasTransport(contestant, scenario),
+    );
     const rows = await measureScenario(scenario, asked, conditions);
     const report = summarise(scenario, rows);
     console.log(scenarioText(report));

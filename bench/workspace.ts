@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { link, mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createAuthority } from '../test/certificates.ts';
 import { killAll } from './processes.ts';
 import { hugeBytes, largeBytes, smallBytes, textBytes } from './scenarios.ts';
 import type { RuleFields } from './servers/waymark.ts';
@@ -15,6 +16,8 @@ export interface Workspace {
   readonly peerRoot: string;
   /** What the source server has on disk. */
   readonly sourceRoot: string;
+  /** Makes a certificate for 127.0.0.1; resolves to the paths of its files. */
+  readonly tlsFiles: () => Promise<{ readonly cert: string; readonly key: string }>;
   /** Makes a folder of its own for a server. */
   readonly folderFor: (name: string) => Promise<string>;
 }
@@ -53,7 +56,14 @@ export async function createWorkspace(parent = tmpdir()): Promise<Workspace> {
   await writePieces(join(sourceRoot, 'kept'));
   await mkdir(join(sourceRoot, 'packed'));
   await writeFile(join(sourceRoot, 'packed', '20k.html'), await text(textBytes));
-  return { folder, diskRoot, peerRoot, sourceRoot, folderFor };
+  const tlsFiles = async (): Promise<{ readonly cert: string; readonly key: string }> => {
+    const { cert, key } = await (await createAuthority()).issue(['127.0.0.1']);
+    const files = { cert: join(folder, 'cert.pem'), key: join(folder, 'key.pem') };
+    await writeFile(files.cert, cert);
+    await writeFile(files.key, key, { mode: 0o600 });
+    return files;
+  };
+  return { folder, diskRoot, peerRoot, sourceRoot, folderFor, tlsFiles };
 }
 
 /** Adds the file that is too large to be made where nobody asks for it. */

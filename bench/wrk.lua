@@ -1,14 +1,35 @@
--- Where a request has the cookie visitor, it is another one each time, counted on from that number.
-local first = string.match(wrk.headers['Cookie'] or '', '^visitor=(%d+)$')
-if first then
-  local visitor = tonumber(first)
-  local head
-  wrk.headers['Cookie'] = nil
-  function request()
-    head = head or wrk.format():gsub('\r\n$', '')
-    visitor = visitor + 1
-    return string.format('%sCookie: visitor=%.0f\r\n\r\n', head, visitor)
-  end
+-- Each request is another visitor's: browser, language, cookie and referer differ from one to the next. The
+-- arguments are the number of the first visitor, then the agents, languages and values of Accept, each list
+-- after its length.
+local agents, languages, accepts = {}, {}, {}
+local visitor, head
+
+local function list(args, at, into)
+  local count = tonumber(args[at])
+  for i = 1, count do into[i] = args[at + i] end
+  return at + count + 1
+end
+
+function init(args)
+  visitor = tonumber(args[1])
+  local at = list(args, 2, agents)
+  at = list(args, at, languages)
+  list(args, at, accepts)
+  head = wrk.format():gsub('\r\n$', '')
+end
+
+function request()
+  visitor = visitor + 1
+  return string.format(
+    '%sUser-Agent: %s\r\nAccept: %s\r\nAccept-Language: %s\r\nReferer: https://www.example.com/%.0f\r\n' ..
+      'Cookie: visitor=%.0f; theme=dark\r\n\r\n',
+    head,
+    agents[visitor % #agents + 1],
+    accepts[visitor % #accepts + 1],
+    languages[visitor % #languages + 1],
+    visitor,
+    visitor
+  )
 end
 
 -- Makes wrk end its output with one line of JSON: the LoadResult of load.ts.

@@ -37,6 +37,7 @@ export function nginx(
   upstream source { server ${new URL(place.source).host}; keepalive 64; }
   server {
     listen 127.0.0.1:${place.port};
+    ${tlsText(place.tls)}
     root ${root};
     proxy_http_version 1.1;
     proxy_set_header Connection "";
@@ -78,7 +79,7 @@ export function nginxSource(
 
 function nginxServer(
   program: string,
-  { folder, port, core }: Omit<Place, 'source'>,
+  { folder, port, core, tls }: Omit<Place, 'source'>,
   {
     name,
     accessLog,
@@ -107,12 +108,28 @@ function nginxServer(
       const stderr = join(folder, 'stderr.log');
       child = startProcess(program, args, { core, stdout: stderr, stderr });
       await untilAnswers(`${url}${ready}`, child);
-      return { url, pids: [child.pid, ...(await workersOf(child.pid, workers))], accessLog };
+      const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
+      return {
+        url,
+        tlsUrl,
+        pids: [child.pid, ...(await workersOf(child.pid, workers))],
+        accessLog,
+      };
     },
     async stop() {
       await child?.stop();
     },
   };
+}
+
+/** The same server over TLS, with HTTP/2 for those who want it. */
+function tlsText(tls: Place['tls']): string {
+  if (tls === undefined) return '';
+  return (
+    `listen 127.0.0.1:${tls.port} ssl http2; ` +
+    `ssl_certificate ${tls.cert}; ssl_certificate_key ${tls.key}; ` +
+    'keepalive_requests 1000000000;'
+  );
 }
 
 /**

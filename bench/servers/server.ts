@@ -2,6 +2,8 @@
 export interface RunningServer {
   /** `http://127.0.0.1:<port>`, without a final slash. */
   readonly url: string;
+  /** The same over TLS; undefined for a server that has no TLS here. */
+  readonly tlsUrl?: string | undefined;
   /** Every process that answers requests, or leads those that do. */
   readonly pids: readonly number[];
   /** The file that the server writes its access log to, by appending. */
@@ -28,6 +30,15 @@ export interface Place {
   readonly port: number;
   /** The core that it is pinned to; undefined where pinning is not possible. */
   readonly core: number | undefined;
+  /** Where it serves TLS, and with which files. */
+  readonly tls?: TlsPlace | undefined;
   /** Origin of the source server that `/fetched/` and `/kept/` are fetched from. */
   readonly source: string;
+}
+
+/** A port for TLS, and the files of a certificate for it. */
+export interface TlsPlace {
+  readonly port: number;
+  readonly cert: string;
+  readonly key: string;
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { startProcess, type Child } from '../processes.ts';
 import { childPids } from '../proc.ts';
 import { untilAnswers } from '../probe.ts';
-import type { BenchServer, Place } from './server.ts';
+import type { BenchServer, Place, TlsPlace } from './server.ts';
 
 const program = fileURLToPath(new URL('../../bin/waymark.js', import.meta.url));
 
@@ -16,7 +16,7 @@ export type RuleFields = Readonly<Record<string, unknown>>;
  * Waymark from this clone: a disk mount at `/`, access log on, `rules` inserted through its API.
  */
 export function waymark(
-  { folder, port, core }: Omit<Place, 'source'>,
+  { folder, port, core, tls }: Omit<Place, 'source'>,
   {
     root,
     rules,
@@ -39,12 +39,21 @@ export function waymark(
     async start() {
       const config = join(folder, 'server.ini');
       const stderr = join(folder, 'stderr.log');
-      await writeFile(config, iniText({ port, data: join(folder, 'data'), root, workers }) + ini);
+      await writeFile(
+        config,
+        iniText({ port, tls, data: join(folder, 'data'), root, workers }) + ini,
+      );
       const args = [program, 'serve', '--config', config];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
       await untilAnswers(`${url}/svc1/health`, child);
       if (rules.length > 0) await insertAll(url, await firstKey(stderr), rules);
-      return { url, pids: [child.pid, ...(await workersOf(child.pid, workers))], accessLog };
+      const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
+      return {
+        url,
+        tlsUrl,
+        pids: [child.pid, ...(await workersOf(child.pid, workers))],
+        accessLog,
+      };
     },
     async stop() {
       await child?.stop();
@@ -54,20 +63,22 @@ export function waymark(
 
 function iniText({
   port,
+  tls,
   data,
   root,
   workers,
 }: {
   readonly port: number;
+  readonly tls: TlsPlace | undefined;
   readonly data: string;
   readonly root: string;
   readonly workers: number;
 }): string {
   return `[server]
-listen = 127.0.0.1:${port}
-data = ${data}
+listen[] = 127.0.0.1:${port}
+${tls === undefined ? '' : `listen[] = https://127.0.0.1:${tls.port}\n`}data = ${data}
 workers = ${workers}
-[disk.site]
+${tls === undefined ? '' : `[tls]\ncert = ${tls.cert}\nkey = ${tls.key}\nhttp_redirect = no\n`}[disk.site]
 root = ${root}
 [fetch]
 allow_private = 127.0.0.0/8

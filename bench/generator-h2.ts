@@ -1,0 +1,145 @@
+// A load generator for HTTP/2 over TLS (RFC 9113), one request in flight on each connection. It writes
+// frames itself, since Node's client would need more CPU time than the server under test. Its argument is
+// a LoadOrder as JSON; it prints a LoadResult but for the CPU time.
+import { connect, type TLSSocket } from 'node:tls';
+import type { LoadOrder, LoadResult } from './load.ts';
+import { firstVisitor, visitorFields } from './visitors.ts';
+
+const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
+const { hostname, port, host, pathname, search } = new URL(order.url);
+
+const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
+const [endStream, endHeaders, ack] = [1, 4, 1];
+const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+/** No server push, and room for all that comes (RFC 9113 §6.5.2). */
+const settings = frame(types.settings, 0, 0, Buffer.from('00020000000000047fffffff', 'hex'));
+const window = frame(8, 0, 0, Buffer.from('7fff0000', 'hex'));
+
+const latenciesMs: number[] = [];
+let [bytes, refused, broken, over] = [0, 0, 0, false];
+let visitor = firstVisitor();
+const started = performance.now();
+const sockets = new Set<TLSSocket>();
+for (let count = 0; count < order.connections; count += 1) open();
+setTimeout(finish, order.seconds * 1_000);
+
+function open(): void {
+  const options = { host: hostname, port: Number(port), rejectUnauthorized: false };
+  const socket = connect({ ...options, ALPNProtocols: ['h2'] });
+  sockets.add(socket);
+  let [stream, sentAt, received] = [-1, 0, 0];
+  let unread: Buffer = Buffer.alloc(0);
+  const next = (): void => {
+    stream += 2;
+    sentAt = performance.now();
+    socket.write(frame(types.headers, endStream | endHeaders, stream, requestBlock()));
+  };
+  const take = (type: number, flags: number, payload: Buffer): void => {
+    if (type === types.settings && (flags & ack) === 0) socket.write(frame(types.settings, ack, 0));
+    else if (type === types.ping && (flags & ack) === 0) {
+      socket.write(frame(types.ping, ack, 0, payload));
+    } else if (type === types.data) received += payload.length;
+    else if (type === types.reset || type === types.goAway) socket.destroy();
+    else if (type === types.headers && isRefusal(payload)) refused += 1;
+    if ((type !== types.data && type !== types.headers) || (flags & endStream) === 0) return;
+    latenciesMs.push(performance.now() - sentAt);
+    bytes += received;
+    // The window of the connection is given back now and then.
+    if (received > 0) socket.write(windowUpdate(received));
+    received = 0;
+    next();
+  };
+  socket.on('secureConnect', () => {
+    socket.write(Buffer.concat([preface, settings, window]));
+    next();
+  });
+  socket.on('data', (chunk: Buffer) => {
+    unread = unread.length === 0 ? chunk : Buffer.concat([unread, chunk]);
+    let at = 0;
+    while (unread.length - at >= 9) {
+      const length = unread.readUIntBE(at, 3);
+      if (unread.length - at < 9 + length) break;
+      const [type = 0, flags = 0] = [unread[at + 3], unread[at + 4]];
+      take(type, flags, unread.subarray(at + 9, at + 9 + length));
+      at += 9 + length;
+    }
+    unread = unread.subarray(at);
+  });
+  socket.on('error', () => {
+    if (!over) broken += 1;
+  });
+  socket.on('close', () => {
+    sockets.delete(socket);
+    if (!over) open();
+  });
+}
+
+function frame(
+  type: number,
+  flags: number,
+  stream: number,
+  payload: Buffer = Buffer.alloc(0),
+): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+function windowUpdate(size: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(size);
+  return frame(8, 0, 0, payload);
+}
+
+/** A request as HPACK writes it without its tables (RFC 7541 §6.2.2), but for `:method: GET`. */
+function requestBlock(): Buffer {
+  visitor += 1;
+  const fields = { ...order.headers, ...visitorFields(visitor) };
+  return Buffer.concat([
+    Buffer.from([0x82, 0x87]),
+    literal(':path', pathname + search),
+    literal(':authority', host),
+    ...Object.entries(fields).map(([name, value]) => literal(name.toLowerCase(), value)),
+  ]);
+}
+
+function literal(name: string, value: string): Buffer {
+  return Buffer.concat([Buffer.from([0]), text(name), text(value)]);
+}
+
+function text(value: string): Buffer {
+  const bytesOfIt = Buffer.from(value, 'latin1');
+  const { length } = bytesOfIt;
+  if (length < 127) return Buffer.concat([Buffer.from([length]), bytesOfIt]);
+  const rest = length - 127;
+  const size = rest < 128 ? [127, rest] : [127, (rest & 127) | 128, rest >> 7];
+  return Buffer.concat([Buffer.from(size), bytesOfIt]);
+}
+
+/** Whether an answer's status is one of the static table from 400 on (RFC 7541 Appendix A). */
+function isRefusal(block: Buffer): boolean {
+  const status = block.find((byte) => byte >= 0x88 && byte <= 0x8e);
+  return status !== undefined && status >= 0x8c;
+}
+
+function finish(): void {
+  over = true;
+  const seconds = (performance.now() - started) / 1_000;
+  for (const socket of sockets) socket.destroy();
+  latenciesMs.sort((a, b) => a - b);
+  const percentileUs = (share: number): number =>
+    Math.round((latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0) * 1_000);
+  const result: Omit<LoadResult, 'cpuUs'> = {
+    requests: latenciesMs.length,
+    seconds,
+    bytes,
+    p50Us: percentileUs(0.5),
+    p99Us: percentileUs(0.99),
+    refused,
+    broken,
+  };
+  process.stdout.write(`${JSON.stringify(result)}\n`);
+}
