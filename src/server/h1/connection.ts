@@ -14,6 +14,8 @@ interface ConnectionOwner {
    */
   readonly answerAtOnce: (text: string, direct: () => DirectResponse) => boolean;
   readonly refused: (failure: Failure) => void;
+  /** Milliseconds for a head, where the parser does not see that one has begun. */
+  readonly headMs: number;
   readonly corks: Corks;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -38,7 +40,7 @@ export class Connection {
   /** The answer that Node has made for the request that it was given after all. */
   #handedOver: ServerResponse | undefined;
 
-  constructor(socket: Socket, { answerAtOnce, refused, corks, now }: ConnectionOwner) {
+  constructor(socket: Socket, { answerAtOnce, refused, headMs, corks, now }: ConnectionOwner) {
     this.#socket = socket;
     this.#corks = corks;
     this.#now = now;
@@ -50,6 +52,7 @@ export class Connection {
         this.#direct?.handOver();
       },
       refused,
+      headMs,
     });
     // Before Node hears of it, which would end the other side too where it owes nothing.
     socket.prependOnceListener('end', () => {

@@ -287,6 +287,7 @@ export class Connections {
       refused: (failure) => {
         this.refuse(socket, failure);
       },
+      headMs: server.headersTimeout,
       corks: this.#corks,
       now: this.#parts.now,
     });

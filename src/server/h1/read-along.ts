@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import { Wire } from '../../http/wire.ts';
 import type { Failure } from '../../model/failure.ts';
 import { directHeadBytesMax } from '../../model/limits.ts';
+import { tooLate } from './refusal.ts';
 
 /** What reads the bytes of a connection: us, another protocol, or nobody any more. */
 export type Reader = 'http' | 'other' | 'nobody';
@@ -18,16 +19,32 @@ export interface Owner {
   readonly more: () => void;
   /** Told once, after the parser has had everything before what is refused. */
   readonly refused: (failure: Failure) => void;
+  /** Milliseconds for a head, where the parser does not see that one has begun. */
+  readonly headMs: number;
 }
 
 /**
  * Puts a wire in front of the parser that Node has given a connection: the parser gets no byte that
  * the wire has not let pass, and none once nobody is to read.
  */
-export function readAlong(socket: Duplex, { reader, answerAtOnce, more, refused }: Owner): Wire {
+export function readAlong(
+  socket: Duplex,
+  { reader, answerAtOnce, more, refused, headMs }: Owner,
+): Wire {
   const wire = new Wire();
   const parsers = socket.listeners('data') as ((chunk: Buffer) => void)[];
   socket.removeAllListeners('data');
+
+  let heldTimer: NodeJS.Timeout | undefined;
+  const boundHeld = (): void => {
+    if (heldTimer !== undefined) return;
+    heldTimer = setTimeout(() => {
+      if (wire.refusal === undefined) refused(tooLate('header_time'));
+    }, headMs).unref();
+    socket.once('close', () => {
+      clearTimeout(heldTimer);
+    });
+  };
 
   const read = (chunk: Buffer): void => {
     more();
@@ -45,7 +62,8 @@ export function readAlong(socket: Duplex, { reader, answerAtOnce, more, refused 
       // The parser may be full: the rest comes again when it is not.
       if (at > 0 && socket.isPaused()) break;
       const end = wire.read(chunk, at);
-      if (end > at && !wire.isHeld) {
+      if (wire.isHeld) boundHeld();
+      else if (end > at) {
         const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
         for (const parse of parsers) parse.call(socket, part);
       }

@@ -111,6 +111,20 @@ suite('a server waits', () => {
     assert.deepEqual(new Set(refused.map(({ limit }) => limit)), new Set(['header_time']));
   });
 
+  test('for a method that nobody knows only so long, behind another request', async (t) => {
+    const { port, refused } = await startServer(t, { headersMs: 100 });
+    const socket = await openSocket(t, port);
+    const answers = readToClose(socket);
+    socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    await once(socket, 'data');
+    socket.write('F');
+    assert.match(await answers, /^HTTP\/1\.1 200 [^]*HTTP\/1\.1 408 /);
+    assert.deepEqual(
+      refused.map(({ limit }) => limit),
+      ['header_time'],
+    );
+  });
+
   test('for the content of a request only so long, however it drips in', async (t) => {
     await withTimeOut(contentMs, async (requestMs) => {
       const { port } = await startServer(t, patienceOf(requestMs));
