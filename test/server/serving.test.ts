@@ -444,7 +444,7 @@ suite('the operations by HTTP', () => {
     assert.match(await (await get('/app/svc1/engines/html')).text(), /<html/);
     const schema = await get('/app/svc1/engines/html', 'application/schema+json');
     assert.equal(((await schema.json()) as { type: string }).type, 'object');
-    for (const path of ['/svc1/health', '/app/svc1/', '/app/svc1/engines/none', '/app/svc1/x/y']) {
+    for (const path of ['/svc1/health', '/svc1/', '/app/svc1/engines/none', '/app/svc1/x/y']) {
       assert.equal((await get(path)).status, 404, path);
     }
     assert.equal((await get('/app/svc1/ws')).status, 400);
