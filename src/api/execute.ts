@@ -1,4 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { nearestName } from '../config/nearest.ts';
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { hasScope, type Caller } from '../model/key.ts';
@@ -12,6 +13,8 @@ import { ownSchemas } from './own-schemas.ts';
 export interface Execute {
   /** The definition of an operation; undefined when there is none of that name. */
   find(name: string): Operation | undefined;
+  /** As find; throws `not_found`, with the nearest name, where there is none. */
+  require(name: string): Operation;
   /**
    * Authorises, parses and runs. Rejects with `not_found` for an unknown name, `unauthenticated` or
    * `forbidden` without the scope, `rate_limited` when the key has used up its rate, `invalid` or
@@ -45,16 +48,22 @@ export function createExecute(
     return withoutNulls(v, input);
   }
 
+  function require(name: string): Operation {
+    const found = table.get(name);
+    if (found !== undefined) return found;
+    const nearest = nearestOperation(name, [...table.keys()]);
+    const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+    throw new Failure(
+      'not_found',
+      `There is no operation ${JSON.stringify(name.slice(0, 80))}.${hint}`,
+    );
+  }
+
   return {
     find: (name) => table.get(name),
+    require,
     async run(name, given, call) {
-      const found = table.get(name);
-      if (found === undefined) {
-        throw new Failure(
-          'not_found',
-          `There is no operation ${JSON.stringify(name.slice(0, 80))}.`,
-        );
-      }
+      const found = require(name);
       authorise(found, call.caller);
       keyRates.count(call.caller);
       const v = given ?? {};
@@ -82,6 +91,17 @@ export function createExecute(
       return found.packet(change, call);
     },
   };
+}
+
+/** The operation that a misspelt name was probably meant to be: its family first, then its verb. */
+function nearestOperation(name: string, names: readonly string[]): string | undefined {
+  const [, family = '', verb = ''] = name.split('.');
+  const all = names.map((one) => one.split('.'));
+  const families = [...new Set(all.map(([, one = '']) => one))];
+  const near = families.includes(family) ? family : nearestName(family, families);
+  const verbs = all.flatMap(([, of, one = '']) => (of === near ? [one] : []));
+  const meant = nearestName(verb, verbs);
+  return meant && names.find((one) => one.startsWith(`svc1.${near}.${meant}`));
 }
 
 /**

@@ -63,6 +63,7 @@ export function createAccessLog({
   let linesLost = 0;
   let second = -1;
   let time = '';
+  let combinedTime = '';
 
   function timestamp(): string {
     const nowMs = now();
@@ -70,7 +71,9 @@ export function createAccessLog({
     if (nowSecond !== second) {
       second = nowSecond;
       time = new Date(second * 1000).toISOString().slice(0, 19);
+      combinedTime = combinedDate(time);
     }
+    if (format === 'combined') return combinedTime;
     return `${time}.${String(Math.floor(nowMs) % 1000).padStart(3, '0')}Z`;
   }
 
@@ -99,17 +102,10 @@ export function createAccessLog({
 
 /** A key in a URL is a mistake that a log must not spread. */
 function withoutKeys(entry: AccessEntry): AccessEntry {
-  const { target, referer, userAgent } = entry;
-  const holdsKey =
-    target.includes('wmk_') || referer.includes('wmk_') || userAgent.includes('wmk_');
-  if (!holdsKey) return entry;
+  const { target, referer } = entry;
+  if (!target.includes('wmk_') && !referer.includes('wmk_')) return entry;
   const masked = (text: string): string => text.replace(keyText, 'wmk_…');
-  return {
-    ...entry,
-    target: masked(target),
-    referer: masked(referer),
-    userAgent: masked(userAgent),
-  };
+  return { ...entry, target: masked(target), referer: masked(referer) };
 }
 
 const keyText = /wmk_[A-Za-z0-9_-]+/g;
@@ -156,15 +152,21 @@ const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
  * What could not be read as a request line stands in its place as it came.
  */
 function combinedLine(entry: AccessEntry, time: string): string {
-  const { method, target, httpVersion, status, bytes, keyId = '-' } = entry;
-  const [year = '', month = '', day = ''] = time.slice(0, 10).split('-');
-  const date = `${day}/${months[Number(month) - 1] ?? ''}/${year}:${time.slice(11, 19)} +0000`;
+  const { method, target, httpVersion, keyId = '-' } = entry;
   const sent = method === '-' ? target : `${method} ${target}`;
   const request = httpVersion === '' ? sent : `${sent} HTTP/${httpVersion}`;
+  const referer = escapedText(entry.referer) || '-';
+  const userAgent = escapedText(entry.userAgent) || '-';
   return (
-    `${entry.address} - ${keyId} [${date}] "${escapedText(request)}" ${status} ${bytes} ` +
-    `"${escapedText(entry.referer) || '-'}" "${escapedText(entry.userAgent) || '-'}"\n`
+    `${entry.address} - ${keyId} [${time}] "${escapedText(request)}" ${entry.status} ` +
+    `${entry.bytes} "${referer}" "${userAgent}"\n`
   );
+}
+
+/** An ISO date-time without its zone, which is UTC, as the combined format has it. */
+function combinedDate(time: string): string {
+  const [year = '', month = '', day = ''] = time.slice(0, 10).split('-');
+  return `${day}/${months[Number(month) - 1] ?? ''}/${year}:${time.slice(11, 19)} +0000`;
 }
 
 /** A text within quotes as nginx has it: `"`, `\` and all but printable ASCII are `\xHH`. */

@@ -42,12 +42,15 @@ export class AnswerLog {
   ): void {
     const durationMs = this.#count({ status, source, cache }, startedMs);
     if (!moment.serving.config.log.access) return;
+    const { host, userAgent, referer } = loggedFields(message);
     this.#told.access.add({
       address,
       method: message.method ?? '',
       target: message.url ?? '',
+      host,
       httpVersion: message instanceof StreamMessage ? '2.0' : message.httpVersion,
-      ...loggedFields(message),
+      userAgent,
+      referer,
       status,
       bytes,
       durationMs,
@@ -96,16 +99,18 @@ export class AnswerLog {
 function loggedFields({
   rawHeaders,
 }: Pick<IncomingMessage, 'rawHeaders'>): Pick<AccessEntry, 'host' | 'userAgent' | 'referer'> {
-  let [host, userAgent, referer]: (string | undefined)[] = [];
+  let host: string | undefined;
+  let userAgent: string | undefined;
+  let referer: string | undefined;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
-    const value = rawHeaders[at + 1];
-    // Most fields are told apart by their length.
+    // Most fields differ in their length: no lower-case copy is made of them.
     if (name.length === 4) {
-      if (name.toLowerCase() === 'host') host ??= value;
+      if (name.toLowerCase() === 'host') host ??= rawHeaders[at + 1];
     } else if (name.length === 10) {
-      if (name.toLowerCase() === 'user-agent') userAgent ??= value;
-    } else if (name.length === 7 && name.toLowerCase() === 'referer') referer ??= value;
+      if (name.toLowerCase() === 'user-agent') userAgent ??= rawHeaders[at + 1];
+    } else if (name.length === 7 && name.toLowerCase() === 'referer')
+      referer ??= rawHeaders[at + 1];
   }
   return { host: host ?? '', userAgent: userAgent ?? '', referer: referer ?? '' };
 }

@@ -69,8 +69,7 @@ async function answerHeld(
   held: Allocation,
 ): Promise<Reply> {
   const { execute, publicAnswers } = serving;
-  const operation = execute.find(name);
-  if (operation === undefined) throw new Failure('not_found', `There is no operation ${name}.`);
+  const operation = execute.require(name);
   if (message.method === 'OPTIONS') return optionsReply(operation);
   if (operation.effect === 'streams') throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');

@@ -177,3 +177,17 @@ test('input outside v is refused, and the answer shows where it goes', async (t)
   const [data] = (await once(socket.websocket, 'message')) as [Buffer];
   assert.match(data.toString(), /\\"path\\" is outside v\./);
 });
+
+test('an unknown operation gets the nearest name as a suggestion', async (t) => {
+  const site = await startSite(t);
+  const { status, error } = await ask(site, 'userinterface/lst');
+  assert.equal(status, 404);
+  assert.equal(
+    error?.message,
+    'There is no operation "svc1.userinterface.lst". Did you mean svc1.userinterface.list?',
+  );
+  const socket = await site.socket();
+  const answer = await socket.call('svc1.webhook.instert', {});
+  assert.match(answer.error?.message ?? '', /Did you mean svc1\.webhook\.insert\?$/);
+  assert.doesNotMatch((await ask(site, 'x/y')).error?.message ?? '', /Did you mean/);
+});
