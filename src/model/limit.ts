@@ -13,7 +13,7 @@ export const limitSentences = {
   header_size: 'a header section was too large',
   content_size: 'the content of a request was too large',
   content_coding: 'the content of a request was compressed',
-  json_structure: 'the JSON of an operation nested too deeply or had too many values',
+  input_structure: 'the input of an operation nested too deeply or had too many values',
   requests_held: 'requests that were not answered yet held too many bytes: some were refused',
   unread_content: 'content kept coming that nobody had asked for',
   unread_answer: 'an answer was not read',

@@ -3,8 +3,8 @@ import { Failure } from '../model/failure.ts';
 import { outlineJson, type JsonOutline } from '../model/json-outline.ts';
 import { isJsonObject } from '../model/json.ts';
 import { jsonDepthMax, memberNameCharactersMax } from '../model/limits.ts';
-import { jsonValuesMax } from './limits.ts';
-import type { Operation } from '../api/operation.ts';
+import { formPairsMax, jsonValuesMax, questionValuesMax } from './limits.ts';
+import type { Effect, Operation } from '../api/operation.ts';
 
 /**
  * A request of either transport before it is run (docs/design/operations.md#envelope): operation,
@@ -52,7 +52,7 @@ export function envelopeFromBody(
     return envelopeFromPairs(a, effect === 'reads' ? filledIn(pairs) : pairs);
   }
   if (text.trim() === '') return envelopeFromPairs(a, []);
-  requireParsable(envelopeOutline(body));
+  requireParsable(envelopeOutline(body), effect);
   return envelopeFrom(parseJson(text), a);
 }
 
@@ -99,19 +99,20 @@ export function envelopeOutline(bytes: Buffer): JsonOutline {
 }
 
 /** Throws `too_large` for an envelope that JSON.parse would take too much time or memory for. */
-export function requireParsable({ depth, values, members }: JsonOutline): void {
+export function requireParsable({ depth, values, members }: JsonOutline, effect: Effect): void {
   // The envelope itself is one level.
   if (depth > jsonDepthMax + 1) {
     const isInput = (members.get('v')?.depth ?? 0) > jsonDepthMax;
     throw new Failure(
       'too_large',
       `${isInput ? 'v' : 'The envelope'} nests deeper than ${jsonDepthMax} levels.`,
-      { limit: 'json_structure', ...(isInput && { field: 'v' }) },
+      { limit: 'input_structure', ...(isInput && { field: 'v' }) },
     );
   }
-  if (values > jsonValuesMax) {
-    throw new Failure('too_large', `The JSON has more than ${jsonValuesMax} values.`, {
-      limit: 'json_structure',
+  const valuesMax = effect === 'writes' ? jsonValuesMax : questionValuesMax;
+  if (values > valuesMax) {
+    throw new Failure('too_large', `The JSON has more than ${valuesMax} values.`, {
+      limit: 'input_structure',
     });
   }
 }
@@ -140,10 +141,15 @@ function utf8(body: Buffer): string {
   }
 }
 
-/** A query or form in its members; throws `invalid` where one of an envelope is not UTF-8. */
+/**
+ * A query or form in its members. Throws `too_large` for too many of them, which URLSearchParams
+ * takes seconds for, and `invalid` where one of an envelope is not UTF-8.
+ */
 function parsePairs(text: string): URLSearchParams {
+  requireFewPairs(text);
   // Only an octet above ASCII can be wrong, which URLSearchParams would put U+FFFD in the place of.
   for (const pair of /%[89a-f]/i.test(text) ? text.split('&') : []) {
+    if (isUtf8(pair)) continue;
     const wrong = pair.match(/(?:%[\da-f]{2})+/gi)?.find((octets) => !isUtf8(octets));
     if (wrong === undefined) continue;
     const [name = ''] = new URLSearchParams(pair).keys();
@@ -153,6 +159,17 @@ function parsePairs(text: string): URLSearchParams {
     });
   }
   return new URLSearchParams(text);
+}
+
+function requireFewPairs(text: string): void {
+  let pairs = 1;
+  for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
+    pairs += 1;
+    if (pairs <= formPairsMax) continue;
+    throw new Failure('too_large', `A query or form has at most ${formPairsMax} members.`, {
+      limit: 'input_structure',
+    });
+  }
 }
 
 function isUtf8(octets: string): boolean {

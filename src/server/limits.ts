@@ -1,7 +1,13 @@
 /** Limits of the port and of the operations on it, each with its unit in its name. */
 
-/** Values of the JSON of an operation, those in arrays and objects included. */
+/**
+ * Values of the JSON of an operation, those in arrays and objects included: of one that writes, and
+ * of any other.
+ */
 export const jsonValuesMax = 262_144;
+export const questionValuesMax = 10_000;
+/** Members of a form: as many as a query has place for. */
+export const formPairsMax = 4_096;
 /** The name of an operation, and the id, in a message of a websocket, as JSON. */
 export const operationNameBytesMax = 256;
 export const messageIdBytesMax = 4_096;

@@ -57,7 +57,9 @@ for (const [way, open] of Object.entries(ways)) {
         const { error } = await send(unfinished(insert, rest));
         assert.equal(error?.code, 'too_large', rest.slice(0, 20));
       }
-      assert.match(site.logged(), /json_structure/);
+      const question = await send(unfinished(list, `{"x":[${'1,'.repeat(10_001)}`));
+      assert.equal(question.error?.code, 'too_large');
+      assert.match(site.logged(), /input_structure/);
     });
 
     test('is parsed where it is as deep as may be', async (t) => {
@@ -99,4 +101,38 @@ test('the id of a message has at most 4 KiB', async (t) => {
     const [data] = (await once(websocket, 'message')) as [Buffer];
     assert.equal((JSON.parse(data.toString()) as Answer).error?.code, code);
   }
+});
+
+suite('the members of a form or query', () => {
+  test('are counted before they are parsed', async (t) => {
+    const site = await startSite(t);
+    const type = { 'content-type': 'application/x-www-form-urlencoded' };
+    const post = async (body: string, headers: Readonly<Record<string, string>> = {}) => {
+      const url = `${site.url}/svc1/userinterface/${headers.apikey === undefined ? 'get' : 'insert'}`;
+      const reply = await fetch(url, { method: 'POST', headers: { ...type, ...headers }, body });
+      return ((await reply.json()) as Answer).error?.code;
+    };
+    const page = '_v.path=/a&_v.content=x';
+    const padded = (pairs: number) => `${page}${'&a'.repeat(pairs - 2)}`;
+    assert.equal(await post(padded(4_096), { apikey: site.adminKey }), undefined);
+    assert.equal(await post(padded(4_097), { apikey: site.adminKey }), 'too_large');
+    assert.equal(await post('a&'.repeat(131_000)), 'too_large');
+    assert.match(site.logged(), /input_structure/);
+  });
+
+  test('of a page that is asked for are no more than a URL has place for', async (t) => {
+    const site = await startSite(t, { rules: [{ path: '/a', content: 'x' }] });
+    for (const name of ['get', 'get_render', 'get_content', 'explain']) {
+      const ask = (query: string) =>
+        site.call(`svc1.userinterface.${name}`, { origin: site.url, path: '/a', query });
+      assert.equal((await ask('a&'.repeat(4_096))).error, undefined, name);
+      const { error } = await ask('a&'.repeat(4_097));
+      assert.deepEqual([error?.code, error?.field], ['too_large', 'query'], name);
+    }
+    const { error } = await site.call('svc1.userinterface.get_resolve', {
+      k: 'x',
+      query: 'a&'.repeat(100_000),
+    });
+    assert.equal(error?.code, 'too_large');
+  });
 });

@@ -1,5 +1,6 @@
 import { isBreadcrumbKey } from '../../model/target.ts';
 import { Failure } from '../../model/failure.ts';
+import { requestLineBytesMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../../model/path.ts';
 import { parseRuleOrigin } from './fields.ts';
 
@@ -87,8 +88,14 @@ function splitQuery(text: string): readonly [path: string, query: string] {
   return mark === -1 ? [text, ''] : [text.slice(0, mark), text.slice(mark + 1)];
 }
 
+/** A query is no longer than one that a visitor can send, with the rest of its request line. */
 function joinQueries(one: string, other: string): string {
   const query = [one, other.replace(/^\?/, '')].filter((part) => part !== '').join('&');
+  if (query.length > requestLineBytesMax) {
+    throw new Failure('too_large', `A query has at most ${requestLineBytesMax} characters.`, {
+      field: 'query',
+    });
+  }
   const refusal = queryRefusal(query);
   if (refusal === undefined) return query;
   throw new Failure('invalid', `The query is not let in: ${refusal.reason}.`, { field: 'query' });

@@ -55,7 +55,7 @@ export class Message {
         limit: 'content_size',
       });
     }
-    requireParsable(this.#outline);
+    requireParsable(this.#outline, operation?.effect ?? 'reads');
     return envelopeFrom(parseJson(this.#bytes.toString()));
   }
 
