@@ -3,7 +3,7 @@ import type { LossCode, MountLoss, TriedCandidate } from '../model/explanation.t
 import { explainCandidatesMax } from '../model/limits.ts';
 import { encodePath } from '../model/path.ts';
 import type { Disk } from './disk.ts';
-import type { MountLook } from './look.ts';
+import type { MountLook } from './explain.ts';
 import type { Mount } from './mount.ts';
 import {
   answerUnread,

@@ -8,8 +8,8 @@ import { withVary } from '../http/vary.ts';
 import { diskAttemptsMax, diskHeldFileBytesMax } from '../model/limits.ts';
 import { createFileSource, readBytes } from '../http/file-source.ts';
 import { mediaType } from './media-type.ts';
-import { identityOf, locateFile, openLocated, type OpenFile } from './regular-file.ts';
-import type { Loaded } from './replies.ts';
+import { identityOf, locateFile, openLocated, type OpenFile } from './find-file.ts';
+import type { Loaded } from './mount-replies.ts';
 
 /**
  * A file written less than this ago may change again within the same tick of its file system's

@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import type { DiskMount } from '../config/config.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { fieldLines, withoutFields, type FieldList } from '../http/reply.ts';
+import { shelfKey, type Asked } from './mount-path.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';
-import type { Loaded } from './replies.ts';
+import type { Loaded } from './mount-replies.ts';
 
 /** The forms of a listing. */
 export type ListingType = 'text/html' | 'application/json';
@@ -16,6 +17,11 @@ export type ListingType = 'text/html' | 'application/json';
 export function listingType(accept: string | undefined): ListingType {
   const types: readonly ListingType[] = ['text/html', 'application/json'];
   return preferredType(accept, types) === 'application/json' ? 'application/json' : 'text/html';
+}
+
+/** The shelf's key of a folder's listing in the form that is asked for. */
+export function listingKey(mount: DiskMount, { path, fields }: Asked): string {
+  return shelfKey(mount, path, listingType(fields.accept));
 }
 
 const policyName = 'content-security-policy';

@@ -5,9 +5,9 @@ import type { DiskMount } from '../config/config.ts';
 import { canonicalPath, encodePath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
 import { diskAttemptsMax, listingEntriesMax } from '../model/limits.ts';
-import { unlessAbsent, unlessAbsentLater } from './absence.ts';
-import { isServableName } from './place.ts';
-import { locate } from './regular-file.ts';
+import { unlessAbsent, unlessAbsentLater } from './file-errors.ts';
+import { isServableName } from './mount-path.ts';
+import { locate } from './find-file.ts';
 
 /** What a folder holds, folders first, in the order in which people count and spell. */
 export interface Listing {

@@ -1,18 +1,23 @@
 import type { DiskMount } from '../config/config.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
-import { errorPagesBelow, fallbackBelow, listingKey, notCovered, shelfKey } from './coverage.ts';
+import {
+  errorPagesBelow,
+  fallbackBelow,
+  notCovered,
+  placeBelow,
+  shelfKey,
+  type Place,
+} from './mount-path.ts';
 import { fileFields } from './file-content.ts';
 import type { Answer } from '../rules/source.ts';
-import { createFiles } from './files.ts';
-import { findAt } from './finding.ts';
-import { listingType, loadListing, pageHeaders } from './listing-content.ts';
-import { createLooks, type Looks } from './look.ts';
-import type { DiskMemory } from './memory.ts';
-import { placeBelow, type Place } from './place.ts';
-import { locateFile } from './regular-file.ts';
-import { createReplies, type Replies } from './replies.ts';
-import { heldOf } from './shown.ts';
+import { createFiles } from './file-sender.ts';
+import { findAt, locateFile } from './find-file.ts';
+import { listingKey, listingType, loadListing, pageHeaders } from './listing-content.ts';
+import { createLooks, type Looks } from './explain.ts';
+import type { DiskMemory } from './file-cache.ts';
+import { createReplies, type Replies } from './mount-replies.ts';
+import { heldOf } from './cached-file.ts';
 
 /** One folder of the disk that answers a part of the site. */
 export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'> {

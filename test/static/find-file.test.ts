@@ -5,7 +5,7 @@ import { chmod, rename, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { locateFile, openLocated } from '../../src/static/regular-file.ts';
+import { locateFile, openLocated } from '../../src/static/find-file.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { startSite } from '../harness.ts';
 import { ask, heldText, mountOf, visitDisk } from './disk-rig.ts';

@@ -7,7 +7,7 @@ import { withVary } from '../http/vary.ts';
 import { encodePath } from '../model/path.ts';
 import { sendBytes, type Page } from '../http/held-page.ts';
 import { createFileSource } from '../http/file-source.ts';
-import type { OpenFile } from './regular-file.ts';
+import type { OpenFile } from './find-file.ts';
 
 /** A representation with all its bytes in memory. */
 export interface Loaded extends Page {

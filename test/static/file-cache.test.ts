@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createShelf } from '../../src/static/shelf.ts';
+import { createShelf } from '../../src/static/file-cache.ts';
 
 interface Thing {
   readonly bytes: number;

@@ -1,3 +1,5 @@
+import type { MountLoss } from '../model/explanation.ts';
+import type { Place } from './mount-path.ts';
 import {
   closeSync,
   constants,
@@ -11,7 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
-import { unlessAbsent } from './absence.ts';
+import { unlessAbsent } from './file-errors.ts';
 
 // Looking at names and numbers of files is synchronous: the kernel answers it from memory in 2 µs,
 // a hop to the thread pool costs 30 µs of CPU time, and most requests for stored pages end with the
@@ -106,4 +108,38 @@ function isStillInside(boundary: string, descriptor: number, path: string): bool
 
 function isInside(boundary: string, path: string): boolean {
   return path === boundary || path.startsWith(boundary === '/' ? '/' : `${boundary}/`);
+}
+
+/**
+ * What a place below a mount's root comes to: a file, the final slash that is missing from a
+ * folder's path, the folder's listing, or why nothing is served there.
+ */
+export type Finding = Located | 'slash' | 'listing' | FindingLoss;
+
+/** Why nothing is served at a place. */
+export type FindingLoss = Extract<
+  MountLoss,
+  'no_file' | 'not_a_file' | 'not_a_folder' | 'no_index'
+>;
+
+/**
+ * Looks what a mount has at a place: the one decision of serving and explaining. Fails as locate
+ * does.
+ */
+export function findAt(mount: DiskMount, { below, slash }: Place): Finding {
+  const located = locate(mount, below);
+  if (located === undefined) return 'no_file';
+  if (located.stats.isFile()) return slash ? 'not_a_folder' : located;
+  if (!located.stats.isDirectory()) return 'not_a_file';
+  const index = findIndex(mount, below);
+  if (index === undefined && !mount.listing) return 'no_index';
+  return slash ? (index ?? 'listing') : 'slash';
+}
+
+function findIndex(mount: DiskMount, below: string): Located | undefined {
+  for (const name of mount.index) {
+    const file = locateFile(mount, below === '' ? name : `${below}/${name}`);
+    if (file !== undefined) return file;
+  }
+  return undefined;
 }

@@ -5,12 +5,18 @@ import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import { diskAttemptsMax } from '../model/limits.ts';
-import { locateBeside, type Beside } from './beside.ts';
+import { locateBeside, type Beside } from './precompressed.ts';
 import { isHoldable, representFile, type FileForm } from './file-content.ts';
-import { loadShown, type ShowParts } from './load-shown.ts';
-import { locateFile, openLocated, type Located, type OpenFile } from './regular-file.ts';
-import type { Shelf } from './shelf.ts';
-import { chooseShown, identityOfAll, isHeld, type Shown } from './shown.ts';
+import {
+  chooseShown,
+  identityOfAll,
+  isHeld,
+  loadShown,
+  type Shown,
+  type ShowParts,
+} from './cached-file.ts';
+import { locateFile, openLocated, type Located, type OpenFile } from './find-file.ts';
+import type { Shelf } from './file-cache.ts';
 
 /**
  * Sends the files of one mount: small ones from memory, others from the disk as the client takes

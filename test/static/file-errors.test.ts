@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
-import { unlessAbsent, unlessAbsentLater } from '../../src/static/absence.ts';
+import { unlessAbsent, unlessAbsentLater } from '../../src/static/file-errors.ts';
 
 function failing(code: string): () => string {
   return () => {

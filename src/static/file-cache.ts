@@ -1,3 +1,6 @@
+import { diskHeldBytesMax, diskMissingCharactersMax, diskTrustMs } from '../model/limits.ts';
+import { shownBytes, type Shown } from './cached-file.ts';
+import type { FindingLoss } from './find-file.ts';
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 
@@ -89,5 +92,66 @@ export function createShelf<T extends object>({
       await Promise.allSettled(loads.values());
       slots.clear();
     },
+  };
+}
+
+/** Places where nothing was to be served when they were looked at, believed for a short time. */
+export interface Missing {
+  /** Why nothing is served under the key; undefined where it has to be looked. */
+  at(key: string): FindingLoss | undefined;
+  /** Notes what a look has just found. */
+  note(key: string, loss: FindingLoss): void;
+}
+
+/**
+ * Makes the memory of what is missing; `trustMs` is the longest that a look is believed. Most
+ * requests for what is stored or fetched ask the disk first, and a look costs more than a match.
+ * All is forgotten at once, when the oldest look is too old or the keys take too much room.
+ */
+export function createMissing({
+  trustMs,
+  now,
+}: {
+  readonly trustMs: number;
+  readonly now: () => number;
+}): Missing {
+  const losses = new Map<string, FindingLoss>();
+  let [sinceMs, characters] = [0, 0];
+
+  function forgetAll(): void {
+    losses.clear();
+    characters = 0;
+  }
+
+  return {
+    at(key) {
+      if (losses.size === 0) return undefined;
+      const ageMs = now() - sinceMs;
+      if (ageMs < 0 || ageMs >= trustMs) forgetAll();
+      return losses.get(key);
+    },
+    note(key, loss) {
+      if (characters + key.length > diskMissingCharactersMax) forgetAll();
+      if (losses.size === 0) sinceMs = now();
+      if (!losses.has(key)) characters += key.length;
+      losses.set(key, loss);
+    },
+  };
+}
+
+/** What all mounts together remember of the disk, for as long as that is believed. */
+export interface DiskMemory {
+  /** Small files and listings. */
+  readonly shelf: Shelf<Shown>;
+  /** Where nothing was found. */
+  readonly missing: Missing;
+}
+
+/** Makes an empty memory; `now` is in milliseconds. */
+export function createDiskMemory(now: () => number): DiskMemory {
+  const held = { bytesMax: diskHeldBytesMax, bytesOf: shownBytes };
+  return {
+    shelf: createShelf<Shown>({ ...held, trustMs: diskTrustMs, now }),
+    missing: createMissing({ trustMs: diskTrustMs, now }),
   };
 }

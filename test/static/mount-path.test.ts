@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { isServableName, placeBelow } from '../../src/static/place.ts';
+import { isServableName, placeBelow } from '../../src/static/mount-path.ts';
 import { startSite } from '../harness.ts';
 import { ask } from './disk-rig.ts';
 

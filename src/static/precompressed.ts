@@ -2,8 +2,8 @@ import { closeSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { codings, wantedCodings, type ByCoding, type Coding } from '../http/coding.ts';
 import type { Fields } from '../http/request.ts';
-import { unlessForbidden } from './absence.ts';
-import { locateFile, openLocated, type Located } from './regular-file.ts';
+import { unlessForbidden } from './file-errors.ts';
+import { locateFile, openLocated, type Located } from './find-file.ts';
 
 /** What ends the name of a file that has the content of another one, compressed. */
 const extensions: ByCoding<string> = { zstd: '.zst', br: '.br', gzip: '.gz' };

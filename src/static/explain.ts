@@ -1,15 +1,21 @@
 import type { DiskMount } from '../config/config.ts';
 import type { MountLoss } from '../model/explanation.ts';
-import { fallbackBelow, listingKey, notCovered, shelfKey, type Asked } from './coverage.ts';
-import { unlessForbidden } from './absence.ts';
-import { besideNotes } from './beside.ts';
-import type { Files } from './files.ts';
-import { findAt, type Finding } from './finding.ts';
+import {
+  fallbackBelow,
+  notCovered,
+  placeBelow,
+  shelfKey,
+  type Asked,
+  type Place,
+} from './mount-path.ts';
+import { unlessForbidden } from './file-errors.ts';
+import { besideNotes } from './precompressed.ts';
+import type { Files } from './file-sender.ts';
+import { findAt, locateFile, type Finding } from './find-file.ts';
+import { listingKey } from './listing-content.ts';
 import { canList } from './listing.ts';
-import type { DiskMemory } from './memory.ts';
-import { placeBelow, type Place } from './place.ts';
-import { locateFile } from './regular-file.ts';
-import { heldOf } from './shown.ts';
+import type { DiskMemory } from './file-cache.ts';
+import { heldOf } from './cached-file.ts';
 
 /** The status of an answer to a GET without preconditions and ranges, or why there is none. */
 export type MountLook =
