@@ -93,19 +93,6 @@ export const acceptEncodingCharactersMax = 256;
 export const forwardedHopsMax = 32;
 
 /**
- * Files up to this size are kept in memory once they were asked for; larger ones are read as they
- * are sent.
- */
-export const diskHeldFileBytesMax = 256 * KIB;
-export const diskHeldBytesMax = 64 * MIB;
-/**
- * How long a file held in memory, a listing, or that there is no file, is believed before the disk
- * is looked at again, and how much of what is missing is remembered. An answer that was prepared of
- * it is believed as long once more: both together are less than the second that README promises.
- */
-export const diskTrustMs = 400;
-export const diskMissingCharactersMax = MIB;
-/**
  * Answers that are prepared to be sent again: all together, and to one URL. They hold for less than
  * a second, so more memory would be filled by URLs that nobody requests twice.
  */
@@ -120,11 +107,6 @@ export const preparedTextBytesMax = 16 * KIB;
 export const corkedConnectionsMax = 16;
 /** The longest head of a request that is answered without Node's parser. */
 export const directHeadBytesMax = 8 * KIB;
-/** How often a file that changes under its reader is tried again. */
-export const diskAttemptsMax = 4;
-export const listingEntriesMax = 10_000;
-export const fileNameBytesMax = 255;
-
 /** Content below this is sent as it is: a packet holds it anyway. */
 export const codedBytesMin = KIB;
 /** Content up to this size is compressed as well as can be, larger content in reasonable time. */

@@ -12,12 +12,12 @@ import { canonicalTarget } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
 import {
-  diskTrustMs,
   headerFieldsMax,
   preparedBytesMax,
   preparedTextBytesMax,
   preparedVariantsMax,
 } from '../model/limits.ts';
+import { fileCacheValidMs } from '../static/limits.ts';
 import type { RequestMessage } from './request-message.ts';
 import { headText } from './h1-fast/head-text.ts';
 import type { Serving } from './serving.ts';
@@ -282,7 +282,10 @@ function variantOf(head: PlainHead, varies: readonly ChoosingField[]): string {
 function isSame(before: Moment, now: Moment): boolean {
   const ageMs = now.nowMs - before.nowMs;
   return (
-    before.seq === now.seq && before.serving === now.serving && ageMs >= 0 && ageMs < diskTrustMs
+    before.seq === now.seq &&
+    before.serving === now.serving &&
+    ageMs >= 0 &&
+    ageMs < fileCacheValidMs
   );
 }
 

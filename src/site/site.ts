@@ -7,7 +7,7 @@ import type { ContentRequest, Fields } from '../http/request.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
-import type { Disk, Failed } from '../static/disk.ts';
+import type { Disk, FailedRequest } from '../static/disk.ts';
 import { explainFrom } from './explain.ts';
 import type { Fetch, Opened } from '../proxy/fetch.ts';
 import { findRule } from '../rules/find.ts';
@@ -46,7 +46,7 @@ export interface Site {
    */
   open(request: ContentRequest): Promise<Opened | Reply>;
   /** The site's own page for a failure, with its status; undefined where it has none. */
-  errorPage(status: number, failed: Failed): Promise<Reply | undefined>;
+  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
   /** The rule that answers an origin and path if no file does; undefined when there is none. */
   findRule(asked: {
     readonly origin: string;

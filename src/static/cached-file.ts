@@ -1,105 +1,116 @@
 import type { DiskMount } from '../config/config.ts';
 import { codings, type Coding } from '../http/coding.ts';
-import { unlessForbiddenLater } from './file-errors.ts';
-import { chooseBeside, misfitOf, type Beside } from './precompressed.ts';
-import { isHoldable, loadFile, type FileFacts } from './file-content.ts';
-import type { Held, Replies } from './mount-replies.ts';
 import type { Fields } from '../http/request.ts';
-import { identityOf, type Located } from './find-file.ts';
+import { fitsInMemory, readFileContent, type RepresentationOptions } from './file-content.ts';
+import { undefinedIfForbiddenAsync } from './file-errors.ts';
+import { fileVersion, type LocatedFile } from './find-file.ts';
+import type { CachedContent, MountReplies } from './mount-replies.ts';
+import { choosePrecompressed, unusableReason, type Precompressed } from './precompressed.ts';
 
-/** What a mount shows at a path: the bytes of all that is small enough to be held in memory. */
-export interface Shown {
-  /** The file or listing as it is; undefined for a large file. */
-  readonly plain: Held | undefined;
-  readonly beside: Beside<Held | Unheld> | undefined;
+/** The content of a path in memory: the file, and its precompressed files, if they are small. */
+export interface CachedFile {
+  /** The uncompressed file, or a listing; undefined for a large file. */
+  readonly plain: CachedContent | undefined;
+  readonly precompressed: Precompressed<CachedContent | UncachedFile> | undefined;
   /**
-   * What all of these files were; undefined where a later change of one could not be told by it.
+   * The versions of all these files together; undefined if one was written so recently that a later
+   * change might leave its version the same.
    */
-  readonly identity: string | undefined;
+  readonly version: string | undefined;
 }
 
-/** A large file with the content in a coding, to be opened when it is sent. */
-export interface Unheld {
+/** A large precompressed file, which is opened each time that it is sent. */
+export interface UncachedFile {
   readonly coding: Coding;
-  readonly located: Located;
+  readonly file: LocatedFile;
 }
 
-/** What of a path's content a request is sent; undefined for a large file as it is. */
-export function chooseShown({ plain, beside }: Shown, fields: Fields): Held | Unheld | undefined {
-  return chooseBeside(beside, fields) ?? plain;
+/** What a request gets of a path's content; undefined for a large uncompressed file. */
+export function chooseRepresentation(
+  { plain, precompressed }: CachedFile,
+  fields: Fields,
+): CachedContent | UncachedFile | undefined {
+  return choosePrecompressed(precompressed, fields) ?? plain;
 }
 
-/** What of a path's content a request is sent, if that is held in memory. */
-export function heldOf(shown: Shown | undefined, fields: Fields): Held | undefined {
-  const chosen = shown && chooseShown(shown, fields);
-  return chosen !== undefined && isHeld(chosen) ? chosen : undefined;
+/** What a request gets of a path's content, if that is in memory. */
+export function cachedContent(
+  file: CachedFile | undefined,
+  fields: Fields,
+): CachedContent | undefined {
+  const chosen = file && chooseRepresentation(file, fields);
+  return chosen !== undefined && isInMemory(chosen) ? chosen : undefined;
 }
 
-/** Whether the bytes of something shown are held in memory. */
-export function isHeld(shown: Held | Unheld): shown is Held {
-  return 'whole' in shown;
+/** Whether the bytes of a representation are in memory. */
+export function isInMemory(content: CachedContent | UncachedFile): content is CachedContent {
+  return 'fullReply' in content;
 }
 
-/** The bytes that all of it takes. */
-export function shownBytes({ plain, beside }: Shown): number {
+/** The bytes of content that a cached file holds in memory. */
+export function cachedFileBytes({ plain, precompressed }: CachedFile): number {
   let bytes = plain?.bytes.length ?? 0;
-  for (const one of Object.values(beside ?? {})) if (isHeld(one)) bytes += one.bytes.length;
+  for (const content of Object.values(precompressed ?? {})) {
+    if (isInMemory(content)) bytes += content.bytes.length;
+  }
   return bytes;
 }
 
-/** What a file and those beside it are, as a Shown's identity says it. */
-export function identityOfAll(file: Located, beside: Beside<Located> | undefined): string {
-  let identity = identityOf(file.stats);
-  for (const { below, stats } of Object.values(beside ?? {})) {
-    identity += ` ${below} ${identityOf(stats)}`;
+/** The versions of a file and its precompressed files together, as in CachedFile. */
+export function versionOfAll(
+  file: LocatedFile,
+  precompressed: Precompressed<LocatedFile> | undefined,
+): string {
+  let version = fileVersion(file.stats);
+  for (const { relativePath, stats } of Object.values(precompressed ?? {})) {
+    version += ` ${relativePath} ${fileVersion(stats)}`;
   }
-  return identity;
+  return version;
 }
 
-/** What goes into everything that a mount shows. */
-export interface ShowParts {
+/** A mount with what its files are read and sent by. */
+export interface FileParts {
   readonly mount: DiskMount;
-  readonly replies: Replies;
-  readonly facts: FileFacts;
+  readonly replies: MountReplies;
+  readonly options: RepresentationOptions;
 }
 
 /**
- * Reads what is small of a file and of those found beside it into memory; undefined when the file
- * itself is gone, or changes faster than it can be read. What is beside it and cannot be read, or
- * has been overtaken by the file meanwhile, is not shown. Fails as loadFile does for the file.
+ * Reads a file and its precompressed files into memory, where they are small; undefined if the file
+ * itself is gone, or changes faster than it can be read. Leaves out precompressed files that cannot
+ * be read, or that have become older than the file. Fails as readFileContent does for the file.
  */
-export async function loadShown(
-  { mount, replies, facts }: ShowParts,
-  file: Located,
-  beside: Beside<Located> | undefined,
-): Promise<Shown | undefined> {
-  const name = file.below;
-  const form = beside === undefined ? 'alone' : 'beside';
-  const loaded = isHoldable(file.stats)
-    ? await loadFile(mount, { below: name, name, form }, facts)
+export async function loadCachedFile(
+  { mount, replies, options }: FileParts,
+  file: LocatedFile,
+  precompressed: Precompressed<LocatedFile> | undefined,
+): Promise<CachedFile | undefined> {
+  const name = file.relativePath;
+  const variant = precompressed === undefined ? 'only' : 'identity';
+  const loaded = fitsInMemory(file.stats)
+    ? await readFileContent(mount, { relativePath: name, name, variant }, options)
     : undefined;
-  if (loaded === undefined && isHoldable(file.stats)) return undefined;
-  const plain = loaded && replies.hold(loaded);
-  const shown: Partial<Record<Coding, Held | Unheld>> = {};
-  let isSettled = loaded === undefined || loaded.identity !== undefined;
+  if (loaded === undefined && fitsInMemory(file.stats)) return undefined;
+  const cached: Partial<Record<Coding, CachedContent | UncachedFile>> = {};
+  let isSettled = loaded === undefined || loaded.version !== undefined;
   for (const coding of codings) {
-    const located = beside?.[coding];
+    const located = precompressed?.[coding];
     if (located === undefined) continue;
-    if (!isHoldable(located.stats)) {
-      shown[coding] = { coding, located };
+    if (!fitsInMemory(located.stats)) {
+      cached[coding] = { coding, file: located };
       continue;
     }
-    const { below } = located;
-    const coded = await unlessForbiddenLater(() =>
-      loadFile(mount, { below, name, form: coding }, facts),
+    const { relativePath } = located;
+    const content = await undefinedIfForbiddenAsync(() =>
+      readFileContent(mount, { relativePath, name, variant: coding }, options),
     );
-    if (coded === undefined || misfitOf(coded, loaded ?? file) !== undefined) continue;
-    if (coded.identity === undefined) isSettled = false;
-    shown[coding] = replies.hold(coded);
+    if (content === undefined || unusableReason(content, loaded ?? file) !== undefined) continue;
+    if (content.version === undefined) isSettled = false;
+    cached[coding] = replies.prepare(content);
   }
   return {
-    plain,
-    beside: beside && shown,
-    identity: isSettled ? identityOfAll({ ...file, ...loaded }, beside) : undefined,
+    plain: loaded && replies.prepare(loaded),
+    precompressed: precompressed && cached,
+    version: isSettled ? versionOfAll({ ...file, ...loaded }, precompressed) : undefined,
   };
 }

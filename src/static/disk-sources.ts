@@ -3,7 +3,7 @@ import type { LossCode, MountLoss, TriedCandidate } from '../model/explanation.t
 import { explainCandidatesMax } from '../model/limits.ts';
 import { encodePath } from '../model/path.ts';
 import type { Disk } from './disk.ts';
-import type { MountLook } from './explain.ts';
+import type { MountExplanation } from './explain.ts';
 import type { Mount } from './mount.ts';
 import {
   answerUnread,
@@ -16,51 +16,57 @@ import {
   type Source,
 } from '../rules/source.ts';
 
-/** The files of the mounts: the first source, which hides all others from every method. */
+/**
+ * The files of the mounts: the first source. It answers for every method, so that a POST cannot
+ * reach another page than the GET of the same URL.
+ */
 export function diskSource(disk: Disk): Source {
   return {
     name: 'disk',
     respond(request) {
       if (isRead(request.method)) return disk.respond(request);
-      const isThere = disk.mounts.some((mount) => 'status' in mount.look(request));
-      return isThere ? answerUnread(request.method) : undefined;
+      const exists = disk.mounts.some((mount) => 'status' in mount.explain(request));
+      return exists ? answerUnread(request.method) : undefined;
     },
     look: (asked) =>
-      lookInto(disk.mounts, (mount) => {
-        const looked = mount.look(asked);
+      explainMounts(disk.mounts, (mount) => {
+        const looked = mount.explain(asked);
         if ('loss' in looked) return looked;
         if (!isRead(asked.method)) return lookUnread(asked.method);
-        return looked.status === 301 ? { ...looked, notes: [movedTo(asked)] } : looked;
+        return looked.status === 301 ? { ...looked, notes: [redirectNote(asked)] } : looked;
       }),
   };
 }
 
-/** The fallback files of the mounts, for reading what no other source has. */
+/** The fallback files of the mounts: the last source, for GET and HEAD only. */
 export function fallbackSource(disk: Disk): Source {
   const mounts = disk.mounts.filter(({ hasFallback }) => hasFallback);
   return {
     name: 'fallback',
     respond: (request) => disk.fallback(request),
     look: (asked) =>
-      lookInto(mounts, (mount) =>
-        isRead(asked.method) ? mount.lookFallback(asked) : { loss: 'method' },
+      explainMounts(mounts, (mount) =>
+        isRead(asked.method) ? mount.explainFallback(asked) : { loss: 'method' },
       ),
   };
 }
 
 const losses: Readonly<Record<MountLoss, (mount: Mount) => string>> = {
   method: () => 'A fallback file answers GET and HEAD only.',
-  other_origin: ({ origin }) => `It is for ${origin} only.`,
-  other_path: ({ path }) => `It is for what is below ${path} only.`,
-  hidden_name: () => 'The path has a name in it that is hidden, or that no file can have.',
+  other_origin: ({ origin }) => `It serves ${origin} only.`,
+  other_path: ({ path }) => `It serves paths below ${path} only.`,
+  hidden_name: () => 'The path contains a hidden name, or one that no file can have.',
   no_file: () => 'No such file.',
-  not_a_file: () => 'What it has there is neither a file nor a folder.',
-  not_a_folder: () => 'It has a file there, and the path ends in / as that of a folder.',
-  no_index: () => 'It has a folder there without an index file, and does not list folders.',
+  not_a_file: () => 'It is neither a file nor a folder.',
+  not_a_folder: () => 'It is a file, but the path ends with / like that of a folder.',
+  no_index: () => 'The folder has no index file, and the mount does not list folders.',
 };
 
-/** Asks mounts in their order until one has an answer. */
-function lookInto(mounts: readonly Mount[], look: (mount: Mount) => MountLook | Outcome): Look {
+/** Explains mounts in their order until one answers. */
+function explainMounts(
+  mounts: readonly Mount[],
+  look: (mount: Mount) => MountExplanation | Outcome,
+): Look {
   const candidates: TriedCandidate[] = [];
   let answer: LookedAnswer | undefined;
   for (const mount of mounts) {
@@ -69,7 +75,7 @@ function lookInto(mounts: readonly Mount[], look: (mount: Mount) => MountLook | 
       candidates.push({ mount: name, origin, path, lost: { code, says } });
     };
     if (answer !== undefined) {
-      lose('earlier_mount', `The mount ${answer.mount ?? ''} is asked before it.`);
+      lose('earlier_mount', `The mount ${answer.mount ?? ''} comes first and answers.`);
       continue;
     }
     const looked = outcomeOf(() => look(mount));
@@ -83,7 +89,7 @@ function lookInto(mounts: readonly Mount[], look: (mount: Mount) => MountLook | 
   return { ...bounded(candidates), answer };
 }
 
-/** The first mounts, and the one that answers wherever it stands. */
+/** The first mounts up to the limit, and always the one that answers. */
 function bounded(candidates: readonly TriedCandidate[]): Pick<Look, 'candidates' | 'omitted'> {
   const omitted = candidates.length - explainCandidatesMax;
   if (omitted <= 0) return { candidates };
@@ -93,6 +99,6 @@ function bounded(candidates: readonly TriedCandidate[]): Pick<Look, 'candidates'
   return { candidates: [...first, ...candidates.slice(last, last + 1)], omitted };
 }
 
-function movedTo({ path }: Asked): string {
-  return `It is a folder: browsers are sent on to ${encodePath(path)}/.`;
+function redirectNote({ path }: Asked): string {
+  return `It is a folder: the server redirects to ${encodePath(path)}/.`;
 }

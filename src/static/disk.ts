@@ -1,43 +1,36 @@
+import type { DiskMount } from '../config/config.ts';
 import { withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { DiskMount } from '../config/config.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Answer } from '../rules/source.ts';
-import { createDiskMemory } from './file-cache.ts';
+import { createDiskCaches } from './file-cache.ts';
 import { createMount, type Mount } from './mount.ts';
 
-/**
- * Answers from files: the first source of the precedence, and its last resort
- * (docs/design/configuration.md#the-ini-file `[disk.*]`, §3).
- */
+/** Serves the files of all mounts (docs/design/requests.md#precedence). */
 export interface Disk {
-  /** In the order in which they are asked. */
+  /** In the order in which they are tried. */
   readonly mounts: readonly Mount[];
   /**
-   * The answer of the first mount that has the file, at once where it is held in memory; undefined
-   * where no mount has it or the method is neither GET nor HEAD. Fails with `forbidden` for a file
+   * The reply of the first mount that has the file, without a promise if it is in memory; undefined
+   * if no mount has it or the method is neither GET nor HEAD. Fails with `forbidden` for a file
    * that the server may not read, and with `unavailable` when it has too many files open.
    */
   respond(request: ContentRequest): Answer;
   /**
-   * The `fallback` file of the first mount that covers the request and has one, with 200. Fails as
-   * respond does.
+   * The `fallback` file of the first mount that applies and has one, with 200. Fails as respond
+   * does.
    */
   fallback(request: ContentRequest): Promise<Reply | undefined>;
-  /** As errorPage, of all mounts. */
-  errorPage(status: number, failed: Failed): Promise<Reply | undefined>;
-  /** What is in memory of files. */
+  /** The error page of the first mount that has one, as the function errorPage returns it. */
+  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
+  /** The memory that cached files use now. */
   memory(): CacheUse;
-  /**
-   * Waits for files being read into memory and lets go of all; requests still in flight end well.
-   */
+  /** Waits for files that are being read, and empties the caches; open requests can still end. */
   close(): Promise<void>;
 }
 
-/**
- * Makes the disk source of mounts in the order in which they are asked; `now` is in milliseconds.
- */
+/** Creates the disk source; `mounts` are tried in their order, `now` is in milliseconds. */
 export function createDisk({
   mounts,
   now,
@@ -45,15 +38,14 @@ export function createDisk({
   readonly mounts: readonly DiskMount[];
   readonly now: () => number;
 }): Disk {
-  const memory = createDiskMemory(now);
-  const asked = mounts.map((mount) => createMount(mount, { ...memory, now }));
+  const caches = createDiskCaches(now);
+  const all = mounts.map((mount) => createMount(mount, { ...caches, now }));
+  const withErrorPages = all.filter((_, at) => mounts[at]?.errors !== undefined);
 
-  const withErrors = asked.filter((_, at) => mounts[at]?.errors !== undefined);
-
-  /** Asks the mounts one by one, from one on, and waits only for one that has to read. */
+  /** Tries the mounts from an index on, and waits only for one that reads from the disk. */
   function respondFrom(first: number, request: ContentRequest): Answer {
-    for (let at = first; at < asked.length; at += 1) {
-      const reply = asked[at]?.respond(request);
+    for (let at = first; at < all.length; at += 1) {
+      const reply = all[at]?.respond(request);
       if (reply instanceof Promise) {
         return reply.then((read) => read ?? respondFrom(at + 1, request));
       }
@@ -63,56 +55,57 @@ export function createDisk({
   }
 
   return {
-    mounts: asked,
+    mounts: all,
     respond: (request) => respondFrom(0, request),
     async fallback(request) {
-      for (const mount of asked) {
+      for (const mount of all) {
         const reply = await mount.fallback(request);
         if (reply !== undefined) return reply;
       }
       return undefined;
     },
     errorPage: async (status, failed) =>
-      withErrors.length === 0 ? undefined : errorPage(withErrors, status, failed),
-    memory: () => memory.shelf.use('files'),
-    close: () => memory.shelf.close(),
+      withErrorPages.length === 0 ? undefined : errorPage(withErrorPages, status, failed),
+    memory: () => caches.files.memory('files'),
+    close: () => caches.files.close(),
   };
 }
 
-/** Who asked for what has failed. */
-export type Failed = RequestTarget & Pick<ContentRequest, 'fields' | 'address' | 'visitor'>;
+/** The parts of a failed request that an error page is chosen by. */
+export type FailedRequest = RequestTarget & Pick<ContentRequest, 'fields' | 'address' | 'visitor'>;
 
 /**
- * The page that the first mount which covers a request and has one shows in place of a failure,
- * with its status; undefined where none has. It says nothing by which it could be kept.
+ * The error page of the first mount that applies to the request and has one, with the failure's
+ * status; undefined if none has. Without validators and Cache-Control: no cache may store the page
+ * as the content of the URL.
  */
 export async function errorPage(
   mounts: readonly Mount[],
   status: number,
-  failed: Failed,
+  failed: FailedRequest,
 ): Promise<Reply | undefined> {
   const request = { ...failed, ...plainGet(failed.fields['accept-encoding']) };
   for (const mount of mounts) {
-    const page = await unlessRefused(() => mount.errorPage(status, request));
-    if (page !== undefined) return { ...withoutReuse(page), status };
+    const page = await undefinedIfFailure(() => mount.errorPage(status, request));
+    if (page !== undefined) return { ...withoutCaching(page), status };
   }
   return undefined;
 }
 
-/** Whatever was asked for, all of the page is meant. */
+/** A GET without preconditions and ranges: the failed request's own apply to another page. */
 function plainGet(acceptEncoding: string | undefined) {
   const fields = Object.create(null) as Fields & Record<string, string>;
   if (acceptEncoding !== undefined) fields['accept-encoding'] = acceptEncoding;
   return { method: 'GET', fields, body: undefined, signal: new AbortController().signal };
 }
 
-function withoutReuse({ status, fields, body, source }: Reply): Reply {
+function withoutCaching({ status, fields, body, source }: Reply): Reply {
   const names = ['etag', 'last-modified', 'accept-ranges', 'cache-control'];
   return { status, fields: withoutFields(fields, ...names), body, source };
 }
 
-/** A page that cannot be read is none: there is a failure to tell of already. */
-async function unlessRefused(
+/** An unreadable error page must not replace the failure that is being reported. */
+async function undefinedIfFailure(
   read: () => ReturnType<Mount['errorPage']>,
 ): Promise<Reply | undefined> {
   try {

@@ -1,85 +1,86 @@
 import type { DiskMount } from '../config/config.ts';
 import type { MountLoss } from '../model/explanation.ts';
-import {
-  fallbackBelow,
-  notCovered,
-  placeBelow,
-  shelfKey,
-  type Asked,
-  type Place,
-} from './mount-path.ts';
-import { unlessForbidden } from './file-errors.ts';
-import { besideNotes } from './precompressed.ts';
-import type { Files } from './file-sender.ts';
-import { findAt, locateFile, type Finding } from './find-file.ts';
-import { listingKey } from './listing-content.ts';
+import { cachedContent } from './cached-file.ts';
+import type { DiskCaches } from './file-cache.ts';
+import { undefinedIfForbidden } from './file-errors.ts';
+import type { FileSender } from './file-sender.ts';
+import { locateFile, lookUpInMount, type MountLookup } from './find-file.ts';
+import { listingCacheKey } from './listing-content.ts';
 import { canList } from './listing.ts';
-import type { DiskMemory } from './file-cache.ts';
-import { heldOf } from './cached-file.ts';
+import {
+  fallbackPath,
+  fileCacheKey,
+  mountMismatch,
+  resolveMountPath,
+  type MountPath,
+  type MountRequest,
+} from './mount-path.ts';
+import { precompressedNotes } from './precompressed.ts';
 
-/** The status of an answer to a GET without preconditions and ranges, or why there is none. */
-export type MountLook =
+/** The status of a reply to a GET without preconditions and ranges, or why there is none. */
+export type MountExplanation =
   | { readonly status: number; readonly notes?: readonly string[] }
   | { readonly loss: MountLoss };
 
-/** Looks what a mount would answer, by the decisions that it answers by; content is never read. */
-export interface Looks {
-  /** What Mount.respond would answer; fails as it does. */
-  look(asked: Asked): MountLook;
-  /** What Mount.fallback would answer; fails as it does. */
-  lookFallback(asked: Asked): MountLook;
+/** Explains what a mount answers, by the same functions that answer; reads no content. */
+export interface MountExplainer {
+  /** Explains Mount.respond; fails as it does. */
+  explain(request: MountRequest): MountExplanation;
+  /** Explains Mount.fallback; fails as it does. */
+  explainFallback(request: MountRequest): MountExplanation;
 }
 
-const gone: MountLook = { loss: 'no_file' };
+const noFile: MountExplanation = { loss: 'no_file' };
 
-/** Makes the looks into a mount; what it remembers of the disk is what it answers by. */
-export function createLooks(
+/** Creates the explainer of a mount, which uses the same caches as its replies. */
+export function createMountExplainer(
   mount: DiskMount,
-  { shelf, missing, files }: DiskMemory & { readonly files: Files },
-): Looks {
-  const fallbackFile = fallbackBelow(mount);
+  { files, notFound, sender }: DiskCaches & { readonly sender: FileSender },
+): MountExplainer {
+  const fallbackFile = fallbackPath(mount);
 
-  const isHeld = (key: string, { fields }: Asked): boolean =>
-    heldOf(shelf.fresh(key), fields) !== undefined;
+  const isCached = (key: string, { fields }: MountRequest): boolean =>
+    cachedContent(files.fresh(key), fields) !== undefined;
 
-  /** The look at something that is sent, with what is to be said of the file where it is one. */
-  function sent(find: () => Finding | undefined): MountLook {
-    const finding = unlessForbidden(find);
-    const notes = typeof finding === 'object' ? besideNotes(mount, finding) : [];
+  /** Explains a file or listing that is sent, with notes on the file's precompressed files. */
+  function sent(find: () => MountLookup | undefined): MountExplanation {
+    const found = undefinedIfForbidden(find);
+    const notes = typeof found === 'object' ? precompressedNotes(mount, found) : [];
     return { status: 200, ...(notes.length > 0 && { notes }) };
   }
 
-  function lookAt(place: Place, key: string, asked: Asked): MountLook {
-    const finding = findAt(mount, place);
-    if (finding === 'slash') return { status: 301 };
-    if (typeof finding === 'object') {
-      return files.canSend(finding, key) ? sent(() => finding) : gone;
+  function explainPath(path: MountPath, key: string, request: MountRequest): MountExplanation {
+    const found = lookUpInMount(mount, path);
+    if (found === 'redirect') return { status: 301 };
+    if (typeof found === 'object') {
+      return sender.canSend(found, key) ? sent(() => found) : noFile;
     }
-    if (finding !== 'listing') return { loss: finding };
-    const isThere = isHeld(listingKey(mount, asked), asked) || canList(mount, place.below);
-    return isThere ? sent(() => finding) : gone;
+    if (found !== 'listing') return { loss: found };
+    const canSend =
+      isCached(listingCacheKey(mount, request), request) || canList(mount, path.relativePath);
+    return canSend ? sent(() => found) : noFile;
   }
 
   return {
-    look(asked) {
-      const loss = notCovered(mount, asked);
+    explain(request) {
+      const loss = mountMismatch(mount, request);
       if (loss !== undefined) return { loss };
-      const place = placeBelow(mount, asked.path);
-      if (place === undefined) return { loss: 'hidden_name' };
-      const key = shelfKey(mount, asked.path);
-      if (isHeld(key, asked)) return sent(() => findAt(mount, place));
-      const missed = missing.at(key);
-      return missed === undefined ? lookAt(place, key, asked) : { loss: missed };
+      const path = resolveMountPath(mount, request.path);
+      if (path === undefined) return { loss: 'hidden_name' };
+      const key = fileCacheKey(mount, request.path);
+      if (isCached(key, request)) return sent(() => lookUpInMount(mount, path));
+      const reason = notFound.get(key);
+      return reason === undefined ? explainPath(path, key, request) : { loss: reason };
     },
-    lookFallback(asked) {
-      const loss = notCovered(mount, asked);
+    explainFallback(request) {
+      const loss = mountMismatch(mount, request);
       if (loss !== undefined) return { loss };
-      if (fallbackFile === undefined) return gone;
+      if (fallbackFile === undefined) return noFile;
       const find = () => locateFile(mount, fallbackFile);
-      const key = shelfKey(mount, fallbackFile, 'fallback');
-      if (isHeld(key, asked)) return sent(find);
+      const key = fileCacheKey(mount, fallbackFile, 'fallback');
+      if (isCached(key, request)) return sent(find);
       const file = find();
-      return file !== undefined && files.canSend(file, key) ? sent(() => file) : gone;
+      return file !== undefined && sender.canSend(file, key) ? sent(() => file) : noFile;
     },
   };
 }

@@ -1,65 +1,60 @@
-import { diskHeldBytesMax, diskMissingCharactersMax, diskTrustMs } from '../model/limits.ts';
-import { shownBytes, type Shown } from './cached-file.ts';
-import type { FindingLoss } from './find-file.ts';
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
+import { cachedFileBytes, type CachedFile } from './cached-file.ts';
+import type { NotFoundReason } from './find-file.ts';
+import { fileCacheBytesMax, fileCacheValidMs, notFoundCacheCharactersMax } from './limits.ts';
 
-interface Slot<T> {
-  readonly thing: T;
-  readonly checkedAtMs: number;
-}
-
-/** Things read from disk and kept in memory, each believed for a short time. */
-export interface Shelf<T> {
-  /** What is kept under the key if it was checked recently enough to be believed. */
+/** Content of files in memory. Each value is valid for a short time after its last check. */
+export interface FileCache<T> {
+  /** The value of a key if it is still valid. */
   fresh(key: string): T | undefined;
-  /** What is kept under the key, however old. */
-  kept(key: string): T | undefined;
-  /** Keeps a thing that was just found to be true. */
-  keep(key: string, thing: T): void;
-  forget(key: string): void;
+  /** The value of a key, valid or not. */
+  stale(key: string): T | undefined;
+  /** Stores a value that the caller has just checked against the disk. */
+  confirm(key: string, value: T): void;
+  delete(key: string): void;
   /**
-   * Loads a thing and keeps it; everybody who asks while it is being loaded gets the same one. What
-   * is loaded as undefined is forgotten. Rejects as `load` does.
+   * Loads a value and stores it; concurrent calls with the same key share one load. Deletes the key
+   * if the load gives undefined. Rejects as `load` does.
    */
   load(key: string, load: () => Promise<T | undefined>): Promise<T | undefined>;
-  /** What it holds now. */
-  use(name: string): CacheUse;
-  /** Waits for what is being loaded, then forgets everything. */
+  /** The memory that the cache uses now. */
+  memory(name: string): CacheUse;
+  /** Waits for the running loads, then empties the cache. */
   close(): Promise<void>;
 }
 
-/** Makes a shelf bound by the bytes of its things, the least recently used leaving first. */
-export function createShelf<T extends object>({
+/** Creates a cache that holds up to `bytesMax` and evicts the least recently used values. */
+export function createFileCache<T extends object>({
   bytesMax,
   bytesOf,
-  trustMs,
+  validMs,
   now,
 }: {
   readonly bytesMax: number;
-  readonly bytesOf: (thing: T) => number;
-  /** How long a check is believed. */
-  readonly trustMs: number;
+  readonly bytesOf: (value: T) => number;
+  /** How long a value is valid after its last check. */
+  readonly validMs: number;
   readonly now: () => number;
-}): Shelf<T> {
-  const slots = new LRUCache<string, Slot<T>>({
+}): FileCache<T> {
+  const entries = new LRUCache<string, { readonly value: T; readonly checkedAtMs: number }>({
     maxSize: bytesMax,
-    // What a small entry costs besides its bytes.
-    sizeCalculation: ({ thing }, key) => bytesOf(thing) + 2 * key.length + 1024,
+    // The constant is about what the reply and the entry take besides the content.
+    sizeCalculation: ({ value }, key) => bytesOf(value) + 2 * key.length + 1024,
   });
   const loads = new Map<string, Promise<T | undefined>>();
 
-  async function loadAndKeep(
+  async function loadAndStore(
     key: string,
     load: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
-    // The thing is as old as the beginning of its load.
+    // The file may change while it is read: the value is as old as the start of its load.
     const checkedAtMs = now();
     try {
-      const thing = await load();
-      if (thing === undefined) slots.delete(key);
-      else slots.set(key, { thing, checkedAtMs });
-      return thing;
+      const value = await load();
+      if (value === undefined) entries.delete(key);
+      else entries.set(key, { value, checkedAtMs });
+      return value;
     } finally {
       loads.delete(key);
     }
@@ -67,91 +62,95 @@ export function createShelf<T extends object>({
 
   return {
     fresh(key) {
-      const slot = slots.get(key);
-      if (slot === undefined) return undefined;
-      const ageMs = now() - slot.checkedAtMs;
-      return ageMs >= 0 && ageMs < trustMs ? slot.thing : undefined;
+      const entry = entries.get(key);
+      if (entry === undefined) return undefined;
+      const ageMs = now() - entry.checkedAtMs;
+      return ageMs >= 0 && ageMs < validMs ? entry.value : undefined;
     },
-    kept: (key) => slots.peek(key)?.thing,
-    keep(key, thing) {
-      slots.set(key, { thing, checkedAtMs: now() });
+    stale: (key) => entries.peek(key)?.value,
+    confirm(key, value) {
+      entries.set(key, { value, checkedAtMs: now() });
     },
-    forget(key) {
-      slots.delete(key);
+    delete(key) {
+      entries.delete(key);
     },
     load(key, load) {
       let pending = loads.get(key);
       if (pending === undefined) {
-        pending = loadAndKeep(key, load);
+        pending = loadAndStore(key, load);
         loads.set(key, pending);
       }
       return pending;
     },
-    use: (name) => cacheUse(name, slots),
+    memory: (name) => cacheUse(name, entries),
     async close() {
       await Promise.allSettled(loads.values());
-      slots.clear();
+      entries.clear();
     },
   };
 }
 
-/** Places where nothing was to be served when they were looked at, believed for a short time. */
-export interface Missing {
-  /** Why nothing is served under the key; undefined where it has to be looked. */
-  at(key: string): FindingLoss | undefined;
-  /** Notes what a look has just found. */
-  note(key: string, loss: FindingLoss): void;
+/** Remembers for a short time at which paths a mount has nothing to serve. */
+export interface NotFoundCache {
+  /** Why nothing is served under the key; undefined if the disk has to be checked. */
+  get(key: string): NotFoundReason | undefined;
+  set(key: string, reason: NotFoundReason): void;
 }
 
 /**
- * Makes the memory of what is missing; `trustMs` is the longest that a look is believed. Most
- * requests for what is stored or fetched ask the disk first, and a look costs more than a match.
- * All is forgotten at once, when the oldest look is too old or the keys take too much room.
+ * Creates a cache whose entries are valid for at most `validMs`. Most requests for stored and
+ * fetched pages check the disk first, and a system call costs more than matching a rule. The whole
+ * cache is cleared when its oldest entry expires or its keys take too much memory, which is cheaper
+ * than a time for each entry.
  */
-export function createMissing({
-  trustMs,
+function createNotFoundCache({
+  validMs,
   now,
 }: {
-  readonly trustMs: number;
+  readonly validMs: number;
   readonly now: () => number;
-}): Missing {
-  const losses = new Map<string, FindingLoss>();
-  let [sinceMs, characters] = [0, 0];
+}): NotFoundCache {
+  const reasons = new Map<string, NotFoundReason>();
+  let [oldestAtMs, characters] = [0, 0];
 
-  function forgetAll(): void {
-    losses.clear();
+  function clear(): void {
+    reasons.clear();
     characters = 0;
   }
 
   return {
-    at(key) {
-      if (losses.size === 0) return undefined;
-      const ageMs = now() - sinceMs;
-      if (ageMs < 0 || ageMs >= trustMs) forgetAll();
-      return losses.get(key);
+    get(key) {
+      if (reasons.size === 0) return undefined;
+      const ageMs = now() - oldestAtMs;
+      if (ageMs < 0 || ageMs >= validMs) clear();
+      return reasons.get(key);
     },
-    note(key, loss) {
-      if (characters + key.length > diskMissingCharactersMax) forgetAll();
-      if (losses.size === 0) sinceMs = now();
-      if (!losses.has(key)) characters += key.length;
-      losses.set(key, loss);
+    set(key, reason) {
+      if (characters + key.length > notFoundCacheCharactersMax) clear();
+      if (reasons.size === 0) oldestAtMs = now();
+      if (!reasons.has(key)) characters += key.length;
+      reasons.set(key, reason);
     },
   };
 }
 
-/** What all mounts together remember of the disk, for as long as that is believed. */
-export interface DiskMemory {
+/** The caches that all mounts share. */
+export interface DiskCaches {
   /** Small files and listings. */
-  readonly shelf: Shelf<Shown>;
-  /** Where nothing was found. */
-  readonly missing: Missing;
+  readonly files: FileCache<CachedFile>;
+  readonly notFound: NotFoundCache;
 }
 
-/** Makes an empty memory; `now` is in milliseconds. */
-export function createDiskMemory(now: () => number): DiskMemory {
-  const held = { bytesMax: diskHeldBytesMax, bytesOf: shownBytes };
+/** Creates empty caches; `now` is in milliseconds. */
+export function createDiskCaches(now: () => number): DiskCaches {
+  const validMs = fileCacheValidMs;
   return {
-    shelf: createShelf<Shown>({ ...held, trustMs: diskTrustMs, now }),
-    missing: createMissing({ trustMs: diskTrustMs, now }),
+    files: createFileCache<CachedFile>({
+      bytesMax: fileCacheBytesMax,
+      bytesOf: cachedFileBytes,
+      validMs,
+      now,
+    }),
+    notFound: createNotFoundCache({ validMs, now }),
   };
 }

@@ -2,121 +2,127 @@ import { createHash } from 'node:crypto';
 import { fstatSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import type { Coding } from '../http/coding.ts';
+import { createFileSource, readBytes } from '../http/file-source.ts';
 import type { FieldList } from '../http/reply.ts';
 import type { Representation } from '../http/represent.ts';
 import { withVary } from '../http/vary.ts';
-import { diskAttemptsMax, diskHeldFileBytesMax } from '../model/limits.ts';
-import { createFileSource, readBytes } from '../http/file-source.ts';
+import { fileVersion, locateFile, openLocated, type OpenFile } from './find-file.ts';
+import { cachedFileBytesMax, diskReadAttemptsMax } from './limits.ts';
 import { mediaType } from './media-type.ts';
-import { identityOf, locateFile, openLocated, type OpenFile } from './find-file.ts';
-import type { Loaded } from './mount-replies.ts';
+import type { LoadedContent } from './mount-replies.ts';
 
 /**
- * A file written less than this ago may change again within the same tick of its file system's
- * clock.
+ * The coarsest clock of a common file system (FAT) ticks every 2 s: a file that is written twice
+ * within one tick has the same times afterwards.
  */
-const settledMs = 2_000;
+const clockTickMs = 2_000;
 
 /**
- * How a file takes part in an answer: `alone`; as it is, `beside` others that have its content
- * compressed; or as one of those.
+ * How a file is negotiated: it is the `only` representation of its path, the `identity` (RFC 9110
+ * §12.5.3) next to precompressed files, or one of those.
  */
-export type FileForm = 'alone' | 'beside' | Coding;
+export type FileVariant = 'only' | 'identity' | Coding;
 
-/** What goes into the representation of any file of a mount. */
-export interface FileFacts {
-  /** Fields said of every file of the mount, by its form. */
-  readonly fields: Readonly<Record<FileForm, FieldList>>;
+/** What the representations of all files of a mount are made by. */
+export interface RepresentationOptions {
+  /** The mount's own fields, for each variant. */
+  readonly fields: Readonly<Record<FileVariant, FieldList>>;
   /** The clock, milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** A file to be sent as a path's content. */
-export interface NamedFile {
-  /** The name that says its media type: that of the file which it may stand beside. */
+/** A file that is sent as a path's content. */
+export interface FileToSend {
+  /** The name that decides the media type: the original's, also for a precompressed file. */
   readonly name: string;
-  readonly form: FileForm;
+  readonly variant: FileVariant;
 }
 
-/** The fields of all forms, where the mount itself says some of every file. */
-export function fileFields(said: FieldList): FileFacts['fields'] {
-  const beside = withVary(said, 'Accept-Encoding');
-  const coded = (coding: Coding): FieldList => ['Content-Encoding', coding, ...beside];
-  return { alone: said, beside, zstd: coded('zstd'), br: coded('br'), gzip: coded('gzip') };
+/** The fields of each variant, made of those that the mount sends with every file. */
+export function fieldsByVariant(mountFields: FieldList): RepresentationOptions['fields'] {
+  const identity = withVary(mountFields, 'Accept-Encoding');
+  const coded = (coding: Coding): FieldList => ['Content-Encoding', coding, ...identity];
+  return {
+    only: mountFields,
+    identity,
+    zstd: coded('zstd'),
+    br: coded('br'),
+    gzip: coded('gzip'),
+  };
 }
 
-/** Whether a file is small enough to be held in memory. */
-export function isHoldable({ size }: BigIntStats): boolean {
-  return size <= diskHeldFileBytesMax;
+/** Whether a file is small enough to be cached in memory. */
+export function fitsInMemory({ size }: BigIntStats): boolean {
+  return size <= cachedFileBytesMax;
 }
 
 /**
- * Reads a small file below the root, its bytes and its validators being of one moment; undefined
- * when it is gone, large, or changes faster than it can be read. Fails as unlessAbsent does.
+ * Reads a small file below the root, so that bytes and validators belong together; undefined if it
+ * is gone, large, or changes faster than it can be read. Fails as undefinedIfMissing does.
  */
-export async function loadFile(
+export async function readFileContent(
   mount: DiskMount,
-  { below, ...file }: NamedFile & { readonly below: string },
-  facts: FileFacts,
-): Promise<(Loaded & Pick<OpenFile, 'stats'>) | undefined> {
-  for (let attempt = 0; attempt < diskAttemptsMax; attempt += 1) {
-    const located = locateFile(mount, below);
-    if (located === undefined || !isHoldable(located.stats)) return undefined;
-    const lookedAtMs = facts.now();
+  { relativePath, ...file }: FileToSend & { readonly relativePath: string },
+  options: RepresentationOptions,
+): Promise<(LoadedContent & Pick<OpenFile, 'stats'>) | undefined> {
+  for (let attempt = 0; attempt < diskReadAttemptsMax; attempt += 1) {
+    const located = locateFile(mount, relativePath);
+    if (located === undefined || !fitsInMemory(located.stats)) return undefined;
+    const startedAtMs = options.now();
     const opened = openLocated(located);
     if (opened === undefined) continue;
     const { stats } = opened;
     const bytes = await readWhole(opened);
     if (bytes === undefined) continue;
-    const settled = lookedAtMs - Number(stats.ctimeMs) > settledMs;
+    const settled = startedAtMs - Number(stats.ctimeMs) > clockTickMs;
     return {
-      representation: representFile(file, { stats, bytes, ...facts }),
+      representation: representationOf(file, { stats, bytes, ...options }),
       bytes,
       stats,
-      identity: settled ? identityOf(stats) : undefined,
+      version: settled ? fileVersion(stats) : undefined,
     };
   }
   return undefined;
 }
 
 /**
- * What is said of a file. Its entity tag is made of size, times, inode and coding, and of its bytes
- * where they are at hand: two writes within one tick of the file system's clock leave the same
- * times.
+ * The representation of a file. Its entity tag is a hash of size, times, inode and coding, and of
+ * the bytes where the caller has them, because two writes within one tick of the file system's
+ * clock leave the same times.
  */
-export function representFile(
-  { name, form }: NamedFile,
+export function representationOf(
+  { name, variant }: FileToSend,
   {
     stats,
     bytes,
     fields,
     now,
-  }: FileFacts & { readonly stats: BigIntStats; readonly bytes?: Buffer },
+  }: RepresentationOptions & { readonly stats: BigIntStats; readonly bytes?: Buffer },
 ): Representation {
   const { size, mtimeNs, ctimeNs, ino } = stats;
-  const coding = form === 'alone' || form === 'beside' ? '' : ` ${form}`;
+  const coding = variant === 'only' || variant === 'identity' ? '' : ` ${variant}`;
   const tag = createHash('sha256').update(`${size} ${mtimeNs} ${ctimeNs} ${ino}${coding}\n`);
   if (bytes !== undefined) tag.update(bytes);
   return {
     status: 200,
     contentType: mediaType(name),
     etag: `"${tag.digest('base64url').slice(0, 22)}"`,
-    // Nothing was modified later than now (RFC 9110 §8.8.2.1), whatever a file's time may say.
+    // A file's time may be in the future; Last-Modified must not be (RFC 9110 §8.8.2.1).
     lastModifiedMs: Math.min(Number(stats.mtimeMs), now()),
-    sharesDate: form !== 'alone',
-    fields: fields[form],
+    sharesDate: variant !== 'only',
+    fields: fields[variant],
     bytesLength: Number(size),
   };
 }
 
-/** Reads all of an open file and closes it; undefined when it changed meanwhile. */
+/** Reads an open file and closes it; undefined if the file changes meanwhile. */
 async function readWhole({ descriptor, stats }: OpenFile): Promise<Buffer | undefined> {
   const source = createFileSource(descriptor);
   try {
     const bytes = await readBytes(source, Number(stats.size));
     if (bytes === undefined) return undefined;
     const after = fstatSync(descriptor, { bigint: true });
-    return identityOf(after) === identityOf(stats) ? bytes : undefined;
+    return fileVersion(after) === fileVersion(stats) ? bytes : undefined;
   } finally {
     await source.close();
   }

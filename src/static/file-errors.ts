@@ -1,6 +1,7 @@
 import { Failure, lacksDescriptors, tooManyOpenFiles } from '../model/failure.ts';
 
-const absent: ReadonlySet<unknown> = new Set([
+/** Errors of system calls that mean: no file has this name. */
+const missingFileCodes: ReadonlySet<unknown> = new Set([
   'ENOENT',
   'ENOTDIR',
   'ENAMETOOLONG',
@@ -10,56 +11,56 @@ const absent: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * What looking at a file system came to: its result, or undefined where its error means that
- * nothing is there. Throws `forbidden` where reading is not allowed, `unavailable` when too many
- * files are open, and any other error as it is.
+ * The result of a file system call; undefined if its error means that the file does not exist.
+ * Throws `forbidden` if the server may not read the file, `unavailable` if too many files are open,
+ * and any other error unchanged.
  */
-export function unlessAbsent<T>(look: () => T): T | undefined {
+export function undefinedIfMissing<T>(call: () => T): T | undefined {
   try {
-    return look();
+    return call();
   } catch (error) {
-    requireAbsence(error);
+    rethrowUnlessMissing(error);
     return undefined;
   }
 }
 
-/** The asynchronous form of unlessAbsent. */
-export async function unlessAbsentLater<T>(look: () => Promise<T>): Promise<T | undefined> {
+/** The asynchronous form of undefinedIfMissing. */
+export async function undefinedIfMissingAsync<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await look();
+    return await call();
   } catch (error) {
-    requireAbsence(error);
+    rethrowUnlessMissing(error);
     return undefined;
   }
 }
 
-/** What a look came to; undefined where it fails with `forbidden`, as for what may not be read. */
-export function unlessForbidden<T>(look: () => T): T | undefined {
+/** The result of a call; undefined if it fails with `forbidden`. */
+export function undefinedIfForbidden<T>(call: () => T): T | undefined {
   try {
-    return look();
+    return call();
   } catch (thrown) {
-    requireForbidden(thrown);
+    rethrowUnlessForbidden(thrown);
     return undefined;
   }
 }
 
-/** The asynchronous form of unlessForbidden. */
-export async function unlessForbiddenLater<T>(look: () => Promise<T>): Promise<T | undefined> {
+/** The asynchronous form of undefinedIfForbidden. */
+export async function undefinedIfForbiddenAsync<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await look();
+    return await call();
   } catch (thrown) {
-    requireForbidden(thrown);
+    rethrowUnlessForbidden(thrown);
     return undefined;
   }
 }
 
-function requireForbidden(thrown: unknown): void {
+function rethrowUnlessForbidden(thrown: unknown): void {
   if (!(thrown instanceof Failure) || thrown.code !== 'forbidden') throw thrown;
 }
 
-function requireAbsence(error: unknown): void {
+function rethrowUnlessMissing(error: unknown): void {
   const code = (error as NodeJS.ErrnoException).code;
-  if (absent.has(code)) return;
+  if (missingFileCodes.has(code)) return;
   if (code === 'EACCES' || code === 'EPERM') {
     throw new Failure('forbidden', 'The server is not allowed to read this file.', {
       cause: error,

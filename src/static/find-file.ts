@@ -1,5 +1,3 @@
-import type { MountLoss } from '../model/explanation.ts';
-import type { Place } from './mount-path.ts';
 import {
   closeSync,
   constants,
@@ -13,27 +11,29 @@ import {
 } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
-import { unlessAbsent } from './file-errors.ts';
+import type { MountLoss } from '../model/explanation.ts';
+import { undefinedIfMissing } from './file-errors.ts';
+import type { MountPath } from './mount-path.ts';
 
-// Looking at names and numbers of files is synchronous: the kernel answers it from memory in 2 µs,
-// a hop to the thread pool costs 30 µs of CPU time, and most requests for stored pages end with the
-// answer that no such file exists. Bytes are never read here.
+// These calls are synchronous because they read no content: the kernel answers them from memory in
+// 2 µs, while the thread pool costs 30 µs of CPU time, and most requests for stored pages only
+// learn here that no such file exists.
 
-/** A file or folder that a mount may serve, as it was when it was looked at. */
-export interface Located {
-  /** Path below the root, as it was asked for. */
-  readonly below: string;
-  /** The path behind all symlinks. */
+/** A file or folder that a mount may serve, with its status at that moment. */
+export interface LocatedFile {
+  /** Path below the root, as in the request. */
+  readonly relativePath: string;
+  /** Absolute path with all symlinks resolved. */
   readonly path: string;
   readonly stats: BigIntStats;
   /**
-   * The folder that holds it, behind all symlinks; undefined where a mount follows symlinks
-   * anywhere.
+   * The mount's root with all symlinks resolved, which the file must not leave; undefined if the
+   * mount follows symlinks out of its root.
    */
   readonly boundary: string | undefined;
 }
 
-/** An open regular file; whoever asked for it closes its descriptor. */
+/** An open regular file; the caller closes its descriptor. */
 export interface OpenFile {
   readonly descriptor: number;
   readonly stats: BigIntStats;
@@ -42,37 +42,37 @@ export interface OpenFile {
 type Root = Pick<DiskMount, 'root' | 'symlinks'>;
 
 /**
- * Finds what a path below the root leads to; undefined where nothing is or a symlink leads where it
- * may not.
+ * Finds a file or folder below a root; undefined if nothing is there, or if the mount does not
+ * follow the symlink that leads there. Fails as undefinedIfMissing does.
  */
-export function locate({ root, symlinks }: Root, below: string): Located | undefined {
-  const asked = join(root, below);
-  return unlessAbsent(() => {
-    // Says without an exception, which costs ten times as much, that nothing is there.
-    if (statSync(asked, { throwIfNoEntry: false }) === undefined) return undefined;
-    const path = realpathSync.native(asked);
+export function locate({ root, symlinks }: Root, relativePath: string): LocatedFile | undefined {
+  const requested = join(root, relativePath);
+  return undefinedIfMissing(() => {
+    // Reports a missing file without an exception, which costs ten times as much.
+    if (statSync(requested, { throwIfNoEntry: false }) === undefined) return undefined;
+    const path = realpathSync.native(requested);
     const boundary = symlinks === 'follow' ? undefined : realpathSync.native(root);
     if (boundary !== undefined && !isInside(boundary, path)) return undefined;
-    if (symlinks === 'deny' && path !== join(boundary ?? root, below)) return undefined;
+    if (symlinks === 'deny' && path !== join(boundary ?? root, relativePath)) return undefined;
     const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
-    return stats && { below, path, stats, boundary };
+    return stats && { relativePath, path, stats, boundary };
   });
 }
 
 /** Finds a regular file as locate does; undefined for anything else. */
-export function locateFile(root: Root, below: string): Located | undefined {
-  const located = locate(root, below);
+export function locateFile(root: Root, relativePath: string): LocatedFile | undefined {
+  const located = locate(root, relativePath);
   return located?.stats.isFile() === true ? located : undefined;
 }
 
 /**
- * Opens a located regular file; undefined when something else has taken its place since. What
- * counts is where the open file turns out to be, so a symlink slipped in between the look and the
- * opening gains nothing; and opening never waits for the other end of a FIFO.
+ * Opens a located regular file; undefined if another file has replaced it. The checks look at the
+ * open file itself, so a symlink that replaces the file between locate and open gains nothing.
+ * O_NONBLOCK keeps a FIFO from blocking the process.
  */
-export function openLocated({ path, stats: seen, boundary }: Located): OpenFile | undefined {
+export function openLocated({ path, stats: seen, boundary }: LocatedFile): OpenFile | undefined {
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
-  const descriptor = unlessAbsent(() => openSync(path, flags));
+  const descriptor = undefinedIfMissing(() => openSync(path, flags));
   if (descriptor === undefined) return undefined;
   let stats: BigIntStats | undefined;
   try {
@@ -87,11 +87,8 @@ export function openLocated({ path, stats: seen, boundary }: Located): OpenFile 
   return stats && { descriptor, stats };
 }
 
-/**
- * A text that is another one after every change of a file's content, name of its inode or
- * attributes.
- */
-export function identityOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+/** A text that differs after every change of a file's content, inode or attributes. */
+export function fileVersion({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `${dev}-${ino}-${size}-${mtimeNs}-${ctimeNs}`;
 }
 
@@ -100,8 +97,8 @@ function isStillInside(boundary: string, descriptor: number, path: string): bool
   try {
     actual = readlinkSync(`/proc/self/fd/${descriptor}`);
   } catch {
-    // Only Linux has this name for an open file; elsewhere the path is looked at once more.
-    actual = unlessAbsent(() => realpathSync.native(path));
+    // Only Linux has /proc/self/fd; other systems resolve the path once more.
+    actual = undefinedIfMissing(() => realpathSync.native(path));
   }
   return actual !== undefined && isInside(boundary, actual);
 }
@@ -111,34 +108,34 @@ function isInside(boundary: string, path: string): boolean {
 }
 
 /**
- * What a place below a mount's root comes to: a file, the final slash that is missing from a
- * folder's path, the folder's listing, or why nothing is served there.
+ * What a mount answers a path with: a file, a redirect to the folder's path with a final slash, the
+ * folder's listing, or the reason for no answer.
  */
-export type Finding = Located | 'slash' | 'listing' | FindingLoss;
+export type MountLookup = LocatedFile | 'redirect' | 'listing' | NotFoundReason;
 
-/** Why nothing is served at a place. */
-export type FindingLoss = Extract<
+/** Why a mount has nothing to serve at a path. */
+export type NotFoundReason = Extract<
   MountLoss,
   'no_file' | 'not_a_file' | 'not_a_folder' | 'no_index'
 >;
 
-/**
- * Looks what a mount has at a place: the one decision of serving and explaining. Fails as locate
- * does.
- */
-export function findAt(mount: DiskMount, { below, slash }: Place): Finding {
-  const located = locate(mount, below);
+/** Decides what a mount answers a path with, for visitors and for explain. Fails as locate does. */
+export function lookUpInMount(
+  mount: DiskMount,
+  { relativePath, trailingSlash }: MountPath,
+): MountLookup {
+  const located = locate(mount, relativePath);
   if (located === undefined) return 'no_file';
-  if (located.stats.isFile()) return slash ? 'not_a_folder' : located;
+  if (located.stats.isFile()) return trailingSlash ? 'not_a_folder' : located;
   if (!located.stats.isDirectory()) return 'not_a_file';
-  const index = findIndex(mount, below);
+  const index = findIndex(mount, relativePath);
   if (index === undefined && !mount.listing) return 'no_index';
-  return slash ? (index ?? 'listing') : 'slash';
+  return trailingSlash ? (index ?? 'listing') : 'redirect';
 }
 
-function findIndex(mount: DiskMount, below: string): Located | undefined {
+function findIndex(mount: DiskMount, relativePath: string): LocatedFile | undefined {
   for (const name of mount.index) {
-    const file = locateFile(mount, below === '' ? name : `${below}/${name}`);
+    const file = locateFile(mount, relativePath === '' ? name : `${relativePath}/${name}`);
     if (file !== undefined) return file;
   }
   return undefined;

@@ -2,57 +2,45 @@ import { createHash } from 'node:crypto';
 import type { DiskMount } from '../config/config.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { fieldLines, withoutFields, type FieldList } from '../http/reply.ts';
-import { shelfKey, type Asked } from './mount-path.ts';
+import { fileCacheKey, type MountRequest } from './mount-path.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';
-import type { Loaded } from './mount-replies.ts';
+import type { LoadedContent } from './mount-replies.ts';
 
-/** The forms of a listing. */
+/** The media types in which a listing is available. */
 export type ListingType = 'text/html' | 'application/json';
 
-/**
- * The form of a listing that an Accept field asks for (RFC 9110 §12.5.1); HTML where it has no
- * opinion.
- */
+/** The media type that an Accept field prefers (RFC 9110 §12.5.1); HTML without a preference. */
 export function listingType(accept: string | undefined): ListingType {
   const types: readonly ListingType[] = ['text/html', 'application/json'];
   return preferredType(accept, types) === 'application/json' ? 'application/json' : 'text/html';
 }
 
-/** The shelf's key of a folder's listing in the form that is asked for. */
-export function listingKey(mount: DiskMount, { path, fields }: Asked): string {
-  return shelfKey(mount, path, listingType(fields.accept));
+/** The key under which a folder's listing is cached, in the media type that a request prefers. */
+export function listingCacheKey(mount: DiskMount, { path, fields }: MountRequest): string {
+  return fileCacheKey(mount, path, listingType(fields.accept));
 }
 
 const policyName = 'content-security-policy';
 
-/** The headers of a mount that its listings as a page have, too. */
+/** The headers of a mount for its HTML listings, which have a policy of their own. */
 export function pageHeaders({ headers }: Pick<DiskMount, 'headers'>): FieldList {
   return withoutFields(headers, policyName);
 }
 
 /**
- * The listing of a folder below the root as a page or as JSON, its bytes being its validator;
- * undefined when there is no such folder. Fails as readListing does.
+ * Reads the listing of a folder below the root as HTML or JSON; undefined if there is no such
+ * folder. Its entity tag is a hash of its bytes. Fails as readListing does.
  */
-export async function loadListing(
+export async function loadListingContent(
   mount: DiskMount,
-  {
-    below,
-    path,
-    type,
-    fields,
-  }: {
-    readonly below: string;
-    readonly path: string;
-    readonly type: ListingType;
-    readonly fields: FieldList;
-  },
-): Promise<Loaded | undefined> {
-  const listing = await readListing(mount, { below, path });
+  folder: { readonly relativePath: string; readonly path: string },
+  { type, fields }: { readonly type: ListingType; readonly fields: FieldList },
+): Promise<LoadedContent | undefined> {
+  const listing = await readListing(mount, folder);
   if (listing === undefined) return undefined;
   const html = type === 'text/html';
-  const own = fieldLines(mount.headers, policyName).join(', ');
+  const mountPolicy = fieldLines(mount.headers, policyName).join(', ');
   const bytes = Buffer.from(html ? listingPage(listing, mount.path) : JSON.stringify(listing));
   const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
   return {
@@ -65,11 +53,11 @@ export async function loadListing(
         ...fields,
         'Vary',
         'Accept',
-        ...(html ? ['Content-Security-Policy', listingPolicy(own)] : []),
+        ...(html ? ['Content-Security-Policy', listingPolicy(mountPolicy)] : []),
       ],
       bytesLength: bytes.length,
     },
     bytes,
-    identity: undefined,
+    version: undefined,
   };
 }

@@ -10,12 +10,12 @@ const styleHash = createHash('sha256').update(listingStyle).digest('base64');
 const framing = /(?:^|[;,])\s*(frame-ancestors\s[^;,]*)/i;
 
 /**
- * The Content-Security-Policy of a folder's page, in place of that of its mount, which is made for
- * the site's own pages: its own style sheet and nothing else. Of the mount's, all lines of it, it
- * keeps who may frame it.
+ * The Content-Security-Policy of a listing: its own style sheet and nothing else. It replaces the
+ * mount's policy, which is made for the site's own pages and might block this style sheet, but
+ * keeps the mount's frame-ancestors.
  */
-export function listingPolicy(own: string): string {
-  const ancestors = framing.exec(own)?.[1]?.trim() ?? "frame-ancestors 'self'";
+export function listingPolicy(mountPolicy: string): string {
+  const ancestors = framing.exec(mountPolicy)?.[1]?.trim() ?? "frame-ancestors 'self'";
   return (
     `default-src 'none'; style-src 'sha256-${styleHash}'; ` +
     `base-uri 'none'; form-action 'none'; ${ancestors}`
@@ -23,13 +23,13 @@ export function listingPolicy(own: string): string {
 }
 
 /**
- * A folder's page for people: whatever the names hold, it has no scripts and links to nothing but
- * the folder's own entries, the folders above it, up to the mount's path, and the front page.
+ * The HTML page of a listing. Whatever the names of files contain, it has no scripts and links only
+ * to the folder's entries, the folders above it up to the mount's path, and the front page.
  */
 export function listingPage(listing: Listing, mountPath: string): string {
   const { path, entries, truncated } = listing;
-  const trail = trailOf(path, mountPath);
-  const name = trail.at(-1)?.name ?? '';
+  const segments = pathSegments(path, mountPath);
+  const name = segments.at(-1)?.name ?? '';
   const rows = [...(path === mountPath ? [] : [parentRow]), ...entries.map(entryRow)];
   return `<!doctype html>
 <html lang="en">
@@ -43,7 +43,7 @@ export function listingPage(listing: Listing, mountPath: string): string {
 <body>
 ${symbols}
 <main>
-${trailNav(trail)}<h1><bdi>${escapeHtml(name)}</bdi></h1>
+${pathNav(segments)}<h1><bdi>${escapeHtml(name)}</bdi></h1>
 <p class="sum">${summary(entries)}</p>
 <div class="sheet">
 ${rows.length === 0 ? '<p class="empty">This folder is empty.</p>' : table(rows)}
@@ -54,12 +54,12 @@ ${truncated ? truncatedNote(entries.length) : ''}</main>
 `;
 }
 
-/** A number of bytes as people read it, in steps of 1024 (IEC 80000-13). */
+/** A size such as `1.5 MiB` (IEC 80000-13). */
 function formatBytes(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   let value = bytes;
   let unit = 0;
-  // 1023.95 KiB would be written as 1024.0 KiB.
+  // toFixed would round 1023.95 KiB up to 1024.0 KiB.
   while (value >= (unit === 0 ? 1024 : 1023.95) && unit < units.length - 1) {
     value /= 1024;
     unit += 1;
@@ -67,14 +67,14 @@ function formatBytes(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit] ?? ''}`;
 }
 
-/** A place on the way to a folder; the last one, the folder itself, leads nowhere. */
-interface Waypoint {
+/** A part of the path above the heading; the last one, the folder itself, is not a link. */
+interface PathSegment {
   readonly name: string;
   readonly href: string;
 }
 
-/** From the front page by way of the mount to the folder. */
-function trailOf(path: string, mountPath: string): readonly Waypoint[] {
+/** The front page, the mount, and the folders down to this one. */
+function pathSegments(path: string, mountPath: string): readonly PathSegment[] {
   const below = path.slice(mountPath.length, -1);
   const folders = below === '' ? [] : below.split('/');
   const mount = mountPath === '/' ? [] : [mountPath.slice(1, -1)];
@@ -85,11 +85,11 @@ function trailOf(path: string, mountPath: string): readonly Waypoint[] {
   ];
 }
 
-function trailNav(trail: readonly Waypoint[]): string {
-  if (trail.length === 1) return '';
-  const items = trail.map(({ name, href }, at) => {
+function pathNav(segments: readonly PathSegment[]): string {
+  if (segments.length === 1) return '';
+  const items = segments.map(({ name, href }, at) => {
     const text = `<bdi>${escapeHtml(name)}</bdi>`;
-    return at === trail.length - 1
+    return at === segments.length - 1
       ? `<li aria-current="page">${text}</li>`
       : `<li><a href="${href}">${text}</a></li>`;
   });
@@ -129,11 +129,11 @@ const parentRow =
 function entryRow({ name, type, size, modified }: ListingEntry): string {
   const folder = type === 'directory';
   const slash = folder ? '/' : '';
-  // With `./` before it, no name can be taken for a scheme.
+  // Without `./`, the browser would read `mailto:x` as a scheme.
   const href = escapeHtml(`./${encodePath(name)}${slash}`);
   return (
     `<tr${folder ? ' class="folder"' : ''}><th scope="row"><a href="${href}">` +
-    `<svg aria-hidden="true"><use href="#${folder ? 'folder' : pictureOf(name)}"/></svg>` +
+    `<svg aria-hidden="true"><use href="#${folder ? 'folder' : iconOf(name)}"/></svg>` +
     `<bdi>${escapeHtml(name)}${slash}</bdi></a></th>` +
     `<td class="size">${size === null ? '' : formatBytes(size)}</td>` +
     `<td><time datetime="${modified}">${modified.slice(0, 10)}` +
@@ -146,7 +146,7 @@ function truncatedNote(shown: number): string {
   return `<p class="note">This folder holds more: only ${number} entries are shown.</p>\n`;
 }
 
-function pictureOf(name: string): string {
+function iconOf(name: string): string {
   const type = mediaType(name);
   if (type.startsWith('image/')) return 'image';
   if (/^(?:audio|video)\//.test(type)) return 'media';
@@ -154,15 +154,15 @@ function pictureOf(name: string): string {
   return /^text\/|json|xml|javascript|pdf|document/.test(type) ? 'text' : 'file';
 }
 
-const paper = '<path d="M4.5 2.5h7l4 4v11h-11z M11.5 2.5v4h4"/>';
+const sheetOfPaper = '<path d="M4.5 2.5h7l4 4v11h-11z M11.5 2.5v4h4"/>';
 
-/** The pictures of the rows, drawn once and used by name. */
+/** The icons of the rows, drawn once and used by id. */
 const symbols = `<svg class="symbols">${[
   ['folder', '<path d="M2.5 4.5h5.5l2 2h7.5v9.5h-15z"/>'],
   ['up', '<path d="M4.5 8.5l4-4 4 4 M8.5 4.5v8.5q0 2.5 2.5 2.5h4.5"/>'],
-  ['file', paper],
-  ['text', `${paper}<path d="M7.5 10.5h5 M7.5 13.5h5"/>`],
-  ['archive', `${paper}<path d="M8 5v1 M8 8v1 M8 11v1 M8 14v1"/>`],
+  ['file', sheetOfPaper],
+  ['text', `${sheetOfPaper}<path d="M7.5 10.5h5 M7.5 13.5h5"/>`],
+  ['archive', `${sheetOfPaper}<path d="M8 5v1 M8 8v1 M8 11v1 M8 14v1"/>`],
   ['image', '<path d="M2.5 3.5h15v13h-15z M2.5 14l4-4 3.5 3.5 3-3 4.5 4.5"/>'],
   ['media', '<path d="M2.5 3.5h15v13h-15z M8 7.5v5l4.5-2.5z"/>'],
 ]

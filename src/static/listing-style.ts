@@ -1,4 +1,4 @@
-/** The style sheet of a folder's page. */
+/** The style sheet of listings. */
 export const listingStyle = `
 :root {
   --paper: #fbfbf9; --sheet: #ffffff; --ink: #1d1f23; --soft: #5b6068; --line: #e4e4df;

@@ -4,17 +4,17 @@ import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
 import { canonicalPath, encodePath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
-import { diskAttemptsMax, listingEntriesMax } from '../model/limits.ts';
-import { unlessAbsent, unlessAbsentLater } from './file-errors.ts';
+import { undefinedIfMissing, undefinedIfMissingAsync } from './file-errors.ts';
+import { diskReadAttemptsMax, listingEntriesMax, listingStatsAtOnceMax } from './limits.ts';
 import { isServableName } from './mount-path.ts';
 import { locate } from './find-file.ts';
 
-/** What a folder holds, folders first, in the order in which people count and spell. */
+/** The entries of a folder: folders first, then by name, with numbers in numerical order. */
 export interface Listing {
   /** Canonical path of the folder, with its final slash. */
   readonly path: string;
   readonly entries: readonly ListingEntry[];
-  /** Whether the folder holds more than is listed. */
+  /** Whether the folder has more entries than the listing. */
   readonly truncated: boolean;
 }
 
@@ -29,39 +29,42 @@ export interface ListingEntry {
 }
 
 /**
- * Reads a folder below the root that a request path names; undefined when there is none. Fails as
- * unlessAbsent does, and with `unavailable` when the folder never stays the same while it is read.
+ * Reads the folder of a request path; undefined if there is none. Fails as undefinedIfMissing does,
+ * and with `unavailable` if another folder replaces it each time while it is read.
  */
 export async function readListing(
   mount: DiskMount,
-  { below, path }: { readonly below: string; readonly path: string },
+  { relativePath, path }: { readonly relativePath: string; readonly path: string },
 ): Promise<Listing | undefined> {
-  for (let attempt = 0; attempt < diskAttemptsMax; attempt += 1) {
-    const before = locate(mount, below);
+  for (let attempt = 0; attempt < diskReadAttemptsMax; attempt += 1) {
+    const before = locate(mount, relativePath);
     if (before?.stats.isDirectory() !== true) return undefined;
-    const found = await unlessAbsentLater(() => readEntries(mount, below, before.path));
-    // The folder that was read is the one that may be: no symlink took its place meanwhile.
-    const after = locate(mount, below);
-    if (after?.path === before.path && after.stats.ino === before.stats.ino)
+    const found = await undefinedIfMissingAsync(() =>
+      readEntries(mount, relativePath, before.path),
+    );
+    // The path still leads to the same folder: no symlink replaced it while it was read.
+    const after = locate(mount, relativePath);
+    if (after?.path === before.path && after.stats.ino === before.stats.ino) {
       return found && { path, ...found };
+    }
   }
   throw new Failure('unavailable', 'This folder is being replaced; try again in a moment.', {
     retryAfterSeconds: 1,
   });
 }
 
-/** Whether readListing would have a folder to read; opens it only. Fails as unlessAbsent does. */
-export function canList(mount: DiskMount, below: string): boolean {
-  const located = locate(mount, below);
+/** Whether readListing can read a folder; opens it only. Fails as undefinedIfMissing does. */
+export function canList(mount: DiskMount, relativePath: string): boolean {
+  const located = locate(mount, relativePath);
   if (located?.stats.isDirectory() !== true) return false;
-  const opened = unlessAbsent(() => opendirSync(located.path));
+  const opened = undefinedIfMissing(() => opendirSync(located.path));
   opened?.closeSync();
   return opened !== undefined;
 }
 
 async function readEntries(
   mount: DiskMount,
-  below: string,
+  relativePath: string,
   path: string,
 ): Promise<Omit<Listing, 'path'>> {
   const names: string[] = [];
@@ -74,28 +77,29 @@ async function readEntries(
   }
   const entries: ListingEntry[] = [];
   while (names.length > 0) {
-    // In slices, so that a large folder leaves the thread pool to others now and then.
-    const slice = names.splice(-lookedAtOnce);
-    const looked = await Promise.all(slice.map((name) => readEntry(mount, { below, path, name })));
-    entries.push(...looked.filter((entry) => entry !== undefined));
+    // In slices, so that one large folder does not keep the thread pool busy.
+    const slice = names.splice(-listingStatsAtOnceMax);
+    const found = await Promise.all(
+      slice.map((name) => readEntry(mount, { relativePath, path, name })),
+    );
+    entries.push(...found.filter((entry) => entry !== undefined));
   }
   return { entries: entries.sort(compareEntries), truncated };
 }
 
-const lookedAtOnce = 128;
-
-/**
- * An entry that would be served if it were asked for; undefined for any other, and for what has
- * just gone.
- */
+/** An entry that the mount would serve; undefined for any other, and for one that is gone. */
 async function readEntry(
   mount: DiskMount,
-  { below, path, name }: { readonly below: string; readonly path: string; readonly name: string },
+  {
+    relativePath,
+    path,
+    name,
+  }: { readonly relativePath: string; readonly path: string; readonly name: string },
 ): Promise<ListingEntry | undefined> {
   try {
     const stats = await lstat(join(path, name), { bigint: true });
     if (!stats.isSymbolicLink()) return describe(name, stats);
-    const target = locate(mount, join(below, name));
+    const target = locate(mount, join(relativePath, name));
     return target && describe(name, target.stats);
   } catch {
     return undefined;
@@ -112,16 +116,16 @@ function describe(name: string, stats: BigIntStats): ListingEntry | undefined {
 const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59);
 
 /**
- * Whether the door lets a request for this name in; a name that is not UTF-8 has lost itself
- * already.
+ * Whether a request can name this file. Node replaces bytes of a name that are not UTF-8 by U+FFFD,
+ * so such a name leads nowhere.
  */
 function isReachable(name: string): boolean {
   return !name.includes('\ufffd') && canonicalPath(encodePath(`/${name}`)) === `/${name}`;
 }
 
-const spelling = new Intl.Collator('en', { numeric: true });
+const nameOrder = new Intl.Collator('en', { numeric: true });
 
 function compareEntries(one: ListingEntry, other: ListingEntry): number {
   if (one.type !== other.type) return one.type === 'directory' ? -1 : 1;
-  return spelling.compare(one.name, other.name) || (one.name < other.name ? -1 : 1);
+  return nameOrder.compare(one.name, other.name) || (one.name < other.name ? -1 : 1);
 }

@@ -2,8 +2,8 @@ import { contentType } from 'mime-types';
 import { extname } from 'node:path/posix';
 
 /**
- * The media type of a file by its extension, with the charset of text; `application/octet-stream`
- * when unknown.
+ * The media type of a file by its extension, with a charset for text; `application/octet-stream`
+ * for an unknown one.
  */
 export function mediaType(name: string): string {
   const extension = extname(name);

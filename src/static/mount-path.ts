@@ -1,38 +1,38 @@
-import type { ContentRequest } from '../http/request.ts';
 import type { DiskMount } from '../config/config.ts';
-import { fileNameBytesMax } from '../model/limits.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { fileNameBytesMax } from './limits.ts';
 
-/** What a request path means to a mount. */
-export interface Place {
+/** A request path relative to a mount's root folder. */
+export interface MountPath {
   /** Path below the root without slashes at its ends; empty for the root itself. */
-  readonly below: string;
-  /** Whether the request asked for a directory, by its final slash. */
-  readonly slash: boolean;
+  readonly relativePath: string;
+  /** Whether the path ends with a slash, so that it names a folder. */
+  readonly trailingSlash: boolean;
 }
 
 /**
- * The place below a mount's root that a canonical path names; undefined where the mount cannot have
- * it: an empty segment, a hidden name, a name that no file has. `/.well-known` of the site is never
- * hidden (RFC 8615 §3).
+ * Maps a canonical request path to a path below a mount's root; undefined if the mount serves no
+ * such path: it has an empty segment, a hidden name, or a name that no file can have. The site's
+ * `/.well-known` is never hidden (RFC 8615 §3).
  */
-export function placeBelow(
+export function resolveMountPath(
   { path: prefix, dotfiles }: Pick<DiskMount, 'path' | 'dotfiles'>,
   path: string,
-): Place | undefined {
-  const below = path.slice(prefix.length);
-  if (below === '') return { below, slash: path.endsWith('/') };
-  const slash = below.endsWith('/');
-  const bare = slash ? below.slice(0, -1) : below;
-  const servable = bare
+): MountPath | undefined {
+  const rest = path.slice(prefix.length);
+  if (rest === '') return { relativePath: '', trailingSlash: path.endsWith('/') };
+  const trailingSlash = rest.endsWith('/');
+  const relativePath = trailingSlash ? rest.slice(0, -1) : rest;
+  const servable = relativePath
     .split('/')
     .every(
       (name, at) =>
         isServableName(name, dotfiles) || (at === 0 && prefix === '/' && name === '.well-known'),
     );
-  return servable ? { below: bare, slash } : undefined;
+  return servable ? { relativePath, trailingSlash } : undefined;
 }
 
-/** Whether a file or folder of this name may be asked for. */
+/** Whether a mount serves files and folders of this name. */
 export function isServableName(name: string, dotfiles: DiskMount['dotfiles']): boolean {
   if (name === '' || name === '.' || name === '..') return false;
   if (name.startsWith('.') && dotfiles === 'deny') return false;
@@ -40,44 +40,46 @@ export function isServableName(name: string, dotfiles: DiskMount['dotfiles']): b
   return name.length <= fileNameBytesMax && Buffer.byteLength(name) <= fileNameBytesMax;
 }
 
-/** What decides of a request, besides its method, whether a mount has an answer. */
-export type Asked = Pick<ContentRequest, 'origin' | 'path' | 'fields'>;
+/** The parts of a request, besides its method, that decide what a mount answers. */
+export type MountRequest = Pick<ContentRequest, 'origin' | 'path' | 'fields'>;
 
 /**
- * Why a mount is not to be asked at all; a path that is the mount's but for the final slash is the
- * root's.
+ * Why a mount does not apply to a request; undefined if it does. The mount's own path without its
+ * final slash belongs to the mount, which then redirects to its root.
  */
-export function notCovered(
+export function mountMismatch(
   { origin, path: prefix }: DiskMount,
-  asked: Pick<Asked, 'origin' | 'path'>,
+  request: Pick<MountRequest, 'origin' | 'path'>,
 ): 'other_origin' | 'other_path' | undefined {
-  if (origin !== '*' && origin !== asked.origin) return 'other_origin';
-  const { path } = asked;
+  if (origin !== '*' && origin !== request.origin) return 'other_origin';
+  const { path } = request;
   if (path.startsWith(prefix)) return undefined;
   if (path.length === prefix.length - 1 && prefix.startsWith(path)) return undefined;
   return 'other_path';
 }
 
 /**
- * The shelf's key of what a mount says to a path, in a form of its own or not; no path and no name
- * holds a NUL.
+ * The key under which a mount caches its content for a path. `kind` separates listings, fallback
+ * files and error pages from the file of the same path. NUL separates the parts unambiguously: no
+ * path and no name of a mount contains it.
  */
-export function shelfKey({ name }: DiskMount, path: string, form = ''): string {
-  return `${name}\0${path}\0${form}`;
+export function fileCacheKey({ name }: DiskMount, path: string, kind = ''): string {
+  return `${name}\0${path}\0${kind}`;
 }
 
-/** A mount's fallback file, below its root; undefined where it has none. */
-export function fallbackBelow({ fallback }: DiskMount): string | undefined {
-  return fallback === undefined ? undefined : placeOf(fallback);
+/** The path of a mount's fallback file below its root; undefined if it has none. */
+export function fallbackPath({ fallback }: DiskMount): string | undefined {
+  return fallback === undefined ? undefined : configuredPath(fallback);
 }
 
-/** Where a mount may have a page for a status, below its root: for this very one first. */
-export function errorPagesBelow({ errors }: DiskMount, status: number): readonly string[] {
+/** The paths of a mount's error pages for a status, best first: `404.html`, then `4xx.html`. */
+export function errorPagePaths({ errors }: DiskMount, status: number): readonly string[] {
   if (errors === undefined) return [];
   const names = [status, `${Math.floor(status / 100)}xx`].map((name) => `${errors}/${name}.html`);
-  return names.flatMap((name) => placeOf(name) ?? []);
+  return names.flatMap((name) => configuredPath(name) ?? []);
 }
 
-function placeOf(file: string): string | undefined {
-  return placeBelow({ path: '/', dotfiles: 'allow' }, `/${file}`)?.below;
+/** The ini file may name a hidden file, which no request can reach by its own path. */
+function configuredPath(file: string): string | undefined {
+  return resolveMountPath({ path: '/', dotfiles: 'allow' }, `/${file}`)?.relativePath;
 }

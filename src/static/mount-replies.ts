@@ -1,68 +1,77 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
+import { createFileSource } from '../http/file-source.ts';
+import { sendBytes, type Page } from '../http/held-page.ts';
 import { noBody, replyField, type Body, type FieldList, type Reply } from '../http/reply.ts';
 import { asksForLess, select, type Representation, type Selection } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { encodePath } from '../model/path.ts';
-import { sendBytes, type Page } from '../http/held-page.ts';
-import { createFileSource } from '../http/file-source.ts';
 import type { OpenFile } from './find-file.ts';
 
 /** A representation with all its bytes in memory. */
-export interface Loaded extends Page {
+export interface LoadedContent extends Page {
   /**
-   * What the file was when its bytes were read; undefined where a later change could not be told by
-   * it.
+   * The file's version when its bytes were read; undefined if a later change might leave it the
+   * same.
    */
-  readonly identity: string | undefined;
+  readonly version: string | undefined;
 }
 
-/** A loaded representation, ready to be sent. */
-export interface Held extends Loaded {
-  /** The answer to a GET without preconditions and ranges, made once. */
-  readonly whole: Reply;
+/** Loaded content that is ready to be sent. */
+export interface CachedContent extends LoadedContent {
+  /** The reply to a GET without preconditions and ranges, made once. */
+  readonly fullReply: Reply;
 }
 
-/** The answers of one mount: they name it as their source and carry its headers. */
-export interface Replies {
-  hold(loaded: Loaded): Held;
-  fromHeld(held: Held, request: ContentRequest): Reply;
-  /** Reads the file while the answer is sent; a file of which nothing is sent is closed at once. */
-  fromOpen(file: OpenFile, representation: Representation, request: ContentRequest): Reply;
+/** Makes the replies of one mount, with its headers and with its name for the access log. */
+export interface MountReplies {
+  prepare(loaded: LoadedContent): CachedContent;
+  fromMemory(content: CachedContent, request: ContentRequest): Reply;
+  /** The reply reads the file while it is sent, and closes it; at once if it sends no content. */
+  fromFile(file: OpenFile, representation: Representation, request: ContentRequest): Reply;
   /**
-   * Sends a browser on to the directory's own URL; without its final slash all relative links would
-   * be wrong.
+   * Redirects to the path with a final slash; without it, the browser would resolve a page's
+   * relative links against the parent folder.
    */
-  toDirectory(request: ContentRequest): Reply;
+  redirectToDirectory(request: ContentRequest): Reply;
 }
 
-/** Makes the answers of a mount. */
-export function createReplies({ name, headers }: Pick<DiskMount, 'name' | 'headers'>): Replies {
+/** Creates the replies of a mount. */
+export function createMountReplies({
+  name,
+  headers,
+}: Pick<DiskMount, 'name' | 'headers'>): MountReplies {
   const source = `disk:${name}`;
-  const sniffing = 'X-Content-Type-Options';
-  const named = replyField({ fields: headers }, sniffing.toLowerCase()) !== undefined;
-  // Put in behind select, for that leaves out of a 304 what its own rules do not ask for.
-  const added = [...(named ? [] : [sniffing, 'nosniff']), ...headers];
+  const nosniff = 'X-Content-Type-Options';
+  const isSet = replyField({ fields: headers }, nosniff.toLowerCase()) !== undefined;
+  // Added after select, which drops from a 304 all fields that RFC 9110 §15.4.5 does not require.
+  const added = [...(isSet ? [] : [nosniff, 'nosniff']), ...headers];
   const varies = replyField({ fields: headers }, 'vary') !== undefined;
   const reply = (status: number, fields: FieldList, body: Body): Reply => {
-    const said = [...fields, ...added];
-    return { status, fields: varies ? withVary(said) : said, body, source };
+    const all = [...fields, ...added];
+    return { status, fields: varies ? withVary(all) : all, body, source };
   };
 
-  function fromBytes(loaded: Loaded, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+  function fromBytes(
+    loaded: LoadedContent,
+    request: Pick<ContentRequest, 'method' | 'fields'>,
+  ): Reply {
     const { status, fields, body } = sendBytes(loaded, request, source);
     return { ...reply(status, fields, body), isReusable: true };
   }
 
   return {
-    hold: (loaded) => ({ ...loaded, whole: fromBytes(loaded, { method: 'GET', fields: {} }) }),
-    fromHeld(held, request) {
+    prepare: (loaded) => ({
+      ...loaded,
+      fullReply: fromBytes(loaded, { method: 'GET', fields: {} }),
+    }),
+    fromMemory(content, request) {
       return request.method === 'GET' && !asksForLess(request.fields)
-        ? held.whole
-        : fromBytes(held, request);
+        ? content.fullReply
+        : fromBytes(content, request);
     },
-    fromOpen({ descriptor }, representation, request) {
+    fromFile({ descriptor }, representation, request) {
       let selection: Selection | undefined;
       try {
         selection = select(representation, request);
@@ -74,7 +83,7 @@ export function createReplies({ name, headers }: Pick<DiskMount, 'name' | 'heade
       const file = createFileSource(descriptor);
       return reply(status, fields, { kind: 'file', file, parts, bytesLength });
     },
-    toDirectory({ path, query }) {
+    redirectToDirectory({ path, query }) {
       const location = `${encodePath(path)}/${query === '' ? '' : `?${query}`}`;
       return reply(301, ['Location', location, 'Content-Length', '0'], noBody);
     },

@@ -1,64 +1,79 @@
 import type { DiskMount } from '../config/config.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
-import {
-  errorPagesBelow,
-  fallbackBelow,
-  notCovered,
-  placeBelow,
-  shelfKey,
-  type Place,
-} from './mount-path.ts';
-import { fileFields } from './file-content.ts';
 import type { Answer } from '../rules/source.ts';
-import { createFiles } from './file-sender.ts';
-import { findAt, locateFile } from './find-file.ts';
-import { listingKey, listingType, loadListing, pageHeaders } from './listing-content.ts';
-import { createLooks, type Looks } from './explain.ts';
-import type { DiskMemory } from './file-cache.ts';
-import { createReplies, type Replies } from './mount-replies.ts';
-import { heldOf } from './cached-file.ts';
+import { cachedContent } from './cached-file.ts';
+import { createMountExplainer, type MountExplainer } from './explain.ts';
+import type { DiskCaches } from './file-cache.ts';
+import { fieldsByVariant } from './file-content.ts';
+import { createFileSender } from './file-sender.ts';
+import { locateFile, lookUpInMount } from './find-file.ts';
+import {
+  listingCacheKey,
+  listingType,
+  loadListingContent,
+  pageHeaders,
+} from './listing-content.ts';
+import {
+  errorPagePaths,
+  fallbackPath,
+  fileCacheKey,
+  mountMismatch,
+  resolveMountPath,
+  type MountPath,
+} from './mount-path.ts';
+import { createMountReplies, type MountReplies } from './mount-replies.ts';
 
-/** One folder of the disk that answers a part of the site. */
-export interface Mount extends Looks, Pick<DiskMount, 'name' | 'origin' | 'path'> {
+/** One folder on disk that serves a part of the site. All methods fail as Disk.respond does. */
+export interface Mount extends MountExplainer, Pick<DiskMount, 'name' | 'origin' | 'path'> {
   readonly hasFallback: boolean;
-  /**
-   * The answer where the mount covers the request and has it, else undefined; fails as Disk.respond
-   * does.
-   */
+  /** The reply if the mount applies to the request and has the file. */
   respond(request: ContentRequest): Answer;
-  /**
-   * The fallback file where the mount covers the request and has one; fails as Disk.respond does.
-   */
+  /** The fallback file if the mount applies to the request and has one. */
   fallback(request: ContentRequest): Answer;
-  /**
-   * The mount's own page for a status, with 200, where the mount covers the request and has one;
-   * fails as Disk.respond does.
-   */
+  /** The error page for a status, sent with 200, if the mount applies and has one. */
   errorPage(status: number, request: ContentRequest): Answer;
 }
 
-/** Makes a mount; `now` is in milliseconds. */
+/** Creates a mount; `now` is in milliseconds. */
 export function createMount(
   mount: DiskMount,
-  { shelf, missing, now }: DiskMemory & { readonly now: () => number },
+  { files, notFound, now }: DiskCaches & { readonly now: () => number },
 ): Mount {
   const { name, origin, path } = mount;
-  const replies = createReplies(mount);
-  const said = mount.cacheControl === undefined ? [] : ['Cache-Control', mount.cacheControl];
-  const facts = { fields: fileFields(said), now };
-  const files = createFiles({ mount, replies, facts }, shelf);
-  const fallbackFile = fallbackBelow(mount);
-  const sendListing = createListings(mount, { shelf, replies, said });
+  const replies = createMountReplies(mount);
+  const fields = mount.cacheControl === undefined ? [] : ['Cache-Control', mount.cacheControl];
+  const options = { fields: fieldsByVariant(fields), now };
+  const sender = createFileSender({ mount, replies, options }, files);
+  const fallbackFile = fallbackPath(mount);
+  const sendListing = createListingSender(mount, { files, replies, fields });
 
-  function respondAt(place: Place, key: string, request: ContentRequest): Answer {
-    const finding = findAt(mount, place);
-    if (typeof finding === 'object') return files.send(finding, key, request);
-    if (finding === 'slash') return replies.toDirectory(request);
-    if (finding === 'listing') return sendListing(place.below, request);
-    shelf.forget(key);
-    missing.note(key, finding);
+  function sendCached(key: string, request: ContentRequest): Reply | undefined {
+    const content = cachedContent(files.fresh(key), request.fields);
+    return content && replies.fromMemory(content, request);
+  }
+
+  function sendFromDisk(path: MountPath, key: string, request: ContentRequest): Answer {
+    const found = lookUpInMount(mount, path);
+    if (typeof found === 'object') return sender.send(found, key, request);
+    if (found === 'redirect') return replies.redirectToDirectory(request);
+    if (found === 'listing') return sendListing(path.relativePath, request);
+    files.delete(key);
+    notFound.set(key, found);
     return undefined;
+  }
+
+  /** Sends a file that the ini file names, whatever the path of the request is. */
+  function sendConfigured(
+    relativePath: string,
+    kind: 'fallback' | 'error',
+    request: ContentRequest,
+  ): Answer {
+    const key = fileCacheKey(mount, relativePath, kind);
+    const cached = sendCached(key, request);
+    if (cached !== undefined) return cached;
+    const file = locateFile(mount, relativePath);
+    return file && sender.send(file, key, request);
   }
 
   return {
@@ -67,64 +82,58 @@ export function createMount(
     path,
     hasFallback: fallbackFile !== undefined,
     respond(request) {
-      if (!isRead(request.method) || notCovered(mount, request) !== undefined) return undefined;
-      const key = shelfKey(mount, request.path);
-      const held = heldOf(shelf.fresh(key), request.fields);
-      if (held !== undefined) return replies.fromHeld(held, request);
-      if (missing.at(key) !== undefined) return undefined;
-      const place = placeBelow(mount, request.path);
-      return place && respondAt(place, key, request);
+      if (!isRead(request.method) || mountMismatch(mount, request) !== undefined) return undefined;
+      const key = fileCacheKey(mount, request.path);
+      const cached = sendCached(key, request);
+      if (cached !== undefined) return cached;
+      if (notFound.get(key) !== undefined) return undefined;
+      const path = resolveMountPath(mount, request.path);
+      return path && sendFromDisk(path, key, request);
     },
     fallback(request) {
       if (fallbackFile === undefined || !isRead(request.method)) return undefined;
-      if (notCovered(mount, request) !== undefined) return undefined;
-      const key = shelfKey(mount, fallbackFile, 'fallback');
-      const held = heldOf(shelf.fresh(key), request.fields);
-      if (held !== undefined) return replies.fromHeld(held, request);
-      const file = locateFile(mount, fallbackFile);
-      return file && files.send(file, key, request);
+      if (mountMismatch(mount, request) !== undefined) return undefined;
+      return sendConfigured(fallbackFile, 'fallback', request);
     },
     errorPage(status, request) {
-      if (notCovered(mount, request) !== undefined) return undefined;
-      for (const page of errorPagesBelow(mount, status)) {
-        const key = shelfKey(mount, page, 'error');
-        const held = heldOf(shelf.fresh(key), request.fields);
-        if (held !== undefined) return replies.fromHeld(held, request);
-        const file = locateFile(mount, page);
-        if (file !== undefined) return files.send(file, key, request);
+      if (mountMismatch(mount, request) !== undefined) return undefined;
+      for (const page of errorPagePaths(mount, status)) {
+        const answer = sendConfigured(page, 'error', request);
+        if (answer !== undefined) return answer;
       }
       return undefined;
     },
-    ...createLooks(mount, { shelf, missing, files }),
+    ...createMountExplainer(mount, { files, notFound, sender }),
   };
 }
 
-/** The listings of a mount; `said` is what all its answers say. */
-function createListings(
+/** Sends the listings of a mount's folders with the mount's own fields. */
+function createListingSender(
   mount: DiskMount,
   {
-    shelf,
+    files,
     replies,
-    said,
-  }: Pick<DiskMemory, 'shelf'> & {
-    readonly replies: Replies;
-    readonly said: FieldList;
+    fields,
+  }: Pick<DiskCaches, 'files'> & {
+    readonly replies: MountReplies;
+    readonly fields: FieldList;
   },
-): (below: string, request: ContentRequest) => Promise<Reply | undefined> {
-  const headers = pageHeaders(mount);
-  const forms = {
+): (relativePath: string, request: ContentRequest) => Promise<Reply | undefined> {
+  const repliesByType = {
     'application/json': replies,
-    'text/html': createReplies({ ...mount, headers }),
+    'text/html': createMountReplies({ ...mount, headers: pageHeaders(mount) }),
   };
-  return async (below, request) => {
-    const key = listingKey(mount, request);
+  return async (relativePath, request) => {
+    const key = listingCacheKey(mount, request);
     const type = listingType(request.fields.accept);
     const load = async () => {
-      const listing = await loadListing(mount, { below, path: request.path, type, fields: said });
+      const folder = { relativePath, path: request.path };
+      const listing = await loadListingContent(mount, folder, { type, fields });
       if (listing === undefined) return undefined;
-      return { plain: forms[type].hold(listing), beside: undefined, identity: undefined };
+      const plain = repliesByType[type].prepare(listing);
+      return { plain, precompressed: undefined, version: undefined };
     };
-    const { plain } = shelf.fresh(key) ?? (await shelf.load(key, load)) ?? {};
-    return plain && forms[type].fromHeld(plain, request);
+    const { plain } = files.fresh(key) ?? (await files.load(key, load)) ?? {};
+    return plain && repliesByType[type].fromMemory(plain, request);
   };
 }

@@ -2,92 +2,102 @@ import { closeSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { codings, wantedCodings, type ByCoding, type Coding } from '../http/coding.ts';
 import type { Fields } from '../http/request.ts';
-import { unlessForbidden } from './file-errors.ts';
-import { locateFile, openLocated, type Located } from './find-file.ts';
+import { undefinedIfForbidden } from './file-errors.ts';
+import { locateFile, openLocated, type LocatedFile } from './find-file.ts';
 
-/** What ends the name of a file that has the content of another one, compressed. */
+/** The extension that a precompressed file adds to the name of the original file. */
 const extensions: ByCoding<string> = { zstd: '.zst', br: '.br', gzip: '.gz' };
 
-/** What there is of some codings. */
-export type Beside<T> = Partial<ByCoding<T>>;
+/** One value for each coding that exists on disk. */
+export type Precompressed<T> = Partial<ByCoding<T>>;
 
 /**
- * The files beside a located one that have its content compressed, by the rules that the file
- * itself is found by; undefined where there is none, or where the mount is not to look. One that is
- * older than the file is of an earlier state of it and not among them, nor is an empty one, which
- * has yet to be written, or one that may not be looked at.
+ * Finds the precompressed files of a file, under the same rules of symlinks and hidden names;
+ * undefined if there are none, or if the mount does not use them. Leaves out those that are older
+ * than the file, since they hold an earlier content, empty ones, which are still to be written, and
+ * unreadable ones.
  */
-export function locateBeside(mount: DiskMount, file: Located): Beside<Located> | undefined {
+export function findPrecompressed(
+  mount: DiskMount,
+  file: LocatedFile,
+): Precompressed<LocatedFile> | undefined {
   if (!mount.precompressed) return undefined;
-  let beside: Partial<Record<Coding, Located>> | undefined;
+  let precompressed: Partial<Record<Coding, LocatedFile>> | undefined;
   for (const coding of codings) {
-    const located = locateInCoding(mount, file, coding);
-    if (located === undefined || misfitOf(located, file) !== undefined) continue;
-    beside ??= {};
-    beside[coding] = located;
+    const located = findInCoding(mount, file, coding);
+    if (located === undefined || unusableReason(located, file) !== undefined) continue;
+    precompressed ??= {};
+    precompressed[coding] = located;
   }
-  return beside;
+  return precompressed;
 }
 
-/** The first of the codings a request wants (RFC 9110 §12.5.3) of which there is something. */
-export function chooseBeside<T>(beside: Beside<T> | undefined, fields: Fields): T | undefined {
-  if (beside === undefined) return undefined;
+/** The value of the first coding that the request accepts (RFC 9110 §12.5.3) and that exists. */
+export function choosePrecompressed<T>(
+  precompressed: Precompressed<T> | undefined,
+  fields: Fields,
+): T | undefined {
+  if (precompressed === undefined) return undefined;
   for (const coding of wantedCodings(fields['accept-encoding'])) {
-    const found = beside[coding];
+    const found = precompressed[coding];
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-/** What whoever wonders about the coding of a file's answers wants to know, in sentences. */
-export function besideNotes(mount: DiskMount, file: Located): readonly string[] {
+/** Sentences for explain: which precompressed files are sent, and why others are not. */
+export function precompressedNotes(mount: DiskMount, file: LocatedFile): readonly string[] {
   if (!mount.precompressed) return [];
   return codings.flatMap((coding) => {
-    const located = locateInCoding(mount, file, coding);
+    const located = findInCoding(mount, file, coding);
     if (located === undefined) return [];
-    const name = located.below.slice(located.below.lastIndexOf('/') + 1);
-    const misfit = misfitOf(located, file);
-    if (misfit !== undefined) return [`${name} is ${misfit}, and not used.`];
+    const name = located.relativePath.slice(located.relativePath.lastIndexOf('/') + 1);
+    const reason = unusableReason(located, file);
+    if (reason !== undefined) return [`${name} is not used: it is ${reason}.`];
     return canOpen(located)
-      ? [`Callers that accept ${coding} are sent ${name}.`]
-      : [`${name} cannot be read by the server, and is not used.`];
+      ? [`Clients that accept ${coding} get ${name}.`]
+      : [`${name} is not used: the server is not allowed to read it.`];
   });
 }
 
-function canOpen(located: Located): boolean {
-  const opened = unlessForbidden(() => openLocated(located));
+function canOpen(located: LocatedFile): boolean {
+  const opened = undefinedIfForbidden(() => openLocated(located));
   if (opened !== undefined) closeSync(opened.descriptor);
   return opened !== undefined;
 }
 
-/** What may not be looked at is passed over: the file itself can still be sent. */
-function locateInCoding(mount: DiskMount, { below }: Located, coding: Coding): Located | undefined {
-  return unlessForbidden(() => locateFile(mount, below + extensions[coding]));
+/** A forbidden file is skipped: the original can still be sent. */
+function findInCoding(
+  mount: DiskMount,
+  { relativePath }: LocatedFile,
+  coding: Coding,
+): LocatedFile | undefined {
+  return undefinedIfForbidden(() => locateFile(mount, relativePath + extensions[coding]));
 }
 
 /**
- * Why a file has not the content of another one in a coding; undefined where it may have. No coding
- * makes nothing of anything, be it nothing itself.
+ * Why a precompressed file cannot hold the content of the original; undefined if it can. No coding
+ * compresses anything to zero bytes, not even an empty file.
  */
-export function misfitOf(
-  beside: Looked,
-  file: Looked,
+export function unusableReason(
+  precompressed: FileTimes,
+  original: FileTimes,
 ): 'older than the file itself' | 'empty' | undefined {
-  if (isOlder(beside, file)) return 'older than the file itself';
-  return beside.stats.size === 0n ? 'empty' : undefined;
+  if (isOlder(precompressed, original)) return 'older than the file itself';
+  return precompressed.stats.size === 0n ? 'empty' : undefined;
 }
 
 /**
- * Whether a file was written before another one. Tools that give what they compress the time of the
- * original often know whole seconds only.
+ * Whether a file was written before another one. Compressors copy the time of the original, often
+ * in whole seconds only, so such a time is compared by the second.
  */
-function isOlder(one: Looked, other: Looked): boolean {
+function isOlder(one: FileTimes, other: FileTimes): boolean {
   const difference = other.stats.mtimeNs - one.stats.mtimeNs;
   if (one.stats.mtimeNs % secondNs !== 0n) return difference > 0n;
   return difference >= secondNs;
 }
 
-interface Looked {
+interface FileTimes {
   readonly stats: Pick<BigIntStats, 'mtimeNs' | 'size'>;
 }
 

@@ -171,7 +171,7 @@ suite('what is said besides', () => {
       'a folder is asked for without its slash',
       { path: '/none' },
       301,
-      ['It is a folder: browsers are sent on to /a/.'],
+      ['It is a folder: the server redirects to /a/.'],
     ],
     [
       'a generic page is built in',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { diskMissingCharactersMax, diskTrustMs } from '../../src/model/limits.ts';
+import { notFoundCacheCharactersMax, fileCacheValidMs } from '../../src/static/limits.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { mountOf } from './disk-rig.ts';
 import { explain, layGround, mountsOf, reasons, serve } from '../site/explain-rig.ts';
@@ -11,7 +11,7 @@ import { visit } from '../proxy/fetch-rig.ts';
 /** Nothing is closed to root. */
 const isRoot = process.getuid?.() === 0;
 
-suite('what a mount lost by', () => {
+suite('explain says why a mount does not answer', () => {
   const cases: readonly (readonly [path: string, reasons: readonly string[]])[] = [
     ['/a', ['shop docs other_path', 'docs other_path', 'site', 'all docs earlier_mount']],
     [
@@ -42,7 +42,7 @@ suite('what a mount lost by', () => {
     });
   }
 
-  test('another origin; a fallback file that is missing, or asked to do more than be read', async (t) => {
+  test('another origin; a missing fallback file; a fallback file and a POST', async (t) => {
     const ground = await layGround(t);
     const site = ground.siteOf([], mountsOf(ground.folder));
     const elsewhere = explain(site, { path: '/docs/a', origin: 'http://other.example' });
@@ -59,28 +59,28 @@ suite('what a mount lost by', () => {
   });
 });
 
-test('what a mount holds in memory is what it answers with, as long as it trusts it', async (t) => {
+test('explain uses the cached file for as long as replies use it', async (t) => {
   const { folder } = await layGround(t);
   let nowMs = Date.now();
   const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => nowMs });
   t.after(() => disk.close());
-  const look = () => disk.mounts[0]?.look(visit({ path: '/a' }));
+  const look = () => disk.mounts[0]?.explain(visit({ path: '/a' }));
   assert.equal((await disk.respond(visit({ path: '/a' })))?.status, 200);
   await rm(join(folder, 'site/a'));
   assert.deepEqual(look(), { status: 200 });
   assert.equal((await disk.respond(visit({ path: '/a' })))?.status, 200);
-  nowMs += diskTrustMs;
+  nowMs += fileCacheValidMs;
   assert.deepEqual(look(), { loss: 'no_file' });
   assert.equal(await disk.respond(visit({ path: '/a' })), undefined);
   await writeFile(join(folder, 'site/a'), 'again');
   assert.deepEqual(look(), { loss: 'no_file' });
   assert.equal(await disk.respond(visit({ path: '/a' })), undefined);
-  nowMs += diskTrustMs;
+  nowMs += fileCacheValidMs;
   assert.deepEqual(look(), { status: 200 });
   assert.equal((await disk.respond(visit({ path: '/a' })))?.status, 200);
 });
 
-test('what is missing is remembered within bounds', async (t) => {
+test('the cache of missing files is bounded', async (t) => {
   const { folder } = await layGround(t);
   const disk = createDisk({ mounts: [mountOf(join(folder, 'site'))], now: () => 0 });
   t.after(() => disk.close());
@@ -88,28 +88,32 @@ test('what is missing is remembered within bounds', async (t) => {
   assert.equal(await ask('/late'), undefined);
   await writeFile(join(folder, 'site/late'), 'here');
   const long = 'x'.repeat(200);
-  for (let at = 0; at * long.length < diskMissingCharactersMax / 2; at += 1) {
+  for (let at = 0; at * long.length < notFoundCacheCharactersMax / 2; at += 1) {
     await ask(`/${long}${at}`);
   }
   assert.equal(await ask('/late'), undefined);
-  for (let at = 0; at * long.length < diskMissingCharactersMax / 2; at += 1) {
+  for (let at = 0; at * long.length < notFoundCacheCharactersMax / 2; at += 1) {
     await ask(`/${at}${long}`);
   }
   assert.equal((await ask('/late'))?.status, 200);
 });
 
-test('a file or folder that the server may not read', { skip: isRoot }, async (t) => {
-  const ground = await layGround(t);
-  for (const [path, below] of [
-    ['/a', 'site/a'],
-    ['/empty/', 'site/empty'],
-  ] as const) {
-    await chmod(join(ground.folder, below), 0);
-    const mounts = [mountOf(join(ground.folder, 'site'), { listing: true })];
-    const site = ground.siteOf([{ path: '/*' }], mounts);
-    const explained = explain(site, { path });
-    assert.deepEqual(explained.winner, { source: 'disk', mount: 'site', status: 403 });
-    assert.deepEqual(await serve(site, { path }), { status: 403, source: 'none' });
-    await chmod(join(ground.folder, below), 0o700);
-  }
-});
+test(
+  'explain gives 403 for a file or folder that the server is not allowed to read',
+  { skip: isRoot },
+  async (t) => {
+    const ground = await layGround(t);
+    for (const [path, below] of [
+      ['/a', 'site/a'],
+      ['/empty/', 'site/empty'],
+    ] as const) {
+      await chmod(join(ground.folder, below), 0);
+      const mounts = [mountOf(join(ground.folder, 'site'), { listing: true })];
+      const site = ground.siteOf([{ path: '/*' }], mounts);
+      const explained = explain(site, { path });
+      assert.deepEqual(explained.winner, { source: 'disk', mount: 'site', status: 403 });
+      assert.deepEqual(await serve(site, { path }), { status: 403, source: 'none' });
+      await chmod(join(ground.folder, below), 0o700);
+    }
+  },
+);

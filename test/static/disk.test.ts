@@ -47,7 +47,7 @@ explain = yes
       ['shop.example.org', '/docs/who.txt', 'docs', 'docs'],
       ['other.example', '/docsx/who.txt', 'everywhere', 'everywhere'],
     ];
-  test('are asked exact origin first, then longest path first, until one has the file', async (t) => {
+  test('answer in the order exact origin, longest path, until one has the file', async (t) => {
     const site = await startSite(t, { ini, files });
     for (const [host, path, content, source] of cases) {
       const seen = await ask(site.url, path, { headers: { host } });
@@ -66,7 +66,7 @@ explain = yes
   });
 });
 
-suite('a change on disk', () => {
+suite('a changed file', () => {
   const changes: readonly (readonly [string, (file: string) => Promise<void>])[] = [
     ['another text', (file) => writeFile(file, 'a longer text')],
     ['another text of the same length', (file) => writeFile(file, 'not a')],
@@ -94,7 +94,7 @@ suite('a change on disk', () => {
     ],
   ];
   for (const [title, change] of changes) {
-    test(`is seen within a second: ${title}`, async (t) => {
+    test(`is served within a second: ${title}`, async (t) => {
       for (const ageMs of [0, 10_000]) {
         const folder = await temporaryFolder(t);
         const file = join(folder, 'page.txt');
@@ -115,7 +115,7 @@ suite('a change on disk', () => {
     });
   }
 
-  test('is seen by those who ask, and has another entity tag', async (t) => {
+  test('gets another entity tag, so that clients that revalidate get the new content', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\n',
       files: { 'site/page.txt': 'first' },

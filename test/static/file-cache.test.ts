@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createShelf } from '../../src/static/file-cache.ts';
+import { createFileCache } from '../../src/static/file-cache.ts';
 
 interface Thing {
   readonly bytes: number;
@@ -8,39 +8,39 @@ interface Thing {
 
 function shelfAt(start: number, bytesMax = 1_000_000) {
   const clock = { nowMs: start };
-  const shelf = createShelf<Thing>({
+  const shelf = createFileCache<Thing>({
     bytesMax,
     bytesOf: ({ bytes }) => bytes,
-    trustMs: 500,
+    validMs: 500,
     now: () => clock.nowMs,
   });
   return { clock, shelf };
 }
 
-suite('a shelf', () => {
-  test('believes what it keeps for as long as it was told to', () => {
+suite('the file cache', () => {
+  test('keeps values valid for the configured time', () => {
     const { clock, shelf } = shelfAt(1_000);
     const thing = { bytes: 1 };
-    shelf.keep('a', thing);
+    shelf.confirm('a', thing);
     clock.nowMs = 1_499;
     assert.equal(shelf.fresh('a'), thing);
     clock.nowMs = 1_500;
     assert.equal(shelf.fresh('a'), undefined);
-    assert.equal(shelf.kept('a'), thing);
-    shelf.keep('a', thing);
+    assert.equal(shelf.stale('a'), thing);
+    shelf.confirm('a', thing);
     assert.equal(shelf.fresh('a'), thing);
-    shelf.forget('a');
-    assert.equal(shelf.kept('a'), undefined);
+    shelf.delete('a');
+    assert.equal(shelf.stale('a'), undefined);
   });
 
-  test('believes nothing from a clock that was set back', () => {
+  test('treats values as invalid after the clock was set back', () => {
     const { clock, shelf } = shelfAt(1_000_000);
-    shelf.keep('a', { bytes: 1 });
+    shelf.confirm('a', { bytes: 1 });
     clock.nowMs = 999_999;
     assert.equal(shelf.fresh('a'), undefined);
   });
 
-  test('loads once for all who ask meanwhile; its age begins with the load', async () => {
+  test('shares one load among concurrent calls; the age counts from its start', async () => {
     const { clock, shelf } = shelfAt(0);
     const { promise, resolve } = Promise.withResolvers<Thing>();
     let loads = 0;
@@ -59,32 +59,32 @@ suite('a shelf', () => {
     assert.equal(shelf.fresh('a'), undefined);
   });
 
-  test('forgets what has gone, and tells all who asked of a failure but keeps none', async () => {
+  test('deletes the key of a missing file; a failed load rejects all callers and is not cached', async () => {
     const { shelf } = shelfAt(0);
-    shelf.keep('a', { bytes: 1 });
+    shelf.confirm('a', { bytes: 1 });
     assert.equal(await shelf.load('a', () => Promise.resolve(undefined)), undefined);
-    assert.equal(shelf.kept('a'), undefined);
+    assert.equal(shelf.stale('a'), undefined);
     const fail = () => Promise.reject(new Error('no'));
     await Promise.all([1, 2].map(() => assert.rejects(shelf.load('a', fail), new Error('no'))));
     const thing = { bytes: 1 };
     assert.equal(await shelf.load('a', () => Promise.resolve(thing)), thing);
   });
 
-  test('is bound by bytes, and lets go first of what nobody asks for', () => {
+  test('stays within its bytes and evicts the least recently used value', () => {
     const { shelf } = shelfAt(0, 10_000);
-    shelf.keep('a', { bytes: 3_000 });
-    shelf.keep('b', { bytes: 3_000 });
+    shelf.confirm('a', { bytes: 3_000 });
+    shelf.confirm('b', { bytes: 3_000 });
     shelf.fresh('a');
-    shelf.keep('c', { bytes: 3_000 });
+    shelf.confirm('c', { bytes: 3_000 });
     assert.deepEqual(
-      ['a', 'b', 'c'].map((key) => shelf.kept(key) !== undefined),
+      ['a', 'b', 'c'].map((key) => shelf.stale(key) !== undefined),
       [true, false, true],
     );
-    shelf.keep('large', { bytes: 20_000 });
-    assert.equal(shelf.kept('large'), undefined);
+    shelf.confirm('large', { bytes: 20_000 });
+    assert.equal(shelf.stale('large'), undefined);
   });
 
-  test('closes when what is being loaded has come', async () => {
+  test('closes after the running loads have ended', async () => {
     const { shelf } = shelfAt(0);
     const { promise, resolve } = Promise.withResolvers<Thing>();
     const loaded = shelf.load('a', () => promise);
@@ -96,6 +96,6 @@ suite('a shelf', () => {
     assert.equal(isClosed, false);
     resolve({ bytes: 1 });
     await Promise.all([loaded, closed]);
-    assert.equal(shelf.kept('a'), undefined);
+    assert.equal(shelf.stale('a'), undefined);
   });
 });

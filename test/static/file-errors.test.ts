@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
-import { unlessAbsent, unlessAbsentLater } from '../../src/static/file-errors.ts';
+import { undefinedIfMissing, undefinedIfMissingAsync } from '../../src/static/file-errors.ts';
 
 function failing(code: string): () => string {
   return () => {
@@ -9,12 +9,12 @@ function failing(code: string): () => string {
   };
 }
 
-suite('what a file system says', () => {
+suite('errors of the file system', () => {
   for (const code of ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'ENXIO', 'ENODEV']) {
-    test(`${code} is that nothing is there`, async () => {
+    test(`${code} means that the file is missing`, async () => {
       const look = failing(code);
-      assert.equal(unlessAbsent(look), undefined);
-      assert.equal(await unlessAbsentLater(() => Promise.resolve().then(look)), undefined);
+      assert.equal(undefinedIfMissing(look), undefined);
+      assert.equal(await undefinedIfMissingAsync(() => Promise.resolve().then(look)), undefined);
     });
   }
 
@@ -25,7 +25,7 @@ suite('what a file system says', () => {
     ['ENFILE', 'unavailable', 1],
   ] as const;
   for (const [errorCode, code, retryAfterSeconds] of failures) {
-    test(`${errorCode} is ${code}, without saying where`, async () => {
+    test(`${errorCode} becomes ${code}, and the message names no path`, async () => {
       const look = failing(errorCode);
       const isClear = (thrown: unknown) => {
         assert.ok(thrown instanceof Failure);
@@ -33,28 +33,28 @@ suite('what a file system says', () => {
         assert.doesNotMatch(thrown.message, /secret/);
         return true;
       };
-      assert.throws(() => unlessAbsent(look), isClear);
+      assert.throws(() => undefinedIfMissing(look), isClear);
       await assert.rejects(
-        unlessAbsentLater(() => Promise.resolve().then(look)),
+        undefinedIfMissingAsync(() => Promise.resolve().then(look)),
         isClear,
       );
     });
   }
 
-  test('any other error stays what it is', async () => {
+  test('other errors pass unchanged', async () => {
     const look = failing('EIO');
-    assert.throws(() => unlessAbsent(look), { code: 'EIO', name: 'Error' });
+    assert.throws(() => undefinedIfMissing(look), { code: 'EIO', name: 'Error' });
     await assert.rejects(
-      unlessAbsentLater(() => Promise.resolve().then(look)),
+      undefinedIfMissingAsync(() => Promise.resolve().then(look)),
       { code: 'EIO' },
     );
   });
 
-  test('a result is passed on, nothing too', async () => {
+  test('results pass unchanged, undefined too', async () => {
     assert.equal(
-      unlessAbsent(() => 7),
+      undefinedIfMissing(() => 7),
       7,
     );
-    assert.equal(await unlessAbsentLater(() => Promise.resolve('x')), 'x');
+    assert.equal(await undefinedIfMissingAsync(() => Promise.resolve('x')), 'x');
   });
 });

@@ -27,7 +27,7 @@ for (const [name, content] of Object.entries(contents)) {
       return { file, send, etag: (await send()).fields.etag ?? '' };
     };
 
-    test('is sent whole, with a strong entity tag, its date and its type', async (t) => {
+    test('is sent whole, with a strong entity tag, Last-Modified and Content-Type', async (t) => {
       const { send, etag } = await start(t);
       const { status, bytes, fields } = await send();
       assert.equal(status, 200);
@@ -40,7 +40,7 @@ for (const [name, content] of Object.entries(contents)) {
       assert.equal(fields['transfer-encoding'], undefined);
     });
 
-    test('is not sent again to those who have it', async (t) => {
+    test('gets a 304 if the client has it already', async (t) => {
       const { send, etag } = await start(t);
       const cases: readonly (readonly [Readonly<Record<string, string>>, number])[] = [
         [{ 'if-none-match': etag }, 304],
@@ -71,7 +71,7 @@ for (const [name, content] of Object.entries(contents)) {
       }
     });
 
-    test('is sent in part', async (t) => {
+    test('is sent in part for one range', async (t) => {
       const { send } = await start(t);
       const cases: readonly (readonly [range: string, first: number, last: number])[] = [
         ['bytes=0-0', 0, 0],
@@ -91,7 +91,7 @@ for (const [name, content] of Object.entries(contents)) {
       }
     });
 
-    test('is sent in several parts', async (t) => {
+    test('is sent as multipart/byteranges for several ranges', async (t) => {
       const { send } = await start(t);
       const seen = await send({ range: `bytes=-3, 0-1, 500-${length - 100}` });
       assert.equal(seen.status, 206);
@@ -119,7 +119,7 @@ for (const [name, content] of Object.entries(contents)) {
       assert.ok(together.equals(Buffer.concat(wanted)));
     });
 
-    test('has no part where there is none, and is whole where a range means nothing', async (t) => {
+    test('gets 416 beyond its end, and is whole for a range that is not valid', async (t) => {
       const { send } = await start(t);
       for (const range of [`bytes=${length}-`, 'bytes=-0', `bytes=${length}-${length + 9}`]) {
         const { status, fields, bytes } = await send({ range });
@@ -133,7 +133,7 @@ for (const [name, content] of Object.entries(contents)) {
       }
     });
 
-    test('is sent in part only to those who have the same', async (t) => {
+    test('honours If-Range', async (t) => {
       const { send, etag, file } = await start(t);
       const range = 'bytes=1-2';
       const cases: readonly (readonly [ifRange: string, status: number])[] = [
@@ -157,7 +157,7 @@ for (const [name, content] of Object.entries(contents)) {
       assert.ok(later.bytes.equals(Buffer.from(content.toReversed())));
     });
 
-    test('leaves no open file behind, whatever is asked of it', async (t) => {
+    test('leaves no file open, whatever the request is', async (t) => {
       const { send, etag, file } = await start(t);
       for (const headers of [
         {},
@@ -213,7 +213,7 @@ suite('a file that changes while it is sent', () => {
     return { site, file, message };
   };
 
-  test('ends its connection early where it has become shorter, and the server goes on', async (t) => {
+  test('breaks off the connection if it becomes shorter, and the server keeps running', async (t) => {
     const { site, file, message } = await start(t);
     await truncate(file, 1_000);
     let received = 0;
@@ -243,7 +243,7 @@ suite('a file that changes while it is sent', () => {
     ['made longer', (file) => truncate(file, 2 * size)],
   ];
   for (const [title, change] of harmless) {
-    test(`is sent to its end as it was when it has been ${title}`, async (t) => {
+    test(`is sent unchanged to its end when it has been ${title}`, async (t) => {
       const { message, file } = await start(t);
       await change(file);
       let received = 0;
@@ -267,14 +267,14 @@ suite('a file that changes while it is sent', () => {
   });
 });
 
-test('many first visitors of a file get the same answer', async (t) => {
+test('many concurrent first requests for a file get the same answer', async (t) => {
   const site = await startSite(t, { ini, files: { 'site/small.bin': small } });
   const seen = await Promise.all(Array.from({ length: 50 }, () => ask(site.url, '/small.bin')));
   assert.equal(new Set(seen.map(({ fields }) => fields.etag)).size, 1);
   assert.ok(seen.every(({ bytes }) => bytes.equals(small)));
 });
 
-test('a file from the future was modified now', async (t) => {
+test('a file dated in the future has a Last-Modified of now', async (t) => {
   const site = await startSite(t, { ini, files: { 'site/small.bin': small } });
   const future = new Date(Date.now() + 86_400_000);
   await utimes(join(site.folder, 'site/small.bin'), future, future);

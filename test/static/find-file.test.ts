@@ -85,7 +85,7 @@ suite('symlinks', () => {
     return site;
   }
 
-  test('lead where the mount lets them, and nowhere else', async (t) => {
+  test('are followed as far as the mount allows', async (t) => {
     const site = await start(t);
     for (const [path, ...wanted] of cases) {
       for (const [at, mount] of ['within', 'deny', 'follow'].entries()) {
@@ -97,7 +97,7 @@ suite('symlinks', () => {
     }
   });
 
-  test('are listed where they lead somewhere', async (t) => {
+  test('are listed if they lead to something that is served', async (t) => {
     const site = await start(t);
     const listed = async (mount: string): Promise<readonly string[]> => {
       const { text } = await ask(site.url, `/${mount}/`, {
@@ -122,7 +122,7 @@ suite('symlinks', () => {
     ]);
   });
 
-  test('a root may be one itself', async (t) => {
+  test('the root itself may be a symlink', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFiles(folder, { 'versions/1/page.txt': 'one', 'versions/2/page.txt': 'two' });
     const root = join(folder, 'current');
@@ -139,7 +139,7 @@ suite('symlinks', () => {
   });
 });
 
-suite('between the look at a file and its opening', () => {
+suite('a replacement between finding a file and opening it', () => {
   const swaps: readonly (readonly [string, (folder: string) => void])[] = [
     [
       'a symlink to the outside',
@@ -196,7 +196,7 @@ suite('between the look at a file and its opening', () => {
     });
   }
 
-  test('a name that changes all the time never shows what is outside', async (t) => {
+  test('a path that is replaced all the time never shows files outside the root', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\n',
       files: {
@@ -233,7 +233,7 @@ suite('between the look at a file and its opening', () => {
   });
 });
 
-test('what is neither file nor folder is not there, and nobody waits for it', async (t) => {
+test('a FIFO, a socket or a device is a 404 at once', async (t) => {
   const site = await startSite(t, { ini: mounts, files: { 'site/a.txt': 'inside' } });
   const at = (name: string) => join(site.folder, 'site', name);
   execFileSync('mkfifo', [at('fifo')]);
@@ -271,7 +271,7 @@ async function withoutRights(act: () => Promise<void>): Promise<void> {
   }
 }
 
-test('what the server may not read is forbidden, and says nothing of its place', async (t) => {
+test('a file that the server is not allowed to read is a 403 that names no path', async (t) => {
   const site = await startSite(t, {
     ini: `${mounts}[log]\nformat = json\n`,
     files: {

@@ -55,7 +55,7 @@ suite('the listing of a folder', () => {
     'site/indexed/index.html': 'the index',
   };
 
-  test('has folders first, then files, as people count and spell', async (t) => {
+  test('shows folders first, then files, with numbers in numerical order', async (t) => {
     const site = await startSite(t, { ini, files });
     const modified = '2025-01-02T03:04:05.000Z';
     for (const name of ['b.txt', 'a10.txt', 'a9.txt', 'Archive', 'empty', 'indexed', 'zoo']) {
@@ -81,7 +81,7 @@ suite('the listing of a folder', () => {
     assert.match((await ask(site.url, '/empty/')).text, /<p class="sum">0 files<\/p>/);
   });
 
-  test('is a page, or JSON for those who would rather have it', async (t) => {
+  test('is HTML, or JSON if Accept prefers it', async (t) => {
     const site = await startSite(t, { ini, files });
     const cases: readonly (readonly [string, string])[] = [
       ['', 'text/html; charset=utf-8'],
@@ -101,7 +101,7 @@ suite('the listing of a folder', () => {
     }
   });
 
-  test('has a policy of its own in place of that of the mount, but for who may frame it', async (t) => {
+  test('has its own Content-Security-Policy, with the frame-ancestors of the mount', async (t) => {
     const name = 'Content-Security-Policy[]';
     const headers = [
       'X-Team = docs',
@@ -134,7 +134,7 @@ suite('the listing of a folder', () => {
     }
   });
 
-  test('gives way to an index, and is there only where the mount says so', async (t) => {
+  test('exists only if the mount lists folders and the folder has no index file', async (t) => {
     const site = await startSite(t, {
       ini: `${ini}[disk.unlisted]\npath = /unlisted/\nroot = site\n`,
       files,
@@ -147,7 +147,7 @@ suite('the listing of a folder', () => {
     assert.equal((await ask(site.url, '/unlisted/zoo/animal.txt')).status, 200);
   });
 
-  test('leads up to the mount, no further, and to the front page', async (t) => {
+  test('links to the folders up to the mount, and to the front page', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.docs]\npath = /docs/v1/\nroot = site\nlisting = yes\n',
       files: { 'site/a/b/c.txt': 'x' },
@@ -164,7 +164,7 @@ suite('the listing of a folder', () => {
     assert.match((await ask(site.url, '/docs/v1/')).text, /<h1><bdi>docs\/v1<\/bdi><\/h1>/);
   });
 
-  test('has a validator of its own in each form, and changes with the folder', async (t) => {
+  test('has its own entity tag in each media type, and another one after a change', async (t) => {
     const site = await startSite(t, { ini, files });
     const json = { accept: 'application/json' };
     const page = await ask(site.url, '/');
@@ -189,7 +189,7 @@ suite('the listing of a folder', () => {
     assert.equal((await ask(site.url, '/zoo/')).status, 404);
   });
 
-  test('says how large files are as people read it', async (t) => {
+  test('shows sizes in KiB, MiB and so on', async (t) => {
     const sizes: readonly (readonly [bytes: number, text: string])[] = [
       [0, '0 B'],
       [1023, '1023 B'],
@@ -215,7 +215,7 @@ suite('the listing of a folder', () => {
     );
   });
 
-  test('ends after ten thousand entries and says so', async (t) => {
+  test('shows ten thousand entries at most and says so', async (t) => {
     const site = await startSite(t, { ini, files: { 'site/x': '' } });
     const folder = join(site.folder, 'site/many');
     mkdirSync(folder);
@@ -276,7 +276,7 @@ suite('odd names', () => {
     return site;
   }
 
-  test('are listed where their file can be asked for, and each link leads to its file', async (t) => {
+  test('are listed if a URL can name them, and each link leads to its file', async (t) => {
     const site = await start(t);
     const { entries } = await listingOf(site);
     const names = new Set(entries.map(({ name }) => name));
@@ -291,7 +291,7 @@ suite('odd names', () => {
     }
   });
 
-  test('put nothing into the page, which has no script and a policy against them', async (t) => {
+  test('inject nothing into the page, which has no script and a policy against scripts', async (t) => {
     const site = await start(t);
     const { text, fields } = await ask(site.url, '/');
     assert.doesNotMatch(text, /<script|<img|href="(?!\.\/|\.\.\/|#)/);
@@ -304,7 +304,7 @@ suite('odd names', () => {
     );
   });
 
-  test('may be those of folders', async (t) => {
+  test('work for folders', async (t) => {
     const site = await startSite(t, { ini, files: { 'site/"><script>%#?/ä/page.txt': 'page' } });
     const [link] = linksOf(await ask(site.url, '/'), `${site.url}/`);
     const seen = await ask(site.url, link?.url.pathname ?? '');

@@ -44,7 +44,7 @@ suite('the media type of a file', () => {
     });
   }
 
-  test('is what its visitor is told', async (t) => {
+  test('is sent as Content-Type', async (t) => {
     const shown = types.filter(([name]) => !/^\.|\/|^A/.test(name));
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\n',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { isServableName, placeBelow } from '../../src/static/mount-path.ts';
+import { isServableName, resolveMountPath } from '../../src/static/mount-path.ts';
 import { startSite } from '../harness.ts';
 import { ask } from './disk-rig.ts';
 
-suite('the place of a path below a mount', () => {
+suite('the path of a file below a mount', () => {
   const cases: readonly (readonly [
     mount: string,
     path: string,
@@ -34,25 +34,28 @@ suite('the place of a path below a mount', () => {
     ['/', '/a\0b', undefined],
     ['/', '/ ', ' ', false],
   ];
-  for (const [path, asked, below, slash] of cases) {
-    test(`${JSON.stringify(asked)} below ${path} is ${below === undefined ? 'none' : JSON.stringify(below)}`, () => {
+  for (const [path, asked, relativePath, trailingSlash] of cases) {
+    test(`${JSON.stringify(asked)} below ${path} is ${relativePath === undefined ? 'none' : JSON.stringify(relativePath)}`, () => {
       assert.deepEqual(
-        placeBelow({ path, dotfiles: 'deny' }, asked),
-        below === undefined ? undefined : { below, slash },
+        resolveMountPath({ path, dotfiles: 'deny' }, asked),
+        relativePath === undefined ? undefined : { relativePath, trailingSlash },
       );
     });
   }
 
-  test('may be hidden where the mount allows it, but never leads up', () => {
+  test('may be hidden if the mount allows it, but never leads upwards', () => {
     const allowed = { path: '/', dotfiles: 'allow' } as const;
-    assert.deepEqual(placeBelow(allowed, '/.git/config'), { below: '.git/config', slash: false });
+    assert.deepEqual(resolveMountPath(allowed, '/.git/config'), {
+      relativePath: '.git/config',
+      trailingSlash: false,
+    });
     for (const path of ['/..', '/../x', '/a/../b', '/.', '/a/./b', '/a/..']) {
-      assert.equal(placeBelow(allowed, path), undefined, path);
+      assert.equal(resolveMountPath(allowed, path), undefined, path);
     }
   });
 });
 
-test('a name is served up to the 255 bytes that file systems have room for', () => {
+test('a name of up to 255 bytes is served', () => {
   const cases: readonly (readonly [string, boolean])[] = [
     ['a'.repeat(255), true],
     ['a'.repeat(256), false],
@@ -67,7 +70,7 @@ test('a name is served up to the 255 bytes that file systems have room for', () 
   }
 });
 
-test('files with the longest names are served, longer names are a 404', async (t) => {
+test('files with the longest possible names are served, longer names are a 404', async (t) => {
   const names = [`${'a'.repeat(251)}.txt`, `${'é'.repeat(125)}a.txt`, '日'.repeat(85)];
   const site = await startSite(t, {
     ini: '[disk.site]\nroot = site\n',
@@ -79,7 +82,7 @@ test('files with the longest names are served, longer names are a 404', async (t
   }
 });
 
-test('dotfiles are shown by those mounts that allow them, /.well-known by every site', async (t) => {
+test('dotfiles are served if the mount allows them, /.well-known always', async (t) => {
   const site = await startSite(t, {
     ini: `
 [disk.deny]

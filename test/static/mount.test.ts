@@ -26,7 +26,7 @@ root = docs
     'docs/index.html': 'docs',
   };
 
-  test('are answered by their first index file that is there', async (t) => {
+  test('show their first existing index file', async (t) => {
     const site = await startSite(t, { ini, files });
     const cases = [
       ['/', 'index'],
@@ -43,7 +43,7 @@ root = docs
     }
   });
 
-  test('without their final slash are redirected to it, query and all', async (t) => {
+  test('without a final slash redirect to the path with one, and keep the query', async (t) => {
     const site = await startSite(t, { ini, files });
     const cases = [
       ['/both', '/both/'],
@@ -64,7 +64,7 @@ root = docs
     }
   });
 
-  test('are nothing where they have no index, and no file is a folder', async (t) => {
+  test("are a 404 without an index file, as is a file's path with a final slash", async (t) => {
     const site = await startSite(t, { ini, files });
     for (const target of [
       '/bare',
@@ -80,7 +80,7 @@ root = docs
     }
   });
 
-  test('that go and come back are served again', async (t) => {
+  test('that are deleted and made again are served again', async (t) => {
     const site = await startSite(t, { ini, files });
     const docs = join(site.folder, 'docs');
     assert.equal((await ask(site.url, '/docs/')).text, 'docs');
@@ -119,7 +119,7 @@ x-content-type-options = none
     'site/folder/index.html': '',
   };
 
-  test('are on every answer of it, and on no other', async (t) => {
+  test('are on all answers of the mount and on no others', async (t) => {
     const site = await startSite(t, { ini, files });
     const { etag } = (await ask(site.url, '/page.txt')).fields;
     const cases: readonly (readonly [string, Readonly<Record<string, string>>, number])[] = [
@@ -149,7 +149,7 @@ x-content-type-options = none
     assert.equal(sniffed.fields['x-content-type-options'], 'none');
   });
 
-  test('are on HEAD as on GET', async (t) => {
+  test('are the same on HEAD and GET', async (t) => {
     const site = await startSite(t, { ini, files });
     for (const target of ['/page.txt', '/large.bin', '/folder/', '/folder']) {
       const get = await ask(site.url, target);
@@ -178,7 +178,7 @@ fallback = large.bin
     'app/large.bin': Buffer.alloc(300_000, 1),
   };
 
-  test('is what its own part of the site has instead of a 404', async (t) => {
+  test("answers in place of a 404 below the mount's path", async (t) => {
     const site = await startSite(t, { ini, files });
     for (const target of ['/app/any/where', '/app/', '/app', '/app/.env', '/app/page.txt/']) {
       const { status, text, fields } = await ask(site.url, target);
@@ -193,7 +193,7 @@ fallback = large.bin
     assert.equal((await ask(site.url, '/app/x', { method: 'POST' })).status, 404);
   });
 
-  test('has validators as every file, and changes with its file', async (t) => {
+  test('has validators and follows changes like any file', async (t) => {
     const site = await startSite(t, { ini, files });
     const first = await ask(site.url, '/app/x');
     const headers = { 'if-none-match': first.fields.etag ?? '' };

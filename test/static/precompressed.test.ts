@@ -49,8 +49,8 @@ const inAll = {
   'a.js.gz': gzipSync(long),
 };
 
-suite('a file with its content compressed beside it', () => {
-  test('is sent in the coding that its caller wants most', async (t) => {
+suite('a file with precompressed files', () => {
+  test('is sent in the coding that Accept-Encoding prefers', async (t) => {
     const { get } = await start(t, inAll);
     const cases: readonly (readonly [acceptEncoding: string, coding: string])[] = [
       [all, 'zstd'],
@@ -74,14 +74,14 @@ suite('a file with its content compressed beside it', () => {
     }
   });
 
-  test('is sent in the best coding of those that are there', async (t) => {
+  test('is sent in the best coding that exists', async (t) => {
     const { get } = await start(t, { 'a.js': long, 'a.js.gz': gzipSync(long), 'b.js': long });
     assert.equal(codingOf(await get('/a.js')), 'gzip');
     const plain = await get('/b.js');
     assert.deepEqual([codingOf(plain), plain.fields.vary], ['identity', undefined]);
   });
 
-  test('does not take from those files their own names', async (t) => {
+  test('leaves the precompressed files reachable under their own names', async (t) => {
     const { get } = await start(t, inAll);
     for (const [name, bytes] of Object.entries(inAll)) {
       const seen = await get(`/${name}`, 'identity');
@@ -91,14 +91,14 @@ suite('a file with its content compressed beside it', () => {
     assert.equal((await get('/a.js.gz')).fields['content-type'], 'application/gzip');
   });
 
-  test('stays as it is where the mount says so', async (t) => {
+  test('is sent uncompressed if the mount turns precompressed files off', async (t) => {
     const { get } = await start(t, inAll, 'precompressed = no\n');
     const seen = await get('/a.js');
     assert.deepEqual([codingOf(seen), seen.fields.vary], ['identity', undefined]);
     assert.ok(seen.bytes.equals(long));
   });
 
-  test('may be an index or a fallback, empty, or shorter than what is beside it', async (t) => {
+  test('may be an index or fallback file, empty, or shorter than the precompressed one', async (t) => {
     const files = {
       'index.html': 'home',
       'index.html.br': brotliCompressSync(Buffer.from('home')),
@@ -121,7 +121,7 @@ suite('a file with its content compressed beside it', () => {
     }
   });
 
-  test('has one Vary, whatever the mount adds', async (t) => {
+  test('has one Vary, whatever fields the mount adds', async (t) => {
     const headers = '[disk.site.headers]\nVary[] = Origin\nVary[] = Cookie\nX-Own = 1\n';
     const site = await start(t, inAll, headers);
     for (const encoding of ['gzip', 'identity']) {
@@ -135,7 +135,7 @@ suite('a file with its content compressed beside it', () => {
   });
 });
 
-suite('what stands beside a file is not used', () => {
+suite('a precompressed file is not used', () => {
   const stale = gzipSync(Buffer.from('stale'));
   const cases: readonly (readonly [title: string, sidecarTime: Date, coding: string])[] = [
     ['when it is older', new Date(old.getTime() - 1), 'identity'],
@@ -160,7 +160,7 @@ suite('what stands beside a file is not used', () => {
     });
   }
 
-  test('when it is empty, as one that has yet to be written', async (t) => {
+  test('when it is empty', async (t) => {
     const site = await start(t, { 'a.txt': 'a', 'a.txt.gz': '', b: '', 'b.gz': '' });
     for (const [path, text] of [
       ['/a.txt', 'a'],
@@ -171,7 +171,7 @@ suite('what stands beside a file is not used', () => {
     }
     const asked = { url: `${site.url}/a.txt` };
     const { data } = await site.call('svc1.userinterface.explain', asked);
-    assert.deepEqual(data.notes, ['a.txt.gz is empty, and not used.']);
+    assert.deepEqual(data.notes, ['a.txt.gz is not used: it is empty.']);
   });
 
   test('when it is a folder', async (t) => {
@@ -180,7 +180,7 @@ suite('what stands beside a file is not used', () => {
     assert.equal((await get('/a.txt')).text, 'a');
   });
 
-  test('when it may not be read, or not even be looked at', { skip }, async (t) => {
+  test('when the server is not allowed to read it, or its folder', { skip }, async (t) => {
     const plain = texts(300_000);
     const { get, file } = await start(t, {
       'small.txt': 'a',
@@ -200,7 +200,7 @@ suite('what stands beside a file is not used', () => {
     await chmod(file('closed'), 0o700);
   });
 
-  test('when a link leads out of the mount, or links are denied', async (t) => {
+  test('when it is a symlink out of the mount, or symlinks are denied', async (t) => {
     const secret = gzipSync(Buffer.from('secret'));
     for (const [symlinks, outside, inside] of [
       ['within', 'identity', 'gzip'],
@@ -221,7 +221,7 @@ suite('what stands beside a file is not used', () => {
     }
   });
 
-  test('when the file itself is hidden, or is not there', async (t) => {
+  test('when the original is hidden or missing', async (t) => {
     const coded = gzipSync(Buffer.from('x'));
     const { get } = await start(t, { '.env': 'x', '.env.gz': coded, 'gone.txt.gz': coded });
     for (const path of ['/.env', '/.env.gz', '/gone.txt']) {
@@ -237,8 +237,8 @@ suite('what stands beside a file is not used', () => {
   });
 });
 
-suite('what stands beside a file may come, go and change', () => {
-  test('and is seen within a moment, as the file is', async (t) => {
+suite('precompressed files that appear, disappear and change', () => {
+  test('are noticed within a second, as the original is', async (t) => {
     const { get, file } = await start(t, { 'a.txt': 'one' });
     assert.equal(codingOf(await get('/a.txt')), 'identity');
     await writeFile(file('a.txt.gz'), gzipSync(Buffer.from('one')));
@@ -255,7 +255,7 @@ suite('what stands beside a file may come, go and change', () => {
     await until(({ status }) => status === 404);
   });
 
-  test('and no answer mixes two states of it, nor two answers under one tag', async (t) => {
+  test('no answer mixes two contents, and no entity tag stands for two', async (t) => {
     const root = await temporaryFolder(t);
     const file = join(root, 'a.txt');
     // Each look is believed for less than a second, and every one of them is a second later.
@@ -315,10 +315,10 @@ async function contentOf({ body }: Reply): Promise<Buffer> {
   return bytes;
 }
 
-suite('small and large', () => {
+suite('small and large files', () => {
   const cases = [
-    ['a large file with little beside it', Buffer.alloc(600_000, 'lorem ipsum '), 600_000],
-    ['a large file with much beside it', texts(600_000), 600_000],
+    ['a large file with a small precompressed one', Buffer.alloc(600_000, 'lorem ipsum '), 600_000],
+    ['a large file with a large precompressed one', texts(600_000), 600_000],
   ] as const;
   for (const [title, content] of cases) {
     test(`${title} is sent whole and in parts`, async (t) => {
@@ -347,7 +347,7 @@ suite('small and large', () => {
     });
   }
 
-  test('a small file with something large beside it', async (t) => {
+  test('a small file with a large precompressed one', async (t) => {
     const content = texts(400_000);
     const coded = gzipSync(content);
     assert.ok(coded.length > 262_144);
@@ -358,7 +358,7 @@ suite('small and large', () => {
   });
 });
 
-test('explain says what is sent to whom, and what is not', async (t) => {
+test('explain names the precompressed files that are sent, and why others are not', async (t) => {
   const site = await start(t, {
     'a.txt': 'a',
     'a.txt.br': brotliCompressSync(Buffer.from('a')),
@@ -370,8 +370,8 @@ test('explain says what is sent to whom, and what is not', async (t) => {
   const notes = async (path: string): Promise<unknown> =>
     (await site.call('svc1.userinterface.explain', { url: url + path })).data.notes;
   const expected = [
-    'Callers that accept br are sent a.txt.br.',
-    'a.txt.gz is older than the file itself, and not used.',
+    'Clients that accept br get a.txt.br.',
+    'a.txt.gz is not used: it is older than the file itself.',
   ];
   assert.deepEqual(await notes('/a.txt'), expected);
   await ask(url, '/a.txt');
@@ -379,12 +379,12 @@ test('explain says what is sent to whom, and what is not', async (t) => {
   assert.deepEqual(await notes('/b.txt'), []);
 });
 
-test('explain does not say that a file is sent which may not be read', { skip }, async (t) => {
+test('explain does not claim that an unreadable file is sent', { skip }, async (t) => {
   const site = await start(t, { 'a.txt': 'a', 'a.txt.br': 'b', 'a.txt.gz': 'c' });
   await chmod(site.file('a.txt.gz'), 0o000);
   const asked = { url: `${site.url}/a.txt` };
   assert.deepEqual((await site.call('svc1.userinterface.explain', asked)).data.notes, [
-    'Callers that accept br are sent a.txt.br.',
-    'a.txt.gz cannot be read by the server, and is not used.',
+    'Clients that accept br get a.txt.br.',
+    'a.txt.gz is not used: the server is not allowed to read it.',
   ]);
 });

@@ -1,0 +1,23 @@
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Files up to this size are cached in memory; larger ones are read while they are sent. */
+export const cachedFileBytesMax = 256 * KIB;
+/** All files and listings in memory. */
+export const fileCacheBytesMax = 64 * MIB;
+/**
+ * How long a cached file, a listing or a "not found" is used before the disk is checked again. A
+ * prepared reply made of it may live as long once more: both together stay below the one second
+ * that README promises.
+ */
+export const fileCacheValidMs = 400;
+/** All keys of the "not found" cache. */
+export const notFoundCacheCharactersMax = MIB;
+/** How often a file or folder that changes while it is read is read again. */
+export const diskReadAttemptsMax = 4;
+/** Entries of a folder that a listing shows. */
+export const listingEntriesMax = 10_000;
+/** A name of a file: NAME_MAX of Linux. */
+export const fileNameBytesMax = 255;
+/** Entries of a folder whose file status is read at the same time. */
+export const listingStatsAtOnceMax = 128;
