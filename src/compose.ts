@@ -38,7 +38,7 @@ import type { KeyRates } from './api/keys/key-rates.ts';
 import type { Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
-import { countHookStates } from './api/webhooks/hook-states.ts';
+import { createWebhookState } from './api/webhooks/hook-states.ts';
 import { operationTable } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type Attempt } from './webhooks/attempt.ts';
@@ -223,7 +223,10 @@ function composeOperations(
       version: foundation.version,
       started: foundation.started,
       counts: () => store.counts(),
-      webhooks: countHookStates(store, config.node),
+      webhooks: createWebhookState(store, {
+        node: config.node,
+        localAddress: config.webhook.localAddress,
+      }),
       configuration: foundation.status,
       certificates: foundation.certificates,
       memory: foundation.memory,

@@ -42,6 +42,8 @@ export interface WebhookState {
   readonly waiting: number;
   /** Hooks for a place where no known node executes them. */
   readonly without_node: number;
+  /** The address that deliveries come from, where the ini file says it. */
+  readonly local_address: string | null;
 }
 
 /** What server.status reports. */
@@ -159,7 +161,7 @@ const statusSchema: JsonObject = {
     },
     webhooks: {
       type: 'object',
-      required: ['paused', 'waiting', 'without_node'],
+      required: ['paused', 'waiting', 'without_node', 'local_address'],
       properties: {
         paused: integer,
         waiting: {
@@ -169,6 +171,10 @@ const statusSchema: JsonObject = {
         without_node: {
           ...integer,
           description: 'Hooks for a place where no known node executes them.',
+        },
+        local_address: {
+          type: ['string', 'null'],
+          description: 'The address that deliveries come from; null for what the system chooses.',
         },
       },
     },

@@ -5,6 +5,14 @@ import { encodeNonAscii, readPath } from '../model/path.ts';
 import type { Listen } from './config.ts';
 import type { ValueParser } from './values.ts';
 
+/** An IPv4 or IPv6 address, in its standard form. */
+export const ipAddress: ValueParser<string> = (text) => {
+  const value = parseAddress(text)?.toString();
+  return value === undefined
+    ? { refused: 'write an IP address, such as `192.0.2.7` or `2001:db8::7`' }
+    : { value };
+};
+
 const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0-9_-]{0,62})*$/i;
 const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
 

@@ -70,6 +70,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
       timeoutMs: ini.webhook.values.timeout,
       concurrency: ini.webhook.values.concurrency,
       retentionMs: ini.webhook.values.retention,
+      localAddress: ini.webhook.values.local_address,
       retryMs: ini.webhook.values.retry,
     },
     node: {

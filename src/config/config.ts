@@ -157,6 +157,8 @@ export interface Config {
     readonly timeoutMs: number;
     readonly concurrency: number;
     readonly retentionMs: number;
+    /** The address of this machine that deliveries come from. */
+    readonly localAddress: string | undefined;
     readonly retryMs: readonly number[];
   };
   readonly node: {

@@ -128,6 +128,7 @@ function moreSections({ fetch, auth, engines, tables, webhook, node, geo, log }:
       concurrency: String(webhook.concurrency),
       retention: timeText(webhook.retentionMs),
       retry: webhook.retryMs.map(timeText).join(', '),
+      local_address: webhook.localAddress,
     } satisfies Written<'webhook'>),
     section('node', node satisfies Written<'node'>),
     section('geo', {

@@ -3,6 +3,7 @@ import {
   basePath,
   cidr,
   httpsUrl,
+  ipAddress,
   link,
   listenAddress,
   mailAddress,
@@ -107,6 +108,7 @@ export const sections = {
     concurrency: single(wholeNumber(1, 10_000), '64'),
     retention: single(duration('1s', '3650d'), '30d'),
     retry: list(duration('1ms', '30d'), '5s, 5m, 30m, 2h, 5h, 10h, 14h, 20h, 24h'),
+    local_address: optional(ipAddress),
   },
   node: {
     role: single(choice('all', 'central', 'counter'), 'all'),

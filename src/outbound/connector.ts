@@ -4,6 +4,7 @@ import type { Cidr } from '../model/cidr.ts';
 import { addressProblem } from './address.ts';
 import { noteTruncation } from './connection-end.ts';
 import { refusedAddress } from './failure.ts';
+import { otherFamilyCode } from './problem.ts';
 import { tcpKeepAliveMs } from './limits.ts';
 import type { Lookup } from './names.ts';
 import { readOnAfterFailure } from './write-failure.ts';
@@ -11,20 +12,26 @@ import { readOnAfterFailure } from './write-failure.ts';
 /**
  * Makes undici's way to a connection: to no address that was not vetted, names as they are looked
  * up for this very connection, literals as they stand. `connectTimeoutMs` bounds looking a name up,
- * connecting and TLS.
+ * connecting and TLS. Connections come from `localAddress` where that is given, and then go only to
+ * addresses of its family.
  */
 export function guardedConnector({
   allowPrivate,
   connectTimeoutMs,
   ca,
   lookup,
+  localAddress,
 }: {
   readonly allowPrivate: readonly Cidr[];
   readonly connectTimeoutMs: number;
   readonly ca: readonly string[] | undefined;
   readonly lookup: Lookup;
+  readonly localAddress: string | undefined;
 }): buildConnector.connector {
-  const way = { lookup: guardedLookup(lookup, allowPrivate), autoSelectFamily: true };
+  const family = localAddress === undefined ? undefined : isIP(localAddress);
+  const guarded = guardedLookup(lookup, { allowPrivate, family });
+  const way = { lookup: guarded, autoSelectFamily: true };
+  const from = localAddress === undefined ? {} : { localAddress };
   const connect = buildConnector({
     ...way,
     timeout: connectTimeoutMs,
@@ -41,17 +48,21 @@ export function guardedConnector({
       process.nextTick(callback, refusedAddress(problem), null);
       return;
     }
+    if (isIP(options.hostname) && !isOfFamily(isIP(options.hostname), family)) {
+      process.nextTick(callback, otherFamily(), null);
+      return;
+    }
     if (options.protocol !== 'https:') {
       // Without TLS, undici would take the server name, which is the Host field, for the name to
       // connect to.
-      connect(options, (...[error, socket]) => {
+      connect({ ...options, ...from }, (...[error, socket]) => {
         if (error === null) callback(null, readOnAfterFailure(socket));
         else callback(error, null);
       });
       return;
     }
     const tcp = tcpConnection({
-      ...way,
+      ...{ ...way, ...from },
       host: options.hostname,
       port: Number(options.port) || 443,
     });
@@ -89,10 +100,21 @@ function tcpConnection(to: TcpNetConnectOpts): Socket {
 /**
  * Drops the addresses that may not be dialled from what a name leads to; fails when none is left.
  */
-function guardedLookup(lookup: Lookup, allowPrivate: readonly Cidr[]): LookupFunction {
+function guardedLookup(
+  lookup: Lookup,
+  {
+    allowPrivate,
+    family,
+  }: { readonly allowPrivate: readonly Cidr[]; readonly family: number | undefined },
+): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname).then(
-      (found) => {
+      (all) => {
+        const found = all.filter((one) => isOfFamily(one.family, family));
+        if (found.length === 0 && all.length > 0) {
+          callback(otherFamily(), []);
+          return;
+        }
         const problems: string[] = [];
         const allowed = found.filter(({ address }) => {
           const problem = addressProblem(address, allowPrivate);
@@ -113,4 +135,13 @@ function guardedLookup(lookup: Lookup, allowPrivate: readonly Cidr[]): LookupFun
       },
     );
   };
+}
+
+function isOfFamily(family: number, wanted: number | undefined): boolean {
+  return wanted === undefined || family === wanted;
+}
+
+function otherFamily(): Error {
+  const error = new Error('The other side has no address of the family of local_address.');
+  return Object.assign(error, { code: otherFamilyCode });
 }

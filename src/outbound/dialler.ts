@@ -55,26 +55,25 @@ export interface Dialler {
   cut(): void;
 }
 
-/**
- * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
- * wait for the header section, and for each further piece of content, and the whole of a brief
- * exchange. `lookup` is that of createLookup unless given, `ca` (PEM: who may vouch for a server)
- * what Node trusts.
- */
-export function createDialler({
-  allowPrivate,
-  connectTimeoutMs,
-  timeoutMs,
-  ca,
-  lookup = createLookup(),
-}: {
+/** How a dialler connects: see createDialler. */
+interface DiallerOptions {
   readonly allowPrivate: readonly Cidr[];
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
   readonly ca?: readonly string[] | undefined;
   readonly lookup?: Lookup;
-}): Dialler {
-  const connect = guardedConnector({ allowPrivate, connectTimeoutMs, ca, lookup });
+  readonly localAddress?: string | undefined;
+}
+
+/**
+ * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
+ * wait for the header section, and for each further piece of content, and the whole of a brief
+ * exchange. `lookup` is that of createLookup unless given, `ca` (PEM: who may vouch for a server)
+ * what Node trusts. Connections come from `localAddress`, an address of this machine, where given.
+ */
+export function createDialler(options: DiallerOptions): Dialler {
+  const { connectTimeoutMs, timeoutMs, ca, lookup = createLookup(), localAddress } = options;
+  const connect = guardedConnector({ ...options, ca, lookup, localAddress });
   const agents = createAgents({ connect, timeoutMs });
 
   function dispatch(

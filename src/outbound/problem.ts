@@ -12,6 +12,7 @@ const sentences = {
     'The address is not one that may be connected to; a private one has to stand in allow_private.',
   name: 'The name could not be looked up',
   connect: 'The connection could not be made',
+  family: 'The other side has no address of the family (IPv4, IPv6) that local_address has.',
   connect_timeout: 'No connection was made in time.',
   tls: 'TLS failed',
   timeout: 'The answer was not complete in time.',
@@ -32,7 +33,11 @@ export function outboundProblem(code: ProblemCode, detail?: string): OutboundPro
   return { code, message: detail === undefined ? `${sentence}.` : `${sentence}: ${detail}.` };
 }
 
+/** The code of the error where no address has the family that connections come from. */
+export const otherFamilyCode = 'WAYMARK_OTHER_FAMILY';
+
 const codes: ReadonlyMap<string, ProblemCode> = new Map([
+  ...named('family', otherFamilyCode),
   ...named('connect_timeout', 'UND_ERR_CONNECT_TIMEOUT ETIMEDOUT'),
   ...named('timeout', 'UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT'),
   ...named('header', 'UND_ERR_HEADERS_OVERFLOW HPE_HEADER_OVERFLOW'),

@@ -119,6 +119,7 @@ script = /a.js?b=$\${c}
 schema = x.json
 [webhook]
 retry = ${given.retry.join(', ')}
+local_address = 2001:db8::7
 [node]
 name = ${written(given.nodeName)}
 [log]

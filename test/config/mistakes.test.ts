@@ -106,6 +106,12 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ['server', 'workers', '-1', 'write a whole number from 1 to 256, or `auto`'],
     ['server', 'workers', '1e2', 'write a whole number from 1 to 256, or `auto`'],
     ['webhook', 'concurrency', '1.5', 'write a whole number from 1 to 10000'],
+    [
+      'webhook',
+      'local_address',
+      'eth0',
+      'write an IP address, such as `192.0.2.7` or `2001:db8::7`',
+    ],
     ['fetch', 'timeout', '30', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
     ['fetch', 'timeout', '30 sec', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
     ['fetch', 'timeout', '0s', 'write a time from 1ms to 1d'],
@@ -313,7 +319,7 @@ test('of a list the item at fault is named, of a repeated key the line', () => {
     '2: `anonymous` cannot be `reed`: did you mean `read`?',
   ]);
   assert.deepEqual(mistakes('[auth]\nanonymous = everything'), [
-    '2: `anonymous` cannot be `everything`: write scopes out of render, read, design, webhook, event, admin',
+    '2: `anonymous` cannot be `everything`: write scopes out of render, read, design, webhook, event, verify, admin',
   ]);
   assert.deepEqual(mistakes('[disk.a]\nindex = index.html ../x'), [
     '2: `index` cannot be `../x`: write the name of a file, without a folder',

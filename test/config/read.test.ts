@@ -363,6 +363,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
       timeoutMs: 15_000,
       concurrency: 64,
       retentionMs: 2_592_000_000,
+      localAddress: undefined,
       retryMs: [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map((s) => s * 1_000),
     },
     node: { role: 'all', name: 'boathouse', place: undefined },

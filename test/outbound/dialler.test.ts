@@ -8,7 +8,9 @@ import { buffer, text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
+import { parseCidr } from '../../src/model/cidr.ts';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
+import type { BriefRequest } from '../../src/outbound/brief.ts';
 import type { Answer } from '../../src/outbound/exchange.ts';
 import { withTimeOut } from '../time-outs.ts';
 import {
@@ -141,6 +143,58 @@ suite('the dialler vets what it dials', () => {
       );
       assert.equal(await contentOf(answer), host);
     }
+  });
+});
+
+/** A brief GET of `/`. */
+function briefRequest(origin: string): BriefRequest {
+  return { origin, target: '/', method: 'GET', fields: [], body: Buffer.alloc(0) };
+}
+
+suite('the dialler with an address of its own', () => {
+  const localAddress = '127.0.0.9';
+
+  test('connects from it, in the clear and over TLS', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => {
+      response.end(request.socket.remoteAddress);
+    });
+    const certificate = selfSigned('localhost');
+    const secure = https.createServer(certificate, (request, response) => {
+      response.end(request.socket.remoteAddress);
+    });
+    await once(secure.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => {
+      secure.close();
+      secure.closeAllConnections();
+    });
+    const { port } = secure.address() as AddressInfo;
+    const lookup = () => Promise.resolve([withFamily('127.0.0.1')]);
+    const dialler = testDialler(t, { localAddress, lookup, ca: [certificate.cert] });
+    for (const one of [origin, `https://localhost:${port}`]) {
+      assert.equal(await contentOf(await dialler.send(outbound(one))), localAddress);
+      const brief = await dialler.exchange(briefRequest(one));
+      assert.equal(brief.content.toString(), localAddress);
+    }
+  });
+
+  test('connects only to addresses of its family', async (t) => {
+    const { origin, port } = await httpSource(t, (request, response) => {
+      response.end(request.socket.remoteAddress);
+    });
+    const both = () => Promise.resolve(['::1', '127.0.0.1'].map(withFamily));
+    const dialler = testDialler(t, { localAddress, lookup: both });
+    const { content } = await dialler.exchange(briefRequest(`http://both.example:${port}`));
+    assert.equal(content.toString(), localAddress);
+    const only = () => Promise.resolve([withFamily('::1')]);
+    const allowPrivate = ['::1/128'].flatMap((text) => parseCidr(text) ?? []);
+    const other = testDialler(t, { localAddress, lookup: only, allowPrivate });
+    for (const host of ['only.example', '[::1]']) {
+      const answer = await other.exchange(briefRequest(`http://${host}:${port}`));
+      assert.equal(answer.problem?.code, 'family', host);
+    }
+    const foreign = testDialler(t, { localAddress: '192.0.2.7' });
+    const { problem } = await foreign.exchange(briefRequest(origin));
+    assert.match(problem?.message ?? '', /^The connection could not be made: EADDRNOTAVAIL/);
   });
 });
 

@@ -14,6 +14,21 @@ async function takeBack(site: TestSite, id: string): Promise<void> {
 
 // Each has a site of its own, and waits a good part of its time.
 suite('a delivery', { concurrency: 4 }, () => {
+  test('comes from the address that the ini file names, and server.status says which', async (t) => {
+    const from = '127.0.0.9';
+    const { site, receiver, tell } = await startRig(t, {}, `${local}local_address = ${from}\n`);
+    const peers: unknown[] = [];
+    receiver.answer = () => (response, request) => {
+      peers.push(request.socket.remoteAddress);
+      response.end();
+    };
+    await tell();
+    await receiver.until(1);
+    assert.deepEqual(peers, [from]);
+    const { data } = await site.call('svc1.server.status', {});
+    assert.equal(data.webhooks.local_address, from);
+  });
+
   test('arrives at the hooks that ask for it, signed, with a seq of each', async (t) => {
     const { site, receiver, tell } = await startRig(t, { event: ['email.requested'] });
     const { url } = receiver;

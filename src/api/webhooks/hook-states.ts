@@ -2,21 +2,26 @@ import { isDelivered, isExecutedOn, waitingFields, type Node } from '../../model
 import type { Reads } from '../../store/store.ts';
 import type { WebhookState } from '../server-status.ts';
 
-/** Makes what counts the hooks by their state; they are read again only where one has changed. */
-export function countHookStates(
+/** Makes what tells how webhooks stand; they are read again only where one has changed. */
+export function createWebhookState(
   store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>,
-  node: Node,
+  { node, localAddress }: { readonly node: Node; readonly localAddress: string | undefined },
 ): () => WebhookState {
   let known: { readonly stamp: string | undefined; readonly state: WebhookState } | undefined;
   return () => {
     const stamp = store.hooksStamp();
-    if (known === undefined || known.stamp !== stamp)
-      known = { stamp, state: stateOf(store, node) };
+    if (known === undefined || known.stamp !== stamp) {
+      const state = { ...countStates(store, node), local_address: localAddress ?? null };
+      known = { stamp, state };
+    }
     return known.state;
   };
 }
 
-function stateOf(store: Pick<Reads, 'hooksAfter'>, node: Node): WebhookState {
+function countStates(
+  store: Pick<Reads, 'hooksAfter'>,
+  node: Node,
+): Omit<WebhookState, 'local_address'> {
   const state = { paused: 0, waiting: 0, without_node: 0 };
   for (const { hook } of store.hooksAfter('')) {
     if (!isDelivered(hook)) state.paused += 1;

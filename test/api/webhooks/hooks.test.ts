@@ -33,7 +33,9 @@ test('a hook or an event for a place that no node runs is told', async (t) => {
   }
   assert.match(site.logged(), /No node is known that executes hooks at .{0,2}counter-7/);
   const status = (await site.call('svc1.server.status', {})).data;
-  assert.deepEqual(status.webhooks, { paused: 0, waiting: 0, without_node: 2 });
+  assert.deepEqual(status.webhooks, {
+    ...{ paused: 0, waiting: 0, without_node: 2, local_address: null },
+  });
 
   const { id } = (await insert({ event: ['stock.counted'] })).data;
   const event = { type: 'stock.counted', counter: 'counter-7' };

@@ -30,6 +30,7 @@ function guarded(): ReturnType<typeof guardedConnector> {
     connectTimeoutMs: 20_000,
     ca: undefined,
     lookup: () => Promise.reject(new Error('nothing is to be looked up')),
+    localAddress: undefined,
   });
 }
 
