@@ -1,3 +1,4 @@
+import { pageFields } from '../http/page-fields.ts';
 import { escapeHtml } from '../http/html.ts';
 import { utf8Type } from '../http/mediatype.ts';
 import { preferredType } from '../http/negotiation.ts';
@@ -109,8 +110,7 @@ function replyOf(
       ...cachingFields(resolved),
       'Referrer-Policy',
       'strict-origin-when-cross-origin',
-      'X-Content-Type-Options',
-      'nosniff',
+      ...pageFields,
     ],
     body: bytes.length === 0 ? noBody : { kind: 'bytes', bytes },
     source: `rule:${resolved.id}`,

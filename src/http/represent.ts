@@ -1,3 +1,4 @@
+import { pageFieldNames } from './page-fields.ts';
 import { formatHttpDate } from './date.ts';
 import { evaluatePreconditions, ifRangeHolds } from './preconditions.ts';
 import { contentRange, multipartRanges, parseRanges, rangeBytes } from './ranges.ts';
@@ -44,6 +45,7 @@ const notModifiedNames: ReadonlySet<string> = new Set([
   'content-location',
   'expires',
   'vary',
+  ...pageFieldNames,
 ]);
 
 /**

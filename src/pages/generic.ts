@@ -1,4 +1,5 @@
-import { isEmptyStatus, noBody, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
+import { pageFields } from '../http/page-fields.ts';
+import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/found.ts';
@@ -87,11 +88,10 @@ export function createGenericPages({
   };
 
   function sendBuiltIn(request: ContentRequest): Reply {
-    return ownFiles.respond(builtInPage, { fields: builtInFields, source: 'none' }, request);
+    return ownFiles.respond(builtInPage, { fields: pageFields, source: 'none' }, request);
   }
 }
 
-const builtInFields: FieldList = ['X-Content-Type-Options', 'nosniff'];
 const builtIn = 'It shows the built-in generic page';
 
 /** The method by which a rule opens its page: nothing is opened of what will not be sent. */

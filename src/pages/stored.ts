@@ -1,3 +1,4 @@
+import { pageFields } from '../http/page-fields.ts';
 import { createHash } from 'node:crypto';
 import { utf8Type } from '../http/mediatype.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
@@ -45,8 +46,7 @@ function preparePage({ rule }: StoredRule, variesByLanguage: boolean): Page {
   const fields: FieldList = [
     ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
     ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),
-    'X-Content-Type-Options',
-    'nosniff',
+    ...pageFields,
   ];
   const said = { status: pageStatus(rule), contentType: contentType(rule), fields };
   return {

@@ -1,3 +1,4 @@
+import { pageFields } from '../http/page-fields.ts';
 import { plainPage, escapeHtml } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
@@ -101,8 +102,7 @@ function answer(
       String(bytes.length),
       'Cache-Control',
       'no-store',
-      'X-Content-Type-Options',
-      'nosniff',
+      ...pageFields,
       ...further,
     ],
     body: { kind: 'bytes', bytes },

@@ -1,3 +1,4 @@
+import { pageFields } from '../http/page-fields.ts';
 import type { IncomingMessage } from 'node:http';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { etagListed } from '../http/preconditions.ts';
@@ -220,8 +221,7 @@ function envelopeReply(
       String(bytes.length),
       ...validators,
       ...caching,
-      'X-Content-Type-Options',
-      'nosniff',
+      ...pageFields,
     ],
     body: { kind: 'bytes', bytes },
     source: 'svc1',

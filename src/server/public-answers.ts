@@ -1,3 +1,4 @@
+import { pageFields } from '../http/page-fields.ts';
 import { LRUCache } from 'lru-cache';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
@@ -48,4 +49,4 @@ export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
 }
 
 const etagCharacters = 27;
-const said: FieldList = ['Cache-Control', 'private, no-cache', 'X-Content-Type-Options', 'nosniff'];
+const said: FieldList = ['Cache-Control', 'private, no-cache', ...pageFields];

@@ -1,3 +1,4 @@
+import { pageFields } from '../http/page-fields.ts';
 import type { IncomingMessage } from 'node:http';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
 import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
@@ -126,8 +127,7 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
 const ownFields: FieldList = [
   'Cache-Control',
   'public, no-cache',
-  'X-Content-Type-Options',
-  'nosniff',
+  ...pageFields,
   // A generic page on another origin loads the script from here, a tool its document.
   'Access-Control-Allow-Origin',
   '*',

@@ -1,8 +1,16 @@
+import { pageFields } from '../http/page-fields.ts';
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { createFileSource } from '../http/file-source.ts';
 import { sendBytes, type Page } from '../http/held-page.ts';
-import { noBody, replyField, type Body, type FieldList, type Reply } from '../http/reply.ts';
+import {
+  noBody,
+  replyField,
+  withoutFields,
+  type Body,
+  type FieldList,
+  type Reply,
+} from '../http/reply.ts';
 import { asksForLess, select, type Representation, type Selection } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
@@ -43,10 +51,9 @@ export function createMountReplies({
   headers,
 }: Pick<DiskMount, 'name' | 'headers'>): MountReplies {
   const source = `disk:${name}`;
-  const nosniff = 'X-Content-Type-Options';
-  const isSet = replyField({ fields: headers }, nosniff.toLowerCase()) !== undefined;
+  const named = headers.filter((_, at) => at % 2 === 0).map((field) => field.toLowerCase());
   // Added after select, which drops from a 304 all fields that RFC 9110 §15.4.5 does not require.
-  const added = [...(isSet ? [] : [nosniff, 'nosniff']), ...headers];
+  const added = [...withoutFields(pageFields, ...named), ...headers];
   const varies = replyField({ fields: headers }, 'vary') !== undefined;
   const reply = (status: number, fields: FieldList, body: Body): Reply => {
     const all = [...fields, ...added];
