@@ -25,7 +25,7 @@ export interface Sent {
  */
 export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sent> {
   const { status, fields, body } = reply;
-  response.writeHead(status, fields as string[]);
+  response.writeHead(status, nodeFields(fields));
   switch (body.kind) {
     case 'none':
       response.end();
@@ -45,12 +45,29 @@ export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sen
   }
 }
 
+const contentDisposition = 'content-disposition';
+
+/**
+ * Fields in an order in which Node sends them as they are: a Content-Disposition that comes behind
+ * Content-Length it reads as UTF-8, and spoils or refuses each byte over 127.
+ */
+function nodeFields(fields: FieldList): string[] {
+  const isDisposition = (name: string | undefined): boolean =>
+    name?.length === contentDisposition.length && name.toLowerCase() === contentDisposition;
+  if (!fields.some((name, at) => at % 2 === 0 && isDisposition(name))) return fields as string[];
+  const pairOf = (at: number): number => at - (at % 2);
+  const [first, rest] = [true, false].map((isFirst) =>
+    fields.filter((_, at) => isDisposition(fields[pairOf(at)]) === isFirst),
+  );
+  return [...(first ?? []), ...(rest ?? [])];
+}
+
 /** Writes an answer that is prepared: content as text goes out with the head, in one piece. */
 export function sendPrepared(
   response: ServerResponse,
   { status, fields, content }: Prepared,
 ): void {
-  response.writeHead(status, fields as string[]);
+  response.writeHead(status, nodeFields(fields));
   if (typeof content === 'string') response.end(content, 'latin1');
   else if (content !== undefined && goesInPieces(response.socket, content)) {
     void endInPieces(response, content);

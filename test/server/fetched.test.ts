@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
+import { AnswerReader } from './answers.ts';
 import { connectHttp2, readReply } from './h2/client.ts';
 import { startTlsSite } from './tls/tls-rig.ts';
 
@@ -94,6 +95,31 @@ suite('what a source and a client may say to each other', () => {
       );
     }
   });
+});
+
+test('a file name that a source gives reaches the client byte by byte', async (t) => {
+  for (const name of ['caf\xe9', 'caf\xc3\xa9', '\xe6\x97\xa5', 'plain']) {
+    const field = `Content-Disposition: attachment; filename="${name}.pdf"`;
+    const answer = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${field}\r\n\r\nok`;
+    const { origin } = await rawSource(t, (socket) => {
+      socket.write(answer, 'latin1');
+    });
+    const enginedata = { source: `${origin}/*`, methods: ['GET', 'POST'] };
+    const rules = [{ path: '/far/*', kind: 'content.fetch', enginedata }];
+    const site = await startSite(t, { ini, rules });
+    const head = 'GET /far/a HTTP/1.1\r\nHost: localhost\r\n';
+    const post = `POST /far/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\na`;
+    // By Node, without it, and by Node again.
+    const socket = connect(site.port, '127.0.0.1');
+    t.after(() => socket.destroy());
+    const reader = new AnswerReader(socket);
+    for (const request of [`${head}\r\n`, `${head}\r\n`, post]) {
+      socket.write(request);
+      const { fields, content } = await reader.next();
+      assert.equal(content, 'ok');
+      assert.ok(fields.includes(field), `${name}: ${fields.join(', ')}`);
+    }
+  }
 });
 
 suite('a page that cannot be shown', () => {
