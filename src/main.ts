@@ -77,7 +77,7 @@ export async function startWaymark(config: Config, logs: Logs): Promise<Waymark>
 }
 
 /** A data folder that is this process's to serve, with everything in it that has to be there. */
-export interface PreparedData {
+interface PreparedData {
   readonly store: Store;
   /** Closes the store and gives the folder back. */
   release(): Promise<void>;

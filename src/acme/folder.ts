@@ -16,7 +16,7 @@ export interface HostState {
 }
 
 /** A certificate and its key, both PEM. */
-export interface PemPair {
+interface PemPair {
   readonly cert: string;
   readonly key: string;
 }

@@ -6,7 +6,7 @@ import type { EvaluationContext } from './evaluation.ts';
 import { chosenBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
 /** The enginedata of a resolve rule, as it is written. */
-export interface Breadcrumb {
+interface Breadcrumb {
   readonly when: readonly Branch<Written>[];
   /** What holds where no other branch does; it may come to nothing. */
   readonly otherwise: Branch<Written>;

@@ -17,7 +17,7 @@ export interface Condition {
 }
 
 /** The visitors from the `from`-th millionth on; past the last one it goes on with the first. */
-export interface Share {
+interface Share {
   readonly from: number;
   readonly size: number;
   /** The same share, beginning elsewhere. */
@@ -106,7 +106,7 @@ export interface VisitorTraits {
 }
 
 /** One field by which a preview describes a visitor. */
-export interface PreviewField {
+interface PreviewField {
   /** JSON Schema of its value, with a description. */
   readonly schema: JsonObject & { readonly description: string };
   /** What it says of the visitor; undefined for a value that cannot be. */

@@ -10,7 +10,7 @@ import { credentialsRefusal } from './storing.ts';
 import { fits, type Visit } from './visit.ts';
 
 /** An arrival, and one who gets it. */
-export interface Answering {
+interface Answering {
   readonly visit: Visit;
   readonly forwarded: Forwarded;
   /** The kept answer that the source was asked about. */

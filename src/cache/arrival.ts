@@ -32,7 +32,7 @@ export function receive(reply: Reply, requestMs: number, responseMs: number): Ar
 }
 
 /** What is asked about an answer before it is kept. */
-export interface Storing {
+interface Storing {
   readonly newId: () => string;
   readonly url: string;
   readonly plan: CachePlan;

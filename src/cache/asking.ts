@@ -38,7 +38,7 @@ export type Arrival =
   | { readonly kind: 'passing'; readonly reply: Reply; readonly why: string | undefined };
 
 /** A question to a source, and what is known already. */
-export interface Question {
+interface Question {
   readonly plan: CachePlan;
   readonly url: string;
   /** What is sent, its conditions included. */

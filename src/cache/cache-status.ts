@@ -26,7 +26,7 @@ export type Forwarded =
   | 'partial';
 
 /** How a request went that its source was asked about. */
-export interface Forwarding {
+interface Forwarding {
   readonly forwarded: Forwarded;
   readonly outcome?: CacheOutcome;
   /** The status that the source answered with; undefined where it did not answer. */

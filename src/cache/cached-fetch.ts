@@ -43,7 +43,7 @@ import {
 } from './visit.ts';
 
 /** What the cache stands on; `via` is this server's name in Via fields. */
-export interface CacheParts extends AskingParts {
+interface CacheParts extends AskingParts {
   readonly via: string;
   /** The fields in which a trusted proxy names the client, by lower-case name. */
   readonly identityFields: readonly string[];

@@ -53,7 +53,7 @@ export function sending(
  * A request that asks whether kept answers are still what the target has to show (RFC 9111 §4.3.1):
  * with all their entity tags; with the date of the one that would be sent.
  */
-export function validating(
+function validating(
   request: ContentRequest,
   held: readonly HeldAnswer[],
   signal: Cancellation,

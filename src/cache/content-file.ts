@@ -12,7 +12,7 @@ export interface ContentFile {
 }
 
 /** What is known of content in a file. */
-export interface FiledContent {
+interface FiledContent {
   /** Opens the file: a descriptor, undefined where it has gone. */
   readonly open: () => number | undefined;
   readonly bytesLength: number;

@@ -8,7 +8,7 @@ import type { FilePlace } from './arriving-file.ts';
 import { contentFile, type ContentFile } from './content-file.ts';
 
 /** What the content of kept answers stands on. */
-export interface ContentParts {
+interface ContentParts {
   readonly cache: AnswerCache<StoredAnswer>;
   /** Told of an answer whose content is not what it was. */
   readonly broken: (answer: StoredAnswer) => void;

@@ -12,10 +12,10 @@ export interface Landing<T> {
 }
 
 /** What one of those who waited makes of the arrival. */
-export type Take<T, R> = (arrival: T, position: { readonly isFirst: boolean }) => R | undefined;
+type Take<T, R> = (arrival: T, position: { readonly isFirst: boolean }) => R | undefined;
 
 /** What is waited for: the same key has the same URL. */
-export interface Wanted {
+interface Wanted {
   readonly key: string;
   readonly url: string;
 }

@@ -28,7 +28,7 @@ export interface Intake {
 }
 
 /** Content that is there as a whole: at hand where it is short, else in its file. */
-export interface Whole {
+interface Whole {
   readonly content: NewContent;
   readonly bytesLength: number;
 }
@@ -38,7 +38,7 @@ let arrivingBytes = 0;
 let filedBytes = 0;
 
 /** How much is taken in. */
-export interface IntakeLimits {
+interface IntakeLimits {
   /** The longest content that is kept. */
   readonly bytesMax: number;
   /** How long the content is, as far as its source has said so; 0 where it has not. */

@@ -58,7 +58,7 @@ function isOfUse(freshness: Freshness, fields: FieldList): boolean {
 }
 
 /** The fields of an answer, by whether they are kept; Age, which is said anew, is in neither. */
-export interface SplitFields {
+interface SplitFields {
   readonly kept: FieldList;
   /** For the one alone who asked. */
   readonly leftOut: FieldList;

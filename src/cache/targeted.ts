@@ -6,7 +6,7 @@ import { parseDirectives, type Directives } from './directives.ts';
 const targets = ['cdn-cache-control'] as const;
 
 /** The directives that hold for this cache. */
-export interface Governing {
+interface Governing {
   readonly directives: Directives;
   /** Whether they come from a targeted field: Cache-Control and Expires say nothing then. */
   readonly isTargeted: boolean;

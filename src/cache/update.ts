@@ -17,7 +17,7 @@ const notUpdated: ReadonlySet<string> = new Set([
 ]);
 
 /** A kept answer as it has become, and the fields for the one alone who asked. */
-export interface Freshened {
+interface Freshened {
   readonly answer: StoredAnswer;
   readonly leftOut: FieldList;
 }

@@ -1,7 +1,7 @@
 import type { Output } from './command.ts';
 
 /** A line on a terminal that changes while something long goes on. */
-export interface Progress {
+interface Progress {
   /** Puts a text in place of the one before it, but not more often than can be read. */
   show(text: string): void;
   /** Takes the line away. */

@@ -14,7 +14,7 @@ import { invalidateLines } from './invalidate-report.ts';
 import { callService, type Service } from './service.ts';
 
 /** The records of one family, as commands speak of them. */
-export interface RecordFamily {
+interface RecordFamily {
   /** `svc1.<family>`. */
   readonly family: string;
   /** What one of them is called, and the command for them. */

@@ -5,7 +5,7 @@ import type { HeldPage } from '../http/held-page.ts';
 import { variantPage, type Variant } from './variant.ts';
 
 /** Where variants of pages are made, one by one, and kept. */
-export interface CodingQueue {
+interface CodingQueue {
   /** Has a variant of a page made, unless too much is waiting already. */
   begin(identity: HeldPage, variant: Variant): void;
   /** Says that a variant was of use, so that others are let go of first. */

@@ -19,7 +19,7 @@ import { ownBytes } from '../model/own-bytes.ts';
 import { codedBestBytesMax, codedInTurnBytesMax, codedStreamWindowLog } from '../model/limits.ts';
 
 /** A stream that compresses what is written to it, and can be told to hold nothing back. */
-export interface CodingStream extends Transform {
+interface CodingStream extends Transform {
   flush(kind: number, done: () => void): void;
 }
 

@@ -5,7 +5,7 @@ import type { AcmeBinding, Certificate, Config, DiskMount, Listen, TableConfig }
 import type { ParsedIni, ParsedSection } from './parse.ts';
 
 /** What a configuration depends on besides the text of its ini file. */
-export interface Surroundings {
+interface Surroundings {
   /** Absolute path of the ini file. */
   readonly file: string;
   /** Absolute path of its folder, where relative paths start. */

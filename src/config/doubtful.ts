@@ -5,7 +5,7 @@ import { readKeyPair } from './key-pair.ts';
 import { tlsSection } from './section.ts';
 
 /** What is to be said of a certificate that can be used, as a sentence. */
-export interface Doubt {
+interface Doubt {
   /** Whether every client refuses it by now. */
   readonly isOver: boolean;
   readonly said: string;

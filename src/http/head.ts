@@ -3,7 +3,7 @@ import { methodBytesMax } from './limits.ts';
 import { tokenSource, trimOws } from './syntax.ts';
 
 /** How the content of a request is delimited (RFC 9112 §6.3). */
-export interface Framing {
+interface Framing {
   readonly isChunked: boolean;
   /** Bytes; 0 where there is none, or where it comes in chunks. */
   readonly length: number;
@@ -19,7 +19,7 @@ const decimal = /^(?:0|[1-9]\d{0,15})$/;
 const none: Framing = { isChunked: false, length: 0 };
 
 /** What a head says of its method, as far as it has come. */
-export type MethodState = 'unfinished' | 'malformed' | 'implemented' | 'not_implemented';
+type MethodState = 'unfinished' | 'malformed' | 'implemented' | 'not_implemented';
 
 /** Reads the method that a head begins with (RFC 9112 §3.1): a token, and a space behind it. */
 export function methodState(head: string): MethodState {

@@ -14,7 +14,7 @@ export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay' | 
 export const actions = ['insert', 'edit', 'invalidate'] as const;
 
 /** What was done to a record. */
-export type Action = (typeof actions)[number];
+type Action = (typeof actions)[number];
 
 /**
  * One row of the append-only log (docs/design/history.md#the-change-log): all state is a fold of

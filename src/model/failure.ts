@@ -27,7 +27,7 @@ export function isFailureCode(value: unknown): value is FailureCode {
 }
 
 /** What a caller may want to know of a failure besides its code and message. */
-export interface FailureDetail {
+interface FailureDetail {
   /** The input field at fault, in the caller's own spelling. */
   readonly field?: string;
   /** The methods that would have been allowed (RFC 9110 §15.5.6). */

@@ -5,13 +5,13 @@ import { sameJson, type Json, type JsonObject } from './json.ts';
 export const hookMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const;
 
 /** How a hook is delivered. */
-export type HookMethod = (typeof hookMethods)[number];
+type HookMethod = (typeof hookMethods)[number];
 
 /** The event type that stands for all of them. */
 export const anyEvent = '*';
 
 /** When a hook is delivered: each event by itself, or many of them together. */
-export type HookFrequency = { readonly mode: 'each' } | HookBatch;
+type HookFrequency = { readonly mode: 'each' } | HookBatch;
 
 /** How the events of a hook are put together. */
 export interface HookBatch {

@@ -1,5 +1,5 @@
 /** Why something is not a path, as a clause for whoever wrote it. */
-export interface Refusal {
+interface Refusal {
   readonly reason: string;
 }
 

@@ -1,5 +1,5 @@
 /** Names and values that tell the samples of a metric apart. */
-export type Labels = Readonly<Record<string, string>>;
+type Labels = Readonly<Record<string, string>>;
 
 /** One number of a metric. */
 export interface Sample {

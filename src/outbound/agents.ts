@@ -8,7 +8,7 @@ import { Exchange } from './exchange.ts';
 import { PlainPools } from './fast/plain-pools.ts';
 
 /** The pools of connections of a dialler. */
-export interface Agents {
+interface Agents {
   /**
    * Sends a request over a connection of its origin's pool, or over a new one that is its alone;
    * once closed, always so.

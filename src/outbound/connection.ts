@@ -22,7 +22,7 @@ export interface Carriage {
  * that has may be ended by the other side at any moment (RFC 9112 §9.5), which then says nothing of
  * the request that met it.
  */
-export class Connection extends Client implements Carriage {
+class Connection extends Client implements Carriage {
   hasAnswered = false;
   /** Whether what comes next is the beginning of an answer. */
   #awaitsAnswer = false;

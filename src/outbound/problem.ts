@@ -24,7 +24,7 @@ const sentences = {
 } as const;
 
 /** The closed set of what may go wrong. */
-export type ProblemCode = keyof typeof sentences;
+type ProblemCode = keyof typeof sentences;
 
 /** What went wrong, in words; `detail` is the name of an error, as it helps who looks it up. */
 export function outboundProblem(code: ProblemCode, detail?: string): OutboundProblem {

@@ -7,7 +7,7 @@ import { genericPage, publicFile, type PageValues, type PublicFile } from '../ht
  * An engine's documentation (docs/design/rendering.md#generic-pages, `enginereference`), for people
  * and for tools.
  */
-export interface EngineReference {
+interface EngineReference {
   readonly page: PublicFile;
   /** JSON Schema 2020-12 of the engine's enginedata, as `application/schema+json`. */
   readonly schema: PublicFile;

@@ -32,7 +32,7 @@ export interface Attempt {
 }
 
 /** A server that is set aside, as it stands at a moment. */
-export interface SetAside {
+interface SetAside {
   readonly origin: string;
   /** Milliseconds until it is tried again; undefined while it is. */
   readonly leftMs: number | undefined;

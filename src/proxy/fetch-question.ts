@@ -22,7 +22,7 @@ export interface QuestionParts {
 }
 
 /** What a request asks of the sources of a plan. */
-export interface Question {
+interface Question {
   readonly plan: FetchPlan;
   readonly request: ContentRequest;
   readonly ways: readonly [FetchWay, ...FetchWay[]];

@@ -4,7 +4,7 @@ import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
 
 /** A source that could not be had. */
-export interface FetchFailure {
+interface FetchFailure {
   readonly code: 'bad_gateway' | 'gateway_timeout';
   readonly message: string;
   /** The id of the page rule that names the source. */

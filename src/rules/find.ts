@@ -5,10 +5,10 @@ import type { SiteRules } from './rules.ts';
 import type { Asked } from './source.ts';
 
 /** What a rule is looked for by. */
-export type Where = Pick<Asked, 'origin' | 'path' | 'fields'>;
+type Where = Pick<Asked, 'origin' | 'path' | 'fields'>;
 
 /** The kinds of rule that make up a source: content.fetch alone, or all others. */
-export type RuleSource = 'stored' | 'content.fetch';
+type RuleSource = 'stored' | 'content.fetch';
 
 /** The rules of a source that cover an origin and path, in the order in which they win. */
 export function candidatesOf(

@@ -9,7 +9,7 @@ import { reasonOf, type Log } from '../observability/log.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
 
 /** A failure as an envelope carries it (docs/design/failures.md#failures). */
-export interface FailureMember {
+interface FailureMember {
   readonly code: string;
   readonly message: string;
   readonly field?: string;

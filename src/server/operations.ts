@@ -17,7 +17,7 @@ import type { Serving } from './serving.ts';
 import type { Allocation, SharedLimit } from './shared-limit.ts';
 
 /** A request for an operation over HTTP, past the door. */
-export interface OperationRequest {
+interface OperationRequest {
   /** Operation name as the path has it: `svc1.<family>.<operation>`. */
   readonly name: string;
   readonly message: IncomingMessage | DirectRequest;

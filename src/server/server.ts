@@ -41,7 +41,7 @@ import { Tunnels } from './h1/tunnels.ts';
 import { opensWebsocket } from './h1/upgrade.ts';
 
 /** What the port needs of its surroundings; `monotonicMs` measures durations. */
-export interface ServerParts {
+interface ServerParts {
   readonly serving: () => Serving;
   /** Milliseconds since 1970. */
   readonly now: () => number;

@@ -21,7 +21,7 @@ import type { Serving } from './serving.ts';
 import type { SharedLimit } from './shared-limit.ts';
 
 /** A request below `{base}/svc1`, past the door. */
-export interface ServiceRequest {
+interface ServiceRequest {
   /** The part of the path behind `/svc1`. */
   readonly path: string;
   readonly message: IncomingMessage | DirectRequest;

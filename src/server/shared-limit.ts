@@ -4,7 +4,7 @@ import type { Caller } from '../model/key.ts';
 import type { LimitName } from '../model/limit.ts';
 
 /** How much of something there is for all clients of a process, and how much one of them gets. */
-export interface Shares {
+interface Shares {
   /** What it is, in the plural, for messages. */
   readonly what: string;
   /** The name under which the log tells of it. */

@@ -29,7 +29,7 @@ import {
 import { pageStatus, type StoredPages } from '../pages/stored.ts';
 
 /** The whole precedence, asked again for the page that a generic page shows. */
-export interface Precedence {
+interface Precedence {
   respond(request: ContentRequest, opened: number): Answer;
   explain(asked: Asked, opened: number): Explanation;
 }

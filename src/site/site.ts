@@ -20,7 +20,7 @@ import { type Answer, answerAbsence, type Asked, type Source } from '../rules/so
 import type { StoredPages } from '../pages/stored.ts';
 
 /** What the site's sources are made of. */
-export interface SiteParts {
+interface SiteParts {
   readonly rules: SiteRules;
   readonly disk: Disk;
   readonly stored: StoredPages;

@@ -20,7 +20,7 @@ export interface CachedFile {
 }
 
 /** A large precompressed file, which is opened each time that it is sent. */
-export interface UncachedFile {
+interface UncachedFile {
   readonly coding: Coding;
   readonly file: LocatedFile;
 }

@@ -79,7 +79,7 @@ export type FailedRequest = RequestTarget & Pick<ContentRequest, 'fields' | 'add
  * status; undefined if none has. Without validators and Cache-Control: no cache may store the page
  * as the content of the URL.
  */
-export async function errorPage(
+async function errorPage(
   mounts: readonly Mount[],
   status: number,
   failed: FailedRequest,

@@ -91,7 +91,7 @@ export function createFileCache<T extends object>({
 }
 
 /** Remembers for a short time at which paths a mount has nothing to serve. */
-export interface NotFoundCache {
+interface NotFoundCache {
   /** Why nothing is served under the key; undefined if the disk has to be checked. */
   get(key: string): NotFoundReason | undefined;
   set(key: string, reason: NotFoundReason): void;

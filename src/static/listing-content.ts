@@ -8,7 +8,7 @@ import { readListing } from './listing.ts';
 import type { LoadedContent } from './mount-replies.ts';
 
 /** The media types in which a listing is available. */
-export type ListingType = 'text/html' | 'application/json';
+type ListingType = 'text/html' | 'application/json';
 
 /** The media type that an Accept field prefers (RFC 9110 §12.5.1); HTML without a preference. */
 export function listingType(accept: string | undefined): ListingType {

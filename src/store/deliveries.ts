@@ -21,7 +21,7 @@ export interface QueuedEvent {
 export const attemptOutcomes = ['completed', 'completed_404', 'failed', 'exhausted'] as const;
 
 /** How an attempt ended; `frozen` for a batch that was made and is to be sent. */
-export type AttemptOutcome = (typeof attemptOutcomes)[number] | 'frozen';
+type AttemptOutcome = (typeof attemptOutcomes)[number] | 'frozen';
 
 /** A message as its newest attempt left it. */
 export interface AttemptRecord {

@@ -13,7 +13,7 @@ import type { Reads } from './store.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** The deliveries of a store, with the end of their writing. */
-export interface DeliveryLog extends Deliveries {
+interface DeliveryLog extends Deliveries {
   /** Refuses further writes; resolves when those before are done. */
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ import { hasExpired } from './retention.ts';
 import { messagesIn, messageWith } from './replay.ts';
 
 /** What can be read of the queues and attempts. */
-export type DeliveryReads = Pick<
+type DeliveryReads = Pick<
   Deliveries,
   | 'busy'
   | 'queued'

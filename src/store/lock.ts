@@ -19,7 +19,7 @@ interface Claimant {
 }
 
 /** What a folder can be claimed for: the file that says who has it. */
-export type Purpose = 'serve' | 'deliver';
+type Purpose = 'serve' | 'deliver';
 const attemptsMax = 8;
 /** Numbers the files that this process prepares, so that no two have one name. */
 let drafts = 0;

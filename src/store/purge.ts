@@ -33,7 +33,7 @@ interface PurgeParts {
 }
 
 /** What a purge has found. */
-export interface PurgeReport {
+interface PurgeReport {
   /** Seqs of the rows that had a former secret. */
   readonly rows: readonly number[];
   /** Seq of the row that says so; undefined where nothing was written. */

@@ -9,7 +9,7 @@ import { latestAttempt } from './latest-attempt.ts';
 type Job = ReplayRange & { readonly queue: QueueKey };
 
 /** What a step of a replay has done. */
-export interface Replayed {
+interface Replayed {
   /** The queue with messages that are due now; undefined where no replay is under way. */
   readonly queue: QueueKey | undefined;
 }

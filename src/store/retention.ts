@@ -7,7 +7,7 @@ import { latestAttempt } from './latest-attempt.ts';
 import { storedAt } from './reads.ts';
 
 /** How many messages of a hook were let go: those that had come to their end, and the others. */
-export interface Expired {
+interface Expired {
   readonly ended: number;
   readonly unsent: number;
 }

@@ -40,7 +40,7 @@ export function openVerified(databases: Databases): Verified {
 }
 
 /** What the rows of a page rule come to, with every place where it has ever been found. */
-export interface FoldedRule {
+interface FoldedRule {
   readonly stored: StoredRule | undefined;
   /** Seqs of the rows that do not count → seq of the row that says so. */
   readonly marks: ReadonlyMap<number, number>;

@@ -7,7 +7,7 @@ import type { PutRecord } from './write-records.ts';
 import type { Marks, Transition } from './write-row.ts';
 
 /** One change with what it does to the projections. */
-export interface PlannedStep {
+interface PlannedStep {
   readonly change: Change;
   readonly claim: SeqClaim | undefined;
   readonly rule: RuleTransition | undefined;
@@ -21,7 +21,7 @@ export interface PlannedStep {
 export type Step = PlannedStep | ReadyInsert;
 
 /** A page rule before and after a step. */
-export interface RuleTransition extends Transition<StoredRule> {
+interface RuleTransition extends Transition<StoredRule> {
   /** Where the rule is found after it. */
   readonly place: CandidatePlace | undefined;
 }

@@ -12,7 +12,7 @@ import { LoadedFile } from './loaded-file.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 
 /** The verification of tokens under a configuration, with what has to be closed afterwards. */
-export interface TokenService extends Tokens {
+interface TokenService extends Tokens {
   close(): Promise<void>;
 }
 

@@ -13,7 +13,7 @@ import { drawOf, lotOf } from './lot.ts';
 import type { Tokens } from './tokens.ts';
 
 /** What is known of a visitor at once. */
-export interface Arrived {
+interface Arrived {
   readonly address: string;
   readonly fields: Fields;
   /** What a trusted proxy says of the visitor. */

@@ -5,7 +5,7 @@ import type { Verdict } from './outcome.ts';
 import { retryDelayMs } from './schedule.ts';
 
 /** An attempt that is over, with what decides whether another one follows. */
-export interface Judged {
+interface Judged {
   /** Milliseconds since 1970: when it began. */
   readonly at: number;
   readonly attempted: Attempted;

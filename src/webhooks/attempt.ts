@@ -9,7 +9,7 @@ import { outboundUrl } from '../outbound/url.ts';
 import { signatureFields, type SignedMessage } from './sign.ts';
 
 /** Where a message goes, as its hook says it. */
-export interface Destination {
+interface Destination {
   readonly url: string;
   readonly method: string;
   /** Fields of the hook's own. Those that isHookHeader refuses are left out. */
@@ -17,7 +17,7 @@ export interface Destination {
 }
 
 /** A message at one attempt: what is signed is what is sent. */
-export type Message = Omit<SignedMessage, 'nowMs' | 'body'> & {
+type Message = Omit<SignedMessage, 'nowMs' | 'body'> & {
   /** JSON (RFC 8259). */
   readonly body: Buffer;
 };
@@ -37,7 +37,7 @@ export interface Attempted {
 }
 
 /** What may withdraw an attempt: its `problem` is `withdrawn` then, and it is as if never made. */
-export type Withdrawal = Pick<BriefRequest, 'mayBegin' | 'signal'>;
+type Withdrawal = Pick<BriefRequest, 'mayBegin' | 'signal'>;
 
 /** Makes one attempt. Never rejects. */
 export type Attempt = (

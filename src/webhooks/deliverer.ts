@@ -27,7 +27,7 @@ import { Slots } from './slots.ts';
 import { Turns } from './turns.ts';
 
 /** What the ini file says of deliveries, as it is in force. */
-export interface DeliverySettings {
+interface DeliverySettings {
   readonly retryMs: readonly number[];
   readonly concurrency: number;
   readonly retentionMs: number;
@@ -35,7 +35,7 @@ export interface DeliverySettings {
 }
 
 /** What delivering stands on. */
-export interface DelivererParts {
+interface DelivererParts {
   readonly store: Store;
   readonly attempt: Attempt;
   readonly settings: () => DeliverySettings;

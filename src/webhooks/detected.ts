@@ -7,7 +7,7 @@ import type { Store } from '../store/store.ts';
 const minuteMs = 60_000;
 
 /** Something that has failed, as an `error.detected` tells it. */
-export interface DetectedError {
+interface DetectedError {
   readonly code: string;
   /** For people; without secrets and addresses. */
   readonly message: string;

@@ -6,7 +6,7 @@ import type { Batch, QueuedEvent } from '../store/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './body.ts';
 
 /** What makes a batch complete (docs/design/webhooks.md#registration). */
-export interface BatchLimits {
+interface BatchLimits {
   readonly when: BatchTime;
   readonly eventsMax: number;
   readonly bytesMax: number;

@@ -16,7 +16,7 @@ export interface Message {
 }
 
 /** What is the same at every attempt at a message. */
-export interface Written {
+interface Written {
   readonly id: string;
   readonly body: Buffer;
   /** Its first event. */

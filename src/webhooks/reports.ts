@@ -10,7 +10,7 @@ import type { Verdict } from './outcome.ts';
 import type { Receiver } from './receivers.ts';
 
 /** Who the changes of the deliverer are said to be by. */
-export const author = 'deliverer';
+const author = 'deliverer';
 
 /** An attempt that is over, for whoever watches. */
 export interface EndedAttempt {

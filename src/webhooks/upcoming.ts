@@ -25,7 +25,7 @@ export type Next =
   | { readonly kind: 'nothing' };
 
 /** What it is read from. */
-export interface UpcomingParts {
+interface UpcomingParts {
   readonly deliveries: Deliveries;
   readonly eventText: (logSeq: number) => EventText;
   readonly turns: Turns;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { globSync } from 'node:fs';
-import { parseSync, type Declaration } from 'oxc-parser';
+import { parseSync, type Declaration, type EcmaScriptModule } from 'oxc-parser';
 
 /** A source file as the house rules look at it. */
 export interface Source {
@@ -16,8 +16,10 @@ export interface Source {
   readonly packages: readonly string[];
   /** Exported declarations that have no doc comment. */
   readonly undocumented: readonly string[];
-  /** Exported functions, classes and constants: types are part of their signatures. */
+  /** Exported names, types among them. */
   readonly exported: readonly string[];
+  /** Exported names of project files that it imports, as `path#name`. */
+  readonly importedNames: readonly string[];
 }
 
 export const project = fileURLToPath(new URL('../..', import.meta.url));
@@ -58,13 +60,27 @@ function readSource(path: string): Source {
       ...specifiers.filter((name) => !name.startsWith('.')),
       ...[...text.matchAll(/import\.meta\.resolve\('([^']+)'\)/g)].map(([, name = '']) => name),
     ],
-    exported: exported
-      .filter(({ exportKind }) => exportKind === 'value')
-      .flatMap(({ declaration }) => namesOf(declaration)),
+    exported: exported.flatMap(({ declaration }) => namesOf(declaration)),
+    importedNames: importedNames(path, module),
     undocumented: exported
       .filter(({ start }) => !documented.has(start))
       .flatMap(({ declaration }) => namesOf(declaration)),
   };
+}
+
+/** The names that a file imports from others of the project; `*` for all of them. */
+function importedNames(path: string, module: EcmaScriptModule): readonly string[] {
+  const from = (specifier: string): string => join(path, '..', specifier).replaceAll('\\', '/');
+  const named = module.staticImports.flatMap(({ moduleRequest, entries }) =>
+    moduleRequest.value.startsWith('.')
+      ? entries.map(({ importName: { name } }) => `${from(moduleRequest.value)}#${name ?? '*'}`)
+      : [],
+  );
+  const dynamic = module.dynamicImports.flatMap(({ moduleRequest: { start, end } }) => {
+    const text = readFileSync(join(project, path), 'utf8').slice(start + 1, end - 1);
+    return text.startsWith('.') ? [`${from(text)}#*`] : [];
+  });
+  return [...named, ...dynamic];
 }
 
 function namesOf(declaration: Declaration | null): readonly string[] {

@@ -8,7 +8,7 @@ import { remembered } from '../../model/remembered.ts';
 const minuteMs = 60_000;
 
 /** What authentication reads of the store. */
-export interface KeyReads {
+interface KeyReads {
   keyByHash(hash: string): Key | undefined;
 }
 
@@ -18,7 +18,7 @@ export function keyHash(key: string): string {
 }
 
 /** Counts wrong keys by address over a sliding minute; outlives a reload of the configuration. */
-export interface WrongKeys {
+interface WrongKeys {
   /** Counts one. Throws `rate_limited` where its address has sent too many of late. */
   count(address: string): void;
 }

@@ -17,10 +17,10 @@ export interface KeyOperations {
 }
 
 /** What whoever makes a key says of it. */
-export type NewKey = Pick<Key, 'name' | 'scopes' | 'rate'>;
+type NewKey = Pick<Key, 'name' | 'scopes' | 'rate'>;
 
 /** A key as it can be shown at any time: without its hash. */
-export type KeyView = Omit<Key, 'hash'>;
+type KeyView = Omit<Key, 'hash'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash. Resolves with the key itself, which nothing can
@@ -68,7 +68,7 @@ export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
 }
 
 /** A key that is no more in force, and by whom and when it was ended: ISO 8601, UTC. */
-export interface RevokedKey extends KeyView {
+interface RevokedKey extends KeyView {
   readonly revoked: string;
   readonly revoked_by: string;
 }

@@ -30,7 +30,7 @@ export interface Placing {
  * One field of a page rule: the kinds it is valid for, and its value as it is kept, or undefined if
  * not valid.
  */
-export interface FieldDefinition {
+interface FieldDefinition {
   readonly kinds: readonly RuleKind[];
   readonly parse: (value: Json, placing: Placing) => Json | undefined;
   /**

@@ -33,7 +33,7 @@ export interface Crumb {
 }
 
 /** What a breadcrumb comes to, and what that depended on. */
-export interface Resolved extends Resolution {
+interface Resolved extends Resolution {
   readonly dependencies: Dependencies;
   /** Stands for the answer where it is the same for all who come to it; else undefined. */
   readonly fixed: object | undefined;

@@ -13,7 +13,7 @@ export const asOfProperty = {
 } as const;
 
 /** What a moment is looked up in. */
-export type MomentReads = Pick<Reads, 'seq' | 'seqAt'>;
+type MomentReads = Pick<Reads, 'seq' | 'seqAt'>;
 
 /**
  * The seq of the newest change at a moment, which is a seq itself or a date-time, in UTC where it

@@ -9,7 +9,7 @@ export type Named = ReadonlyMap<string, Json>;
  * The fields of a record, and what waits in its `_unknowns_`
  * (docs/design/page-rules.md#invalid-values).
  */
-export interface Fields {
+interface Fields {
   readonly fields: Named;
   readonly unknowns: Named;
 }

@@ -13,7 +13,7 @@ import {
 } from './named-fields.ts';
 
 /** What a write of page-rule fields comes to. */
-export interface Placement {
+interface Placement {
   /** The change to log: every field that is new or other than before, null for one that is gone. */
   readonly data: JsonObject;
   /** Names among the fields sent that were kept in `_unknowns_`. */

@@ -37,7 +37,7 @@ export function previewOf(v: object): Preview {
 }
 
 /** What a preview needs to know besides. */
-export interface PreviewSurroundings {
+interface PreviewSurroundings {
   readonly nowMs: number;
   /** The `[node] place` that answers. */
   readonly place: string | undefined;

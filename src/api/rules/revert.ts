@@ -29,7 +29,7 @@ export interface RecordRevert {
 }
 
 /** All that an invalidate would do, with a digest of it. */
-export interface Revert {
+interface Revert {
   readonly records: readonly RecordRevert[];
   /** Lower-case hex SHA-256: another one as soon as anything of it would come out otherwise. */
   readonly digest: string;

@@ -50,7 +50,7 @@ const lineDepthMax = jsonDepthMax + 2;
 const byteOrderMark = Buffer.from('\ufeff');
 
 /** What lines are read with; `first` is the number of the first one. */
-export interface ReadingParts {
+interface ReadingParts {
   readonly first: number;
   readonly engines: ReadonlySet<string>;
   readonly newId: () => string;

@@ -15,7 +15,7 @@ interface Job {
 }
 
 /** Reads lines of an import, in a thread of its own when there are many. */
-export interface LineReader {
+interface LineReader {
   readonly read: ReadWholeLines;
   /** Ends the thread. */
   close(): Promise<void>;

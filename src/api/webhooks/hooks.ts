@@ -197,10 +197,7 @@ export function secretDraft(
 }
 
 /** The state of a hook that a change leaves. */
-export function afterChange(
-  before: StoredHook | undefined,
-  change: Change | undefined,
-): StoredHook {
+function afterChange(before: StoredHook | undefined, change: Change | undefined): StoredHook {
   if (change === undefined) throw new TypeError('a draft was not logged');
   return foldHook(before, change);
 }

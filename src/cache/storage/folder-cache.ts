@@ -24,7 +24,7 @@ import {
 } from './record.ts';
 
 /** What a cache stands on; `now` gives milliseconds since 1970. */
-export interface CacheParts {
+interface CacheParts {
   /** Absolute path of a folder that prepareCache has made ready. */
   readonly folder: string;
   readonly bytesMax: number;

@@ -2,7 +2,7 @@ import { headerBlockBytesMax, headerFieldsMax } from '../../model/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
 /** The head of an answer in the most ordinary form. */
-export interface PlainAnswerHead {
+interface PlainAnswerHead {
   readonly status: number;
   /** Name, value, name, value, as they were sent, latin1. */
   readonly fields: readonly string[];

@@ -25,7 +25,7 @@ type Server = HttpServer | HttpsServer;
 type AnswerAtOnce = (socket: Socket, text: string, direct: () => DirectResponse) => boolean;
 
 /** What a port decides of its connections, and is told of them. */
-export interface ConnectionParts extends CrowdLimits {
+interface ConnectionParts extends CrowdLimits {
   /** Answers a request that could not be read, by its head as far as it came, as the last one. */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
   readonly passed: LimitLog['passed'];

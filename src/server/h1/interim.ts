@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { fieldLines, type FieldList } from '../../http/reply.ts';
 
 /** The members of an answer that those which come ahead of it need; an older Node has fewer. */
-export type Preceded = Pick<
+type Preceded = Pick<
   ServerResponse,
   'destroyed' | 'headersSent' | 'writeEarlyHints' | 'writeProcessing'
 > & { readonly writeInformation?: (status: number, fields: FieldList) => unknown };

@@ -8,7 +8,7 @@ import { tooLate } from './refusal.ts';
 export type Reader = 'http' | 'other' | 'nobody';
 
 /** What is asked of and told to whoever owns a connection. */
-export interface Owner {
+interface Owner {
   readonly reader: () => Reader;
   /**
    * Takes a whole request by its bytes, if it is one to be answered without the parser; `parse`

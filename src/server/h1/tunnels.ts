@@ -8,7 +8,7 @@ import { STATUS_CODES } from './node-http.ts';
 import { fieldText, linger } from './refusal.ts';
 
 /** A place for one more tunnel; given back by whoever does not open it. */
-export interface TunnelPlace {
+interface TunnelPlace {
   /**
    * Tells the client that the protocol is another one from here on, and joins the two connections:
    * `head` is what the client has sent already.

@@ -22,7 +22,7 @@ export interface Held {
 }
 
 /** A pair, and what handshakes are made with. */
-export interface InUse {
+interface InUse {
   readonly pair: KeyPair;
   readonly options: SecureContextOptions;
   readonly context: SecureContext;

@@ -13,7 +13,7 @@ import type { SharedLimits } from '../shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
 
 /** A stream that a client asked for. */
-export interface Subscription {
+interface Subscription {
   /** The operation that it asked by. */
   readonly name: string;
   readonly stream: Stream;
@@ -23,7 +23,7 @@ export interface Subscription {
 }
 
 /** What the subscriptions of a websocket stand on. */
-export interface SubscriptionParts {
+interface SubscriptionParts {
   readonly websocket: WebSocket;
   readonly serving: () => Serving;
   /** Who is at the other end by now. */

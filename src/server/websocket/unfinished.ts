@@ -6,7 +6,7 @@ import type { Allocation } from '../shared-limit.ts';
 import { FrameFollower } from './frames.ts';
 
 /** What bounds the message that a client is sending. */
-export interface UnfinishedParts {
+interface UnfinishedParts {
   readonly connection: Duplex;
   /** How much content the message may have; Infinity while that cannot be said yet. */
   readonly bytesMax: () => number;
