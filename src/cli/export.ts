@@ -17,16 +17,27 @@ export const defineExport: DefineCommand = (command, terminal) => {
       const store = await openDataToRead(await requireConfig(options.config, terminal));
       try {
         await store.checkPages();
-        const lines = options.history ? exportedHistory(store) : exportedRecords(store);
+        let damaged = 0;
+        const skip = (seq: number): void => {
+          damaged += 1;
+          if (damaged > damagedListed) return;
+          say(terminal.err, `change ${seq} is damaged, and left out; \`check --data\` says more`);
+        };
+        const lines = options.history ? exportedHistory(store, skip) : exportedRecords(store, skip);
         const count = await writeLines(lines, terminal.out);
         const what = options.history ? 'changes' : 'page rules and hooks';
         if (count !== undefined) say(terminal.err, `${count} ${what}.`);
+        if (damaged === 0) return;
+        say(terminal.err, `${damaged} damaged changes are not in it.`);
+        terminal.exitCode = 1;
       } finally {
         await store.close();
       }
     });
 };
 
+/** Damaged changes that are named one by one. */
+const damagedListed = 20;
 const pieceCharacters = 65_536;
 
 /** Writes lines as fast as they are read; resolves to their count, undefined if nobody reads. */

@@ -11,6 +11,7 @@ import {
   wildcardValues,
   type CandidatePlace,
 } from './place-values.ts';
+import { storedJson } from './stored-json.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 
@@ -221,7 +222,7 @@ function sharedBytes(key: Buffer, sought: Buffer, boundBytes: number): number {
 }
 
 function unpack(value: string, origin: string, path: string): Candidate {
-  const [id, seq, insertedSeq, kind, lang, rve, designedAtMs] = JSON.parse(value) as Packed;
+  const [id, seq, insertedSeq, kind, lang, rve, designedAtMs] = storedJson(value) as Packed;
   return {
     id,
     seq,

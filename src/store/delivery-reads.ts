@@ -8,6 +8,7 @@ import { latestAttempt } from './latest-attempt.ts';
 import { rowBytes } from './reads.ts';
 import { hasExpired } from './retention.ts';
 import { messagesIn, messageWith } from './replay.ts';
+import { storedJson } from './stored-json.ts';
 
 /** What can be read of the queues and attempts. */
 type DeliveryReads = Pick<
@@ -38,7 +39,7 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
   const { pending, attempt, due, delivery } = databases;
   return {
     clockMs: () => Number(delivery.get('clock') ?? 0),
-    outages: () => JSON.parse(delivery.get('outages') ?? '[]') as readonly Outage[],
+    outages: () => storedJson(delivery.get('outages') ?? '[]') as readonly Outage[],
     busy: () => [...new Set([...queuesIn(pending), ...queuesIn(due)])],
     queued(of, after, limit) {
       const { end } = queueRange(of);
@@ -52,7 +53,7 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
       const { start: end, end: newest } = queueRange(of);
       const start = before === undefined ? newest : eventKey(of, before);
       for (const { key, value } of attempt.getRange({ start, end, reverse: true })) {
-        yield { n: nOf(key), ...(JSON.parse(value) as AttemptRecord) };
+        yield { n: nOf(key), ...(storedJson(value) as AttemptRecord) };
       }
     },
     depth: (of) => depthOf(databases, of),
@@ -87,7 +88,7 @@ function firstOf({ due }: Databases, queue: QueueKey): DueMessage | undefined {
 
 function eventAt({ log }: Databases, logSeq: number): WaymarkEvent {
   const text = log.get(logSeq);
-  const event = text === undefined ? undefined : eventOf(JSON.parse(text) as Change);
+  const event = text === undefined ? undefined : eventOf(storedJson(text) as Change);
   if (event === undefined) throw new Error(`change ${logSeq} is no event`);
   return event;
 }

@@ -7,6 +7,7 @@ import type { Dispatched, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
 import { putJob } from './replay.ts';
 import type { Reads } from './store.ts';
+import { storedJson } from './stored-json.ts';
 
 /**
  * Puts the next events of the log behind a seq into the queues of the hooks that get them, and
@@ -37,7 +38,7 @@ export function putDispatch(
     if (text === undefined) throw new Error(`the log has no change ${upTo}`);
     characters += text.length;
     if (!mayMatter(reads, text)) continue;
-    const change = JSON.parse(text) as Change;
+    const change = storedJson(text) as Change;
     if (change.family === 'webhook') changed.add(queueOfHook(reads, change));
     if (change.family === 'replay') {
       putJob(databases, change);

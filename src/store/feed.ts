@@ -14,6 +14,7 @@ import type { Databases } from './databases.ts';
 import { foldRule } from './fold.ts';
 import { historyKey, historyPrefix } from './key-bytes.ts';
 import type { FeedSlice, Reads, RuleChange } from './store.ts';
+import { storedJson } from './stored-json.ts';
 
 /** A row of the log as it is remembered; `changed` is undefined for one of another family. */
 interface Remembered {
@@ -155,7 +156,7 @@ export class Feed {
     if (known !== undefined) return known;
     const text = this.#databases.log.get(seq);
     if (text === undefined) throw new Error(`the log has no change ${seq}`);
-    const change = JSON.parse(text) as Change;
+    const change = storedJson(text) as Change;
     const changed = change.family === 'userinterface' ? this.#changed(change) : undefined;
     const states = characterCount(changed?.before) + characterCount(changed?.after);
     const row = { changed, characters: text.length + states };

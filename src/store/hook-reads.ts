@@ -5,6 +5,7 @@ import type { Databases } from './databases.ts';
 import { foldHook, foldRows } from './fold.ts';
 import { keyOf } from './key-bytes.ts';
 import type { Reads } from './store.ts';
+import { storedJson } from './stored-json.ts';
 
 type HookReads = Pick<
   Reads,
@@ -20,7 +21,7 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
 
   function byId(id: string): StoredHook | undefined {
     const text = hook.get(keyOf(id));
-    return text === undefined ? undefined : (JSON.parse(text) as StoredHook);
+    return text === undefined ? undefined : (storedJson(text) as StoredHook);
   }
 
   function findFor(type: string): readonly StoredHook[] {
@@ -40,7 +41,7 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
     *hooksAfter(after) {
       const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
       for (const { value } of hook.getRange(start === undefined ? {} : { start })) {
-        yield JSON.parse(value) as StoredHook;
+        yield storedJson(value) as StoredHook;
       }
     },
     hooksFor(type) {
@@ -57,7 +58,7 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
     hooksStamp: () => meta.get('hooks'),
     hookSecret(id) {
       const text = hooksecret.get(keyOf(id));
-      return text === undefined ? undefined : (JSON.parse(text) as HookSecret);
+      return text === undefined ? undefined : (storedJson(text) as HookSecret);
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
+import { storedJson } from './stored-json.ts';
 
 /** A message as its newest attempt left it. */
 export function latestAttempt(
@@ -9,6 +10,6 @@ export function latestAttempt(
   n: number,
 ): AttemptRecord | undefined {
   const range = { start: eventKey(queue, n + 1), end: eventKey(queue, n), reverse: true, limit: 1 };
-  for (const { value } of attempt.getRange(range)) return JSON.parse(value) as AttemptRecord;
+  for (const { value } of attempt.getRange(range)) return storedJson(value) as AttemptRecord;
   return undefined;
 }

@@ -3,6 +3,7 @@ import { candidateOf, everExact, everWildcard, withinLimits } from './candidates
 import type { Databases } from './databases.ts';
 import { historyKey, historyPrefix, seqMax } from './key-bytes.ts';
 import type { PastRules } from './store.ts';
+import { storedJson } from './stored-json.ts';
 
 /** What the past is made of. */
 export interface PastReads {
@@ -62,7 +63,7 @@ function* recordIds({ history, log }: Databases, after: string): Iterable<string
     const seq = new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
     const row = log.get(seq);
     if (row === undefined) throw new Error(`the history names change ${seq}, which the log lacks`);
-    const { id } = JSON.parse(row) as { readonly id: string };
+    const { id } = storedJson(row) as { readonly id: string };
     yield id;
     start = historyKey(historyPrefix(id), seqMax);
   }

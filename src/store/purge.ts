@@ -16,6 +16,7 @@ import { openStore } from './open.ts';
 import { checkPages, newestTransaction } from './page-check.ts';
 import { createReads } from './reads.ts';
 import type { Reads } from './store.ts';
+import { storedJson } from './stored-json.ts';
 
 /** What a purge works with, and what it is about. */
 interface PurgeParts {
@@ -113,7 +114,7 @@ class Purge {
     for (const { key, value } of this.#databases.log.getRange({})) {
       // Most rows have none: they are not parsed.
       if (!value.includes('"headers"') && !value.includes('"family":"secret"')) continue;
-      const change = JSON.parse(value) as Change;
+      const change = storedJson(value) as Change;
       const purged = this.#purged(change);
       if (purged !== change) this.#changed.set(key, JSON.stringify(purged));
     }
@@ -146,7 +147,7 @@ class Purge {
   }
 
   #secretOf(key: Uint8Array, value: string): string {
-    const { secret, previous } = JSON.parse(value) as HookSecret;
+    const { secret, previous } = storedJson(value) as HookSecret;
     if (previous === undefined) return value;
     // As the fold of the purged rows will have it.
     const hookId = Buffer.from(key).toString();

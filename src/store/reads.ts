@@ -9,6 +9,7 @@ import { createHookReads } from './hook-reads.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import { createPastRules, type PastReads } from './past.ts';
 import type { Reads, WalkedRecord } from './store.ts';
+import { storedJson } from './stored-json.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the
@@ -79,14 +80,14 @@ export function createReads(databases: Databases): Reads {
       const id = keyhash.get(keyOf(hash));
       return id === undefined ? undefined : keyById(id);
     },
-    keys: () => [...key.getRange()].map(({ value }) => JSON.parse(value) as Key),
+    keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as Key),
     ...createHookReads(databases, rows),
     seq: () => newestSeq(databases),
   };
 }
 
 function parsed(text: string | undefined): unknown {
-  return text === undefined ? undefined : JSON.parse(text);
+  return text === undefined ? undefined : storedJson(text);
 }
 
 /** Seqs of a record's rows: oldest first from `from`, or the newest first, below `below`. */
@@ -161,7 +162,7 @@ export function storedAt(row: string): string | undefined {
 function* recordsAfter({ rule }: Databases, after: string): Iterable<WalkedRecord> {
   const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
   for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
-    const stored = JSON.parse(value) as StoredRule;
+    const stored = storedJson(value) as StoredRule;
     yield { id: stored.rule.id, stored, size: value.length };
   }
 }

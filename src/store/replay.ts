@@ -4,6 +4,7 @@ import type { Databases } from './databases.ts';
 import type { AttemptRecord, QueueKey, ReplayRange } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
+import { storedJson } from './stored-json.ts';
 
 /** A replay that is under way: of what is left of its range. */
 type Job = ReplayRange & { readonly queue: QueueKey };
@@ -23,7 +24,7 @@ export function putJob({ job }: Databases, { seq, data }: Change): void {
 export function putReplay(databases: Databases, nowMs: number): Replayed {
   const [entry] = databases.job.getRange({ limit: 1 });
   if (entry === undefined) return { queue: undefined };
-  const job = JSON.parse(entry.value) as Job;
+  const job = storedJson(entry.value) as Job;
   const { queue } = job;
   let [count, next] = [0, job.from];
   for (const n of messagesIn(databases, queue, job)) {
@@ -63,7 +64,7 @@ export function messageWith(
   const range = { start, end: queueRange(queue).start, reverse: true, limit: 1 };
   for (const { key, value } of attempt.getRange(range)) {
     const first = nOf(key);
-    const { logSeqs } = JSON.parse(value) as AttemptRecord;
+    const { logSeqs } = storedJson(value) as AttemptRecord;
     return n < first + logSeqs.length ? first : undefined;
   }
   return undefined;

@@ -155,6 +155,33 @@ suite('a damaged data file', () => {
   });
 });
 
+test('an export leaves out what is damaged, names it, and ends with 1', async (t) => {
+  const { folder, iniFile } = await serverFolder(t, '');
+  const data = join(folder, 'data');
+  await cp(await filledFolder(t, 30), data, { recursive: true });
+  const file = join(data, 'data.mdb');
+  const bytes = readFileSync(file);
+  // A value, which no page tells of: that of the log, where the id comes after the family.
+  const place = bytes.indexOf('"family":"userinterface","id":"rule 7"');
+  assert.ok(place > 0);
+  bytes.write('\x01', place);
+  await writeFile(file, bytes);
+  const waymark = (...words: string[]) => runHere([...words, '--config', iniFile]);
+  for (const [words, left] of [
+    [['export'], 29],
+    [['export', '--history'], 30],
+  ] as const) {
+    const { code, out, err } = await waymark(...words);
+    assert.equal(code, 1);
+    assert.equal(out.trim().split('\n').length, left);
+    assert.match(
+      err,
+      /^change 8 is damaged, and left out.*\n.*\n1 damaged changes are not in it\.\n$/,
+    );
+  }
+  assert.match((await waymark('check', '--data')).err, /^log: change 8 cannot be read/);
+});
+
 suite('a sound data file', () => {
   test('is taken for one while another process writes it', async (t) => {
     const folder = await temporaryFolder(t);

@@ -1,4 +1,5 @@
 import type { Change, HistoryRow, RevertibleFamily } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Rule } from '../../model/rule.ts';
@@ -12,23 +13,53 @@ import type { Reads } from '../../store/store.ts';
  * written meanwhile. No line has a hook's secret.
  */
 export function* exportedRecords(
-  reads: Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt'>,
+  reads: RecordReads,
+  skip: SkipDamaged = skipNothing,
 ): Iterable<string> {
   const upTo = reads.seq();
   for (let seq = 1; seq <= upTo; seq += 1) {
-    const { family, action, id } = changeOf(reads, seq);
-    if (action !== 'insert') continue;
-    if (family === 'userinterface') {
-      const stored = reads.ruleAt(id, upTo);
-      if (stored?.insertedSeq !== seq) continue;
-      yield JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(family, id) });
-    } else if (family === 'webhook') {
-      const stored = reads.hookAt(id, upTo);
-      if (stored?.insertedSeq !== seq) continue;
-      const v = exportedHookFields(stored.hook);
-      yield JSON.stringify({ a: 'svc1.webhook.insert', v, vk: exportVk(family, id) });
-    }
+    const line = lineOrSkip(seq, skip, () => recordLine(reads, seq, upTo));
+    if (line !== undefined) yield line;
   }
+}
+
+type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt'>;
+
+/** Told of each change that cannot be read, for which there is no line then; may throw instead. */
+type SkipDamaged = (seq: number, error: Failure) => void;
+
+const skipNothing: SkipDamaged = (_seq, error) => {
+  throw error;
+};
+
+function lineOrSkip(
+  seq: number,
+  skip: SkipDamaged,
+  line: () => string | undefined,
+): string | undefined {
+  try {
+    return line();
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== 'unavailable') throw error;
+    skip(seq, error);
+    return undefined;
+  }
+}
+
+/** The line of the record that a change has inserted, where it is there as of `upTo`. */
+function recordLine(reads: RecordReads, seq: number, upTo: number): string | undefined {
+  const { family, action, id } = changeOf(reads, seq);
+  if (action !== 'insert') return undefined;
+  if (family === 'userinterface') {
+    const stored = reads.ruleAt(id, upTo);
+    if (stored?.insertedSeq !== seq) return undefined;
+    return JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(family, id) });
+  }
+  if (family !== 'webhook') return undefined;
+  const stored = reads.hookAt(id, upTo);
+  if (stored?.insertedSeq !== seq) return undefined;
+  const v = exportedHookFields(stored.hook);
+  return JSON.stringify({ a: 'svc1.webhook.insert', v, vk: exportVk(family, id) });
 }
 
 /**
@@ -37,22 +68,27 @@ export function* exportedRecords(
  * of keys and the secrets of hooks. It is that of the moment when the first line is asked for: what
  * was in force then is shown as in force.
  */
-export function* exportedHistory(reads: HistoryReads): Iterable<string> {
+export function* exportedHistory(
+  reads: HistoryReads,
+  skip: SkipDamaged = skipNothing,
+): Iterable<string> {
   const upTo = reads.seq();
   const invalidatedThen = standingAt(reads, upTo);
   for (let seq = 1; seq <= upTo; seq += 1) {
-    const change = changeOf(reads, seq);
-    const { txn, by, family, id, action, dtu_stored, dtu_txn } = change;
-    const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
-    const { hash: _hash, secret: _secret, ...open } = change.data;
-    const data = family === 'key' || family === 'secret' ? open : change.data;
-    const invalidated = invalidatedThen(change);
-    yield JSON.stringify(
-      invalidated === undefined
-        ? { ...row, data }
-        : { ...row, invalidated, data_invalidated: data },
-    );
+    const line = lineOrSkip(seq, skip, () => historyLine(changeOf(reads, seq), invalidatedThen));
+    if (line !== undefined) yield line;
   }
+}
+
+function historyLine(change: Change, invalidatedThen: (row: Change) => string | undefined): string {
+  const { seq, txn, by, family, id, action, dtu_stored, dtu_txn } = change;
+  const row = { seq, txn, by, family, id, action, dtu_stored, dtu_txn };
+  const { hash: _hash, secret: _secret, ...open } = change.data;
+  const data = family === 'key' || family === 'secret' ? open : change.data;
+  const invalidated = invalidatedThen(change);
+  return JSON.stringify(
+    invalidated === undefined ? { ...row, data } : { ...row, invalidated, data_invalidated: data },
+  );
 }
 
 type HistoryReads = Pick<Reads, 'seq' | 'change' | 'inForce' | 'history' | 'rows'>;
