@@ -78,6 +78,8 @@ export interface Description {
   readonly envelope?: { readonly vk?: JsonObject; readonly qk?: JsonObject };
   /** Query parameters of a GET that are not input fields under `_v.`. */
   readonly query?: Readonly<Record<string, JsonObject>>;
+  /** The input field that a body of NDJSON is; the others are then in the query. */
+  readonly linesField?: string;
   /** Whether answers have a validator. */
   readonly etag?: true;
   /** Its refusals beside those that any operation knows. */

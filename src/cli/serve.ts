@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import { existsSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../model/clock.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
@@ -88,7 +89,7 @@ async function serve(
   if (leader !== undefined) return serveAsWorker(given, leader);
   if (isFolder(file)) {
     const { data } = config.server;
-    logs.log.info({}, `Serving the files of ${file}. Page rules and keys are in ${data}.`);
+    logs.log.info({}, `Serving the files of ${resolve(file)}. Page rules and keys are in ${data}.`);
   }
   return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
 }

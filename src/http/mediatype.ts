@@ -1,5 +1,8 @@
 import { tokenSource, trimOws, unquote, valueSource } from './syntax.ts';
 
+/** JSON values, one a line. */
+export const ndjsonType = 'application/x-ndjson';
+
 /** A media type (RFC 9110 §8.3.1). */
 export interface MediaType {
   /** `type/subtype`, lower case. */

@@ -1,4 +1,4 @@
-import { parseMediaType } from '../http/mediatype.ts';
+import { ndjsonType, parseMediaType } from '../http/mediatype.ts';
 import { Failure } from '../model/failure.ts';
 import { outlineJson, type JsonOutline } from '../model/json-outline.ts';
 import { isJsonObject } from '../model/json.ts';
@@ -29,8 +29,8 @@ export function envelopeFromQuery(a: string, query: string): Envelope {
 /**
  * Reads the body of an operation: `{"v", "vk", "qk"}` as JSON, or a form with `_v.` names. What
  * curl sends with plain `-d` calls itself a form, so a body that starts like JSON is read as JSON
- * whatever it is called. An empty field of a form is one to write, and none to ask by. NDJSON is
- * the input field `ndjson`. Throws `invalid`.
+ * whatever it is called. An empty field of a form is one to write, and none to ask by. Throws
+ * `invalid`.
  */
 export function envelopeFromBody(
   { name: a, effect }: Pick<Operation, 'name' | 'effect'>,
@@ -38,10 +38,8 @@ export function envelopeFromBody(
   contentType: string | undefined,
 ): Envelope {
   const text = utf8(body);
-  const type = contentType === undefined ? undefined : parseMediaType(contentType)?.type;
-  if (type === 'application/x-ndjson')
-    return { a, v: { ndjson: text }, vk: undefined, qk: undefined };
   const isJson = /^\s*[{[]/.test(text);
+  const type = typeOf(contentType);
   if (!isJson && type === 'application/x-www-form-urlencoded') {
     const pairs = parsePairs(text);
     if (effect !== 'reads' && ![...pairs.keys()].some((name) => name.startsWith('_'))) {
@@ -54,6 +52,28 @@ export function envelopeFromBody(
   if (text.trim() === '') return envelopeFromPairs(a, []);
   requireParsable(envelopeOutline(body), effect);
   return envelopeFrom(parseJson(text), a);
+}
+
+/** Whether a body is the NDJSON that an operation takes as one of its input fields. */
+export function isLinesBody(
+  { linesField }: Pick<Operation, 'linesField'>,
+  contentType: string | undefined,
+): boolean {
+  return linesField !== undefined && typeOf(contentType) === ndjsonType;
+}
+
+/** Reads such a body, and the other input fields from the query. Throws `invalid`. */
+export function envelopeFromLines(
+  { name, linesField = '' }: Pick<Operation, 'name' | 'linesField'>,
+  body: Buffer,
+  query: string,
+): Envelope {
+  const envelope = envelopeFromQuery(name, query);
+  return { ...envelope, v: { ...(envelope.v as object), [linesField]: utf8(body) } };
+}
+
+function typeOf(contentType: string | undefined): string | undefined {
+  return contentType === undefined ? undefined : parseMediaType(contentType)?.type;
 }
 
 /**

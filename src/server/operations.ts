@@ -12,7 +12,13 @@ import { authorise } from '../api/execute.ts';
 import type { Effect, Operation, Outcome } from '../api/operation.ts';
 import { readBody, requirePlain } from './h1/body.ts';
 import { DirectRequest } from './h1-fast/direct-request.ts';
-import { envelopeFromBody, envelopeFromQuery, type Envelope } from './envelope.ts';
+import {
+  type Envelope,
+  envelopeFromBody,
+  envelopeFromLines,
+  envelopeFromQuery,
+  isLinesBody,
+} from './envelope.ts';
 import type { Serving } from './serving.ts';
 import type { Allocation, SharedLimit } from './shared-limit.ts';
 
@@ -166,15 +172,11 @@ async function readPosted(
   const { name, effect } = operation;
   requirePlain(message);
   const body = await readBody(message, operationBytesMax(operation), held);
-  const envelope = envelopeFromBody({ name, effect }, body, message.headers['content-type']);
-  if (name === linkName) return { ...envelope, v: withLinkQuery(envelope.v, query) };
-  // Lines of NDJSON leave no room for other input: that is in the query.
-  if (name !== importName || query === '') return envelope;
-  const { v } = envelopeFromQuery(name, query);
-  return { ...envelope, v: { ...(v as object), ...(envelope.v as object | undefined) } };
+  const contentType = message.headers['content-type'];
+  if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, body, query);
+  const envelope = envelopeFromBody({ name, effect }, body, contentType);
+  return name === linkName ? { ...envelope, v: withLinkQuery(envelope.v, query) } : envelope;
 }
-
-const importName = 'svc1.userinterface.import';
 
 /**
  * The breadcrumb's own form, `?k=<key>&…`: the rest of the query is what forward_query passes on.

@@ -12,7 +12,12 @@ import {
   meaningOf,
   scopeSentence,
 } from './envelope.ts';
-import { conditionParameters, queryParameters, requestBody } from './request.ts';
+import {
+  conditionParameters,
+  parametersBesideLines,
+  queryParameters,
+  requestBody,
+} from './request.ts';
 import { published, type Components } from './schemas.ts';
 
 /** What a document is made from. */
@@ -83,7 +88,10 @@ function pathItem(
     ],
   };
   const parameters = effect === 'reads' ? queryParameters(operation) : undefined;
-  const conditions = conditionParameters(operation, 'post');
+  const conditions = [
+    ...conditionParameters(operation, 'post'),
+    ...parametersBesideLines(operation).map((one) => published(one, components)),
+  ];
   return {
     ...(parameters !== undefined && {
       get: {

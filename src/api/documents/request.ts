@@ -1,3 +1,4 @@
+import { ndjsonType } from '../../http/mediatype.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Operation } from '../operation.ts';
 import { requestMembers, shownInput } from './envelope.ts';
@@ -32,6 +33,15 @@ function queryParameter(
     ...(description !== undefined && { description }),
     schema,
   };
+}
+
+/** Where the body is one input field: the others, as query parameters. */
+export function parametersBesideLines(operation: Operation): readonly JsonObject[] {
+  const { linesField } = operation;
+  const fields = linesField === undefined ? [] : (textFields(shownInput(operation)) ?? []);
+  return fields
+    .filter(({ name }) => name !== `_v.${linesField}`)
+    .map(({ name, schema }) => queryParameter(name, schema ?? membersOf(name), false));
 }
 
 /** An object in a query string or a form is its members, each a parameter of its own. */
@@ -85,6 +95,11 @@ export function requestBody(operation: Operation, components: Components): JsonO
       'application/json': { schema: published(json, components) },
       ...(form !== undefined && {
         'application/x-www-form-urlencoded': { schema: published(form, components) },
+      }),
+      ...(operation.linesField !== undefined && {
+        [ndjsonType]: {
+          schema: { type: 'string', description: `The field ${operation.linesField}.` },
+        },
       }),
     },
   };

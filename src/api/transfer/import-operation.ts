@@ -74,6 +74,7 @@ const description: Description = {
       txn: { type: ['string', 'null'], description: 'What invalidate takes the import back by.' },
     },
   },
+  linesField: 'ndjson',
   failures: ['invalid', 'storage_full', 'unavailable'],
 };
 

@@ -115,6 +115,19 @@ suite('userinterface.import', () => {
     assert.notEqual(history.data.rows[0].by, 'import', 'it is by the key that was used');
   });
 
+  test('is documented with NDJSON as its body', async (t) => {
+    const site = await startSite(t);
+    const reply = await fetch(`${site.url}/svc1/openapi.json`);
+    // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
+    const document = (await reply.json()) as any;
+    const { requestBody, parameters } = document.paths['/svc1/userinterface/import'].post;
+    assert.ok('application/x-ndjson' in requestBody.content);
+    assert.deepEqual(
+      parameters.map(({ name, in: where }: Record<string, string>) => `${where} ${name}`),
+      ['query _v.dry_run'],
+    );
+  });
+
   test('takes the scope design, and for hooks the scope webhook', async (t) => {
     const site = await startSite(t);
     const keyWith = async (...scopes: string[]) =>
