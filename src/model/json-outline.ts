@@ -28,8 +28,8 @@ const closeBrace = 0x7d;
 /**
  * Reads the outline of a JSON text in UTF-8, in one pass and without making its values: JSON.parse
  * of an untrusted text takes a second and a hundred times the memory where it nests deeply. `names`
- * are the members to look for. For a text that is not JSON the outline says nothing; that is for
- * JSON.parse to find out.
+ * are the members to look for, in ASCII. For a text that is not JSON the outline says nothing; that
+ * is for JSON.parse to find out.
  */
 export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutline {
   const members = new Map<string, JsonMember>();
@@ -47,7 +47,7 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
     if (byte === quote) {
       const end = endOfString(bytes, at);
       if (depth === 1 && isObject && start === 0 && end - at - 2 <= nameBytesMax) {
-        name = wantedName(bytes.toString('utf8', at, end), names);
+        name = wantedName(bytes, at, end, names);
       }
       at = end - 1;
     } else if (byte === openBracket || byte === openBrace) {
@@ -80,9 +80,26 @@ function endOfString(bytes: Buffer, start: number): number {
 /** A name takes at most six characters for each of its own: `\u0061`. */
 const escapedCharacters = 6;
 
-/** The name that a JSON string stands for, if it is one of those wanted. */
-function wantedName(text: string, names: readonly string[]): string | undefined {
-  if (!text.includes('\\')) return names.find((name) => text === `"${name}"`);
+/** The name that the JSON string between two indexes stands for, if it is one of those wanted. */
+function wantedName(
+  bytes: Buffer,
+  start: number,
+  end: number,
+  names: readonly string[],
+): string | undefined {
+  for (let at = start; at < end; at += 1) {
+    if (bytes[at] === backslash) return unescapedName(bytes.toString('utf8', start, end), names);
+  }
+  return names.find((name) => {
+    if (name.length !== end - start - 2) return false;
+    for (let at = 0; at < name.length; at += 1) {
+      if (name.charCodeAt(at) !== bytes[start + 1 + at]) return false;
+    }
+    return true;
+  });
+}
+
+function unescapedName(text: string, names: readonly string[]): string | undefined {
   try {
     return names.find((name) => name === JSON.parse(text));
   } catch {

@@ -25,6 +25,7 @@ export const limitSentences = {
   http2_frames: 'a client of HTTP/2 sent frames that are malformed or too many',
   http2_heads: 'a head of HTTP/2 had too many fields, was malformed or did not end in time',
   http2_streams: 'more requests of HTTP/2 were open than a process takes: some were refused',
+  tunnels: 'a client wanted more websockets to sources than it may have, or than there are left',
   wrong_keys: 'one address sent too many wrong API keys',
   websocket_frames: 'a websocket sent frames that are too large, too many or malformed',
   websocket_pings: 'a websocket sent too many pings',

@@ -258,9 +258,10 @@ export const subscriptionIdCharactersMax = 256;
 /** Unsent bytes to a client after which its further changes wait in the log until it has read. */
 export const subscriptionUnsentBytesMax = MIB;
 
-/** Websockets that are passed on to sources, of one process. */
-export const tunnelsMax = 4_096;
-/** How long no byte may pass through one of them in either direction, and how exactly. */
+/**
+ * How long no byte may pass in either direction through a websocket that is passed on to a source,
+ * and how exactly.
+ */
 export const tunnelIdleMs = 600_000;
 export const tunnelLookMs = 60_000;
 /** Content of a source that refuses a websocket, passed on whole, and how long it may take. */

@@ -49,3 +49,7 @@ export const unreadPerAddressBytesMax = 96 * MIB;
 export const unreadPerKeyBytesMax = 128 * MIB;
 /** Content below this is not counted: connections have a limit of their own. */
 export const unreadPieceBytesMin = 64 * KIB;
+
+/** Websockets that are passed on to sources, of one process and of one address. */
+export const tunnelsMax = 4_096;
+export const tunnelsPerAddressMax = 1_024;

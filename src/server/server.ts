@@ -120,7 +120,7 @@ class Port implements Server {
         answerChallenge(entrance.target, parts.tls.acme) ??
         this.#redirect(serving, entrance, message),
     };
-    this.#tunnels = new Tunnels(parts);
+    this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
     this.#sessions = new Sessions(this.#parts);
     this.#connections = new Connections({
       ...this.#parts,

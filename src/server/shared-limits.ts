@@ -7,6 +7,8 @@ import {
   subscriptionsPerAddressMax,
   subscriptionsPerKeyMax,
   subscriptionsWithoutKeyMax,
+  tunnelsMax,
+  tunnelsPerAddressMax,
   unreadBytesMax,
   unreadPerAddressBytesMax,
   unreadPerKeyBytesMax,
@@ -22,6 +24,8 @@ export interface SharedLimits {
   /** Bytes of requests that are not answered yet: bodies of operations, messages of websockets. */
   readonly requests: SharedLimit;
   readonly unread: UnreadAnswers;
+  /** Websockets that are passed on to sources: nobody has a key for those. */
+  readonly tunnels: SharedLimit;
 }
 
 /** Makes the shared limits of a process. */
@@ -42,6 +46,14 @@ export function createSharedLimits(): SharedLimits {
       withoutKeyMax: requestsHeldWithoutKeyBytesMax,
       perAddressMax: requestsHeldPerAddressBytesMax,
       perKeyMax: requestsHeldPerKeyBytesMax,
+    }),
+    tunnels: new SharedLimit({
+      what: 'websockets to this site',
+      limit: 'tunnels',
+      max: tunnelsMax,
+      withoutKeyMax: tunnelsMax,
+      perAddressMax: tunnelsPerAddressMax,
+      perKeyMax: tunnelsMax,
     }),
     unread: new UnreadAnswers(
       new SharedLimit({

@@ -124,7 +124,7 @@ export class Switching {
     const abort = (): void => {
       gone.abort();
     };
-    const place = tunnels.take();
+    const place = tunnels.take(entrance.address);
     socket.once('close', abort);
     try {
       const opened = await site.open({

@@ -1,9 +1,9 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Failure } from '../../model/failure.ts';
-import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../../model/limits.ts';
+import { tunnelIdleMs, tunnelLookMs } from '../../model/limits.ts';
 import { notePassedBytes } from '../../outbound/passed-bytes.ts';
 import type { Opened } from '../../proxy/fetch.ts';
+import type { SharedLimit } from '../shared-limit.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { fieldText, linger } from './refusal.ts';
 
@@ -25,11 +25,12 @@ export class Tunnels {
   readonly #open = new Set<Tunnel>();
   readonly #looking: NodeJS.Timeout;
   readonly #now: () => number;
-  #waiting = 0;
+  readonly #limit: SharedLimit;
 
-  /** `now` gives milliseconds since 1970. */
-  constructor({ now }: { readonly now: () => number }) {
+  /** `now` gives milliseconds since 1970; `limit` bounds how many there are. */
+  constructor({ now, limit }: { readonly now: () => number; readonly limit: SharedLimit }) {
     this.#now = now;
+    this.#limit = limit;
     this.#looking = setInterval(() => {
       for (const tunnel of this.#open) tunnel.look();
     }, tunnelLookMs);
@@ -40,28 +41,29 @@ export class Tunnels {
     return this.#open.size;
   }
 
-  /** Takes a place before the source is asked; throws `unavailable` when there is none. */
-  take(): TunnelPlace {
-    if (this.#open.size + this.#waiting >= tunnelsMax) {
-      const detail = { retryAfterSeconds: 30 };
-      throw new Failure('unavailable', 'Too many websockets are open.', detail);
-    }
-    this.#waiting += 1;
-    let isTaken = true;
-    const release = (): void => {
-      if (isTaken) this.#waiting -= 1;
-      isTaken = false;
-    };
+  /**
+   * Takes a place for a client before the source is asked; throws `rate_limited` when its address
+   * has too many, and `unavailable` when all clients together have.
+   */
+  take(address: string): TunnelPlace {
+    const allocation = this.#limit.allocation({ keyId: undefined, address });
+    allocation.grow(1);
+    let isOpen = false;
     return {
       open: (client, head, opened) => {
-        release();
+        isOpen = true;
         const tunnel = new Tunnel(client, opened.connection);
         this.#open.add(tunnel);
-        void tunnel.closed.then(() => this.#open.delete(tunnel));
+        void tunnel.closed.then(() => {
+          this.#open.delete(tunnel);
+          allocation.free();
+        });
         client.write(switchingHead(opened, this.#now()), 'latin1');
         tunnel.join(head);
       },
-      release,
+      release: () => {
+        if (!isOpen) allocation.free();
+      },
     };
   }
 

@@ -6,7 +6,9 @@ import { connect, createServer as createRaw, type AddressInfo, type Socket } fro
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parseHttpDate } from '../../../src/http/date.ts';
-import { tunnelIdleMs, tunnelLookMs, tunnelsMax } from '../../../src/model/limits.ts';
+import { tunnelIdleMs, tunnelLookMs } from '../../../src/model/limits.ts';
+import { tunnelsPerAddressMax } from '../../../src/server/limits.ts';
+import { createSharedLimits } from '../../../src/server/shared-limits.ts';
 import { Tunnels } from '../../../src/server/h1/tunnels.ts';
 import { freePort } from '../../free-port.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
@@ -74,6 +76,10 @@ async function refusal(t: TestContext, port: number, request = upgradeRequest())
 }
 
 const live = upgradeRequest({}, 'GET /live/ HTTP/1.1');
+
+function newTunnels(): Tunnels {
+  return new Tunnels({ now: Date.now, limit: createSharedLimits().tunnels });
+}
 
 suite('a websocket of a source', () => {
   test('is opened at the visible place, with the fields of client and rule', async (t) => {
@@ -268,22 +274,27 @@ suite('a websocket is refused', () => {
     await left.promise;
   });
 
-  test('with 503 where there are too many', () => {
-    const tunnels = new Tunnels({ now: Date.now });
-    const places = Array.from({ length: tunnelsMax }, () => tunnels.take());
-    assert.throws(() => tunnels.take(), { code: 'unavailable', retryAfterSeconds: 30 });
+  test('with 429 where its address has too many, with 503 where there are too many', () => {
+    const tunnels = newTunnels();
+    const take = (address: number) => tunnels.take(`192.0.2.${address}`);
+    const addresses = [1, 2, 3, 4];
+    const places = addresses.flatMap((address) =>
+      Array.from({ length: tunnelsPerAddressMax }, () => take(address)),
+    );
+    assert.throws(() => take(1), { code: 'rate_limited', retryAfterSeconds: 1 });
+    assert.throws(() => take(5), { code: 'unavailable', retryAfterSeconds: 1 });
     places[0]?.release();
     places[0]?.release();
-    tunnels.take();
-    assert.throws(() => tunnels.take(), { code: 'unavailable' });
+    take(5);
+    assert.throws(() => take(5), { code: 'unavailable' });
   });
 });
 
 test('a websocket on which nothing passes for too long is cut', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
-  const tunnels = new Tunnels({ now: Date.now });
+  const tunnels = newTunnels();
   const [[client, ours], [theirs, source]] = await Promise.all([pair(t), pair(t)]);
-  tunnels.take().open(ours, Buffer.from('early'), { fields: [], connection: theirs, source: '' });
+  tunnels.take('').open(ours, Buffer.from('early'), { fields: [], connection: theirs, source: '' });
   const [[early]] = (await Promise.all([once(source, 'data'), once(client, 'data')])) as [
     [Buffer],
     unknown,
