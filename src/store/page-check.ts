@@ -47,7 +47,7 @@ class DamagedPage extends Error {}
  * SIGABRT) at some damage: whether the trees of its newest transaction are whole, every page of
  * them lies within the file and is one that LMDB could have written. Values are not looked at.
  * While others write, a reader of that transaction or an older one has to keep its pages from being
- * used again.
+ * used again (docs/design/history.md#damaged-data).
  */
 export function checkPages(fd: number, { pagesMax = Infinity }: Bounds = {}): PageCheck {
   const walk = new PageWalk(fd, pagesMax);

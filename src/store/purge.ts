@@ -46,7 +46,7 @@ interface PurgeReport {
  * and secrets with which hooks sign no more. All else is copied, row by row, to a new data file,
  * which takes the place of the old one: no page of that one, used or free, is in it. Rejects with
  * `conflict` while a server runs, or where another process has written meanwhile; nothing is
- * changed then.
+ * changed then (docs/design/history.md#former-secrets).
  */
 export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
   const { folder, selects, now, newId, dryRun } = parts;
