@@ -367,8 +367,6 @@ export const obeyedMsMax = 5_000;
 export const obeyedPollMs = 5;
 /** Characters of the latest events, kept for the hooks that come next. */
 export const eventTextsCharactersMax = 16 * MIB;
-/** Event types whose hooks are kept at hand. */
-export const hookTypesRememberedMax = 1_000;
 export const eventDataBytesMax = 256 * KIB;
 export const eventCounterCharactersMax = 253;
 /** Changes that one page of a list of events looks at, and how many of them without a pause. */

@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import { anyEvent, type HookSecret, type StoredHook } from '../model/hook.ts';
-import { hookTypesRememberedMax } from '../model/limits.ts';
-import { remembered } from '../model/remembered.ts';
 import type { Databases } from './databases.ts';
 import { foldHook, foldRows } from './fold.ts';
 import { keyOf } from './key-bytes.ts';
+import { hooksRememberedCharactersMax, listedHooksCharacters } from './limits.ts';
 import type { Reads } from './store.ts';
 import { storedJson } from './stored-json.ts';
 
@@ -12,11 +12,21 @@ type HookReads = Pick<
   'hook' | 'hookAt' | 'hooksAfter' | 'hooksFor' | 'hooksStamp' | 'hookSecret'
 >;
 
+/** The hooks that name an event type. */
+interface NamedHooks {
+  readonly hooks: readonly StoredHook[];
+  /** Of their texts. */
+  readonly characters: number;
+}
+
 /** Reads of the projections of hooks, with the rows of a record to tell of the past. */
 export function createHookReads(databases: Databases, rows: Reads['rows']): HookReads {
   const { hook, hooktype, hooksecret, meta } = databases;
-  // Every event asks for them, and they change seldom.
-  const byType = remembered<readonly StoredHook[]>(hookTypesRememberedMax);
+  // Every event asks for them, and they change seldom. Those for all types stand there once.
+  const byType = new LRUCache<string, NamedHooks>({
+    maxSize: hooksRememberedCharactersMax,
+    sizeCalculation: ({ characters }) => characters + listedHooksCharacters,
+  });
   let stamp: string | undefined;
 
   function byId(id: string): StoredHook | undefined {
@@ -24,11 +34,16 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
     return text === undefined ? undefined : (storedJson(text) as StoredHook);
   }
 
-  function findFor(type: string): readonly StoredHook[] {
-    const ids = [keyOf(type), keyOf(anyEvent)].flatMap((key) =>
-      hooktype.doesExist(key) ? [...hooktype.getValues(key)] : [],
-    );
-    return ids.flatMap((id) => byId(id) ?? []);
+  function naming(type: string): readonly StoredHook[] {
+    const known = byType.get(type);
+    if (known !== undefined) return known.hooks;
+    const key = keyOf(type);
+    const ids = hooktype.doesExist(key) ? [...hooktype.getValues(key)] : [];
+    const texts = ids.flatMap((id) => hook.get(keyOf(id)) ?? []);
+    const hooks = texts.map((text) => JSON.parse(text) as StoredHook);
+    const characters = texts.reduce((sum, text) => sum + text.length, 0);
+    byType.set(type, { hooks, characters });
+    return hooks;
   }
 
   return {
@@ -49,11 +64,8 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
       if (newest === undefined) return [];
       if (newest !== stamp) byType.clear();
       stamp = newest;
-      const known = byType.get(type);
-      if (known !== undefined) return known;
-      const found = findFor(type);
-      byType.set(type, found);
-      return found;
+      const [named, all] = [naming(type), naming(anyEvent)];
+      return named.length === 0 || type === anyEvent ? all : [...named, ...all];
     },
     hooksStamp: () => meta.get('hooks'),
     hookSecret(id) {

@@ -15,3 +15,7 @@ export const rulesAtPlaceMax = 1_000;
 export const wildcardsOverPathMax = 64;
 /** … and none behind those that have this many rules together. */
 export const wildcardRulesOverPathMax = 1_000;
+/** Characters of the hooks that are kept at hand, by the event types that they name … */
+export const hooksRememberedCharactersMax = 32 * 2 ** 20;
+/** … and what a list of them counts besides, so that types without hooks do not add up. */
+export const listedHooksCharacters = 256;

@@ -28,3 +28,6 @@ export const clockNotedMs = 600_000;
 export const outageMsMin = 3_600_000;
 /** Outages that are remembered, the newest ones. */
 export const outagesMax = 1_000;
+/** Characters of the hooks that are kept at hand for their deliveries, and of what each adds. */
+export const receiversCharactersMax = 32 * MIB;
+export const foundReceiverCharacters = 512;

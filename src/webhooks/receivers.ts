@@ -1,6 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import { isDelivered, type Hook, type HookSecret } from '../model/hook.ts';
 import type { QueueKey } from '../store/deliveries.ts';
 import type { Reads } from '../store/store.ts';
+import { foundReceiverCharacters, receiversCharactersMax } from './limits.ts';
 import { parseSecret, type SigningKey } from './sign.ts';
 
 /** A hook that may be sent to, with what its messages are signed with. */
@@ -12,10 +14,20 @@ export interface Receiver {
   readonly keys: (nowMs: number) => readonly [SigningKey, ...SigningKey[]];
 }
 
+interface FoundReceiver {
+  /** Undefined for a hook that is paused or gone. */
+  readonly receiver: Receiver | undefined;
+  /** Of its fields. */
+  readonly characters: number;
+}
+
 /** Tells who is to be sent to, as the store has it at that very moment. */
 export class Receivers {
   readonly #reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>;
-  #known = new Map<QueueKey, Receiver | undefined>();
+  readonly #known = new LRUCache<QueueKey, FoundReceiver>({
+    maxSize: receiversCharactersMax,
+    sizeCalculation: ({ characters }) => characters,
+  });
   #stamp: string | undefined;
 
   constructor(reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>) {
@@ -27,10 +39,14 @@ export class Receivers {
     const stamp = this.#reads.hooksStamp();
     if (stamp !== this.#stamp) {
       this.#stamp = stamp;
-      this.#known = new Map();
+      this.#known.clear();
     }
-    if (!this.#known.has(queue)) this.#known.set(queue, this.#read(queue));
-    return this.#known.get(queue);
+    const known = this.#known.get(queue);
+    if (known !== undefined) return known.receiver;
+    const receiver = this.#read(queue);
+    const characters = receiver === undefined ? 0 : JSON.stringify(receiver.hook).length;
+    this.#known.set(queue, { receiver, characters: characters + foundReceiverCharacters });
+    return receiver;
   }
 
   /** The id of the hook that a queue is of. */
