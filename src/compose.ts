@@ -200,7 +200,15 @@ function composeOperations(
   const newSecret = () => createSecret(randomBytes);
   const engines = engineNames(config);
   return operationTable({
-    rules: { store, newId, engines, view, revertElsewhere },
+    rules: {
+      store,
+      newId,
+      engines,
+      allowPrivate: config.fetch.allowPrivate,
+      view,
+      site,
+      revertElsewhere,
+    },
     imports: {
       store,
       newId,

@@ -23,9 +23,8 @@ export async function importOnce(store: Store, config: Config, logs: Logs): Prom
     const parts = { store, newId, newSecret, engines: engineNames(config) };
     const { imported, kept } = await importRecords(parts, bytes);
     logs.log.info({}, `Imported ${imported} page rules and hooks into the empty data folder.`);
-    for (const { line, names } of kept.slice(0, refusalsKeptMax)) {
-      const list = names.join(', ');
-      logs.log.warn({ file, line }, `Not valid in what was imported, kept in _unknowns_: ${list}.`);
+    for (const { line, problems } of kept.slice(0, refusalsKeptMax)) {
+      for (const { message } of problems) logs.log.warn({ file, line }, message);
     }
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== 'invalid') throw error;

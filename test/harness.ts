@@ -15,7 +15,13 @@ export interface Answer {
   readonly r?: string;
   // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
   readonly data?: any;
-  readonly error?: { code: string; message: string; field?: string; id: string };
+  readonly error?: {
+    code: string;
+    message: string;
+    field?: string;
+    problems?: readonly object[];
+    id: string;
+  };
   readonly vk?: string;
   readonly replayed?: boolean;
   readonly id?: unknown;

@@ -21,6 +21,10 @@ export interface Call {
   /** Who asks, as far as an answer may depend on it. */
   readonly visitor: Visitor;
   readonly transport: 'http' | 'websocket';
+  /** Whether the input came as a query or a form, where all is text. */
+  readonly isText?: boolean;
+  /** Whether a write with a mistake in it is to be refused (RFC 7240 §4.4, handling=strict). */
+  readonly isStrict?: boolean;
   /** Made when it is asked for: aborts when nobody waits for the answer any more. */
   readonly signal: () => AbortSignal;
 }
@@ -75,7 +79,11 @@ export interface Description {
   /** JSON Schema of the valid fields of `v`, where `input` lets others pass. */
   readonly fields?: JsonObject;
   /** JSON Schemas of the members of the envelope that the operation looks at besides `v`. */
-  readonly envelope?: { readonly vk?: JsonObject; readonly qk?: JsonObject };
+  readonly envelope?: {
+    readonly vk?: JsonObject;
+    readonly qk?: JsonObject;
+    readonly prefer?: JsonObject;
+  };
   /** Query parameters of a GET that are not input fields under `_v.`. */
   readonly query?: Readonly<Record<string, JsonObject>>;
   /** The input field that a body of NDJSON is; the others are then in the query. */

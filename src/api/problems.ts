@@ -1,6 +1,8 @@
 import { nearestName } from '../config/nearest.ts';
+import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
-import { problemReasons, type Problem } from '../model/problem.ts';
+import { problemReasons, type Problem, type ProblemReason } from '../model/problem.ts';
+import type { Call } from './operation.ts';
 
 const text = { type: 'string' } as const;
 
@@ -21,6 +23,29 @@ export const problemsMember: JsonObject = {
   },
 };
 
+/** The reasons for which `Prefer: handling=strict` refuses a write: the first seven. */
+const mistakes: ReadonlySet<ProblemReason> = new Set(
+  problemReasons.slice(0, problemReasons.indexOf('unreachable_private')),
+);
+
+/**
+ * Throws `invalid`, with all problems, where a caller that wants strict handling (RFC 7240 §4.4)
+ * sends a write with a mistake in it.
+ */
+export function requireNoMistakes(
+  { isStrict }: Pick<Call, 'isStrict'>,
+  problems: readonly Problem[],
+): void {
+  const found = problems.filter(({ reason }) => mistakes.has(reason));
+  const [first] = found;
+  if (isStrict !== true || first === undefined) return;
+  const more = found.length > 1 ? ` There are ${found.length - 1} more problems.` : '';
+  throw new Failure('invalid', `${first.message}${more} handling=strict refuses the write.`, {
+    field: first.field,
+    problems,
+  });
+}
+
 /** The problem of a name that no field has; `field` is the path to it, which ends in the name. */
 export function unknownField(field: string, name: string, known: readonly string[]): Problem {
   const suggestion = nearestName(name, known);
@@ -28,7 +53,7 @@ export function unknownField(field: string, name: string, known: readonly string
   return {
     field,
     reason: 'unknown_field',
-    message: `There is no field of this name; it is kept in _unknowns_.${meant}`,
+    message: `${field} is no field that Waymark knows; it is kept in _unknowns_.${meant}`,
     ...(suggestion !== undefined && { suggestion }),
   };
 }

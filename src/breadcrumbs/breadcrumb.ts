@@ -96,6 +96,9 @@ function makeReady({ rule }: StoredRule): ReadyBreadcrumb {
 
 const answerNames = ['target', 'html', 'status'] as const;
 
+/** The members that a branch of a breadcrumb may have. */
+export const branchMembers: readonly string[] = ['if', ...answerNames];
+
 function parseAnswer({ target, html, status }: JsonObject): Written {
   return {
     target: typeof target === 'string' && isTarget(target) ? target : undefined,

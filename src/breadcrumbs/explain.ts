@@ -1,7 +1,7 @@
 import { statusOf } from '../http/status.ts';
 import type { BranchLoss, Explanation, Tried, TriedBranch } from '../model/explanation.ts';
-import type { StoredRule } from '../model/rule.ts';
-import { namedRules } from '../rules/named-rules.ts';
+import { waitingOrigin, type StoredRule } from '../model/rule.ts';
+import { namedRules, waitingRules } from '../rules/named-rules.ts';
 import {
   breadcrumbCandidates,
   resolveVisit,
@@ -84,11 +84,13 @@ function lookUp(
   const [winner] = ordered;
   const { candidates, ...omitted } = namedRules(ordered, visit.fields);
   const branches = step === undefined ? undefined : branchesOf(step.breadcrumb, step);
+  const named = branches === undefined ? candidates : withBranches(candidates, branches);
+  const waiting = rules.exactRules(waitingOrigin, key).filter(({ kind }) => kind === 'resolve');
   return {
     tried: {
       source: 'stored',
       key,
-      candidates: branches === undefined ? candidates : withBranches(candidates, branches),
+      candidates: [...named, ...waitingRules(waiting)],
       ...omitted,
     },
     winner: winner && rules.ruleOf(winner),

@@ -19,6 +19,7 @@ import { sendToService, serviceOf, type ServiceOptions } from './service.ts';
 interface ImportOptions extends ServiceOptions {
   readonly json: boolean;
   readonly dryRun: boolean;
+  readonly strict: boolean;
 }
 
 /** `waymark import`: page rules and hooks from NDJSON into the data, also beside a server. */
@@ -35,6 +36,7 @@ export const defineImport: DefineCommand = (command, terminal) => {
     .option('--dry-run', 'with --url: only say what would be imported', false)
     .addOption(configOption().conflicts('url'))
     .addOption(jsonOption())
+    .option('--strict', 'refuse lines with a field that is not valid', false)
     .action(async (file: string, options: ImportOptions) => {
       const importing = options.url === undefined ? importFile : sendFile;
       terminal.exitCode = await importing(file, options, terminal);
@@ -49,11 +51,12 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
     type: 'application/x-ndjson',
     body,
     query: options.dryRun ? '?_v.dry_run=true' : '',
+    ...(options.strict && { prefer: 'handling=strict' }),
   });
   const report = answer.data as unknown as ImportReport;
   const { refusals, unknowns, txn, ...counts } = report;
   for (const { line, why } of refusals) say(terminal.err, `line ${line}: ${why}`);
-  for (const kept of unknowns) say(terminal.err, keptText(kept));
+  for (const kept of unknowns) tellProblems(kept, terminal);
   if (txn !== null) {
     say(terminal.err, `To take it back: waymark rule invalidate --txn ${txn}`);
   }
@@ -65,8 +68,8 @@ function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
   return file === '-' ? terminal.input() : fileInput(file);
 }
 
-function keptText({ line, names }: Kept): string {
-  return `line ${line}: not valid, kept in _unknowns_: ${names.join(', ')}.`;
+function tellProblems({ line, problems }: Kept, terminal: Pick<Terminal, 'err'>): void {
+  for (const { message } of problems) say(terminal.err, `line ${line}: warning: ${message}`);
 }
 
 function countsText({
@@ -79,13 +82,13 @@ function countsText({
 
 async function importFile(
   file: string,
-  { config: iniFile, json, dryRun }: ImportOptions,
+  { config: iniFile, json, dryRun, strict: isStrict }: ImportOptions,
   terminal: Terminal,
 ): Promise<number> {
   if (dryRun) throw new UsageError('--dry-run goes with --url: a server makes the dry run.');
   const config = await requireConfig(iniFile, terminal);
   const input = linesOf(file, terminal);
-  const reader = createLineReader(engineNames(config));
+  const reader = createLineReader({ engines: engineNames(config), isStrict });
   const store = await openData(config.server.data);
   try {
     await store.checkPages();
@@ -132,7 +135,7 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       if (refused.length + kept.length > 0) progress.clear();
       for (const { line, why } of refused) say(err, `line ${line}: ${why}`);
       const told = kept.slice(0, refusalsKeptMax - report.unknowns.length);
-      for (const one of told) say(err, keptText(one));
+      for (const one of told) tellProblems(one, { err });
       report.kept += kept.length;
       report.unknowns.push(...told);
       progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);

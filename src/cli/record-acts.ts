@@ -1,10 +1,10 @@
 import type { HistoryRow } from '../model/change.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Problem } from '../model/problem.ts';
 import {
   parseObject,
   readText,
   table,
-  unknownsOf,
   type Act,
   type Done,
   type Given,
@@ -83,19 +83,23 @@ function writingActs(records: RecordFamily) {
     insert: {
       summary: `insert a ${noun}`,
       words: { '<fields>': fieldsWord },
+      takes: { strict },
       writes: true,
-      async *run([source = ''], { service, vk, stdin }) {
+      async *run([source = ''], { service, vk, input, stdin }) {
         const v = await readFields(source, stdin);
-        yield record(await callService(service, `${family}.insert`, { v, vk }));
+        const envelope = { v, vk, ...preference(input) };
+        yield record(await callService(service, `${family}.insert`, envelope));
       },
     },
     edit: {
       summary: `change fields of a ${noun}; null removes one, the others stay`,
       words: { ...idWord, '<fields>': fieldsWord },
+      takes: { strict },
       writes: true,
-      async *run([id = '', source = ''], { service, vk, stdin }) {
+      async *run([id = '', source = ''], { service, vk, input, stdin }) {
         const v = { ...(await readFields(source, stdin)), id };
-        yield record(await callService(service, `${family}.edit`, { v, vk }));
+        const envelope = { v, vk, ...preference(input) };
+        yield record(await callService(service, `${family}.edit`, envelope));
       },
     },
     invalidate: {
@@ -118,16 +122,24 @@ function writingActs(records: RecordFamily) {
   } as const satisfies Readonly<Record<string, Act>>;
 }
 
-/**
- * A record as it came back, for a person to read. What landed in `_unknowns_` is worth a word: it
- * is usually a slip.
- */
+/** A record as it came back, for a person to read, with a warning for each problem of a write. */
 export function record(answer: JsonObject): Done {
-  const unknowns = unknownsOf(answer);
-  const note = `Not valid, kept in _unknowns_: ${unknowns.join(', ')}.`;
   const lines = [JSON.stringify(answer.data, undefined, 2)];
-  return { answer, lines, notes: unknowns.length === 0 ? [] : [note] };
+  return { answer, lines, notes: problemsOf(answer).map((message) => `warning: ${message}`) };
 }
+
+function problemsOf({ data }: JsonObject): readonly string[] {
+  const problems = isJsonObject(data) ? data.problems : undefined;
+  if (!Array.isArray(problems)) return [];
+  return (problems as readonly Problem[]).map(({ message }) => message);
+}
+
+/** What a write is sent with besides its input. */
+function preference({ strict = false }: JsonObject): { readonly prefer?: string } {
+  return strict === true ? { prefer: 'handling=strict' } : {};
+}
+
+const strict: InputOption = { description: 'refuse the write if a field is not valid' };
 
 interface ListPage {
   readonly rows: readonly JsonObject[];

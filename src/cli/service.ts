@@ -91,6 +91,8 @@ interface Content {
   readonly type: string;
   readonly body: string | Uint8Array<ArrayBuffer>;
   readonly query?: string;
+  /** The field Prefer (RFC 7240). */
+  readonly prefer?: string;
 }
 
 /** As callService, with content that is no envelope. */
@@ -119,13 +121,17 @@ const whereKeysAre =
 async function post(
   url: string,
   key: string | undefined,
-  { type, body }: Content,
+  { type, body, prefer }: Content,
 ): Promise<unknown> {
   let reply: Response;
   try {
     reply = await fetch(url, {
       method: 'POST',
-      headers: { 'content-type': type, ...(key !== undefined && { apikey: key }) },
+      headers: {
+        'content-type': type,
+        ...(key !== undefined && { apikey: key }),
+        ...(prefer !== undefined && { prefer }),
+      },
       body,
       // A redirect must not carry the key to another server.
       redirect: 'manual',

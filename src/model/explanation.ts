@@ -43,6 +43,7 @@ export const lossCodes = [
   'earlier_mount',
   ...mountLosses,
   ...ruleLosses,
+  'waits',
 ] as const;
 
 /** One of the codes. */

@@ -1,4 +1,5 @@
 import type { LimitName } from './limit.ts';
+import type { Problem } from './problem.ts';
 
 const failureCodes = [
   'invalid',
@@ -41,6 +42,8 @@ interface FailureDetail {
   readonly limit?: LimitName;
   /** Who has failed, as Server-Timing and the access log name who answers: `rule:<id>`. */
   readonly source?: string;
+  /** What is wrong with the fields of a write that strict handling refuses. */
+  readonly problems?: readonly Problem[];
   readonly cause?: unknown;
 }
 
@@ -58,6 +61,7 @@ export class Failure extends Error {
   readonly status: number | undefined;
   readonly limit: LimitName | undefined;
   readonly source: string | undefined;
+  readonly problems: readonly Problem[] | undefined;
   readonly #detail: FailureDetail;
 
   constructor(code: FailureCode, message: string, detail: FailureDetail = {}) {
@@ -71,6 +75,7 @@ export class Failure extends Error {
     this.status = detail.status;
     this.limit = detail.limit;
     this.source = detail.source;
+    this.problems = detail.problems;
     this.#detail = detail;
   }
 

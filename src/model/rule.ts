@@ -41,6 +41,17 @@ export interface Rule {
   readonly _unknowns_?: JsonObject;
 }
 
+/**
+ * The origin that a rule is found under. A rule whose origin waits in `_unknowns_` matches nothing
+ * (docs/design/page-rules.md#invalid-values): it stands under an origin that no request has.
+ */
+export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'>): string {
+  return unknowns?.origin === undefined ? origin : waitingOrigin;
+}
+
+/** Stands for the origin of rules whose own one waits. */
+export const waitingOrigin = '';
+
 /** A rule with its place in the log. */
 export interface StoredRule {
   readonly rule: Rule;

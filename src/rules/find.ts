@@ -1,5 +1,5 @@
 import type { FoundRule } from '../model/found.ts';
-import type { Candidate } from '../model/rule.ts';
+import { waitingOrigin, type Candidate } from '../model/rule.ts';
 import { candidatesFor, captureOf, contendersFor, inOrder, varyByLanguage } from './matcher.ts';
 import type { SiteRules } from './rules.ts';
 import type { Asked } from './source.ts';
@@ -17,6 +17,16 @@ export function candidatesOf(
   where: Where,
 ): readonly Candidate[] {
   return inOrder(candidatesFor(rules, where).filter(isOf[source]), where.fields);
+}
+
+/** The rules of a source that would cover a path, but wait with their origin. */
+export function waitingOf(
+  source: RuleSource,
+  rules: SiteRules,
+  { path }: Pick<Where, 'path'>,
+): readonly Candidate[] {
+  const wildcards = [...rules.wildcardRules(waitingOrigin, path)].flat();
+  return [...rules.exactRules(waitingOrigin, path), ...wildcards].filter(isOf[source]);
 }
 
 const isOf: Readonly<Record<RuleSource, (rule: Candidate) => boolean>> = {

@@ -1,6 +1,7 @@
 import type { Fields } from '../http/request.ts';
 import { explainCandidatesMax } from '../model/limits.ts';
-import type { Candidate } from '../model/rule.ts';
+import type { TriedCandidate } from '../model/explanation.ts';
+import { waitingOrigin, type Candidate } from '../model/rule.ts';
 import { lossTo } from './matcher.ts';
 import type { Look } from './source.ts';
 
@@ -20,3 +21,16 @@ export function namedRules(
     ...(omitted > 0 && { omitted }),
   };
 }
+
+/** Rules that would cover a path, and match nothing while their origin waits in `_unknowns_`. */
+export function waitingRules(found: readonly Candidate[]): readonly TriedCandidate[] {
+  return found.slice(0, explainCandidatesMax).map(({ id, kind, path }) => ({
+    id,
+    kind,
+    origin: waitingOrigin,
+    path,
+    lost: { code: 'waits', says: waits },
+  }));
+}
+
+const waits = 'It matches nothing, for its origin is not valid and waits in _unknowns_.';

@@ -15,6 +15,10 @@ export interface Envelope {
   readonly v: unknown;
   readonly vk: string | undefined;
   readonly qk: string | undefined;
+  /** Preferences, as the header field Prefer has them (RFC 7240). */
+  readonly prefer: string | undefined;
+  /** Whether the input came as a query or a form, where all is text. */
+  readonly isText: boolean;
 }
 
 /**
@@ -84,7 +88,7 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
   if (!isJsonObject(sent)) {
     throw new Failure('invalid', `The body must be one JSON object. ${jsonHint}`);
   }
-  const { a, v, vk, qk } = sent;
+  const { a, v, vk, qk, prefer } = sent;
   const stray = v === undefined ? Object.keys(sent).find((name) => !members.has(name)) : undefined;
   if (stray !== undefined) {
     throw new Failure(
@@ -105,6 +109,8 @@ export function envelopeFrom(sent: unknown, operation?: string): Envelope {
     v,
     vk: optionalText('vk', vk),
     qk: optionalText('qk', qk),
+    prefer: optionalText('prefer', prefer),
+    isText: false,
   };
 }
 
@@ -210,12 +216,14 @@ function envelopeFromPairs(a: string, pairs: Iterable<[string, string]>): Envelo
   const v: Tree = Object.create(null) as Tree;
   let vk: string | undefined;
   let qk: string | undefined;
+  let prefer: string | undefined;
   for (const [name, value] of pairs) {
     if (name === '_vk') vk = value;
     else if (name === '_qk') qk = value;
+    else if (name === '_prefer') prefer = value;
     else if (name.startsWith('_v.')) putDeep(v, name.slice('_v.'.length), value);
   }
-  return { a, v, vk, qk };
+  return { a, v, vk, qk, prefer, isText: true };
 }
 
 interface Tree {

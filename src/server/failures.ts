@@ -4,6 +4,7 @@ import { prefersHtml } from '../http/negotiation.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { statusFor } from '../http/status.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
+import type { Problem } from '../model/problem.ts';
 import type { LimitLog } from '../observability/limit-log.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { STATUS_CODES } from './h1/node-http.ts';
@@ -13,6 +14,8 @@ interface FailureMember {
   readonly code: string;
   readonly message: string;
   readonly field?: string;
+  /** What is wrong with each field, where strict handling refuses a write. */
+  readonly problems?: readonly Problem[];
   /** Also stands in the log. */
   readonly id: string;
 }
@@ -47,8 +50,17 @@ export function loggedFailure(
 }
 
 /** The `error` member of an envelope. */
-export function failureMember({ code, message, field }: Failure, id: string): FailureMember {
-  return { code, message, ...(field !== undefined && { field }), id };
+export function failureMember(
+  { code, message, field, problems }: Failure,
+  id: string,
+): FailureMember {
+  return {
+    code,
+    message,
+    ...(field !== undefined && { field }),
+    ...(problems !== undefined && { problems }),
+    id,
+  };
 }
 
 /** The answer of an operation that failed: `{"r", "error"}`. */

@@ -2,6 +2,7 @@ import { pageFields } from '../http/page-fields.ts';
 import type { IncomingMessage } from 'node:http';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { etagListed } from '../http/preconditions.ts';
+import { isStrictPreferred } from '../http/prefer.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
@@ -83,7 +84,8 @@ async function answerHeld(
   // Nothing is read of a caller who may not ask.
   authorise(operation, caller);
   const read = readEnvelope(operation, message, target.query, held);
-  const { v, vk, qk } = read instanceof Promise ? await whole(read, serving, caller) : read;
+  const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
+  const { v, vk, qk, prefer, isText } = sent;
   const outcome = await execute.run(name, v, {
     caller,
     vk,
@@ -92,6 +94,8 @@ async function answerHeld(
     fields,
     visitor,
     transport: 'http',
+    isText,
+    isStrict: isStrictPreferred(prefer, fields.prefer),
     signal,
   });
   if (outcome.kind === 'stream') throw websocketOnly(name);
@@ -192,9 +196,11 @@ function withLinkQuery(v: unknown, query: string): unknown {
 /** A key that stands for itself, and nothing else. */
 const plainKey = /^k=([A-Za-z0-9._~/-]+)$/;
 
+const emptyLink = envelopeFromQuery(linkName, '');
+
 function linkEnvelope(query: string): Envelope {
   const [, k] = plainKey.exec(query) ?? [];
-  if (k !== undefined) return { a: linkName, v: { k, query: '' }, vk: undefined, qk: undefined };
+  if (k !== undefined) return { ...emptyLink, v: { k, query: '' } };
   const envelope = envelopeFromQuery(linkName, query);
   return { ...envelope, v: withLinkQuery(envelope.v, query) };
 }

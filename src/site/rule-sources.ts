@@ -9,9 +9,9 @@ import { explainRender, lookAlong, withBranches } from '../breadcrumbs/explain.t
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';
 import type { Fetch } from '../proxy/fetch.ts';
 import { allowedMethods } from '../proxy/fetch-source.ts';
-import { candidatesOf, findRule, winnerOf } from '../rules/find.ts';
+import { candidatesOf, findRule, waitingOf, winnerOf } from '../rules/find.ts';
 import type { GenericPages } from '../pages/generic.ts';
-import { namedRules } from '../rules/named-rules.ts';
+import { namedRules, waitingRules } from '../rules/named-rules.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { resolveVisit, type Step } from '../breadcrumbs/resolve.ts';
 import type { SiteRules } from '../rules/rules.ts';
@@ -74,7 +74,8 @@ export function storedSource(
       const ordered = candidatesOf('stored', rules, asked);
       const found = winnerOf(ordered, rules, asked);
       const way = found === undefined ? 'none' : wayOf(found.stored, opened);
-      if (found === undefined || way === 'none') return { candidates: [], answer: undefined };
+      const waiting = waitingRules(waitingOf('stored', rules, asked));
+      if (found === undefined || way === 'none') return { candidates: waiting, answer: undefined };
       const decide = (): LookedAnswer => {
         if (!isRead(asked.method)) return lookUnread(asked.method);
         switch (way) {
@@ -94,8 +95,9 @@ export function storedSource(
       };
       const { candidates, ...omitted } = namedRules(ordered, asked.fields);
       const { branches } = answer;
+      const named = branches === undefined ? candidates : withBranches(candidates, branches);
       return {
-        candidates: branches === undefined ? candidates : withBranches(candidates, branches),
+        candidates: [...named, ...waiting],
         ...omitted,
         answer,
       };
@@ -126,12 +128,15 @@ export function fetchedSource({
     look(asked) {
       const ordered = candidatesOf('content.fetch', rules, asked);
       const rule = winnerOf(ordered, rules, asked)?.stored.rule;
-      if (rule === undefined) return { candidates: [], answer: undefined };
+      const waiting = waitingRules(waitingOf('content.fetch', rules, asked));
+      if (rule === undefined) return { candidates: waiting, answer: undefined };
       const outcome = outcomeOf((): Outcome => {
         if (!asksSource(rule, asked.method)) return { status: 204 };
         return fetch.foresee(rule, asked);
       });
-      return { ...namedRules(ordered, asked.fields), answer: { id: rule.id, ...outcome } };
+      const { candidates, ...omitted } = namedRules(ordered, asked.fields);
+      const answer = { id: rule.id, ...outcome };
+      return { candidates: [...candidates, ...waiting], ...omitted, answer };
     },
   };
 }

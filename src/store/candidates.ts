@@ -1,6 +1,12 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../model/failure.ts';
-import type { Candidate, Rule, RuleKind, StoredRule } from '../model/rule.ts';
+import {
+  matchingOrigin,
+  type Candidate,
+  type Rule,
+  type RuleKind,
+  type StoredRule,
+} from '../model/rule.ts';
 import type { Databases } from './databases.ts';
 import { keyBytesMax, keyOf } from './key-bytes.ts';
 import { rulesAtPlaceMax, wildcardRulesOverPathMax, wildcardsOverPathMax } from './limits.ts';
@@ -36,7 +42,8 @@ export interface RulePlace {
 
 /** What matching needs to know of a rule. */
 export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
-  const { id, origin, path, kind, lang, rve } = rule;
+  const { id, path, kind, lang, rve } = rule;
+  const origin = matchingOrigin(rule);
   const designedAtMs = designedMs(rule);
   return { id, seq, insertedSeq, origin, path, kind, lang, rve, designedAtMs };
 }
@@ -54,9 +61,24 @@ export function candidatePlace(stored: StoredRule): CandidatePlace {
   return { database, key, value };
 }
 
+/**
+ * All places where a rule may be found: before there was a place for those whose origin waits, they
+ * stood under that which they had.
+ */
+export function formerPlaces(stored: StoredRule): readonly CandidatePlace[] {
+  const { rule } = stored;
+  const place = candidatePlace(stored);
+  if (matchingOrigin(rule) === rule.origin) return [place];
+  const { database, key, traits } = rulePlace(rule, rule.origin);
+  return [place, { database, key, value: candidateValue(rule.id, stored, traits) }];
+}
+
 /** The part of a candidatePlace that does not depend on id and log; throws as that does. */
-export function rulePlace(rule: Omit<Rule, 'id'>): RulePlace {
-  const { origin, path, kind, lang, rve } = rule;
+export function rulePlace(
+  rule: Omit<Rule, 'id'>,
+  origin: string = matchingOrigin(rule),
+): RulePlace {
+  const { path, kind, lang, rve } = rule;
   const members = JSON.stringify([kind, lang ?? null, rve ?? null, designedMs(rule) ?? null]);
   const traits = members.slice(1, -1);
   if (!path.startsWith('/') || !path.endsWith('*')) {

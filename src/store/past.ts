@@ -1,4 +1,4 @@
-import type { StoredRule } from '../model/rule.ts';
+import { matchingOrigin, type StoredRule } from '../model/rule.ts';
 import { candidateOf, everExact, everWildcard, withinLimits } from './candidates.ts';
 import type { Databases } from './databases.ts';
 import { historyKey, historyPrefix, seqMax } from './key-bytes.ts';
@@ -28,12 +28,12 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
     exactRules: (origin, path) =>
       candidates(
         everExact(databases, origin, path),
-        ({ rule: then }) => then.origin === origin && then.path === path,
+        ({ rule: then }) => matchingOrigin(then) === origin && then.path === path,
       ),
     wildcardRules(origin, path) {
       const found = candidates(
         everWildcard(databases, origin, path),
-        ({ rule: then }) => then.origin === origin && covers(then.path, path),
+        ({ rule: then }) => matchingOrigin(then) === origin && covers(then.path, path),
       );
       const byPath = Map.groupBy(found, (candidate) => candidate.path);
       const longestFirst = [...byPath.values()].toSorted(

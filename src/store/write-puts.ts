@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import { candidatePlace, candidateValue } from './candidates.ts';
+import { candidateValue, formerPlaces } from './candidates.ts';
 import { claimKey, packClaim, type SeqClaim } from './claims.ts';
 import type { Conditional, Databases } from './databases.ts';
 import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
@@ -90,7 +90,7 @@ function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
     if ('change' in step && step.rule?.before !== undefined) {
-      removeCandidate(databases, candidatePlace(step.rule.before));
+      for (const place of formerPlaces(step.rule.before)) removeCandidate(databases, place);
     }
     const place = 'ready' in step ? placeOf(step, seq) : step.rule?.place;
     if (place !== undefined) {

@@ -108,7 +108,7 @@ suite('a page whose engine cannot do it', () => {
     { what: 'fails', rule: { engine: 'broken' }, says: /engine “broken”/ },
     { what: 'is html without anything to show', rule: { engine: 'html' }, says: /engine “html”/ },
     { what: 'is unknown to the server', rule: { engine: 'nosuch' }, says: /It needs an engine/ },
-    { what: 'is not named', rule: { kind: 'edit-record' }, says: /It needs an engine/ },
+    { what: 'is the one of records', rule: { kind: 'edit-record' }, says: /engine “form”/ },
   ];
   for (const { what, rule, says } of cases) {
     test(`says so: it ${what}`, async (t) => {

@@ -96,8 +96,12 @@ suite('waymark export and import', () => {
     const first = await waymark(['import'], text);
     assert.deepEqual([first.code, first.out], [0, 'imported 3, unchanged 0, refused 0\n']);
     assert.deepEqual(first.err.split('\n'), [
-      'line 2: not valid, kept in _unknowns_: enginedata, visits.',
-      'line 3: not valid, kept in _unknowns_: enginedata.when[0].if.lang.',
+      'line 2: warning: visits is no field that Waymark knows; it is kept in _unknowns_.',
+      'line 2: warning: enginedata.target has to be an absolute http or https URL, a path on this ' +
+        'site, or key:<key>; it waits in _unknowns_.',
+      'line 2: warning: This breadcrumb leads nowhere: enginedata has no target, html, status or ' +
+        'when.',
+      'line 3: warning: enginedata.when[0].if.lang is not valid: this branch is never taken.',
       '',
     ]);
     assert.equal((await waymark(['import'], text)).err, '');

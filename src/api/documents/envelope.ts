@@ -3,6 +3,7 @@ import { statusOf } from '../../http/status.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import type { Scope } from '../../model/key.ts';
 import type { Operation } from '../operation.ts';
+import { problemsMember } from '../problems.ts';
 
 /** What each failure means to a caller (docs/design/failures.md#failures). */
 const meanings: Readonly<Record<FailureCode, string>> = {
@@ -55,6 +56,10 @@ export const failure: JsonObject = {
     },
     message: { type: 'string', description: 'What is wrong, and what to do about it.' },
     field: { type: 'string', description: 'The input field at fault.' },
+    problems: {
+      ...problemsMember,
+      description: 'What is wrong with each field, where handling=strict refuses a write.',
+    },
     id: { type: 'string', description: 'Also stands in the log of the server.' },
   },
 };

@@ -58,7 +58,7 @@ function memberPattern(name: string): string {
   return `^${name.replaceAll('.', '\\.')}\\.`;
 }
 
-/** The preconditions (RFC 9110 §13.1) that an operation looks at, as header parameters. */
+/** The preconditions (RFC 9110 §13.1) and preferences that an operation looks at, as parameters. */
 export function conditionParameters(
   operation: Operation,
   method: 'get' | 'post',
@@ -74,9 +74,13 @@ export function conditionParameters(
     const says = 'The ETag of an answer that is here already.';
     return operation.etag === undefined ? [] : [header('If-None-Match', says)];
   }
-  return Object.hasOwn(properties as JsonObject, 'if_seq')
-    ? [header('If-Match', 'The ETag that the record still has to have, as if_seq says it.')]
-    : [];
+  const strict = 'handling=strict refuses a write with a field that is not valid (RFC 7240).';
+  return [
+    ...(Object.hasOwn(properties as JsonObject, 'if_seq')
+      ? [header('If-Match', 'The ETag that the record still has to have, as if_seq says it.')]
+      : []),
+    ...(operation.envelope?.prefer === undefined ? [] : [header('Prefer', strict)]),
+  ];
 }
 
 /** The envelope of a request as JSON, and as a form where all that is needed fits into one. */

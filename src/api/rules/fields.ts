@@ -3,7 +3,7 @@ import { parseOrigin } from '../../model/authority.ts';
 import { isBreadcrumbKey } from '../../model/target.ts';
 import { parseDateTime } from '../../model/date-time.ts';
 import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type Json } from '../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import {
   contentBytesMax,
   enginedataBytesMax,
@@ -14,7 +14,6 @@ import {
 } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import { ruleKinds, type RuleKind } from '../../model/rule.ts';
-import { validEnginedata } from './enginedata.ts';
 
 /**
  * What decides whether a field's value is valid: the rule's kind and engine, and the engines that
@@ -24,14 +23,20 @@ export interface Placing {
   readonly kind: RuleKind;
   readonly engine: string | undefined;
   readonly engines: ReadonlySet<string>;
+  /** Whether the values came as a form, which has texts only: a numeral is a number there. */
+  readonly isText: boolean;
 }
 
 /**
- * One field of a page rule: the kinds it is valid for, and its value as it is kept, or undefined if
- * not valid.
+ * One field of a page rule: the kinds it is valid for, what a valid value is, and the value as it
+ * is kept, or undefined if not valid.
  */
 interface FieldDefinition {
   readonly kinds: readonly RuleKind[];
+  /** The types of JSON that valid values have. */
+  readonly types: readonly ('string' | 'number' | 'object')[];
+  /** What a valid value is, behind "has to be". */
+  readonly expects: string;
   readonly parse: (value: Json, placing: Placing) => Json | undefined;
   /**
    * Whether a value that was parsed before stays valid when kind or engine have changed; always, if
@@ -52,46 +57,83 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   string,
   FieldDefinition
 >([
-  ['kind', { kinds: ruleKinds, parse: (value) => (isRuleKind(value) ? value : undefined) }],
+  [
+    'kind',
+    text(ruleKinds, `one of ${ruleKinds.join(', ')}`, (value) =>
+      isRuleKind(value) ? value : undefined,
+    ),
+  ],
   [
     'engine',
     {
-      kinds: pageKinds,
-      parse: (value, { engines }) =>
+      ...text(pageKinds, 'the name of an engine', (value, { engines }) =>
         typeof value === 'string' && engines.has(value) ? value : undefined,
+      ),
       stillValid: (value, { engines }) => typeof value === 'string' && engines.has(value),
     },
   ],
-  ['origin', { kinds: ruleKinds, parse: parseRuleOrigin }],
+  [
+    'origin',
+    text(
+      ruleKinds,
+      'an http or https origin such as https://www.example.com, without a path, or *',
+      parseRuleOrigin,
+    ),
+  ],
   [
     'path',
     {
-      kinds: ruleKinds,
-      parse: (value, { kind }) => parseRulePath(value, kind),
+      ...text(ruleKinds, 'a path such as /news or /news/*', (value, { kind }) =>
+        parseRulePath(value, kind),
+      ),
       stillValid: (value, { kind }) =>
         kind === 'resolve' || (typeof value === 'string' && value.startsWith('/')),
     },
   ],
-  ['content', { kinds: ['content'], parse: parseContent }],
-  ['contenttype', { kinds: ['content', 'resolve'], parse: parseContentType }],
-  ['httpresponse', { kinds: ruleKinds, parse: parseStatus }],
   [
-    'enginedata',
+    'content',
     {
-      kinds: ruleKinds,
-      parse: parseEnginedata,
-      stillValid: (value, placing) => isJsonObject(value) && validEnginedata(value, placing),
+      kinds: ['content'],
+      types: ['string', 'object'],
+      expects: 'a text, or {"base64": "…"}',
+      parse: parseContent,
     },
   ],
-  ['table', { kinds: pageKinds, parse: (value) => boundedText(value, tableCharactersMax) }],
-  ['lang', { kinds: ruleKinds, parse: parseLanguage }],
-  ['designed_at', { kinds: ruleKinds, parse: parseDateTime }],
-  ['rve', { kinds: ruleKinds, parse: parseFinite }],
+  ['contenttype', text(['content', 'resolve'], 'a media type such as text/html', parseContentType)],
+  ['httpresponse', number('an integer from 200 to 599', parseStatus)],
+  [
+    'enginedata',
+    { kinds: ruleKinds, types: ['object'], expects: 'an object', parse: parseEnginedata },
+  ],
+  [
+    'table',
+    text(pageKinds, `a text of 1 to ${tableCharactersMax} characters`, (value) =>
+      boundedText(value, tableCharactersMax),
+    ),
+  ],
+  ['lang', text(ruleKinds, 'a BCP 47 language tag such as de-CH', parseLanguage)],
+  [
+    'designed_at',
+    text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseDateTime),
+  ],
+  ['rve', number('a number', parseFinite)],
   [
     'enginecomments',
-    { kinds: ruleKinds, parse: (value) => (typeof value === 'string' ? value : undefined) },
+    text(ruleKinds, 'a text', (value) => (typeof value === 'string' ? value : undefined)),
   ],
 ]);
+
+function text(
+  kinds: readonly RuleKind[],
+  expects: string,
+  parse: FieldDefinition['parse'],
+): FieldDefinition {
+  return { kinds, types: ['string'], expects, parse };
+}
+
+function number(expects: string, parse: FieldDefinition['parse']): FieldDefinition {
+  return { kinds: ruleKinds, types: ['number'], expects, parse };
+}
 
 /** Whether a value names a kind of page rule. */
 export function isRuleKind(value: Json | undefined): value is RuleKind {
@@ -139,23 +181,24 @@ function parseContentType(value: Json): string | undefined {
   return parseMediaType(value) === undefined ? undefined : value.trim();
 }
 
-/** Forms and query strings have no numbers, so a numeral counts as its number. */
-function parseFinite(value: Json): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+function parseFinite(value: Json, { isText }: Placing): number | undefined {
+  const numeral = isText && typeof value === 'string' && value.trim() !== '';
+  const parsed = numeral ? Number(value) : value;
+  return typeof parsed === 'number' && Number.isFinite(parsed) ? parsed : undefined;
 }
 
-function parseStatus(value: Json): number | undefined {
-  const status = parseFinite(value);
+function parseStatus(value: Json, placing: Placing): number | undefined {
+  const status = parseFinite(value, placing);
   return status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599
     ? status
     : undefined;
 }
 
-function parseEnginedata(value: Json, placing: Placing): Json | undefined {
+/** Which of its members are valid is decided one by one: see splitEnginedata. */
+function parseEnginedata(value: Json): JsonObject | undefined {
   if (!isJsonObject(value)) return undefined;
   refuseOver('enginedata', Buffer.byteLength(JSON.stringify(value)), enginedataBytesMax);
-  return validEnginedata(value, placing) ? value : undefined;
+  return value;
 }
 
 function boundedText(value: Json, charactersMax: number): string | undefined {

@@ -156,6 +156,11 @@ function parseSelection(
       field: 'id',
     });
   }
+  if (by !== undefined && !isAuthor(by)) {
+    const commands = [...commandAuthors].join(', ');
+    const message = `by has to be the id of a key, as key.list shows it, or one of ${commands}.`;
+    throw new Failure('invalid', message, { field: 'by' });
+  }
   const whole = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
   if (whole === undefined) {
     throw new Failure('not_found', 'There is no transaction of this id.', { field: 'txn' });
@@ -166,6 +171,19 @@ function parseSelection(
     last: Math.min(whole.last, window.last),
   };
   return { family, id, txn, by, seqs };
+}
+
+/** Authors of changes that are no keys: callers without one, and commands. */
+const commandAuthors: ReadonlySet<string> = new Set([
+  'anonymous',
+  'import',
+  'serve',
+  'deliverer',
+  'waymark key',
+]);
+
+function isAuthor(by: string): boolean {
+  return commandAuthors.has(by) || /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(by);
 }
 
 /** Whether all that has to be looked through is soon looked through. */

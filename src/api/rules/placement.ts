@@ -1,7 +1,8 @@
 import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { ruleBytesMax } from '../../model/limits.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { mergeEnginedata, splitEnginedata } from './enginedata.ts';
 import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';
 import {
   difference,
@@ -32,16 +33,20 @@ export function placeFields({
   sent,
   shown,
   engines,
+  isText = false,
 }: {
   readonly current: Rule | undefined;
   readonly sent: JsonObject;
   readonly shown: JsonObject;
   readonly engines: ReadonlySet<string>;
+  /** Whether the fields came as a form, which has texts only. */
+  readonly isText?: boolean;
 }): Placement {
   const before = fieldsOf(current);
   const given = flatten(sent, new Map([...Object.entries(shown), ...before.fields]));
-  const pending = new Map([...stillWaiting(before, sent), ...given]);
-  const placing = placingOf(before.fields, pending, engines);
+  const waiting = stillWaiting(before, sent);
+  const pending = new Map([...waiting, ...given]);
+  const placing = placingOf(before.fields, pending, { engines, isText });
 
   const fields = new Map<string, Json>();
   const unknowns = new Map<string, Json>();
@@ -49,7 +54,10 @@ export function placeFields({
     const old = before.fields.get(name);
     const next = pending.get(name);
     if (old === undefined && next === undefined && name !== 'kind') continue;
-    const placed = placeField(name, { old, next, placing });
+    const placed =
+      name === 'enginedata'
+        ? placeEnginedata(old, { sent: given.get(name), waiting: waiting.get(name), placing })
+        : placeField(name, { old, next, placing });
     if (placed.field !== undefined) fields.set(name, placed.field);
     if (placed.unknown !== undefined) unknowns.set(name, placed.unknown);
   }
@@ -58,6 +66,7 @@ export function placeFields({
   }
 
   if (!fields.has('origin')) fields.set('origin', '*');
+  if (placing.engine !== undefined) fields.set('engine', placing.engine);
   requireUsable(fields, unknowns);
   const rest = new Map([...fields].filter(([name]) => name !== 'content'));
   requireRoom('The rule without its content', { fields: rest, unknowns }, ruleBytesMax);
@@ -67,7 +76,11 @@ export function placeFields({
   };
 }
 
-function placingOf(fields: Named, pending: Named, engines: ReadonlySet<string>): Placing {
+function placingOf(
+  fields: Named,
+  pending: Named,
+  { engines, isText }: Pick<Placing, 'engines' | 'isText'>,
+): Placing {
   const wanted = pending.get('kind');
   const inferred = (pending.get('content') ?? null) === null ? undefined : 'content';
   const kind = [wanted, wanted === null ? undefined : fields.get('kind'), inferred].find(
@@ -83,12 +96,43 @@ function placingOf(fields: Named, pending: Named, engines: ReadonlySet<string>):
     );
   }
   // The engine that the rule will have decides, not one that waits in `_unknowns_`.
-  const { field: engine } = placeField('engine', {
+  const { field: engine, unknown } = placeField('engine', {
     old: fields.get('engine'),
     next: pending.get('engine'),
-    placing: { kind, engine: undefined, engines },
+    placing: { kind, engine: undefined, engines, isText },
   });
-  return { kind, engine: typeof engine === 'string' ? engine : undefined, engines };
+  if (typeof engine === 'string') return { kind, engine, engines, isText };
+  const isForm = kind.endsWith('-record') && unknown === undefined && engines.has('form');
+  return { kind, engine: isForm ? 'form' : undefined, engines, isText };
+}
+
+/**
+ * Where an enginedata goes: what was sent, or else what is in force with what waits beside it; of
+ * that, the members that are valid, and those that are not.
+ */
+function placeEnginedata(
+  old: Json | undefined,
+  {
+    sent,
+    waiting,
+    placing,
+  }: {
+    readonly sent: Json | undefined;
+    readonly waiting: Json | undefined;
+    readonly placing: Placing;
+  },
+): { field?: Json; unknown?: Json } {
+  if (sent === null) return {};
+  const before = isJsonObject(old) ? old : undefined;
+  const next = sent === undefined ? undefined : validValue('enginedata', sent, placing);
+  const merged = isJsonObject(waiting) ? mergeEnginedata(before ?? {}, waiting) : before;
+  const whole = isJsonObject(next) ? next : merged;
+  const unplaced = sent ?? waiting;
+  const kept = isJsonObject(unplaced) ? undefined : unplaced;
+  if (whole === undefined) return kept === undefined ? {} : { unknown: kept };
+  const { valid, waiting: unknown = kept } = splitEnginedata(whole, before, placing);
+  if (unknown === undefined) return { field: valid };
+  return Object.keys(valid).length === 0 ? { unknown } : { field: valid, unknown };
 }
 
 /**

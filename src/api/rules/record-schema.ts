@@ -6,6 +6,7 @@ import {
   vkCharactersMax,
 } from '../../model/limits.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
+import { problemsMember } from '../problems.ts';
 
 const text = { type: 'string' } as const;
 const anyObject = { type: 'object', additionalProperties: true } as const;
@@ -116,8 +117,9 @@ export const writtenRule = record(
       items: text,
       description: 'Names of fields sent now that are not valid, and were kept in _unknowns_.',
     },
+    problems: problemsMember,
   },
-  ['unknowns'],
+  ['unknowns', 'problems'],
 );
 
 /** A page rule in a list. */
@@ -142,6 +144,12 @@ export const vkMember: JsonObject = {
   minLength: 1,
   maxLength: vkCharactersMax,
   description: 'Idempotency key: the same request under it is answered again, not done again.',
+};
+
+/** What a write is to do with a mistake, in the envelope of a request (RFC 7240 §4.4). */
+export const preferMember: JsonObject = {
+  ...text,
+  description: 'handling=strict refuses a write with a field that is not valid, as Prefer does.',
 };
 
 function record(title: string, fields: JsonObject, required: readonly string[] = []): JsonObject {

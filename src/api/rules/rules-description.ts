@@ -1,12 +1,19 @@
 import type { Description } from '../operation.ts';
 import { historyQuery, historyRows } from './history-schema.ts';
-import { newRule, pageRule, ruleEdit, vkMember, writtenRule } from './record-schema.ts';
+import {
+  newRule,
+  pageRule,
+  preferMember,
+  ruleEdit,
+  vkMember,
+  writtenRule,
+} from './record-schema.ts';
 
 /** What the documents say of userinterface.insert. */
 export const insertDescription: Description = {
   summary: 'Adds a page rule.',
   fields: newRule,
-  envelope: { vk: vkMember },
+  envelope: { vk: vkMember, prefer: preferMember },
   output: writtenRule,
   etag: true,
   failures: ['conflict'],
@@ -16,7 +23,7 @@ export const insertDescription: Description = {
 export const editDescription: Description = {
   summary: 'Changes the fields of a page rule that are sent, null removing one.',
   fields: ruleEdit,
-  envelope: { vk: vkMember },
+  envelope: { vk: vkMember, prefer: preferMember },
   output: writtenRule,
   etag: true,
   failures: ['not_found', 'conflict', 'precondition_failed'],

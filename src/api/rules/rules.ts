@@ -1,15 +1,19 @@
 import { mergeFields, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { StoredRule } from '../../model/rule.ts';
+import type { Rule, StoredRule } from '../../model/rule.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { rulesThen } from './moment.ts';
 import { authorOf, type Call, type Handler, type Outcome } from '../operation.ts';
+import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from './enginedata.ts';
+import type { SiteAccess } from './gets.ts';
 import { showPast, shownRule } from './former-secrets.ts';
 import { sentNames } from './named-fields.ts';
 import { placeFields } from './placement.ts';
 import { recordEtag, recordView, serverFields, type ViewConfig } from './record.ts';
+import { ruleProblems, type RuleChecks } from './rule-problems.ts';
+import { shadowProblems } from './shadows.ts';
 import { editDescription, insertDescription, readDescription } from './rules-description.ts';
 import {
   asksForHistory,
@@ -22,12 +26,11 @@ import {
 } from './versions.ts';
 
 /** What the operations on page rules stand on. */
-export interface RuleOperations {
+export interface RuleOperations extends Pick<RuleChecks, 'engines' | 'allowPrivate'> {
   readonly store: Store;
   readonly newId: () => string;
-  /** Names of the engines that exist. */
-  readonly engines: ReadonlySet<string>;
   readonly view: ViewConfig;
+  readonly site: Pick<SiteAccess, 'explain'>;
 }
 
 const anyFields = { type: 'object', required: [], additionalProperties: true } as const;
@@ -40,12 +43,11 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
   return {
     ...insertDescription,
     input: anyFields,
-    run: (v, call) => {
+    run: async (v, call) => {
       const write = idempotency('insert', v, call);
       const vk = call.vk ?? `fields:${write.requestHash}`;
-      return parts.store.commit(authorOf(call), (reads) => {
-        const shown = (stored: StoredRule, replayed: boolean): Outcome =>
-          written(parts, call, { stored, sent: v, vk, replayed });
+      const result = await parts.store.commit(authorOf(call), (reads): Decision<Written> => {
+        const shown = (stored: StoredRule, replayed: boolean): Written => ({ stored, replayed });
         const first = earlierRule(write, reads, vk);
         // A vk made of the fields stands for the record, not for the request: it ends with the
         // record.
@@ -57,7 +59,9 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
           sent: v,
           shown: {},
           engines: parts.engines,
+          isText: call.isText === true,
         });
+        refuseMistakes(parts, call, { current: undefined, data, sent: v });
         const id = parts.newId();
         return {
           drafts: [
@@ -72,6 +76,7 @@ export function insertRule(parts: RuleOperations): Handler<JsonObject> {
           answer: ([change]) => shown(afterChange(undefined, change), false),
         };
       });
+      return written(parts, call, { ...result, sent: v, vk });
     },
   };
 }
@@ -85,13 +90,13 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
   return {
     ...editDescription,
     input: editInput,
-    run: (v, call) => {
-      // An answer of insert or edit, sent back whole, has its own list of names beside the fields.
-      const { id, if_seq: ifSeq, unknowns: _told, ...sent } = v as EditInput & JsonObject;
+    run: async (v, call) => {
+      // An answer of insert or edit, sent back whole, has lists of its own beside the fields.
+      const { id, if_seq: ifSeq, ...others } = v as EditInput & JsonObject;
+      const { unknowns: _names, problems: _problems, ...sent } = others;
       const write = idempotency('edit', { ...(v as EditInput & JsonObject) }, call);
-      return parts.store.commit(authorOf(call), (reads): Decision<Outcome> => {
-        const shown = (stored: StoredRule, replayed: boolean): Outcome =>
-          written(parts, call, { stored, sent, vk: call.vk, replayed });
+      const result = await parts.store.commit(authorOf(call), (reads): Decision<Written> => {
+        const shown = (stored: StoredRule, replayed: boolean): Written => ({ stored, replayed });
         const first = call.vk === undefined ? undefined : earlierRule(write, reads, call.vk);
         if (first !== undefined) return { drafts: [], answer: () => shown(first, true) };
 
@@ -102,7 +107,9 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
           sent,
           shown: { ...serverFields(current.rule, parts.view, call.origin), seq: current.seq },
           engines: parts.engines,
+          isText: call.isText === true,
         });
+        refuseMistakes(parts, call, { current: current.rule, data, sent });
         if (Object.keys(data).length === 0 && call.vk === undefined) {
           return { drafts: [], answer: () => shown(current, false) };
         }
@@ -119,6 +126,7 @@ export function editRule(parts: RuleOperations): Handler<EditInput> {
           answer: ([change]) => shown(afterChange(current, change), false),
         };
       });
+      return written(parts, call, { ...result, sent, vk: call.vk });
     },
   };
 }
@@ -178,31 +186,59 @@ function asFields({ rule }: StoredRule): JsonObject {
   return rule as unknown as JsonObject;
 }
 
+/** What a write has come to. */
+interface Written {
+  readonly stored: StoredRule;
+  /** Whether an earlier request with the same vk did it. */
+  readonly replayed: boolean;
+}
+
+/** Refuses a write with a mistake in it, where the caller wants that. */
+function refuseMistakes(
+  parts: RuleOperations,
+  call: Call,
+  write: {
+    readonly current: Rule | undefined;
+    readonly data: JsonObject;
+    readonly sent: JsonObject;
+  },
+): void {
+  if (call.isStrict !== true) return;
+  const { current, data, sent } = write;
+  const after = mergeFields(current === undefined ? {} : { ...current }, data);
+  requireNoMistakes(call, ruleProblems(after as unknown as Rule, sentNames(sent), checksOf(parts)));
+}
+
+function checksOf({ engines, allowPrivate, view }: RuleOperations): RuleChecks {
+  return { engines, allowPrivate, base: view.base };
+}
+
 function written(
-  { view }: RuleOperations,
+  parts: RuleOperations,
   call: Call,
   {
     stored,
     sent,
     vk,
     replayed,
-  }: {
-    readonly stored: StoredRule;
-    readonly sent: JsonObject;
-    readonly vk: string | undefined;
-    readonly replayed: boolean;
-  },
+  }: Written & { readonly sent: JsonObject; readonly vk: string | undefined },
 ): Outcome {
-  const kept = stored.rule._unknowns_ ?? {};
+  const { view } = parts;
+  const { rule } = stored;
+  const kept = rule._unknowns_ ?? {};
   const names = sentNames(sent);
   const unknowns = names.filter((name) => Object.hasOwn(kept, name));
-  const { enginedata, kind } = stored.rule;
+  const { enginedata, kind } = rule;
   if (enginedata !== undefined && names.includes('enginedata') && kept.enginedata === undefined) {
     unknowns.push(...unreadEnginedata(enginedata, kind));
   }
+  const problems = [
+    ...ruleProblems(rule, names, checksOf(parts)),
+    ...(replayed ? [] : shadowProblems(parts, stored, call)),
+  ];
   return {
     kind: 'data',
-    data: { ...recordView(stored, view, call.origin), unknowns },
+    data: { ...recordView(stored, view, call.origin), unknowns, problems },
     etag: recordEtag(stored, view, call.origin),
     ...(vk !== undefined && { vk }),
     ...(replayed && { replayed }),

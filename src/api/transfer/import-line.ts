@@ -1,13 +1,20 @@
 import { isUtf8 } from 'node:buffer';
+import { isStrictPreferred } from '../../http/prefer.ts';
 import { mergeFields, type RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import { outlineJson } from '../../model/json-outline.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../../model/json.ts';
 import { jsonDepthMax, vkCharactersMax } from '../../model/limits.ts';
+import type { Hook } from '../../model/hook.ts';
+import type { Problem } from '../../model/problem.ts';
+import type { Rule } from '../../model/rule.ts';
 import { readyRule } from '../../store/ready.ts';
+import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from '../rules/enginedata.ts';
+import { sentNames } from '../rules/named-fields.ts';
+import { ruleProblems } from '../rules/rule-problems.ts';
 import { idOfExportVk } from './export.ts';
-import { placeHookFields } from '../webhooks/hook-placement.ts';
+import { hookProblems, placeHookFields } from '../webhooks/hook-placement.ts';
 import { requestHashOf } from '../rules/idempotency.ts';
 import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
 import { placeFields } from '../rules/placement.ts';
@@ -18,11 +25,13 @@ export interface Refusal {
   readonly why: string;
 }
 
-/** A line of which something is not valid: it is kept, and waits in `_unknowns_`. */
+/** A line of which something is not valid, and is kept and waits, or has no effect. */
 export interface Kept {
   readonly line: number;
   /** What `unknowns` of an insert would name. */
   readonly names: readonly string[];
+  /** What is wrong with its fields, as an insert would say it. */
+  readonly problems: readonly Problem[];
 }
 
 /** What became of some lines, each kind in the order of its lines. */
@@ -31,7 +40,7 @@ export interface ReadLines {
   readonly count: number;
   readonly ready: PackedLines;
   readonly refused: readonly Refusal[];
-  /** Those of the ready lines of which something waits. */
+  /** Those of the ready lines that have a problem. */
   readonly kept: readonly Kept[];
 }
 
@@ -49,10 +58,17 @@ const packedFactor = 3;
 const lineDepthMax = jsonDepthMax + 2;
 const byteOrderMark = Buffer.from('\ufeff');
 
-/** What lines are read with; `first` is the number of the first one. */
-interface ReadingParts {
-  readonly first: number;
+/** What lines are held against. */
+export interface LineChecks {
+  /** Names of the engines that exist. */
   readonly engines: ReadonlySet<string>;
+  /** Whether a line with a mistake in it is refused, as by `Prefer: handling=strict`. */
+  readonly isStrict?: boolean | undefined;
+}
+
+/** What lines are read with; `first` is the number of the first one. */
+interface ReadingParts extends LineChecks {
+  readonly first: number;
   readonly newId: () => string;
 }
 
@@ -62,7 +78,7 @@ interface ReadingParts {
  */
 export function readImportLines(
   bytes: Uint8Array,
-  { first, engines, newId }: ReadingParts,
+  { first, newId, ...checks }: ReadingParts,
 ): ReadLines {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const ready = new LinePacker(packedFactor * bytes.length);
@@ -75,9 +91,9 @@ export function readImportLines(
     try {
       const text = textOf(buffer.subarray(start, end), line);
       if (text !== '') {
-        const { names, ...read } = readLine(text, engines);
+        const { names, problems, ...read } = readLine(text, checks);
         ready.add({ line, newId: newId(), ...read });
-        if (names.length > 0) kept.push({ line, names });
+        if (names.length + problems.length > 0) kept.push({ line, names, problems });
       }
     } catch (thrown) {
       if (!(thrown instanceof Failure)) throw thrown;
@@ -99,14 +115,17 @@ function textOf(bytes: Buffer, line: number): string {
 
 function readLine(
   text: string,
-  engines: ReadonlySet<string>,
-): Omit<ImportLine, 'line' | 'newId'> & Pick<Kept, 'names'> {
-  const { family, name, v, vk } = parseLine(text);
+  { engines, isStrict = false }: LineChecks,
+): Omit<ImportLine, 'line' | 'newId'> & Pick<Kept, 'names' | 'problems'> {
+  const { family, name, v, vk, prefer } = parseLine(text);
   const requestHash = requestHashOf([name, v]);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
   const ready = family === 'userinterface' ? readyRule(data) : undefined;
+  // What an export has written waited where it comes from.
+  const told = isExported ? nothing : toldOf(data, { family, v, engines });
+  requireNoMistakes({ isStrict: isStrict || isStrictPreferred(prefer) }, told.problems);
   return {
     family,
     text: ready?.text ?? JSON.stringify(data),
@@ -114,16 +133,35 @@ function readLine(
     vk: vk ?? `fields:${requestHash}`,
     requestHash,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
-    // What an export has written waited where it comes from.
-    names: isExported ? [] : waitingIn(data, family),
+    ...told,
   };
 }
 
-function waitingIn(data: JsonObject, family: RevertibleFamily): readonly string[] {
-  const { _unknowns_: unknowns, enginedata, kind } = data;
-  const names = isJsonObject(unknowns) ? Object.keys(unknowns) : [];
-  if (family === 'webhook' || kind !== 'resolve' || !isJsonObject(enginedata)) return names;
-  return [...names, ...unreadEnginedata(enginedata, kind)];
+const nothing = { names: [], problems: [] } as const;
+
+function toldOf(
+  data: JsonObject,
+  {
+    family,
+    v,
+    engines,
+  }: {
+    readonly family: RevertibleFamily;
+    readonly v: JsonObject;
+    readonly engines: ReadonlySet<string>;
+  },
+): Pick<Kept, 'names' | 'problems'> {
+  const { _unknowns_: kept, enginedata, kind } = data;
+  const unknowns = isJsonObject(kept) ? kept : {};
+  const names = Object.keys(unknowns);
+  if (family === 'webhook') {
+    const problems = hookProblems(data as unknown as Hook, sentNames(v), undefined);
+    return { names, problems };
+  }
+  const checks = { engines, base: undefined, allowPrivate: undefined };
+  const problems = ruleProblems(data as unknown as Rule, sentNames(v), checks);
+  if (kind !== 'resolve' || !isJsonObject(enginedata)) return { names, problems };
+  return { names: [...names, ...unreadEnginedata(enginedata, kind)], problems };
 }
 
 interface ParsedLine {
@@ -131,11 +169,13 @@ interface ParsedLine {
   readonly name: string;
   readonly v: JsonObject;
   readonly vk: string | undefined;
+  readonly prefer: string | undefined;
 }
 
 function parseLine(text: string): ParsedLine {
   const row = parseObject(text);
   const { a, vk, ...fields } = row;
+  const prefer = a !== undefined && typeof row.prefer === 'string' ? row.prefer : undefined;
   const insert =
     typeof a === 'string' || a === undefined ? inserts.get(a ?? ruleInsert) : undefined;
   if (insert === undefined) {
@@ -147,11 +187,11 @@ function parseLine(text: string): ParsedLine {
   if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');
   // One level more than an insert has: an exported `_unknowns_` holds what stood in v.
   if (nestsDeeper(v, jsonDepthMax + 1)) throw new Failure('too_large', 'nested too deep.');
-  if (vk === undefined) return { ...insert, v, vk };
+  if (vk === undefined) return { ...insert, v, vk, prefer };
   if (typeof vk !== 'string' || vk === '' || vk.length > vkCharactersMax) {
     throw new Failure('invalid', `vk must be a text of 1 to ${vkCharactersMax} characters.`);
   }
-  return { ...insert, v, vk };
+  return { ...insert, v, vk, prefer };
 }
 
 function parseObject(text: string): JsonObject {

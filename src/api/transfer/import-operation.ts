@@ -3,6 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { importRowsMax, refusalsKeptMax } from '../../model/limits.ts';
 import { authorOf, type Description, type Handler } from '../operation.ts';
+import { problemsMember } from '../problems.ts';
 import type { Kept, Refusal } from './import-line.ts';
 import { importAll, type ImportParts } from './import.ts';
 import { importInlineBytesMax, refusalsNamedMax } from './limits.ts';
@@ -12,6 +13,8 @@ export interface ImportRequest {
   readonly bytes: Uint8Array;
   /** Names of the engines that exist. */
   readonly engines: ReadonlySet<string>;
+  /** Whether a line with a mistake in it is refused. */
+  readonly isStrict?: boolean;
   readonly by: string;
   /** Why a line with a hook is refused; undefined where the caller may write hooks. */
   readonly hooksRefused: string | undefined;
@@ -67,9 +70,10 @@ const description: Description = {
       unchanged: count('Lines whose record exists already.'),
       refused: count('Lines that cannot be imported; only a dry run has any.'),
       refusals: lines('The first of them, and why.', { why: { type: 'string' } }),
-      kept: count('Lines of which something is not valid, and kept in _unknowns_.'),
+      kept: count('Lines with a problem: what is not valid waits in _unknowns_.'),
       unknowns: lines('The first of them, and what.', {
         names: { type: 'array', items: { type: 'string' } },
+        problems: problemsMember,
       }),
       txn: { type: ['string', 'null'], description: 'What invalidate takes the import back by.' },
     },
@@ -104,6 +108,7 @@ export function importLines({ importElsewhere, ...parts }: ImportOperation): Han
       const request: ImportRequest = {
         bytes,
         engines: parts.engines,
+        isStrict: call.isStrict === true,
         by: authorOf(call),
         hooksRefused: hasScope(call.caller, 'webhook')
           ? undefined
@@ -123,9 +128,13 @@ export function importLines({ importElsewhere, ...parts }: ImportOperation): Han
  */
 export async function runImport(
   parts: Omit<ImportParts, 'engines'>,
-  { bytes, engines, by, hooksRefused, dryRun }: ImportRequest,
+  { bytes, engines, isStrict, by, hooksRefused, dryRun }: ImportRequest,
 ): Promise<ImportReport> {
-  const result = await importAll({ ...parts, engines }, bytes, { by, hooksRefused, dryRun });
+  const result = await importAll({ ...parts, engines, isStrict }, bytes, {
+    by,
+    hooksRefused,
+    dryRun,
+  });
   const { refused, kept, imported, unchanged, txn } = result;
   if (!dryRun && refused.length > 0) throw refusal(refused);
   return {

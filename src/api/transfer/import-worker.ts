@@ -1,11 +1,11 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { newId } from '../../model/clock.ts';
-import { readImportLines, type ReadLines } from './import-line.ts';
+import { readImportLines, type LineChecks, type ReadLines } from './import-line.ts';
 import type { ReadWholeLines } from './import-blocks.ts';
 
 /** What the thread of this module is started with. */
 interface Reading {
-  readonly importEngines: ReadonlySet<string>;
+  readonly importChecks: LineChecks;
 }
 
 /** Some lines to read there; they are answered in the order in which they came. */
@@ -25,16 +25,16 @@ interface LineReader {
  * Makes a reader that leaves the thread of the store to the store, for reading lines takes about as
  * long as writing them. The first block is read where it is asked for: most imports are no longer.
  */
-export function createLineReader(engines: ReadonlySet<string>): LineReader {
+export function createLineReader(checks: LineChecks): LineReader {
   let thread: ReadingThread | undefined;
   let isFirst = true;
   return {
     async read(bytes, first) {
       if (isFirst) {
         isFirst = false;
-        return readImportLines(bytes, { first, engines, newId });
+        return readImportLines(bytes, { first, newId, ...checks });
       }
-      thread ??= new ReadingThread(engines);
+      thread ??= new ReadingThread(checks);
       return thread.read({ bytes, first });
     },
     async close() {
@@ -47,8 +47,8 @@ class ReadingThread {
   readonly #worker: Worker;
   readonly #waiting: PromiseWithResolvers<ReadLines>[] = [];
 
-  constructor(engines: ReadonlySet<string>) {
-    const reading: Reading = { importEngines: engines };
+  constructor(checks: LineChecks) {
+    const reading: Reading = { importChecks: checks };
     this.#worker = new Worker(new URL(import.meta.url), { workerData: reading });
     this.#worker.on('message', (lines: ReadLines) => this.#waiting.shift()?.resolve(lines));
     this.#worker.on('error', (error) => {
@@ -69,10 +69,10 @@ class ReadingThread {
 }
 
 const reading = workerData as Partial<Reading> | null;
-if (!isMainThread && reading?.importEngines !== undefined) {
-  const { importEngines: engines } = reading;
+if (!isMainThread && reading?.importChecks !== undefined) {
+  const { importChecks: checks } = reading;
   parentPort?.on('message', ({ bytes, first }: Job) => {
-    const lines = readImportLines(bytes, { first, engines, newId });
+    const lines = readImportLines(bytes, { first, newId, ...checks });
     parentPort?.postMessage(lines, [lines.ready.bytes.buffer, lines.ready.numbers.buffer]);
   });
 }

@@ -15,16 +15,21 @@ import type {
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
 import { secretDraft } from '../webhooks/hooks.ts';
 import { claimName, findClaim, requestHashOf } from '../rules/idempotency.ts';
-import { readImportLines, type Kept, type ReadLines, type Refusal } from './import-line.ts';
+import {
+  readImportLines,
+  type Kept,
+  type LineChecks,
+  type ReadLines,
+  type Refusal,
+} from './import-line.ts';
 import { unpackedLines, type ImportLine } from './import-packed.ts';
 
 /** What an import stands on. */
-export interface ImportParts {
+export interface ImportParts extends LineChecks {
   readonly store: Store;
   /** Makes the secret of a hook. */
   readonly newSecret: () => string;
   readonly newId: () => string;
-  readonly engines: ReadonlySet<string>;
 }
 
 /** What read lines are written with. */
@@ -80,11 +85,11 @@ interface AtOnce {
  * more than importRowsMax lines, and as Store.commit does.
  */
 export async function importAll(
-  { engines, newId, ...parts }: ImportParts,
+  { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
   { by = author, hooksRefused, dryRun = false }: AtOnce = {},
 ): Promise<Imported & { readonly txn: string | undefined }> {
-  const lines = readImportLines(bytes, { first: 1, engines, newId });
+  const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
   const all = [...unpackedLines(lines.ready)];
   if (all.length > importRowsMax) {
     throw new Failure('too_large', `One import takes ${importRowsMax} lines at most.`);

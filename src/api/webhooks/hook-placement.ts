@@ -76,9 +76,14 @@ function refusal(name: string, { required = '' }: HookField, value: Json | undef
 
 /**
  * What is wrong with fields of a hook that were sent now, by their names: with those that wait in
- * its `_unknowns_`, and with those that are valid and say nothing.
+ * its `_unknowns_`, and with those that are valid and say nothing. `node` is undefined where it is
+ * not known which node executes hooks.
  */
-export function hookProblems(hook: Hook, sent: readonly string[], node: Node): readonly Problem[] {
+export function hookProblems(
+  hook: Hook,
+  sent: readonly string[],
+  node: Node | undefined,
+): readonly Problem[] {
   const known = [...hookFields.keys()];
   const { fields, unknowns } = fieldsOf(hook);
   const waits = new Set(waitingFields(hook));
@@ -93,7 +98,8 @@ export function hookProblems(hook: Hook, sent: readonly string[], node: Node): r
       const message = `${problem.message} ${pausedMessage}`;
       return waits.has(name) ? { ...problem, message } : problem;
     });
-    return name === 'where' ? [...problems, ...placeProblems(hook, node)] : problems;
+    const isPlaced = name === 'where' && node !== undefined;
+    return isPlaced ? [...problems, ...placeProblems(hook, node)] : problems;
   });
 }
 

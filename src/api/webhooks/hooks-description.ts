@@ -13,7 +13,7 @@ import { hookBatchTimesMax } from './limits.ts';
 import { historyQuery, historyRows } from '../rules/history-schema.ts';
 import type { Description } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
-import { vkMember } from '../rules/record-schema.ts';
+import { preferMember, vkMember } from '../rules/record-schema.ts';
 
 const text = { type: 'string' } as const;
 const dateTime = { type: 'string', format: 'date-time' } as const;
@@ -181,7 +181,7 @@ const told = {
 export const hookInsertDescription: Description = {
   summary: 'Registers a hook, and shows its secret this one time.',
   fields: newHook,
-  envelope: { vk: vkMember },
+  envelope: { vk: vkMember, prefer: preferMember },
   output: record('NewHookAnswer', { ...told, secret }, ['unknowns', 'problems']),
   etag: true,
   failures: ['conflict'],
@@ -192,7 +192,7 @@ export const hookEditDescription: Description = {
   summary:
     'Changes the fields of a hook that are sent; null puts back what stands there by itself.',
   fields: hookEdit,
-  envelope: { vk: vkMember },
+  envelope: { vk: vkMember, prefer: preferMember },
   output: record('WrittenHook', told, ['unknowns', 'problems']),
   etag: true,
   failures: ['not_found', 'conflict', 'precondition_failed'],

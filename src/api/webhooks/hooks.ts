@@ -1,4 +1,4 @@
-import type { Change } from '../../model/change.ts';
+import { mergeFields, type Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import {
   isDelivered,
@@ -14,6 +14,7 @@ import type { Log } from '../../observability/log.ts';
 import { foldHook } from '../../store/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { hookProblems, placeHookFields, placeProblems } from './hook-placement.ts';
+import { requireNoMistakes } from '../problems.ts';
 import {
   hookEditDescription,
   hookInsertDescription,
@@ -68,6 +69,7 @@ export function insertHook(parts: HookOperations): Handler<JsonObject> {
           return { drafts: [], answer: () => written(parts, replayed) };
         }
         const data = placeHookFields(undefined, v, {});
+        refuseMistakes(parts, call, { sent: v, after: data });
         requireRoomForOne(parts.store);
         const [id, secret] = [parts.newId(), parts.newSecret()];
         const claim = write.claim(vk);
@@ -208,6 +210,16 @@ function requireRoomForOne(store: Pick<Store, 'counts'>): void {
   throw new Failure('conflict', `There are ${hooksMax} hooks already, which is the limit.`);
 }
 
+/** Refuses a write with a mistake in it, where the caller wants that. */
+function refuseMistakes(
+  { node }: Pick<HookOperations, 'node'>,
+  call: Call,
+  { sent, after }: { readonly sent: JsonObject; readonly after: JsonObject },
+): void {
+  if (call.isStrict !== true) return;
+  requireNoMistakes(call, hookProblems(after as unknown as Hook, sentNames(sent), node));
+}
+
 interface EditInput {
   id: string;
   if_seq?: number;
@@ -240,6 +252,7 @@ async function changeHook(
     const current = existingHook(reads, id);
     requireSeq(current.seq, ifSeq, call.fields['if-match']);
     const data = change(current);
+    refuseMistakes(parts, call, { sent, after: mergeFields(asJson(current.hook), data) });
     if (Object.keys(data).length === 0 && vk === undefined) {
       return { drafts: [], answer: () => written(parts, { stored: current, sent, vk }) };
     }

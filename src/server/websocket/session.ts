@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
+import { isStrictPreferred } from '../../http/prefer.ts';
 import { discard, type Reply } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
@@ -243,7 +244,7 @@ export class Session {
     const caller = this.#callerNow();
     // A caller with another key may say so.
     if (message.operation !== authenticateName) requireUnrevoked(caller);
-    const { a, v, vk, qk } = message.parse(execute, caller);
+    const { a, v, vk, qk, prefer } = message.parse(execute, caller);
     if (a === '') throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     const call = {
       caller,
@@ -253,6 +254,7 @@ export class Session {
       fields: this.#opening.fields,
       visitor: visitors.visitorOf({ ...this.#opening, address: caller.address }),
       transport: 'websocket' as const,
+      isStrict: isStrictPreferred(prefer),
       signal: () => this.#abort.signal,
     };
     const outcome = await execute.run(a, v, call);

@@ -79,7 +79,7 @@ function edit(world: World, request: Request): Outcome {
   if (claim !== undefined) {
     return claim.request === text ? again(claim.answer) : refused('conflict', 'vk');
   }
-  const { id, if_seq: ifSeq = null, unknowns: _told, ...sent } = request.v;
+  const { id, if_seq: ifSeq = null, unknowns: _told, problems: _problems, ...sent } = request.v;
   if (typeof id !== 'string') return refused('invalid', 'id');
   const current = replay(world.rows, id);
   if (current === undefined) return refused('not_found', 'id');

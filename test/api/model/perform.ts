@@ -49,12 +49,13 @@ export async function perform(
   return answers;
 }
 
-/** An answer with its list of names in an order of its own: which one is nobody's concern. */
+/** An answer with its names in an order of its own, and without what it says of problems. */
 function asJson(answer: Answer): JsonObject {
   const { data } = answer;
   if (!Array.isArray(data?.unknowns)) return { ...answer };
+  const { problems: _problems, ...told } = data;
   const unknowns = (data.unknowns as readonly string[]).toSorted();
-  return { ...answer, data: { ...data, unknowns } };
+  return { ...answer, data: { ...told, unknowns } };
 }
 
 function assertSame(actual: JsonObject, expected: JsonObject, lineOf: () => string): void {

@@ -1,6 +1,6 @@
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
 import type { State } from './ledger.ts';
-import { isValid, keptValue, kinds, type Kind, type Setting } from './values.ts';
+import { invalidMembers, isValid, keptValue, kinds, type Kind, type Setting } from './values.ts';
 
 /** What a write makes of a record. */
 export interface Placed {
@@ -50,9 +50,22 @@ export function place(
   };
   // The kind decides about the engine, and both about all else.
   placeOne('engine', { kind, engine: undefined });
+  const isRecord = kind.endsWith('-record');
+  if (isRecord && !fields.has('engine') && !unknowns.has('engine')) fields.set('engine', 'form');
   const setting = { kind, engine: fields.get('engine') };
-  const others = [...old.keys(), ...said.keys()].filter((name) => name !== 'engine');
+  const apart = ['engine', 'enginedata'];
+  const others = [...old.keys(), ...said.keys()].filter((name) => !apart.includes(name));
   for (const name of new Set(others)) placeOne(name, setting);
+  placeEnginedata({
+    sent: given.get('enginedata'),
+    waits: new Map(waiting(before, sent)).get('enginedata'),
+    kept: old.get('enginedata'),
+    put: (field, unknown) => {
+      if (field !== undefined) fields.set('enginedata', field);
+      if (unknown !== undefined) unknowns.set('enginedata', unknown);
+    },
+    setting,
+  });
   fields.set('kind', kind);
   if (!fields.has('origin')) fields.set('origin', '*');
   if (!fields.has('path')) return { unusable: 'path' };
@@ -62,6 +75,43 @@ export function place(
     data: difference(before, { fields, unknowns }),
     told: [...opened(sent).keys()].filter((name) => unknowns.has(name)),
   };
+}
+
+/** Of enginedata each member has a place of its own; one that is not valid leaves the old one there. */
+function placeEnginedata({
+  sent,
+  waits,
+  kept,
+  put,
+  setting,
+}: {
+  readonly sent: Json | undefined;
+  readonly waits: Json | undefined;
+  readonly kept: Json | undefined;
+  readonly put: (field: JsonObject | undefined, unknown: Json | undefined) => void;
+  readonly setting: Setting;
+}): void {
+  if (sent === null) return;
+  const old = isJsonObject(kept) ? kept : undefined;
+  const merged = isJsonObject(waits) ? { ...old, ...waits } : old;
+  const whole = isJsonObject(sent) ? sent : merged;
+  const other = [sent, waits].find((value) => value !== undefined);
+  const unusable = isJsonObject(other) ? undefined : other;
+  if (whole === undefined) {
+    put(undefined, unusable);
+    return;
+  }
+  const wrong = invalidMembers(whole, setting);
+  const members = Object.entries(whole).filter(([name]) => !wrong.includes(name));
+  const before = old === undefined ? [] : Object.entries(old);
+  const oldWrong = invalidMembers(old ?? {}, setting);
+  const stays = before.filter(([name]) => wrong.includes(name) && !oldWrong.includes(name));
+  const field = Object.fromEntries([...members, ...stays]);
+  const unknown = Object.fromEntries(
+    Object.entries(whole).filter(([name]) => wrong.includes(name)),
+  );
+  if (wrong.length === 0) put(field, unusable);
+  else put(Object.keys(field).length === 0 ? undefined : field, unknown);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { sameJson, type Json } from '../../../src/model/json.ts';
+import { sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
 
 /** The kinds of page rule, written out once more (docs/design/page-rules.md#fields). */
 export const kinds = [
@@ -55,7 +55,17 @@ const isFetched = ({ kind }: Setting): boolean => kind === 'content.fetch';
 /** Where an engine says what enginedata may be: a kind that has a say goes before it. */
 const isOf = (name: string, at: Setting): boolean =>
   at.engine === name && !isKey(at) && !isFetched(at);
-const isTemplate = (at: Setting): boolean => isOf('template', at);
+
+/** The members of a sample of enginedata that are not valid: each waits alone (contract §4.1). */
+export function invalidMembers(enginedata: JsonObject, at: Setting): readonly string[] {
+  const { html = '', template = '', target } = enginedata;
+  const showsHtml = isKey(at) || ['html', 'template', 'form'].some((engine) => isOf(engine, at));
+  return [
+    ...(typeof html !== 'string' && showsHtml ? ['html'] : []),
+    ...(typeof template !== 'string' && isOf('template', at) ? ['template'] : []),
+    ...(target === 'javascript:x' && isKey(at) ? ['target'] : []),
+  ];
+}
 
 const samples: Readonly<Record<string, readonly Sample[]>> = {
   kind: [...asSent(...kinds), ...refused('blog', 3)],
@@ -76,22 +86,23 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
   contenttype: [...asSent('text/plain', 'text/css'), ...refused('plain', 1)],
   httpresponse: [
     ...asSent(200, 404, 503),
-    { sent: '404', kept: 404 },
-    ...refused(199, 600, 'soon', true),
+    // A value is never converted to fit.
+    ...refused(199, 600, 'soon', '404', true),
   ],
-  engine: [...asSent('html', 'template', 'paged'), ...refused('none', 1)],
+  engine: [...asSent('html', 'template', 'form', 'paged'), ...refused('none', 1)],
+  // Which of its members are valid, invalidMembers says.
   enginedata: [
-    fitting({ html: '<b>' }, ({ kind }) => kind !== 'content.fetch'),
-    fitting(
+    ...asSent(
+      { html: '<b>' },
       { html: 5 },
-      (at) => !isKey(at) && !isFetched(at) && !isOf('html', at) && !isTemplate(at),
+      { html: 5, css: 'a' },
+      { template: '{{ path }}' },
+      { template: 5, html: 'c' },
+      { source: 'http://far.example/*' },
+      { source: 'http://far.example/a*', headers: { a: 'secret' } },
+      { target: '/b', extra: [null, { n: 1 }] },
+      { target: 'javascript:x', html: 'd' },
     ),
-    fitting({ template: '{{ path }}' }, (at) => !isFetched(at)),
-    fitting({ template: 5 }, (at) => !isFetched(at) && !isTemplate(at)),
-    fitting({ source: 'http://far.example/*' }, (at) => !isTemplate(at)),
-    fitting({ source: 'http://far.example/a*', headers: { a: 'secret' } }, (at) => !isTemplate(at)),
-    fitting({ target: '/b', extra: [null, { n: 1 }] }, (at) => !isFetched(at) && !isTemplate(at)),
-    fitting({ target: 'javascript:x' }, (at) => !isFetched(at) && !isKey(at) && !isTemplate(at)),
     ...refused([], 'x'),
   ],
   table: [...asSent('products', 'u'), ...refused('', 5)],
@@ -106,7 +117,7 @@ const samples: Readonly<Record<string, readonly Sample[]>> = {
     { sent: '2026-01-02T04:04:05+02:00', kept: '2026-01-02T02:04:05.000Z' },
     ...refused('yesterday', '2026-02-31T00:00:00Z', 1),
   ],
-  rve: [...asSent(1, 2, -1.5, 0), { sent: '2', kept: 2 }, ...refused('x', true)],
+  rve: [...asSent(1, 2, -1.5, 0), ...refused('x', '2', true)],
   enginecomments: [...asSent('note', 'about XYZ'), ...refused(5)],
 };
 

@@ -56,10 +56,10 @@ function picked<T>(list: readonly T[], at: Pick): T | undefined {
 
 /** Mostly a record that there is, sometimes one that is gone, rarely nobody's. */
 function recordId({ rows }: World, at: Pick): string {
-  if (at === 11) return 'nobody';
+  if (at === 11) return 'anonymous';
   const ids = everyId(rows);
   const living = ids.filter((id) => replay(rows, id) !== undefined);
-  return picked(at < 9 && living.length > 0 ? living : ids, at) ?? 'nobody';
+  return picked(at < 9 && living.length > 0 ? living : ids, at) ?? 'anonymous';
 }
 
 /** The requests that a write needs: none where it is about something that is not there. */
@@ -129,7 +129,7 @@ function selecting(world: World, { by, record, txn, writer, from, until }: Selec
   const all: JsonObject = {
     id: recordId(world, record),
     txn: picked(world.rows, txn)?.txn ?? 'none',
-    by: world.authors[writer] ?? 'nobody',
+    by: world.authors[writer] ?? 'anonymous',
     from: momentOf(world, from),
     until: momentOf(world, until),
   };

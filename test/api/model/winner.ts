@@ -33,6 +33,8 @@ function isWildcard(rule: State): boolean {
 }
 
 function covers(rule: State, origin: string, path: string): boolean {
+  // A rule whose origin waits matches nothing.
+  if (rule.unknowns.has('origin')) return false;
   const [ownOrigin, ownPath = ''] = [textOf(rule, 'origin'), textOf(rule, 'path')];
   if (ownOrigin !== '*' && ownOrigin !== origin) return false;
   return isWildcard(rule) ? path.startsWith(ownPath.slice(0, -1)) : path === ownPath;

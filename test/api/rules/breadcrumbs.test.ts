@@ -272,7 +272,8 @@ for (const [transport, open] of Object.entries(transports)) {
       const script = { target: 'javascript:alert(1)' };
       const refused = await call(`${rule}.edit`, { id: data.id, enginedata: script });
       assert.deepEqual(refused.data.unknowns, ['enginedata']);
-      assert.deepEqual(refused.data.enginedata, enginedata);
+      assert.deepEqual(refused.data.enginedata, { target: '/all' }, 'the target stays in force');
+      assert.deepEqual(refused.data._unknowns_, { enginedata: script });
     });
   });
 }

@@ -153,7 +153,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(other.data.done, false, 'a dry run claims nothing');
       const { error } = await call(
         `${rule}.invalidate`,
-        { by: 'x', confirm: dry.digest },
+        { by: 'import', confirm: dry.digest },
         { vk: 'undo-1' },
       );
       assert.deepEqual([error?.code, error?.field], ['conflict', 'vk']);
@@ -166,9 +166,11 @@ for (const [transport, open] of Object.entries(transports)) {
         [{}, 'invalid', 'id'],
         [{ id: 'x' }, 'not_found', 'id'],
         [{ txn: 'x' }, 'not_found', 'txn'],
-        [{ by: 'x', from: 'then' }, 'invalid', 'from'],
-        [{ by: 'x', until: '9999' }, 'invalid', 'until'],
-        [{ by: 'x', confirm: 'x' }, 'precondition_failed', 'confirm'],
+        [{ by: 'import', from: 'then' }, 'invalid', 'from'],
+        [{ by: 'import', until: '9999' }, 'invalid', 'until'],
+        [{ by: 'x' }, 'invalid', 'by'],
+        [{ by: '0198…' }, 'invalid', 'by'],
+        [{ by: 'import', confirm: 'x' }, 'precondition_failed', 'confirm'],
       ] as const) {
         const { error } = await call(`${rule}.invalidate`, v);
         assert.deepEqual([error?.code, error?.field], [code, field], JSON.stringify(v));

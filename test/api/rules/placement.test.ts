@@ -47,8 +47,8 @@ suite('an insert', () => {
       'keeps what is not valid under its name, as it was sent',
       { ...page, httpresponse: 'soon', lang: 5, colour: { of: ['money'] }, rve: '1.5' },
       {
-        ...{ ...page, origin: '*', rve: 1.5 },
-        _unknowns_: { httpresponse: 'soon', lang: 5, colour: { of: ['money'] } },
+        ...{ ...page, origin: '*' },
+        _unknowns_: { httpresponse: 'soon', lang: 5, colour: { of: ['money'] }, rve: '1.5' },
       },
     ],
     [

@@ -52,7 +52,9 @@ for (const [transport, open] of Object.entries(transports)) {
       ];
       const dry = await call(operation, { ndjson: ndjson(rows), dry_run: true });
       const counts = { imported: 3, unchanged: 0, refused: 0, refusals: [], kept: 1 };
-      const unknowns = [{ line: 2, names: ['colour'] }];
+      const message = 'colour is no field that Waymark knows; it is kept in _unknowns_.';
+      const problem = { field: 'colour', reason: 'unknown_field', message };
+      const unknowns = [{ line: 2, names: ['colour'], problems: [problem] }];
       assert.deepEqual(dry.data, { done: false, ...counts, unknowns, txn: null });
       assert.equal(await statusOf(site, '/a'), 404);
 
@@ -69,6 +71,18 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(plan.gone, 2);
       const confirmed = { ...undo, confirm: plan.digest };
       await site.call('svc1.userinterface.invalidate', confirmed);
+      assert.equal(await statusOf(site, '/a'), 404);
+    });
+
+    test('refuses lines with a mistake, where strict handling is wanted', async (t) => {
+      const site = await startSite(t);
+      const lines = ndjson([
+        { path: '/a', content: 'a' },
+        { path: '/b', content: 'b', colour: 1 },
+      ]);
+      const headers = { prefer: 'handling=strict' };
+      const { error } = await site.call(operation, { ndjson: lines }, { headers });
+      assert.match(error?.message ?? '', /^Nothing was imported\.\nline 2: colour is no field/);
       assert.equal(await statusOf(site, '/a'), 404);
     });
 
@@ -156,7 +170,7 @@ test('waymark import --url has a server import a file', async (t) => {
   assert.equal(done.code, 0, done.err);
   assert.match(
     done.err,
-    /^line 1: not valid, kept in _unknowns_: colour\.\nTo take it back: waymark rule invalidate --txn \S+\n$/,
+    /^line 1: warning: colour is no field .*\nTo take it back: waymark rule invalidate --txn \S+\n$/,
   );
   assert.equal(await statusOf(site, '/a'), 200);
   await writeFile(file, 'nonsense');

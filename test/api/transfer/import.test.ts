@@ -169,7 +169,19 @@ suite('an import', () => {
     await assert.rejects(records(latin, 'latin1'), { message: 'line 1: not UTF-8.' });
     assert.equal(store.seq(), 0);
     const { imported: count, kept } = await records(line({ path: '/a', lang: 3 }));
-    assert.deepEqual([count, kept], [1, [{ line: 1, names: ['lang'] }]]);
+    const [first, ...more] = kept;
+    assert.deepEqual([count, first?.line, first?.names, more], [1, 1, ['lang'], []]);
+    assert.deepEqual(
+      first?.problems.map(({ field, reason }) => [field, reason]),
+      [['lang', 'wrong_type']],
+    );
+    const strict = importRecords(
+      { ...parts, isStrict: true },
+      Buffer.from(line({ lang: 3, path: '/x' })),
+    );
+    await assert.rejects(strict, {
+      message: /^line 1: lang has to be a BCP 47 .* refuses the write/,
+    });
   });
 
   test('reads the same, however its bytes arrive', async (t) => {
@@ -207,7 +219,7 @@ suite('an import', () => {
 });
 
 test('long imports are read in another thread, to the same effect', async (t) => {
-  const reader = createLineReader(engines);
+  const reader = createLineReader({ engines });
   t.after(() => reader.close());
   const fields = { path: '/a', content: 'ä', colour: { ['__proto__']: [null] } };
   const text = `nonsense\n${line(JSON.parse(JSON.stringify(fields)) as JsonObject)}`;

@@ -1,0 +1,86 @@
+import type { Problem } from '../../model/problem.ts';
+import type { Candidate, StoredRule } from '../../model/rule.ts';
+import { inOrder, lossTo } from '../../rules/matcher.ts';
+import type { Reads } from '../../store/store.ts';
+import type { Call } from '../operation.ts';
+import type { SiteAccess } from './gets.ts';
+
+/** What tells whether a page rule is hidden. */
+interface ShadowParts {
+  readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
+  readonly site: Pick<SiteAccess, 'explain'>;
+}
+
+/**
+ * Tells where a page rule is hidden by a file or by another rule of its own place, or hides one
+ * itself, from every visitor (docs/design/page-rules.md#invalid-values).
+ */
+export function shadowProblems(
+  { store, site }: ShadowParts,
+  { rule }: StoredRule,
+  call: Pick<Call, 'origin' | 'visitor'>,
+): readonly Problem[] {
+  if (rule._unknowns_?.origin !== undefined) return [];
+  const rules = rulesAt(store, rule);
+  const own = rules.find(({ id }) => id === rule.id);
+  const hides = own === undefined ? undefined : ruleShadow(own, rules);
+  const file = isVisited(rule.path) ? fileShadow(site, rule, call) : undefined;
+  return [file, hides].flatMap((message) =>
+    message === undefined ? [] : [{ field: 'path', reason: 'shadowed' as const, message }],
+  );
+}
+
+/** A path that one URL has: no wildcard, and no key of a breadcrumb. */
+function isVisited(path: string): boolean {
+  return path.startsWith('/') && !path.endsWith('*');
+}
+
+function rulesAt(
+  store: ShadowParts['store'],
+  { origin, path }: Pick<Candidate, 'origin' | 'path'>,
+): readonly Candidate[] {
+  if (!path.startsWith('/') || !path.endsWith('*')) return store.exactRules(origin, path);
+  // Nothing that covers the path without its `*` is longer than the wildcard itself.
+  for (const group of store.wildcardRules(origin, path.slice(0, -1))) {
+    return group[0]?.path === path ? group : [];
+  }
+  return [];
+}
+
+function ruleShadow(own: Candidate, rules: readonly Candidate[]): string | undefined {
+  const isFetched = own.kind === 'content.fetch';
+  const stored = rules.find(({ kind }) => kind !== 'content.fetch');
+  if (isFetched && stored !== undefined) {
+    const why = 'it answers before content.fetch';
+    return `The page rule ${stored.id} at the same path hides this one: ${why}.`;
+  }
+  // Of different languages, each has its readers.
+  const rivals = rules.filter(
+    ({ kind, lang }) => lang === own.lang && (kind === 'content.fetch') === isFetched,
+  );
+  const ordered = inOrder(rivals, {});
+  const [winner, next] = ordered;
+  if (winner === undefined || next === undefined) return undefined;
+  if (winner.id !== own.id) {
+    const why = lossTo(winner, own, {})?.says ?? '';
+    return `The page rule ${winner.id} at the same path hides this one. ${why}`;
+  }
+  return `It hides the page rule ${next.id}, which has the same path.`;
+}
+
+function fileShadow(
+  site: ShadowParts['site'],
+  { origin, path }: Pick<Candidate, 'origin' | 'path'>,
+  call: Pick<Call, 'origin' | 'visitor'>,
+): string | undefined {
+  const { winner } = site.explain({
+    method: 'GET',
+    origin: origin === '*' ? call.origin : origin,
+    path,
+    query: '',
+    fields: {},
+    visitor: call.visitor,
+  });
+  if (winner?.source !== 'disk' || winner.mount === undefined) return undefined;
+  return `A file of [disk.${winner.mount}] has this path and hides the page rule.`;
+}
