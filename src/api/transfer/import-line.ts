@@ -18,6 +18,7 @@ import { hookProblems, placeHookFields } from '../webhooks/hook-placement.ts';
 import { requestHashOf } from '../rules/idempotency.ts';
 import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
 import { placeFields } from '../rules/placement.ts';
+import { importLineValuesMax } from './limits.ts';
 
 /** A line that cannot be imported. */
 export interface Refusal {
@@ -106,8 +107,10 @@ export function readImportLines(
 
 function textOf(bytes: Buffer, line: number): string {
   if (!isUtf8(bytes)) throw new Failure('invalid', 'not UTF-8.');
-  if (outlineJson(bytes, []).depth > lineDepthMax) {
-    throw new Failure('too_large', 'nested too deep.');
+  const { depth, values } = outlineJson(bytes, []);
+  if (depth > lineDepthMax) throw new Failure('too_large', 'nested too deep.');
+  if (values > importLineValuesMax) {
+    throw new Failure('too_large', `more than ${importLineValuesMax} values.`);
   }
   const isMarked = line === 1 && bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
   return bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim();

@@ -3,3 +3,9 @@ export const importInlineBytesMax = 65_536;
 
 /** Refused lines that the failure of an import names one by one. */
 export const refusalsNamedMax = 20;
+
+/**
+ * Values in the JSON of a line, as many as in that of an operation that writes: JSON.parse takes a
+ * hundred times the memory of a text that is nothing but short values.
+ */
+export const importLineValuesMax = 262_144;
