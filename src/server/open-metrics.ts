@@ -1,7 +1,9 @@
 import { single, type Metric } from '../observability/metrics.ts';
+import type { SharedLimits } from './shared-limits.ts';
 
-/** How much of each is open at this moment. */
+/** How much of each is open at this moment, and what clients share of it. */
 interface Open {
+  readonly shared: SharedLimits;
   readonly connections: number;
   readonly requests: number;
   readonly websockets: number;
@@ -14,6 +16,7 @@ export function openMetrics({
   requests,
   websockets,
   tunnels,
+  shared,
 }: Open): readonly Metric[] {
   return [
     single('gauge', 'waymark_connections', {
@@ -31,6 +34,18 @@ export function openMetrics({
     single('gauge', 'waymark_tunnels', {
       help: 'Open websockets that are passed on to a source.',
       value: tunnels,
+    }),
+    single('gauge', 'waymark_subscriptions', {
+      help: 'Subscriptions of websockets.',
+      value: shared.subscriptions.size,
+    }),
+    single('gauge', 'waymark_requests_held_bytes', {
+      help: 'Bytes held of requests that are not answered yet.',
+      value: shared.requests.size,
+    }),
+    single('gauge', 'waymark_unread_answers_bytes', {
+      help: 'Bytes held of large answers that are not read yet.',
+      value: shared.unread.size,
     }),
   ];
 }

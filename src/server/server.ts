@@ -194,6 +194,7 @@ class Port implements Server {
       requests: this.#connections.owed + this.#sessions.owed,
       websockets: this.#sockets.size,
       tunnels: this.#tunnels.size,
+      shared: this.#parts.shared,
     });
   }
 

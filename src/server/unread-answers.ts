@@ -23,6 +23,11 @@ export class UnreadAnswers {
     this.#limit = limit;
   }
 
+  /** Bytes that are held. */
+  get size(): number {
+    return this.#limit.size;
+  }
+
   /**
    * Counts the content of an answer until the returned function is called; what is small does not
    * count, and what is `encrypted` is a copy for each answer. Throws `rate_limited` where it is

@@ -143,6 +143,8 @@ test('an address that reads none of many large pages is refused another one', as
   const site = await startLarge(t, 7);
   const answers: Unread[] = [];
   for (let at = 0; at < 6; at += 1) answers.push(await askUnread(t, site, `/${at}`));
+  const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
+  assert.match(metrics, new RegExp(`^waymark_unread_answers_bytes ${6 * pageBytes}$`, 'm'));
   const refused = await fetch(`${site.url}/6`);
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '1']);
   assert.match(site.logged(), /unread_answers/);
