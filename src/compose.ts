@@ -13,7 +13,7 @@ import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
 import type { Answers } from './cache/answers.ts';
 import { createDisk } from './static/disk.ts';
-import type { CodingPassage } from './compression/coding-passage.ts';
+import type { ResponseCompressor } from './compression/response-compressor.ts';
 import { codedFetch } from './proxy/fetch-coding.ts';
 import type { FetchHealth } from './proxy/fetch-health.ts';
 import { fetchTelling } from './proxy/fetch-telling.ts';
@@ -55,7 +55,7 @@ export interface Foundation {
   readonly rules: RememberedRules;
   readonly ownFiles: OwnFiles;
   readonly storedPages: StoredPages;
-  readonly codingPassage: CodingPassage;
+  readonly responseCompressor: ResponseCompressor;
   readonly answers: Answers;
   readonly fetchHealth: FetchHealth;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
@@ -162,7 +162,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   config: Config,
-  { answers, codingPassage, detect, logs, fetchHealth: health }: Foundation,
+  { answers, responseCompressor, detect, logs, fetchHealth: health }: Foundation,
   dialler: Dialler,
 ): Fetch {
   const via = 'waymark';
@@ -174,7 +174,7 @@ function composeFetch(
   });
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
-  return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), codingPassage);
+  return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
 }
 
 function composeOperations(

@@ -16,8 +16,8 @@ import { startServer, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import type { Answers } from './cache/answers.ts';
 import { openAnswers, prepareAnswers, settleAnswers } from './cache/open-answers.ts';
-import { createCoder, type Coder } from './compression/coder.ts';
-import { createCodingPassage } from './compression/coding-passage.ts';
+import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
+import { createResponseCompressor } from './compression/response-compressor.ts';
 import { FetchHealth } from './proxy/fetch-health.ts';
 import { createOwnFiles } from './pages/own-files.ts';
 import { loadPublicFiles, type PublicFiles } from './pages/public.ts';
@@ -142,7 +142,7 @@ export async function startServing(
 class Process implements Running {
   readonly #foundation: Foundation;
   readonly #isSpokesman: boolean;
-  readonly #coder: Coder;
+  readonly #pageCompressor: PageCompressor;
   readonly #answers: Answers;
   /** Those of former configurations that still answer somebody. */
   readonly #former = new Set<Composition>();
@@ -170,7 +170,7 @@ class Process implements Running {
   }) {
     this.#isSpokesman = isSpokesman;
     this.#measures = new Measures({ store, gather, server: () => this.#server });
-    this.#coder = createCoder();
+    this.#pageCompressor = createPageCompressor();
     this.#answers = openAnswers(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
     const fetchHealth = new FetchHealth({ monotonicMs, log: logs.log });
@@ -180,9 +180,9 @@ class Process implements Running {
       logs,
       publicFiles,
       rules: rememberRules(store),
-      ownFiles: createOwnFiles(this.#coder),
-      storedPages: createStoredPages(this.#coder),
-      codingPassage: createCodingPassage(),
+      ownFiles: createOwnFiles(this.#pageCompressor),
+      storedPages: createStoredPages(this.#pageCompressor),
+      responseCompressor: createResponseCompressor(),
       answers: this.#answers,
       fetchHealth,
       wrongKeys: createWrongKeys({ now }),
@@ -297,20 +297,20 @@ class Process implements Running {
     // What still comes is for the cache alone, which is about to be closed.
     for (const one of [this.#composition, ...this.#former]) one.cut();
     await this.#composition.close();
-    this.#coder.close();
+    this.#pageCompressor.close();
     await this.#answers.close();
     this.#foundation.logs.access.flush();
     return cut;
   }
 
   #memory(): MemoryUse {
-    const { rules, codingPassage, store } = this.#foundation;
+    const { rules, responseCompressor: responseCompressor, store } = this.#foundation;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#composition.memory(),
-      this.#coder.memory(),
+      this.#pageCompressor.memory(),
       this.#answers.memory(),
-      codingPassage.memory(),
+      responseCompressor.memory(),
       ...rules.memory(),
       store.memory(),
     ]);

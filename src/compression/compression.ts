@@ -1,4 +1,4 @@
-import type { Transform } from 'node:stream';
+import { pipeline, type Readable, type Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import {
   brotliCompress,
@@ -16,93 +16,112 @@ import {
 } from 'node:zlib';
 import type { ByCoding, Coding } from '../http/coding.ts';
 import { ownBytes } from '../model/own-bytes.ts';
-import { codedBestBytesMax, codedInTurnBytesMax, codedStreamWindowLog } from '../model/limits.ts';
+import { compressBestBytesMax, compressSyncBytesMax, compressWindowLog } from './limits.ts';
 
-/** A stream that compresses what is written to it, and can be told to hold nothing back. */
-interface CodingStream extends Transform {
+/** A compressor of node:zlib: `flush` writes out everything that it holds back. */
+interface CompressionStream extends Transform {
   flush(kind: number, done: () => void): void;
 }
 
-/** The effort that content is worth: small and sent often, large and sent often, or passing by. */
-type Effort = 'best' | 'large' | 'passing';
+/** `best` and `good` for small and large pages that are sent often, `fast` for fetched content. */
+type Effort = 'best' | 'good' | 'fast';
 
-/** How one content coding is made. */
-interface Compression {
-  readonly whole: (bytes: Buffer, effort: Effort) => Promise<Buffer>;
-  /** The same for what passes by, before it returns. */
-  readonly inTurn: (bytes: Buffer) => Buffer;
-  /** Makes a stream for an answer that is sent once, on its way. */
-  readonly stream: () => CodingStream;
-  /** The kind of flush after which a reader has everything that was written. */
+/** The functions of one content coding. */
+interface Codec {
+  readonly compress: (bytes: Buffer, effort: Effort) => Promise<Buffer>;
+  readonly compressSync: (bytes: Buffer) => Buffer;
+  readonly stream: () => CompressionStream;
+  /** The flush after which a decoder has all that was written. */
   readonly flushKind: number;
 }
 
-const gzipLater = promisify(gzip);
-const brotliLater = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress);
-const zstdLater = promisify<Buffer, ZstdOptions, Buffer>(zstdCompress);
+const gzipAsync = promisify(gzip);
+const brotliAsync = promisify<Buffer, BrotliOptions, Buffer>(brotliCompress);
+const zstdAsync = promisify<Buffer, ZstdOptions, Buffer>(zstdCompress);
 
-const brotliQuality = { best: 11, large: 9, passing: 4 } as const;
-const zstdLevel = { best: 19, large: 12, passing: 3 } as const;
-const gzipLevel = { best: 9, large: 9, passing: 4 } as const;
+const brotliQuality = { best: 11, good: 9, fast: 4 } as const;
+const zstdLevel = { best: 19, good: 12, fast: 3 } as const;
+const gzipLevel = { best: 9, good: 9, fast: 4 } as const;
 
-const compressions: ByCoding<Compression> = {
+const codecs: ByCoding<Codec> = {
   zstd: {
-    whole: (bytes, effort) => zstdLater(bytes, zstdOptions(effort, bytes.length)),
-    inTurn: (bytes) => zstdCompressSync(bytes, inTurn(bytes, zstdOptions('passing', bytes.length))),
-    stream: () => createZstdCompress(zstdOptions('passing', undefined)),
+    compress: (bytes, effort) => zstdAsync(bytes, zstdOptions(effort, bytes.length)),
+    compressSync: (bytes) =>
+      zstdCompressSync(bytes, inOneChunk(bytes, zstdOptions('fast', bytes.length))),
+    stream: () => createZstdCompress(zstdOptions('fast', undefined)),
     flushKind: constants.ZSTD_e_flush,
   },
   br: {
-    whole: (bytes, effort) => brotliLater(bytes, brotliOptions(effort, bytes.length)),
-    inTurn: (bytes) =>
-      brotliCompressSync(bytes, inTurn(bytes, brotliOptions('passing', bytes.length))),
-    stream: () => createBrotliCompress(brotliOptions('passing', 0)),
+    compress: (bytes, effort) => brotliAsync(bytes, brotliOptions(effort, bytes.length)),
+    compressSync: (bytes) =>
+      brotliCompressSync(bytes, inOneChunk(bytes, brotliOptions('fast', bytes.length))),
+    stream: () => createBrotliCompress(brotliOptions('fast', 0)),
     flushKind: constants.BROTLI_OPERATION_FLUSH,
   },
   gzip: {
-    whole: (bytes, effort) => gzipLater(bytes, { level: gzipLevel[effort] }),
-    inTurn: (bytes) => gzipSync(bytes, inTurn(bytes, { level: gzipLevel.passing })),
-    stream: () => createGzip({ level: gzipLevel.passing }),
+    compress: (bytes, effort) => gzipAsync(bytes, { level: gzipLevel[effort] }),
+    compressSync: (bytes) => gzipSync(bytes, inOneChunk(bytes, { level: gzipLevel.fast })),
+    stream: () => createGzip({ level: gzipLevel.fast }),
     flushKind: constants.Z_SYNC_FLUSH,
   },
 };
 
 /**
- * Compresses bytes that many readers will get, as well as their size allows, in Node's thread pool.
- * Rejects when memory for it is missing.
+ * Compresses a page that many clients will get, as well as its size allows, in Node's thread pool.
+ * Rejects if there is not enough memory.
  */
-export async function compressWhole(bytes: Buffer, coding: Coding): Promise<Buffer> {
-  const effort = bytes.length <= codedBestBytesMax ? 'best' : 'large';
-  return ownBytes(await compressions[coding].whole(bytes, effort));
+export async function compressBest(bytes: Buffer, coding: Coding): Promise<Buffer> {
+  const effort = bytes.length <= compressBestBytesMax ? 'best' : 'good';
+  return ownBytes(await codecs[coding].compress(bytes, effort));
 }
 
-/** Compresses bytes that are about to be sent, quickly; as compressWhole in all else. */
-export async function compressPassing(bytes: Buffer, coding: Coding): Promise<Buffer> {
-  return ownBytes(await compressions[coding].whole(bytes, 'passing'));
+/** Compresses fetched content quickly, in Node's thread pool. Rejects as compressBest does. */
+export async function compressFast(bytes: Buffer, coding: Coding): Promise<Buffer> {
+  return ownBytes(await codecs[coding].compress(bytes, 'fast'));
 }
 
-/** Whether bytes are so few that compressing them takes less than handing them to a thread. */
-export function isCompressedInTurn({ length }: Buffer, coding: Coding): boolean {
-  return length <= codedInTurnBytesMax[coding];
+/** Whether content is so short that compressing it costs less than handing it to a thread. */
+export function isCompressedInline({ length }: Buffer, coding: Coding): boolean {
+  return length <= compressSyncBytesMax[coding];
 }
 
-/** Does to such bytes what compressPassing does, before it returns. Throws where that rejects. */
-export function compressInTurn(bytes: Buffer, coding: Coding): Buffer {
-  return ownBytes(compressions[coding].inTurn(bytes));
+/** The synchronous form of compressFast. Throws where that rejects. */
+export function compressFastSync(bytes: Buffer, coding: Coding): Buffer {
+  return ownBytes(codecs[coding].compressSync(bytes));
 }
 
-/** A stream that compresses an answer on its way, with little memory. */
-export function createCodingStream(coding: Coding): CodingStream {
-  return compressions[coding].stream();
+/**
+ * Compresses a stream as fast as its reader reads. What the source has sent reaches the reader
+ * after `flushMs` at the latest. The result fails if the source fails; destroying it destroys the
+ * source.
+ */
+export function compressStream(source: Readable, coding: Coding, flushMs: number): Readable {
+  const { stream, flushKind } = codecs[coding];
+  const compressed = stream();
+  let timer: NodeJS.Timeout | undefined;
+  let isFlushing = false;
+  const flush = (): void => {
+    timer = undefined;
+    // With a slow reader a flush takes long; the one that waits covers everything before it.
+    if (isFlushing) return;
+    isFlushing = true;
+    compressed.flush(flushKind, () => {
+      isFlushing = false;
+    });
+  };
+  source.on('data', () => {
+    timer ??= setTimeout(flush, flushMs);
+  });
+  pipeline(source, compressed, () => {
+    clearTimeout(timer);
+  });
+  return compressed;
 }
 
-/** Lets a stream give out all that was written to it so far. */
-export function flushCodingStream(stream: CodingStream, coding: Coding, done: () => void): void {
-  stream.flush(compressions[coding].flushKind, done);
-}
-
-/** With room for a result that is smaller than what it is made of; any other is of no use. */
-function inTurn<Options extends object>(
+/**
+ * Makes room for the whole result at once: one that is not smaller than its content is not used.
+ */
+function inOneChunk<Options extends object>(
   { length }: Buffer,
   options: Options,
 ): Options & { readonly chunkSize: number } {
@@ -114,20 +133,18 @@ function brotliOptions(effort: Effort, sizeHint: number): BrotliOptions {
     params: {
       [constants.BROTLI_PARAM_QUALITY]: brotliQuality[effort],
       [constants.BROTLI_PARAM_SIZE_HINT]: sizeHint,
-      ...(effort === 'passing' && { [constants.BROTLI_PARAM_LGWIN]: codedStreamWindowLog }),
+      ...(effort === 'fast' && { [constants.BROTLI_PARAM_LGWIN]: compressWindowLog }),
     },
   };
 }
 
-/**
- * No level up to 19 looks back further than the 8 MiB that every reader has room for (RFC 9659 §3).
- */
+/** Levels up to 19 use a window of at most 8 MiB, which each client must support (RFC 9659 §3). */
 function zstdOptions(effort: Effort, bytesLength: number | undefined): ZstdOptions {
   return {
     ...(bytesLength !== undefined && { pledgedSrcSize: bytesLength }),
     params: {
       [constants.ZSTD_c_compressionLevel]: zstdLevel[effort],
-      ...(effort === 'passing' && { [constants.ZSTD_c_windowLog]: codedStreamWindowLog }),
+      ...(effort === 'fast' && { [constants.ZSTD_c_windowLog]: compressWindowLog }),
     },
   };
 }

@@ -107,29 +107,6 @@ export const preparedTextBytesMax = 16 * KIB;
 export const corkedConnectionsMax = 16;
 /** The longest head of a request that is answered without Node's parser. */
 export const directHeadBytesMax = 8 * KIB;
-/** Content below this is sent as it is: a packet holds it anyway. */
-export const codedBytesMin = KIB;
-/** Content up to this size is compressed as well as can be, larger content in reasonable time. */
-export const codedBestBytesMax = 256 * KIB;
-/** Compressed forms of pages that are kept in memory, all together. */
-export const codedHeldBytesMax = 64 * MIB;
-/** Content of pages that wait for being compressed: one at a time is. */
-export const codedWaitingBytesMax = 64 * MIB;
-/**
- * Fetched answers that are compressed on their way at the same time; others go out as they came.
- */
-export const codedAtOnceMax = 32;
-/**
- * Fetched content up to this size is compressed in the turn of the event loop in which it came.
- * A page takes about a tenth of a millisecond then, and to hand it to a thread costs more.
- */
-export const codedInTurnBytesMax = { zstd: 64 * KIB, br: 16 * KIB, gzip: 32 * KIB } as const;
-/** Fetched content that came by more than once, kept with its compressed forms. */
-export const codedPassingHeldBytesMax = 32 * MIB;
-/** How far each of them looks back for what it has seen before, as a power of two: 512 KiB. */
-export const codedStreamWindowLog = 19;
-/** How long a coder may hold back what a source has sent. */
-export const codedFlushMs = 20;
 /** How long the head of an answer may wait for streamed content, to go out with its beginning. */
 export const answerHeadHeldMs = 5;
 

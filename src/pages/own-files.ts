@@ -1,6 +1,6 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { Coder, OfferedPage } from '../compression/coder.ts';
+import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import type { PublicFile } from '../http/page.ts';
 
 /** Answers with what Waymark itself brings along, all of it held in memory. */
@@ -14,8 +14,8 @@ export interface OwnFiles {
 }
 
 /** Keeps own files ready to send, each as long as somebody keeps the file. */
-export function createOwnFiles(coder: Coder): OwnFiles {
-  const offered = new WeakMap<PublicFile, OfferedPage>();
+export function createOwnFiles(compressor: PageCompressor): OwnFiles {
+  const offered = new WeakMap<PublicFile, CompressiblePage>();
   return {
     respond(file, { fields, source }, request) {
       let page = offered.get(file);
@@ -29,10 +29,10 @@ export function createOwnFiles(coder: Coder): OwnFiles {
           fields,
           bytesLength: bytes.length,
         };
-        page = coder.offer({ representation, bytes }, source);
+        page = compressor.prepare({ representation, bytes }, source);
         offered.set(file, page);
       }
-      return { ...coder.respond(page, request), isReusable: true };
+      return { ...compressor.respond(page, request), isReusable: true };
     },
   };
 }

@@ -6,7 +6,7 @@ import type { ContentRequest } from '../http/request.ts';
 import type { FoundRule } from '../model/found.ts';
 import { ownBytes } from '../model/own-bytes.ts';
 import type { Rule, RuleContent, StoredRule } from '../model/rule.ts';
-import type { Coder, OfferedPage } from '../compression/coder.ts';
+import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import type { Page } from '../http/held-page.ts';
 
 /** Answers from the content that page rules hold. */
@@ -19,19 +19,19 @@ export interface StoredPages {
  * Keeps stored pages ready to send, each as long as somebody keeps its rule: an edit makes another
  * rule, so a prepared page never has to be looked after.
  */
-export function createStoredPages(coder: Coder): StoredPages {
-  const alike = new WeakMap<StoredRule, OfferedPage>();
-  const varying = new WeakMap<StoredRule, OfferedPage>();
+export function createStoredPages(compressor: PageCompressor): StoredPages {
+  const alike = new WeakMap<StoredRule, CompressiblePage>();
+  const varying = new WeakMap<StoredRule, CompressiblePage>();
 
   return {
     respond({ stored, variesByLanguage }, request) {
       const pages = variesByLanguage ? varying : alike;
       let page = pages.get(stored);
       if (page === undefined) {
-        page = coder.offer(preparePage(stored, variesByLanguage), `rule:${stored.rule.id}`);
+        page = compressor.prepare(preparePage(stored, variesByLanguage), `rule:${stored.rule.id}`);
         pages.set(stored, page);
       }
-      return { ...coder.respond(page, request), isReusable: true };
+      return { ...compressor.respond(page, request), isReusable: true };
     },
   };
 }

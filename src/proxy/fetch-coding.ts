@@ -11,8 +11,8 @@ import {
 } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
-import { codedBytesMin } from '../model/limits.ts';
-import type { CodingPassage } from '../compression/coding-passage.ts';
+import { compressBytesMin } from '../compression/limits.ts';
+import type { ResponseCompressor } from '../compression/response-compressor.ts';
 import { fileStream } from '../http/file-source.ts';
 import type { FetchRule } from './fetch-source.ts';
 import type { Fetch } from './fetch.ts';
@@ -23,7 +23,7 @@ import type { Fetch } from './fetch.ts';
  * (§7.7). Everything else, and what is more than is compressed at a time, goes out as it came. It
  * stands in front of all that keeps or fetches answers, which see what the source has sent.
  */
-export function codedFetch(fetch: Fetch, passage: CodingPassage): Fetch {
+export function codedFetch(fetch: Fetch, passage: ResponseCompressor): Fetch {
   const respond = async (rule: FetchRule, request: ContentRequest): Promise<Reply> => {
     const reply = await fetch.respond(rule, withSourceTags(request));
     if (isPartByDate(reply, request.fields) && isTransformable(reply, request)) {
@@ -77,7 +77,7 @@ function isTransformable(
   if (isFixed || forbidsTransform(asked['cache-control'])) return false;
   if (status === 200) {
     const bytesLength = body.kind === 'bytes' ? body.bytes.length : Number(length ?? Infinity);
-    return bytesLength >= codedBytesMin && isCompressible(type);
+    return bytesLength >= compressBytesMin && isCompressible(type);
   }
   // A confirmation need not name the type, and several parts name that of each.
   return type === undefined || /^multipart\//i.test(type) || isCompressible(type);
@@ -130,7 +130,7 @@ function uncoded(reply: Reply, request: ContentRequest): Reply | undefined {
 async function coded(
   reply: Reply,
   { fields: asked }: ContentRequest,
-  passage: CodingPassage,
+  passage: ResponseCompressor,
 ): Promise<Reply> {
   const { body } = reply;
   const plain = { ...reply, fields: withVary(reply.fields, 'Accept-Encoding') };

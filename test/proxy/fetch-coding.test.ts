@@ -4,8 +4,8 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { createGunzip, createZstdDecompress, createBrotliDecompress } from 'node:zlib';
 import type { Reply } from '../../src/http/reply.ts';
-import { codedAtOnceMax } from '../../src/model/limits.ts';
-import { createCodingPassage } from '../../src/compression/coding-passage.ts';
+import { responsesCompressedAtOnceMax } from '../../src/compression/limits.ts';
+import { createResponseCompressor } from '../../src/compression/response-compressor.ts';
 import { codedFetch } from '../../src/proxy/fetch-coding.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
@@ -139,7 +139,7 @@ suite('fetched text', () => {
       open: () => Promise.resolve(reply),
     };
     const request = visit({ fields: { 'accept-encoding': 'gzip' } });
-    const passage = createCodingPassage();
+    const passage = createResponseCompressor();
     assert.equal(await codedFetch(fetch, passage).respond(fetchRule({}), request), reply);
   });
 
@@ -308,7 +308,9 @@ suite('compressing on the way', () => {
       sent.push(response);
     });
     const open = await Promise.all(
-      Array.from({ length: codedAtOnceMax }, () => begin(url, { 'accept-encoding': 'gzip' })),
+      Array.from({ length: responsesCompressedAtOnceMax }, () =>
+        begin(url, { 'accept-encoding': 'gzip' }),
+      ),
     );
     assert.ok(open.every(({ headers }) => headers['content-encoding'] === 'gzip'));
     const over = await begin(url, { 'accept-encoding': 'gzip' });

@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
-import { createCoder } from '../../src/compression/coder.ts';
+import { createPageCompressor } from '../../src/compression/page-compressor.ts';
 import { createOwnFiles } from '../../src/pages/own-files.ts';
 import { createPublicAnswers } from '../../src/server/public-answers.ts';
 
 test('an answer is compressed only once it is asked for again', async (t) => {
   const compressed: string[] = [];
   const begun = new EventEmitter();
-  const coder = createCoder({
+  const compressor = createPageCompressor({
     compress: (bytes) => {
       compressed.push(bytes.toString().slice(0, 2));
       begun.emit('compress');
@@ -17,9 +16,9 @@ test('an answer is compressed only once it is asked for again', async (t) => {
     },
   });
   t.after(() => {
-    coder.close();
+    compressor.close();
   });
-  const answers = createPublicAnswers(createOwnFiles(coder));
+  const answers = createPublicAnswers(createOwnFiles(compressor));
   const ask = (name: string) =>
     answers.respond({ bytes: () => Buffer.from(name.repeat(2_000)), digest: name }, undefined, {
       method: 'GET',

@@ -12,7 +12,7 @@ import { visitorLots } from '../../src/model/limits.ts';
 import type { Rule, RuleKind, StoredRule } from '../../src/model/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
-import { createCoder } from '../../src/compression/coder.ts';
+import { createPageCompressor } from '../../src/compression/page-compressor.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { createGenericPages } from '../../src/pages/generic.ts';
 import { createOwnFiles } from '../../src/pages/own-files.ts';
@@ -106,14 +106,14 @@ export async function layGround(t: TestContext): Promise<Ground> {
     response.end('from afar');
   });
   const fetch = testFetch(t);
-  const coder = createCoder();
+  const compressor = createPageCompressor();
   const generic = createGenericPages({
     engines: [
       { name: 'html', page: undefined },
       { name: 'paged', page: '/app.html' },
     ],
     builtInPage: publicFile('text/html', Buffer.from('the built-in page')),
-    ownFiles: createOwnFiles(coder),
+    ownFiles: createOwnFiles(compressor),
   });
   return {
     folder,
@@ -124,7 +124,7 @@ export async function layGround(t: TestContext): Promise<Ground> {
       return createSite({
         rules: rulesOf(rules),
         disk,
-        stored: createStoredPages(coder),
+        stored: createStoredPages(compressor),
         generic,
         fetch,
       });
@@ -183,7 +183,8 @@ export function reasons(tried: readonly Tried[]): readonly string[] {
 }
 
 /**
- * Holds an explanation against what was served; the failure of a disk and an OPTIONS name no source.
+ * Holds an explanation against what was served; the failure of a disk and an OPTIONS name no
+ * source.
  */
 export function assertTrue(
   { winner, status, tried }: Explanation,

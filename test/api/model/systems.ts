@@ -13,8 +13,8 @@ import { createLogs, silentLog } from '../../../src/observability/log.ts';
 import { loadPublicFiles } from '../../../src/pages/public.ts';
 import { rememberRules } from '../../../src/rules/rules.ts';
 import { openAnswers, prepareAnswers } from '../../../src/cache/open-answers.ts';
-import { createCoder } from '../../../src/compression/coder.ts';
-import { createCodingPassage } from '../../../src/compression/coding-passage.ts';
+import { createPageCompressor } from '../../../src/compression/page-compressor.ts';
+import { createResponseCompressor } from '../../../src/compression/response-compressor.ts';
 import { FetchHealth } from '../../../src/proxy/fetch-health.ts';
 import { createOwnFiles } from '../../../src/pages/own-files.ts';
 import { createStoredPages } from '../../../src/pages/stored.ts';
@@ -90,7 +90,7 @@ function composed(
       done();
     },
   });
-  const coder = createCoder();
+  const coder = createPageCompressor();
   return compose(config, {
     store,
     publicFiles,
@@ -98,7 +98,7 @@ function composed(
     rules: rememberRules(store),
     ownFiles: createOwnFiles(coder),
     storedPages: createStoredPages(coder),
-    codingPassage: createCodingPassage(),
+    responseCompressor: createResponseCompressor(),
     answers,
     fetchHealth: new FetchHealth({ monotonicMs: () => performance.now(), log: silentLog }),
     wrongKeys: createWrongKeys({ now: Date.now }),

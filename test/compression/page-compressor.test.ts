@@ -3,7 +3,10 @@ import { suite, test } from 'node:test';
 import type { Coding } from '../../src/http/coding.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
-import { createCoder, type OfferedPage } from '../../src/compression/coder.ts';
+import {
+  createPageCompressor,
+  type CompressiblePage,
+} from '../../src/compression/page-compressor.ts';
 import { decoded, texts } from './codings.ts';
 
 /** Compression by hand: what has been asked for, and when it ends. */
@@ -49,24 +52,24 @@ function pageOf(
 const all = 'gzip, deflate, br, zstd';
 const small = Buffer.alloc(1_000, 'c');
 
-function asking(coder: ReturnType<typeof createCoder>, page: OfferedPage) {
+function asking(compressor: ReturnType<typeof createPageCompressor>, page: CompressiblePage) {
   return (acceptEncoding: string | undefined, more: Fields = {}, method = 'GET'): Reply => {
     const fields =
       acceptEncoding === undefined ? more : { 'accept-encoding': acceptEncoding, ...more };
-    return coder.respond(page, { method, fields });
+    return compressor.respond(page, { method, fields });
   };
 }
 
 const codingOf = (reply: Reply) => replyField(reply, 'content-encoding') ?? 'identity';
 
 suite('a page held in memory', () => {
-  test('is compressed when somebody asks, who does not wait for it', async (t) => {
+  test('is compressed after its first request, which does not wait for it', async (t) => {
     const { compress, settle, codings } = handMade();
-    const coder = createCoder({ compress });
+    const compressor = createPageCompressor({ compress });
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
-    const ask = asking(coder, coder.offer(pageOf('a'), 'rule:a'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a'), 'rule:a'));
     for (const encoding of [undefined, '', 'identity', 'deflate']) ask(encoding);
     assert.equal(codings(), '');
     assert.equal(codingOf(ask(all)), 'identity');
@@ -85,12 +88,12 @@ suite('a page held in memory', () => {
     assert.equal(codingOf(ask('br, zstd;q=0.5')), 'br');
   });
 
-  test('says that it varies whichever form is sent, and has a tag for each', async (t) => {
-    const coder = createCoder();
+  test('has Vary in each coding, and its own entity tag for each', async (t) => {
+    const compressor = createPageCompressor();
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
-    const ask = asking(coder, coder.offer(pageOf('a'), 'rule:a'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a'), 'rule:a'));
     const tags = new Set<string | undefined>();
     for (const encoding of ['identity', 'gzip', 'br', 'zstd']) {
       while (codingOf(ask(encoding)) !== encoding) await new Promise(setImmediate);
@@ -103,22 +106,22 @@ suite('a page held in memory', () => {
     assert.equal(tags.size, 4);
   });
 
-  test('is left as it is where compressing it is not worth it', async (t) => {
+  test('stays uncompressed if compression saves nothing', async (t) => {
     const { compress, settle, codings } = handMade();
-    const coder = createCoder({ compress });
+    const compressor = createPageCompressor({ compress });
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
     for (const page of [
       pageOf('image', { contentType: 'image/png' }),
       pageOf('tiny', { bytes: texts(1_023) }),
       pageOf('empty', { status: 204 }),
     ]) {
-      const reply = asking(coder, coder.offer(page, 'x'))(all);
+      const reply = asking(compressor, compressor.prepare(page, 'x'))(all);
       assert.equal(replyField(reply, 'vary'), 'Accept-Language');
     }
     assert.equal(codings(), '');
-    const ask = asking(coder, coder.offer(pageOf('random'), 'x'));
+    const ask = asking(compressor, compressor.prepare(pageOf('random'), 'x'));
     ask(all);
     await settle(texts(9_500));
     ask(all);
@@ -130,13 +133,13 @@ suite('a page held in memory', () => {
     assert.equal(codings(), 'zstd br gzip');
   });
 
-  test('keeps its status and is sent whole where that is not 200', async (t) => {
+  test('keeps its status, and is sent whole if that is not 200', async (t) => {
     const { compress, settle } = handMade();
-    const coder = createCoder({ compress });
+    const compressor = createPageCompressor({ compress });
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
-    const ask = asking(coder, coder.offer(pageOf('a', { status: 404 }), 'x'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a', { status: 404 }), 'x'));
     ask('gzip');
     await settle(small);
     const reply = ask('gzip', { range: 'bytes=0-1', 'if-none-match': '*' });
@@ -146,19 +149,19 @@ suite('a page held in memory', () => {
     );
   });
 
-  test('is not sent again to who has it in a coding that has to be made anew', async (t) => {
-    const first = createCoder();
-    const ask = asking(first, first.offer(pageOf('a'), 'x'));
+  test('gets a 304 for the tag of a variant that was evicted', async (t) => {
+    const first = createPageCompressor();
+    const ask = asking(first, first.prepare(pageOf('a'), 'x'));
     while (codingOf(ask('br')) !== 'br') await new Promise(setImmediate);
     const tag = replyField(ask('br'), 'etag') ?? '';
     first.close();
 
     const { compress, codings } = handMade();
-    const coder = createCoder({ compress });
+    const compressor = createPageCompressor({ compress });
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
-    const again = asking(coder, coder.offer(pageOf('a'), 'x'));
+    const again = asking(compressor, compressor.prepare(pageOf('a'), 'x'));
     const cases: readonly (readonly [accept: string, ifNoneMatch: string, status: number])[] = [
       ['br', tag, 304],
       ['gzip, br', `W/"x", W/${tag}`, 304],
@@ -179,19 +182,21 @@ suite('a page held in memory', () => {
     }
     assert.equal(again('br', { 'if-none-match': tag, 'if-match': '"x"' }).status, 412);
     assert.doesNotMatch(codings(), /zstd/);
-    const other = asking(coder, coder.offer(pageOf('a', { status: 404 }), 'x'));
+    const other = asking(compressor, compressor.prepare(pageOf('a', { status: 404 }), 'x'));
     assert.equal(replyField(other('br', { 'if-none-match': tag }), 'etag'), '"a"');
   });
 });
 
-suite('what compressing takes', () => {
-  test('is one page at a time, and no more waiting than is allowed', async (t) => {
+suite('the cost of compression', () => {
+  test('is one page at a time, with a bounded queue', async (t) => {
     const { compress, settle, asked } = handMade();
-    const coder = createCoder({ compress, waitingBytesMax: 25_000 });
+    const compressor = createPageCompressor({ compress, queueBytesMax: 25_000 });
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
-    const pages = ['a', 'b', 'c'].map((name) => asking(coder, coder.offer(pageOf(name), name)));
+    const pages = ['a', 'b', 'c'].map((name) =>
+      asking(compressor, compressor.prepare(pageOf(name), name)),
+    );
     for (const ask of pages) ask('gzip');
     assert.equal(asked.length, 1);
     await settle(small);
@@ -206,13 +211,15 @@ suite('what compressing takes', () => {
     assert.equal(asked.length, 3);
   });
 
-  test('is bound in memory; what nobody asks for is let go of first, and made again', async (t) => {
+  test('evicts the least used variant, and makes it again on request', async (t) => {
     const { compress, settle, asked } = handMade();
-    const coder = createCoder({ compress, heldBytesMax: 2 * 3_100 });
+    const compressor = createPageCompressor({ compress, variantsBytesMax: 2 * 3_100 });
     t.after(() => {
-      coder.close();
+      compressor.close();
     });
-    const pages = ['a', 'b', 'c'].map((name) => asking(coder, coder.offer(pageOf(name), name)));
+    const pages = ['a', 'b', 'c'].map((name) =>
+      asking(compressor, compressor.prepare(pageOf(name), name)),
+    );
     const [a = pages[0], b] = pages;
     for (const ask of [a, b]) {
       ask?.('gzip');
@@ -233,10 +240,12 @@ suite('what compressing takes', () => {
 
   test('ends when it is closed', async () => {
     const { compress, settle, asked } = handMade();
-    const coder = createCoder({ compress });
-    const pages = ['a', 'b'].map((name) => asking(coder, coder.offer(pageOf(name), name)));
+    const compressor = createPageCompressor({ compress });
+    const pages = ['a', 'b'].map((name) =>
+      asking(compressor, compressor.prepare(pageOf(name), name)),
+    );
     for (const ask of pages) ask('gzip');
-    coder.close();
+    compressor.close();
     await settle(small);
     assert.deepEqual(
       pages.map((ask) => codingOf(ask('gzip'))),
@@ -246,16 +255,16 @@ suite('what compressing takes', () => {
   });
 });
 
-test('what is compressed comes to the very bytes that it was made of', async (t) => {
-  const coder = createCoder();
+test('decompression gives the original bytes', async (t) => {
+  const compressor = createPageCompressor();
   t.after(() => {
-    coder.close();
+    compressor.close();
   });
   const sizes = [1_024, 1_025, 65_535, 65_536, 300_000];
   for (let turn = 0; turn < 15; turn += 1) sizes.push(1_024 + Math.floor(Math.random() * 99_000));
   for (const size of sizes) {
     const bytes = texts(size, size);
-    const ask = asking(coder, coder.offer(pageOf('a', { bytes }), 'x'));
+    const ask = asking(compressor, compressor.prepare(pageOf('a', { bytes }), 'x'));
     for (const encoding of ['gzip', 'br', 'zstd']) {
       while (codingOf(ask(encoding)) !== encoding) await new Promise(setImmediate);
       const { body } = ask(encoding);

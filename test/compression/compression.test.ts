@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { codings } from '../../src/http/coding.ts';
-import { codeStream } from '../../src/compression/coding-stream.ts';
+import { compressStream } from '../../src/compression/compression.ts';
 import { decoded, texts } from './codings.ts';
 
 /** A source that never ends, and counts what it has given. */
@@ -23,9 +23,9 @@ function endless() {
   return { source, given, closed };
 }
 
-suite('a stream in a coding', () => {
+suite('a compressed stream', () => {
   for (const coding of codings) {
-    test(`${coding} has the very bytes of its source, whatever their pieces`, async () => {
+    test(`${coding} decompresses to the bytes of its source, however they are cut`, async () => {
       for (let turn = 0; turn < 12; turn += 1) {
         const bytes = texts(Math.floor(Math.random() * 100_000), turn + 1);
         const pieces: Buffer[] = [];
@@ -35,15 +35,15 @@ suite('a stream in a coding', () => {
           at = end;
         }
         // A flush that comes at once falls between any two pieces, and behind the last one.
-        const stream = codeStream(Readable.from(pieces), coding, turn % 2);
+        const stream = compressStream(Readable.from(pieces), coding, turn % 2);
         const coded = await buffer(stream);
         assert.ok(decoded(coded, coding).equals(bytes), `${bytes.length}`);
       }
     });
 
-    test(`${coding} goes at the speed of its reader, and ends with him`, async () => {
+    test(`${coding} runs at the speed of its reader, and stops with it`, async () => {
       const { source, given, closed } = endless();
-      const stream = codeStream(source, coding, 1);
+      const stream = compressStream(source, coding, 1);
       await once(source, 'pause');
       assert.ok(given.bytes < 2 << 20, `${given.bytes}`);
       let received = 0;
@@ -57,7 +57,7 @@ suite('a stream in a coding', () => {
 
     test(`${coding} fails as its source fails`, async () => {
       const { source } = endless();
-      const stream = codeStream(source, coding, 1);
+      const stream = compressStream(source, coding, 1);
       stream.once('data', () => source.destroy(new Error('broken off')));
       await assert.rejects(buffer(stream), new Error('broken off'));
     });

@@ -1,0 +1,182 @@
+import { LRUCache } from 'lru-cache';
+import { wantedCodings, type ByCoding } from '../http/coding.ts';
+import { holdPage, sendHeld, type HeldPage, type Page } from '../http/held-page.ts';
+import type { Reply } from '../http/reply.ts';
+import type { ContentRequest, Fields } from '../http/request.ts';
+import { withVary } from '../http/vary.ts';
+import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
+import { compressBest } from './compression.ts';
+import { compressedPagesBytesMax, compressionQueueBytesMax } from './limits.ts';
+import {
+  isWorthCompressing,
+  newVariants,
+  pageByTag,
+  variantPage,
+  type PageVariant,
+} from './page-variant.ts';
+
+/** A page in memory, uncompressed and in the codings that it has been compressed with so far. */
+export interface CompressiblePage {
+  readonly identity: HeldPage;
+  /** Undefined for a page that is never compressed. */
+  readonly variants: ByCoding<PageVariant> | undefined;
+}
+
+/**
+ * Compresses pages in memory, once for each coding that clients prefer. No request waits for it:
+ * requests get the variants that exist by then. One page is compressed at a time, so that the
+ * thread pool stays free for files. A page that nobody requests is never compressed.
+ */
+export interface PageCompressor {
+  /** Makes a page ready to be sent; `source` names it in the access log. */
+  prepare(page: Page, source: string): CompressiblePage;
+  /**
+   * The reply with a page, in the best coding for the request that exists by now; follows the
+   * request's preconditions and ranges.
+   */
+  respond(page: CompressiblePage, request: Pick<ContentRequest, 'method' | 'fields'>): Reply;
+  /** The memory that compressed pages use now. */
+  memory(): CacheUse;
+  /** Drops all variants and compresses nothing more. */
+  close(): void;
+}
+
+/** Creates a compressor; the options bound the variants in memory, and the pages that wait. */
+export function createPageCompressor({
+  compress = compressBest,
+  variantsBytesMax = compressedPagesBytesMax,
+  queueBytesMax = compressionQueueBytesMax,
+}: {
+  readonly compress?: typeof compressBest;
+  readonly variantsBytesMax?: number;
+  readonly queueBytesMax?: number;
+} = {}): PageCompressor {
+  const queue = createCompressionQueue({ compress, variantsBytesMax, queueBytesMax });
+
+  /** The page in the best coding that exists; if the first choice does not, it is queued. */
+  function choose(identity: HeldPage, variants: ByCoding<PageVariant>, fields: Fields): HeldPage {
+    let isQueued = false;
+    for (const coding of wantedCodings(fields['accept-encoding'])) {
+      const variant = variants[coding];
+      if (variant.page !== undefined) {
+        queue.touch(variant);
+        return variant.page;
+      }
+      const known = pageByTag(identity, coding, fields['if-none-match']);
+      if (known !== undefined) return known;
+      if (!isQueued && variant.missingReason === 'not_requested') queue.add(identity, variant);
+      isQueued ||= variant.missingReason !== 'not_smaller';
+    }
+    return identity;
+  }
+
+  return {
+    prepare(page, source) {
+      if (!isWorthCompressing(page)) {
+        return { identity: holdPage(page, source), variants: undefined };
+      }
+      const { representation, bytes } = page;
+      const fields = withVary(representation.fields, 'Accept-Encoding');
+      const negotiated = { ...representation, fields, sharesDate: true };
+      return {
+        identity: holdPage({ representation: negotiated, bytes }, source),
+        variants: newVariants(),
+      };
+    },
+    respond({ identity, variants }, request) {
+      const { fields } = request;
+      if (variants === undefined || fields['accept-encoding'] === undefined) {
+        return sendHeld(identity, request);
+      }
+      return sendHeld(choose(identity, variants, fields), request);
+    },
+    memory: () => queue.memory(),
+    close() {
+      queue.close();
+    },
+  };
+}
+
+/** Compresses variants of pages one by one, and keeps them. */
+interface CompressionQueue {
+  /** Queues a variant, unless too much is waiting already. */
+  add(identity: HeldPage, variant: PageVariant): void;
+  /** Marks a variant as recently used, so that others are evicted first. */
+  touch(variant: PageVariant): void;
+  memory(): CacheUse;
+  close(): void;
+}
+
+/** What a variant takes besides its bytes: its fields, and its entry in the cache. */
+const variantOverheadBytes = 2_048;
+
+function createCompressionQueue({
+  compress,
+  variantsBytesMax,
+  queueBytesMax,
+}: {
+  readonly compress: typeof compressBest;
+  readonly variantsBytesMax: number;
+  readonly queueBytesMax: number;
+}): CompressionQueue {
+  const kept = new LRUCache<PageVariant, HeldPage>({
+    maxSize: variantsBytesMax,
+    sizeCalculation: ({ bytes }) => bytes.length + variantOverheadBytes,
+    dispose: (_, variant) => {
+      variant.page = undefined;
+      variant.missingReason = 'not_requested';
+    },
+  });
+  let waiting: { readonly identity: HeldPage; readonly variant: PageVariant }[] = [];
+  let waitingBytes = 0;
+  let isWorking = false;
+  let isClosed = false;
+
+  async function work(): Promise<void> {
+    isWorking = true;
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+      const page = await compressPage(job.identity, job.variant);
+      waitingBytes -= job.identity.bytes.length;
+      if (!isClosed) keep(job.variant, page);
+    }
+    isWorking = false;
+  }
+
+  async function compressPage(
+    identity: HeldPage,
+    { coding }: PageVariant,
+  ): Promise<HeldPage | undefined> {
+    try {
+      return variantPage(identity, coding, await compress(identity.bytes, coding));
+    } catch {
+      // Not enough memory: the page continues to be sent uncompressed.
+      return undefined;
+    }
+  }
+
+  function keep(variant: PageVariant, page: HeldPage | undefined): void {
+    if (page !== undefined) kept.set(variant, page);
+    if (kept.has(variant)) variant.page = page;
+    else variant.missingReason = 'not_smaller';
+  }
+
+  return {
+    add(identity, variant) {
+      const bytes = identity.bytes.length;
+      if (isClosed || waitingBytes + bytes > queueBytesMax) return;
+      variant.missingReason = 'queued';
+      waiting.push({ identity, variant });
+      waitingBytes += bytes;
+      if (!isWorking) void work();
+    },
+    touch(variant) {
+      kept.get(variant);
+    },
+    memory: () => cacheUse('compressed pages', kept),
+    close() {
+      isClosed = true;
+      waiting = [];
+      kept.clear();
+    },
+  };
+}
