@@ -304,7 +304,7 @@ class Process implements Running {
   }
 
   #memory(): MemoryUse {
-    const { rules, responseCompressor: responseCompressor, store } = this.#foundation;
+    const { rules, responseCompressor, store } = this.#foundation;
     return memoryUse([
       ...(this.#server === undefined ? [] : [this.#server.memory()]),
       ...this.#composition.memory(),
