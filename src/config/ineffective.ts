@@ -2,7 +2,7 @@ import { servicePath } from '../model/path.ts';
 import type { Config } from './config.ts';
 
 /** Says, a sentence each, which settings of a configuration are valid and can have no effect. */
-export function findIneffective({ server, disk, auth, geo, tls }: Config): readonly string[] {
+export function findIneffective({ server, disk, auth, geo, log, tls }: Config): readonly string[] {
   const found: string[] = [];
   // Whoever comes through a unix socket is believed as well.
   const isNobodyBelieved =
@@ -24,6 +24,9 @@ export function findIneffective({ server, disk, auth, geo, tls }: Config): reado
   }
   if (tls.hsts !== undefined && !server.listen.some(isTls)) {
     found.push('[tls] hsts has no effect: it is sent over TLS, for which there is no `listen`.');
+  }
+  if (log.file !== undefined && !log.access) {
+    found.push('[log] file has no effect: it is for the access log, and `access` is no.');
   }
   for (const { name, path } of disk) {
     if (servicePath(path, server.base) === undefined) continue;

@@ -22,6 +22,8 @@ suite('what the ini file sets in vain is said, what takes effect is not', () => 
     ['trust_proxy = 10.0.0.0/8', '[auth]\nuser_header = X-User\n[geo]\ncountry_header = X-C'],
     [unix, '[auth]\nuser_header = X-User'],
     ['', '[tls]\nhsts = 1d', '[tls] hsts'],
+    ['', '[log]\nfile = access.log\naccess = no', '[log] file'],
+    ['', '[log]\nfile = access.log'],
     ['', '[disk.own]\nroot = site\npath = /svc1/docs/', '[disk.own]'],
     ['base = /api', '[disk.own]\nroot = site\npath = /svc1/'],
     ['base = /api', '[disk.own]\nroot = site\npath = /api/svc1/', '[disk.own]'],
