@@ -41,14 +41,14 @@ import type { CertificateState, ConfigurationState } from './api/server-status.t
 import { createWebhookState } from './api/webhooks/hook-states.ts';
 import { operationTable } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
-import { createAttempt, type Attempt } from './webhooks/attempt.ts';
+import { createAttempt, type DeliveryAttempt } from './webhooks/attempt.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
 import type { Detect } from './webhooks/detected.ts';
 import { createReports } from './webhooks/reports.ts';
 import { createSecret } from './webhooks/sign.ts';
 
 /** What lives as long as the process, whatever the configuration. */
-export interface Foundation {
+export interface AppContext {
   readonly store: Store;
   readonly logs: Logs;
   readonly publicFiles: PublicFiles;
@@ -70,10 +70,10 @@ export interface Foundation {
 }
 
 /** Everything under one configuration, with what has to be closed when it is replaced. */
-export interface Composition {
+export interface AppInstance {
   readonly serving: Serving;
   /** Makes an attempt at a delivery. */
-  readonly attempt: Attempt;
+  readonly attempt: DeliveryAttempt;
   /** What is in memory of files and envelopes. */
   memory(): readonly CacheUse[];
   /** Lets what is under way end, then closes everything. */
@@ -88,7 +88,7 @@ export function engineNames(config: Config): ReadonlySet<string> {
 }
 
 /** Builds what answers requests under a configuration: nothing of it changes afterwards. */
-export function compose(config: Config, foundation: Foundation): Composition {
+export function compose(config: Config, foundation: AppContext): AppInstance {
   const { store, publicFiles, ownFiles, storedPages, wrongKeys } = foundation;
   const { base, publicUrl } = config.server;
   const disk = createDisk({ mounts: config.disk, now });
@@ -162,7 +162,7 @@ export function compose(config: Config, foundation: Foundation): Composition {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   config: Config,
-  { answers, responseCompressor, detect, logs, fetchHealth: health }: Foundation,
+  { answers, responseCompressor, detect, logs, fetchHealth: health }: AppContext,
   dialler: Dialler,
 ): Fetch {
   const via = 'waymark';
@@ -179,7 +179,7 @@ function composeFetch(
 
 function composeOperations(
   config: Config,
-  foundation: Foundation,
+  foundation: AppContext,
   {
     site,
     authenticate,
@@ -246,8 +246,8 @@ function composeOperations(
 /** Makes what delivers the webhooks of a data folder, under the configuration of each moment. */
 export function createDeliverer(
   folder: string,
-  { store, detect, logs: { log } }: Foundation,
-  composition: () => Composition,
+  { store, detect, logs: { log } }: AppContext,
+  composition: () => AppInstance,
 ): Deliverer {
   return new Deliverer({
     store,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { newId, now, uptimeMs } from './model/clock.ts';
-import { compose, createDeliverer, type Composition, type Foundation } from './compose.ts';
+import { compose, createDeliverer, type AppInstance, type AppContext } from './compose.ts';
 import type { Config, ConfigProblem, ConfigResult } from './config/config.ts';
 import { findIneffective } from './config/ineffective.ts';
 import { configInForce, restartNeeded } from './config/restart.ts';
@@ -11,7 +11,7 @@ import { Failure } from './model/failure.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';
 import type { Gather, Metric } from './observability/metrics.ts';
-import { Measures } from './server/measures.ts';
+import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import type { Answers } from './cache/answers.ts';
@@ -56,7 +56,7 @@ const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
 export async function startWaymark(config: Config, logs: Logs): Promise<Waymark> {
   const prepared = await prepareData(config, logs);
   try {
-    const running = await startServing(config, logs, { store: prepared.store, isSpokesman: true });
+    const running = await startServing(config, logs, { store: prepared.store, isPrimary: true });
     return {
       addresses: running.addresses,
       // Last of all: a key that was made at a start that failed would never be shown.
@@ -126,7 +126,7 @@ export interface Running {
 export async function startServing(
   config: Config,
   logs: Logs,
-  given: { readonly store: Store; readonly isSpokesman: boolean; readonly gather?: Gather },
+  given: { readonly store: Store; readonly isPrimary: boolean; readonly gather?: Gather },
 ): Promise<Running> {
   const publicFiles = await loadPublicFiles(publicFolder);
   const running = new Process({ config, logs, publicFiles, ...given });
@@ -140,16 +140,16 @@ export async function startServing(
 }
 
 class Process implements Running {
-  readonly #foundation: Foundation;
-  readonly #isSpokesman: boolean;
+  readonly #foundation: AppContext;
+  readonly #isPrimary: boolean;
   readonly #pageCompressor: PageCompressor;
   readonly #answers: Answers;
   /** Those of former configurations that still answer somebody. */
-  readonly #former = new Set<Composition>();
+  readonly #former = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
-  readonly #measures: Measures;
+  readonly #measures: ServerMetrics;
   readonly #deliverer: Deliverer;
-  #composition: Composition;
+  #composition: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
   #since = new Date(now()).toISOString();
@@ -161,15 +161,15 @@ class Process implements Running {
     logs,
     store,
     publicFiles,
-    isSpokesman,
+    isPrimary,
     gather,
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
     readonly logs: Logs;
     readonly publicFiles: PublicFiles;
   }) {
-    this.#isSpokesman = isSpokesman;
-    this.#measures = new Measures({ store, gather, server: () => this.#server });
+    this.#isPrimary = isPrimary;
+    this.#measures = new ServerMetrics({ store, gather, server: () => this.#server });
     this.#pageCompressor = createPageCompressor();
     this.#answers = openAnswers(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
@@ -218,7 +218,7 @@ class Process implements Running {
   async listen(): Promise<void> {
     const { log, access } = this.#foundation.logs;
     const { config } = this.#composition.serving;
-    const tls = await openTls({ config, log, isSpokesman: this.#isSpokesman });
+    const tls = await openTls({ config, log, isPrimary: this.#isPrimary });
     this.#tls = tls;
     this.#server = await startServer(
       {
@@ -255,7 +255,7 @@ class Process implements Running {
 
   reload(result: ConfigResult): void {
     const { logs } = this.#foundation;
-    const log = this.#isSpokesman ? logs.log : silentLog;
+    const log = this.#isPrimary ? logs.log : silentLog;
     if (!result.ok) {
       this.#problems = result.problems;
       for (const { line, message } of result.problems) {
@@ -284,7 +284,7 @@ class Process implements Running {
   }
 
   #warnOfIneffective(config: Config): void {
-    if (!this.#isSpokesman) return;
+    if (!this.#isPrimary) return;
     for (const said of findIneffective(config)) this.#foundation.logs.log.warn({}, said);
   }
 

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import type { axios } from 'acme-client';
 import { acmeAnswerBytesMax } from '../model/limits.ts';
 import type { Dialler } from '../outbound/dialler.ts';
-import type { Answer } from '../outbound/exchange.ts';
+import type { SourceResponse } from '../outbound/exchange.ts';
 import { outboundUrl } from '../outbound/url.ts';
 
 /** What carries the requests of acme-client. */
@@ -45,7 +45,7 @@ function send(
   dialler: Pick<Dialler, 'send'>,
   url: URL,
   { method = 'get', data, headers }: TransportRequest,
-): Promise<Answer> {
+): Promise<SourceResponse> {
   const body = data === undefined ? undefined : Buffer.from(String(data));
   const named = Object.entries(headers.toJSON()).flatMap(([name, value]) => [name, String(value)]);
   const framing = body === undefined ? [] : ['Content-Length', String(body.length)];

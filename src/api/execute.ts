@@ -6,7 +6,7 @@ import { hasScope, type Caller } from '../model/key.ts';
 import { jsonDepthMax, vkCharactersMax } from '../model/limits.ts';
 import type { RuleChange } from '../store/store.ts';
 import type { KeyRates } from './keys/key-rates.ts';
-import type { Call, Operation, Outcome, Packet } from './operation.ts';
+import type { Call, Operation, OperationResult, Packet } from './operation.ts';
 import { ownSchemas } from './own-schemas.ts';
 
 /** Runs operations by name. */
@@ -20,7 +20,7 @@ export interface Execute {
    * `forbidden` without the scope, `rate_limited` when the key has used up its rate, `invalid` or
    * `too_large` for input that does not fit, and with what the operation itself refuses.
    */
-  run(name: string, v: unknown, call: Call): Promise<Outcome>;
+  run(name: string, v: unknown, call: Call): Promise<OperationResult>;
   /**
    * Authorises anew, and makes the packet of a change for a caller of an operation that streams.
    * Throws `unauthenticated` or `forbidden`.

@@ -48,7 +48,7 @@ export interface Packet {
  * What an operation answers: data for the envelope, an HTTP answer of its own, or data that a
  * stream follows.
  */
-export type Outcome =
+export type OperationResult =
   | {
       readonly kind: 'data';
       readonly data: unknown;
@@ -111,7 +111,7 @@ export interface Operation extends Description {
   /** JSON Schema of `v`. */
   readonly input: JsonObject;
   /** Rejects with a Failure; `v` has been validated against the input schema. */
-  readonly run: (v: unknown, call: Call) => Promise<Outcome> | Outcome;
+  readonly run: (v: unknown, call: Call) => Promise<OperationResult> | OperationResult;
   /** Of an operation that streams: the packet of a change that its stream lets through. */
   readonly packet?: (change: RuleChange, call: Call) => Packet;
 }
@@ -150,6 +150,6 @@ export function operation<Input>(
 /** The input schema of an operation with the function that answers it. */
 export interface Handler<Input> extends Description {
   readonly input: JSONSchemaType<Input>;
-  readonly run: (v: Input, call: Call) => Promise<Outcome> | Outcome;
+  readonly run: (v: Input, call: Call) => Promise<OperationResult> | OperationResult;
   readonly packet?: Operation['packet'];
 }

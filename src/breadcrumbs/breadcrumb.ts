@@ -1,15 +1,15 @@
 import { type Json, type JsonObject } from '../model/json.ts';
 import { isTarget } from '../model/target.ts';
 import type { StoredRule } from '../model/rule.ts';
-import { destinationOf, type Destination, type Written } from './destination.ts';
+import { destinationOf, type Destination, type BranchTarget } from './destination.ts';
 import type { EvaluationContext } from './evaluation.ts';
 import { chosenBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
 /** The enginedata of a resolve rule, as it is written. */
 interface Breadcrumb {
-  readonly when: readonly Branch<Written>[];
+  readonly when: readonly Branch<BranchTarget>[];
   /** What holds where no other branch does; it may come to nothing. */
-  readonly otherwise: Branch<Written>;
+  readonly otherwise: Branch<BranchTarget>;
   readonly forwardQuery: boolean;
 }
 
@@ -80,7 +80,7 @@ export function decide(
 
 function makeReady({ rule }: StoredRule): ReadyBreadcrumb {
   const parsed = parseBreadcrumb(rule.enginedata ?? {});
-  const branch = (one: Branch<Written>): Branch<Destination> => ({
+  const branch = (one: Branch<BranchTarget>): Branch<Destination> => ({
     ...one,
     answer: destinationOf(one.answer, rule),
   });
@@ -99,7 +99,7 @@ const answerNames = ['target', 'html', 'status'] as const;
 /** The members that a branch of a breadcrumb may have. */
 export const branchMembers: readonly string[] = ['if', ...answerNames];
 
-function parseAnswer({ target, html, status }: JsonObject): Written {
+function parseAnswer({ target, html, status }: JsonObject): BranchTarget {
   return {
     target: typeof target === 'string' && isTarget(target) ? target : undefined,
     html: typeof html === 'string' ? html : undefined,

@@ -2,7 +2,7 @@ import { encodePath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
 
 /** What a branch of a breadcrumb says, as it is written; undefined for what it leaves out. */
-export interface Written {
+export interface BranchTarget {
   readonly target: string | undefined;
   readonly html: string | undefined;
   readonly status: number | undefined;
@@ -30,7 +30,7 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** What a branch comes to; its own status goes before that of the rule, if it makes sense there. */
 export function destinationOf(
-  { target, html, status: own }: Written,
+  { target, html, status: own }: BranchTarget,
   { path, httpresponse }: Pick<Rule, 'path' | 'httpresponse'>,
 ): Destination {
   const status = own ?? httpresponse;

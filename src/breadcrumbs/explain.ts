@@ -6,7 +6,7 @@ import {
   breadcrumbCandidates,
   resolveVisit,
   type Start,
-  type Step,
+  type BreadcrumbHop,
   type Visit,
 } from './resolve.ts';
 import type { SiteRules } from '../rules/rules.ts';
@@ -20,7 +20,7 @@ import { firstFailing, type Branch } from './when.ts';
  * over; the id is that of the rule that decides. The visitor has been prepared.
  */
 export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedAnswer {
-  const steps: Step[] = [];
+  const steps: BreadcrumbHop[] = [];
   const outcome = outcomeOf(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
     if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
@@ -78,7 +78,7 @@ function lookUp(
   rules: SiteRules,
   key: string,
   visit: Visit,
-  step?: Omit<Step, 'key'>,
+  step?: Omit<BreadcrumbHop, 'key'>,
 ): { readonly tried: Tried; readonly winner: StoredRule | undefined } {
   const ordered = breadcrumbCandidates(rules, key, visit);
   const [winner] = ordered;

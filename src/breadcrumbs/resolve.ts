@@ -27,7 +27,7 @@ export interface Start {
 }
 
 /** A rule on the way that a breadcrumb leads, and the branch that was taken there. */
-export interface Step {
+export interface BreadcrumbHop {
   /** The key that led there; undefined for the first one. */
   readonly key: string | undefined;
   readonly stored: StoredRule;
@@ -65,7 +65,7 @@ export function resolveVisit(
   reads: SiteRules,
   start: Start,
   visit: Visit,
-  steps: Step[] = [],
+  steps: BreadcrumbHop[] = [],
 ): Resolved | Promise<Resolved> {
   const { stored, capture } = start;
   return follow(reads, { stored, capture, key: undefined }, visit, steps);
@@ -99,7 +99,7 @@ function follow(
   reads: SiteRules,
   start: Place,
   visit: Visit,
-  steps: Step[],
+  steps: BreadcrumbHop[],
 ): Resolved | Promise<Resolved> {
   let place = start;
   for (;;) {
@@ -118,7 +118,7 @@ function follow(
   }
 }
 
-function hop(reads: SiteRules, key: string, visit: Visit, steps: readonly Step[]): Place {
+function hop(reads: SiteRules, key: string, visit: Visit, steps: readonly BreadcrumbHop[]): Place {
   if (steps.length > breadcrumbHopsMax || steps.some((step) => step.key === key)) {
     throw new Failure(
       'unprocessable',
@@ -136,13 +136,13 @@ function breadcrumbRule(reads: SiteRules, key: string, visit: Visit): StoredRule
 }
 
 function arrive(
-  { breadcrumb, branch }: Step,
+  { breadcrumb, branch }: BreadcrumbHop,
   {
     steps,
     visit,
     capture,
   }: {
-    readonly steps: readonly Step[];
+    readonly steps: readonly BreadcrumbHop[];
     readonly visit: Visit;
     readonly capture: string | undefined;
   },

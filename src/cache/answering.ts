@@ -1,21 +1,21 @@
 import { discard, type FieldList, type Reply } from '../http/reply.ts';
-import type { HeldAnswer } from './answer.ts';
-import type { Arrival } from './asking.ts';
+import type { CachedResponse } from './cached-response.ts';
+import type { FetchOutcome } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { arrivingReply, passingReply } from './forwarded-reply.ts';
 import { remainingMs } from './freshness.ts';
 import { heldReply } from './held-reply.ts';
 import { mayStandIn } from './reuse.ts';
 import { credentialsRefusal } from './storing.ts';
-import { fits, type Visit } from './visit.ts';
+import { fits, type CacheLookup } from './cache-lookup.ts';
 
 /** An arrival, and one who gets it. */
 interface Answering {
-  readonly visit: Visit;
+  readonly visit: CacheLookup;
   readonly forwarded: Forwarded;
   /** The kept answer that the source was asked about. */
-  readonly held: HeldAnswer | undefined;
-  readonly arrival: Arrival;
+  readonly held: CachedResponse | undefined;
+  readonly arrival: FetchOutcome;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   /** Whether somebody else has asked. */
@@ -79,9 +79,9 @@ function withLeftOut(reply: Reply, leftOut: FieldList, isCollapsed: boolean): Re
 
 /** Whether an arrival answers somebody else who waited for it, about the same kept answer. */
 export function isShared(
-  { sent, asked }: Visit,
-  held: HeldAnswer | undefined,
-  arrival: Arrival,
+  { sent, asked }: CacheLookup,
+  held: CachedResponse | undefined,
+  arrival: FetchOutcome,
   nowMs: number,
 ): boolean {
   if (arrival.kind === 'error') {
@@ -93,7 +93,7 @@ export function isShared(
 }
 
 /** Whether an arrival may answer others than the one who asked, without being asked about anew. */
-export function isFresh(arrival: Arrival, nowMs: number): boolean {
+export function isFresh(arrival: FetchOutcome, nowMs: number): boolean {
   if (arrival.kind === 'passing') return false;
   if (arrival.kind === 'error') return true;
   if (arrival.kind === 'confirmed' && !arrival.isKept) return false;
@@ -105,7 +105,7 @@ export function isFresh(arrival: Arrival, nowMs: number): boolean {
  * Whether an arrival that is not kept says that the kept answer, which the source was asked about,
  * is none any more (RFC 9111 §4.3.3): the page has gone, or is another one for each who asks.
  */
-export function isInItsPlace(arrival: Arrival): boolean {
+export function isInItsPlace(arrival: FetchOutcome): boolean {
   if (arrival.kind !== 'passing' || arrival.why === credentialsRefusal) return false;
   const { status } = arrival.reply;
   return (status < 400 && status !== 304) || status === 404 || status === 410;

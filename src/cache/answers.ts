@@ -7,7 +7,12 @@ import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
 import { byClock, wasSet, type ClockReading } from './clock.ts';
 import { sharedAnswerMs } from './limits.ts';
-import { contentOf, isReplacedBy, type HeldAnswer, type StoredAnswer } from './answer.ts';
+import {
+  contentOf,
+  isReplacedBy,
+  type CachedResponse,
+  type StoredResponse,
+} from './cached-response.ts';
 import type { FilePlace } from './arriving-file.ts';
 import { Contents } from './contents.ts';
 import { holdAnswer, withContent } from './held-reply.ts';
@@ -19,12 +24,12 @@ export interface Answers extends KeptAnswers {
    * All answers kept for a URL at this moment, whichever rule asked for them, in whichever process,
    * and whatever they vary by.
    */
-  find(url: string): readonly HeldAnswer[];
+  find(url: string): readonly CachedResponse[];
   /**
    * Has the content of an answer at hand before it is sent, and notes that it is used; false for
    * one whose content is broken or gone, which is not found again.
    */
-  ready(held: HeldAnswer): boolean | Promise<boolean>;
+  ready(held: CachedResponse): boolean | Promise<boolean>;
   /** The number of purges so far: an answer is asked for in the epoch of its question. */
   epoch(): number;
   /** Whether a purge since an epoch is, or may be, about a URL. */
@@ -35,19 +40,19 @@ export interface Answers extends KeptAnswers {
    * Keeps an answer with its content, or with what was written to its file; what it makes useless
    * of the same URL goes.
    */
-  put(answer: StoredAnswer, content: Buffer | NewContent, since: number): HeldAnswer;
+  put(answer: StoredResponse, content: Buffer | NewContent, since: number): CachedResponse;
   /** Where the content of an answer that is still on its way may be written. */
   placeOf(id: string): FilePlace;
   /** Keeps a changed answer in place of the one with the same id, if that is still there. */
-  update(answer: HeldAnswer, since: number): void;
+  update(answer: CachedResponse, since: number): void;
   /** Lets go of one answer. */
-  drop(answer: StoredAnswer): Promise<void>;
+  drop(answer: StoredResponse): Promise<void>;
   /** Lets go of all answers of URLs; that it fails is reported. */
   invalidate(urls: readonly string[]): Promise<void>;
   /** The longest content that is kept. */
   contentBytesMax(): number;
   /** Whether an answer is still what is kept. */
-  isCurrent(held: HeldAnswer): boolean;
+  isCurrent(held: CachedResponse): boolean;
   /** Whether other processes answer with what this one stores. */
   readonly isShared: boolean;
   /**
@@ -69,7 +74,7 @@ export interface Answers extends KeptAnswers {
 
 /** What is in memory of a URL. */
 interface Shelved {
-  readonly held: readonly HeldAnswer[];
+  readonly held: readonly CachedResponse[];
   /** That of the storage's record; undefined while a change of it is on its way there. */
   readonly version: number | undefined;
   /** The epoch in which what is on its way was asked for. */
@@ -86,7 +91,7 @@ export function createAnswers({
   isShared,
   report,
 }: {
-  readonly cache: AnswerCache<StoredAnswer>;
+  readonly cache: AnswerCache<StoredResponse>;
   readonly readClock: () => ClockReading;
   readonly isShared: boolean;
   readonly report: (error: unknown) => void;
@@ -96,7 +101,7 @@ export function createAnswers({
 
 class ShelvedAnswers implements Answers {
   readonly isShared: boolean;
-  readonly #cache: AnswerCache<StoredAnswer>;
+  readonly #cache: AnswerCache<StoredResponse>;
   readonly #readClock: () => ClockReading;
   /** Read when the clock was last found to be set: the ages in memory are by it. */
   #clock: ClockReading;
@@ -111,7 +116,7 @@ class ShelvedAnswers implements Answers {
   });
 
   constructor(
-    cache: AnswerCache<StoredAnswer>,
+    cache: AnswerCache<StoredResponse>,
     readClock: () => ClockReading,
     isShared: boolean,
     report: (error: unknown) => void,
@@ -121,13 +126,13 @@ class ShelvedAnswers implements Answers {
     this.isShared = isShared;
     this.#clock = readClock();
     this.#report = report;
-    const broken = (answer: StoredAnswer): void => {
+    const broken = (answer: StoredResponse): void => {
       this.drop(answer).catch(report);
     };
     this.#contents = new Contents({ cache, broken, report });
   }
 
-  find(url: string): readonly HeldAnswer[] {
+  find(url: string): readonly CachedResponse[] {
     this.#cache.refresh();
     this.#lookAtClock();
     const shelved = this.#shelf.get(url);
@@ -144,7 +149,7 @@ class ShelvedAnswers implements Answers {
     return this.#shelve(url, this.#cache.read(url), shelved?.held ?? []);
   }
 
-  ready(held: HeldAnswer): boolean | Promise<boolean> {
+  ready(held: CachedResponse): boolean | Promise<boolean> {
     const second = Math.floor(this.#readClock().nowMs / 1000);
     if (second - held.usedSecond >= cacheTouchedSeconds) {
       held.usedSecond = second;
@@ -172,12 +177,12 @@ class ShelvedAnswers implements Answers {
     return this.#cache.isPurgedTwiceSince(since, url);
   }
 
-  put(received: StoredAnswer, given: Buffer | NewContent, since: number): HeldAnswer {
+  put(received: StoredResponse, given: Buffer | NewContent, since: number): CachedResponse {
     const answer = { ...received, storedAt: this.#readClock() };
     const content: NewContent = Buffer.isBuffer(given) ? { kind: 'bytes', bytes: given } : given;
     const { id, url } = answer;
     const held = holdAnswer(answer, this.#contents.taken(answer, content));
-    const change = (before: readonly StoredAnswer[]): readonly StoredAnswer[] =>
+    const change = (before: readonly StoredResponse[]): readonly StoredResponse[] =>
       [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);
     const others = this.find(url).filter((one) => !isReplacedBy(one.answer, answer));
     this.#change(url, answer.rule, since, [held, ...others], change, { id, content });
@@ -188,7 +193,7 @@ class ShelvedAnswers implements Answers {
     return this.#contents.placeOf(id);
   }
 
-  update(updated: HeldAnswer, since: number): void {
+  update(updated: CachedResponse, since: number): void {
     const answer = { ...updated.answer, storedAt: this.#readClock() };
     const held = Object.assign(updated, { answer });
     const { id, url, rule } = answer;
@@ -199,7 +204,7 @@ class ShelvedAnswers implements Answers {
     });
   }
 
-  async drop({ id, url, rule }: StoredAnswer): Promise<void> {
+  async drop({ id, url, rule }: StoredResponse): Promise<void> {
     const held = this.find(url).filter((one) => one.answer.id !== id);
     this.#change(url, rule, this.epoch(), held, (before) => before.filter((one) => one.id !== id));
     await this.settled();
@@ -228,7 +233,7 @@ class ShelvedAnswers implements Answers {
     return Math.floor(this.#cache.bytesMax() / contentShare);
   }
 
-  isCurrent(held: HeldAnswer): boolean {
+  isCurrent(held: CachedResponse): boolean {
     return this.find(held.answer.url).includes(held);
   }
 
@@ -274,13 +279,13 @@ class ShelvedAnswers implements Answers {
     url: string,
     rule: string,
     since: number,
-    held: readonly HeldAnswer[],
-    decide: (before: readonly StoredAnswer[]) => readonly StoredAnswer[],
+    held: readonly CachedResponse[],
+    decide: (before: readonly StoredResponse[]) => readonly StoredResponse[],
     added?: { readonly id: string; readonly content: NewContent },
   ): void {
     const shelved: Shelved = { held, version: undefined, since };
     this.#shelf.set(url, shelved);
-    const write = (): Promise<UrlRecord<StoredAnswer> | undefined> =>
+    const write = (): Promise<UrlRecord<StoredResponse> | undefined> =>
       this.#cache.change({ url, rule, since, decide, ...(added !== undefined && { added }) });
     const before = this.#changes.get(url);
     const written = (before === undefined ? write() : before.then(write)).then(
@@ -303,9 +308,9 @@ class ShelvedAnswers implements Answers {
   /** Shelves what the storage has, with what is at hand of it already. */
   #shelve(
     url: string,
-    { version, rows }: UrlRecord<StoredAnswer>,
-    known: readonly HeldAnswer[],
-  ): readonly HeldAnswer[] {
+    { version, rows }: UrlRecord<StoredResponse>,
+    known: readonly CachedResponse[],
+  ): readonly CachedResponse[] {
     const clock = this.#readClock();
     const held = rows.map((row) => {
       const answer = byClock(row.entry, clock);
@@ -328,7 +333,7 @@ class ShelvedAnswers implements Answers {
       if (version !== undefined) this.#shelf.delete(url);
   }
 
-  #loadOrDrop(held: HeldAnswer, bytes: Buffer | undefined): true | Promise<false> {
+  #loadOrDrop(held: CachedResponse, bytes: Buffer | undefined): true | Promise<false> {
     if (bytes === undefined) return this.#dropBroken(held);
     withContent(held, bytes);
     const { url } = held.answer;
@@ -338,7 +343,7 @@ class ShelvedAnswers implements Answers {
     return true;
   }
 
-  async #dropBroken({ answer }: HeldAnswer): Promise<false> {
+  async #dropBroken({ answer }: CachedResponse): Promise<false> {
     await this.drop(answer);
     return false;
   }
@@ -347,11 +352,11 @@ class ShelvedAnswers implements Answers {
 /** What an answer takes in memory besides its content and its fields: its objects, its place. */
 const answerBytes = 3_072;
 
-function heldBytes({ answer, page }: HeldAnswer): number {
+function heldBytes({ answer, page }: CachedResponse): number {
   const fields = answer.fields.reduce((bytes, text) => bytes + text.length, 0);
   return answerBytes + 2 * fields + (page?.bytes.length ?? 0);
 }
 
-function isSame(answer: StoredAnswer, other: StoredAnswer): boolean {
+function isSame(answer: StoredResponse, other: StoredResponse): boolean {
   return answer === other || JSON.stringify(answer) === JSON.stringify(other);
 }

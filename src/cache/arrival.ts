@@ -6,7 +6,7 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import type { StoredAnswer, StoredRange } from './answer.ts';
+import type { StoredResponse, StoredRange } from './cached-response.ts';
 import { cachedDateMs, freshnessOf, type Received } from './freshness.ts';
 import type { CachePlan } from './plans.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
@@ -45,7 +45,7 @@ interface Storing {
 export function toStore(
   { reply, received }: Arrived,
   { newId, url, plan, sent, hasCredentials, contentBytesMax }: Storing,
-): StoredAnswer | string {
+): StoredResponse | string {
   const refusal = refusalToStore(received, { hasCredentials });
   if (refusal !== undefined) return refusal;
   const { status, fields } = received;

@@ -1,11 +1,11 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { Fetch } from '../proxy/fetch.ts';
-import { contentOf, type HeldAnswer, type StoredAnswer } from './answer.ts';
+import { contentOf, type CachedResponse, type StoredResponse } from './cached-response.ts';
 import type { Answers } from './answers.ts';
 import { receive, toStore, type Arrived } from './arrival.ts';
 import { holdAnswer } from './held-reply.ts';
-import { takeIn, type Intake } from './intake.ts';
+import { shareBody, type SharedBody } from './shared-body.ts';
 import type { CachePlan } from './plans.ts';
 import { mayStandIn } from './reuse.ts';
 import type { RequestDirectives } from './request.ts';
@@ -15,19 +15,19 @@ import { credentialsRefusal, refusalToStore, splitFields } from './storing.ts';
 import { freshened, isConfirmedBy } from './update.ts';
 
 /** What a source's answer comes to. */
-export type Arrival =
+export type FetchOutcome =
   /** It is kept, as soon as all of it is there. */
   | {
       readonly kind: 'kept';
-      readonly answer: StoredAnswer;
-      readonly content: Intake | HeldAnswer;
+      readonly answer: StoredResponse;
+      readonly content: SharedBody | CachedResponse;
       /** Fields for the one alone who asked. */
       readonly leftOut: FieldList;
     }
   /** A kept one is what the target still has to show, freshened by it. */
   | {
       readonly kind: 'confirmed';
-      readonly held: HeldAnswer;
+      readonly held: CachedResponse;
       /** Whether it goes on to be kept, or is for the one alone who asked from now on. */
       readonly isKept: boolean;
       readonly leftOut: FieldList;
@@ -46,9 +46,9 @@ interface Question {
   readonly sent: SentField;
   readonly asked: RequestDirectives;
   /** The kept answers that the source is asked to confirm. */
-  readonly validating: readonly HeldAnswer[];
+  readonly validating: readonly CachedResponse[];
   /** The one among them that may be sent in place of an error. */
-  readonly standIn: HeldAnswer | undefined;
+  readonly standIn: CachedResponse | undefined;
 }
 
 /** A question with the epoch in which it was asked. */
@@ -63,7 +63,7 @@ export interface AskingParts {
 }
 
 /** Asks a source, and keeps what may be kept of its answer. Rejects as Fetch.respond does. */
-export async function askSource(parts: AskingParts, question: Question): Promise<Arrival> {
+export async function askSource(parts: AskingParts, question: Question): Promise<FetchOutcome> {
   const { fetch, now, answers } = parts;
   const [requestMs, since] = [now(), answers.epoch()];
   const reply = await fetch.respond(question.plan.plainRule, question.request);
@@ -83,7 +83,7 @@ export function keep(
   { answers, newId }: Pick<AskingParts, 'answers' | 'newId'>,
   { plan, url, sent, since }: Pick<Asked, 'plan' | 'url' | 'sent' | 'since'>,
   arrived: Arrived,
-): Arrival {
+): FetchOutcome {
   const { reply } = arrived;
   const contentBytesMax = answers.contentBytesMax();
   const answer = toStore(arrived, {
@@ -101,7 +101,7 @@ export function keep(
     const place = answers.placeOf(answer.id);
     const { isShared: isEndHeld } = answers;
     const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength, isEndHeld };
-    const intake = takeIn(body.stream, limits, place);
+    const intake = shareBody(body.stream, limits, place);
     intake.whole
       .then((whole) => {
         if (whole === undefined) return undefined;
@@ -121,7 +121,7 @@ export function keep(
 }
 
 /** Whether content that came without a length is as long as what it is a part of needs. */
-function isAllOf({ range, bytesLength }: StoredAnswer, arrived: number): boolean {
+function isAllOf({ range, bytesLength }: StoredResponse, arrived: number): boolean {
   return range === undefined || arrived === bytesLength;
 }
 
@@ -130,7 +130,7 @@ async function confirm(
   { answers }: AskingParts,
   { validating, sent, plan, since }: Asked,
   { reply, received }: Arrived,
-): Promise<Arrival> {
+): Promise<FetchOutcome> {
   const held = validating.find(({ answer }) =>
     isConfirmedBy(answer, received.fields, validating.length),
   );
@@ -149,7 +149,7 @@ async function confirm(
  */
 export function keepFreshened(
   answers: Answers,
-  updated: HeldAnswer,
+  updated: CachedResponse,
   {
     received,
     sent,

@@ -2,14 +2,14 @@ import type { CacheOutcome, Reply } from '../http/reply.ts';
 import { ageMs, type Freshness } from './freshness.ts';
 
 /** What an answer says of the cache, to clients and to the access log. */
-export interface Told {
+export interface CacheStatus {
   /** A member of Cache-Status (RFC 9211 §2). */
   readonly member: string;
   readonly outcome: CacheOutcome;
 }
 
 /** An answer that says what the cache did for it. */
-export function withTold(reply: Reply, { member, outcome }: Told): Reply {
+export function withTold(reply: Reply, { member, outcome }: CacheStatus): Reply {
   const fields = [...reply.fields, 'Cache-Status', member];
   return { ...reply, fields, cache: outcome };
 }
@@ -45,7 +45,7 @@ const cacheName = 'waymark';
  * Of an answer that was kept and is sent: for how many more seconds it holds, negative where it is
  * stale.
  */
-export function toldHit(freshness: Freshness, nowMs: number): Told {
+export function toldHit(freshness: Freshness, nowMs: number): CacheStatus {
   const ttl = Math.floor((freshness.lifetimeMs - ageMs(freshness, nowMs)) / 1000);
   return { member: `${cacheName}; hit; ttl=${ttl}`, outcome: ttl < 0 ? 'stale' : 'hit' };
 }
@@ -58,7 +58,7 @@ export function toldForwarded({
   isStored = false,
   isCollapsed = false,
   detail,
-}: Forwarding): Told {
+}: Forwarding): CacheStatus {
   let member = `${cacheName}; fwd=${forwarded}`;
   if (status !== undefined) member += `; fwd-status=${status}`;
   if (isStored) member += '; stored';

@@ -9,7 +9,7 @@ import { rulesPassed } from '../proxy/fetch-fields.ts';
 import type { FetchRule } from '../proxy/fetch-source.ts';
 import type { Fetch } from '../proxy/fetch.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
-import { contentOf, type HeldAnswer } from './answer.ts';
+import { contentOf, type CachedResponse } from './cached-response.ts';
 import { receive } from './arrival.ts';
 import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
 import {
@@ -17,12 +17,12 @@ import {
   hasCredentials,
   keep,
   keepFreshened,
-  type Arrival,
+  type FetchOutcome,
   type AskingParts,
 } from './asking.ts';
 import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
 import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
-import { Flights, type Landing } from './flights.ts';
+import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
 import { notKeptReply, passingReply } from './forwarded-reply.ts';
 import { heldReply, holdAnswer } from './held-reply.ts';
 import { hitReply } from './hit.ts';
@@ -39,8 +39,8 @@ import {
   knownOf,
   selected,
   without,
-  type Visit,
-} from './visit.ts';
+  type CacheLookup,
+} from './cache-lookup.ts';
 
 /** What the cache stands on; `via` is this server's name in Via fields. */
 interface CacheParts extends AskingParts {
@@ -70,14 +70,14 @@ export function cachedFetch(parts: CacheParts): Fetch {
 class Cache {
   readonly #parts: CacheParts;
   readonly #planOf: ReturnType<typeof createPlans>;
-  readonly #flights: Flights<Arrival>;
+  readonly #flights: RequestCoalescer<FetchOutcome>;
   /** What turned out to be for one alone: nobody waits for another one's answer. */
   readonly #unshared = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
   constructor(parts: CacheParts) {
     this.#parts = parts;
     this.#planOf = createPlans(parts.identityFields);
-    this.#flights = new Flights(parts.answers);
+    this.#flights = new RequestCoalescer(parts.answers);
   }
 
   async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {
@@ -118,7 +118,7 @@ class Cache {
     });
   }
 
-  #visit(rule: FetchRule, request: ContentRequest): Visit {
+  #visit(rule: FetchRule, request: ContentRequest): CacheLookup {
     const known = knownOf(this.#parts, this.#planOf(rule), request);
     const passed = rulesPassed(request.fields.via, this.#parts.via);
     return { asked: requestDirectives(request.fields), rulesPassed: passed, ...known };
@@ -138,7 +138,7 @@ class Cache {
     const isNewest =
       isForGet(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
-    const arrival: Arrival = isNewest
+    const arrival: FetchOutcome = isNewest
       ? keep(this.#parts, { ...visit, since }, arrived)
       : { kind: 'passing', reply, why: undefined };
     return answerWith({
@@ -158,7 +158,7 @@ class Cache {
   }
 
   /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
-  async #head(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+  async #head(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
     const { fetch, now, answers } = this.#parts;
     const { plan, request, known, sent } = visit;
     const [requestMs, since] = [now(), answers.epoch()];
@@ -181,7 +181,7 @@ class Cache {
   }
 
   /** A part that is not there, or not fresh, is asked for as the client does. */
-  async #range(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+  async #range(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
     const question = { ...visit, validating: [], standIn: held };
     try {
       return this.#answer(visit, held, await askSource(this.#parts, question));
@@ -191,7 +191,7 @@ class Cache {
   }
 
   /** Asks the source about all of the target, together with all who want the same. */
-  async #ask(visit: Visit, held: HeldAnswer | undefined): Promise<Reply> {
+  async #ask(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
     const { request, asked } = visit;
     const key = flightKey(visit, held);
     try {
@@ -215,7 +215,11 @@ class Cache {
   }
 
   /** What is kept, in place of a source that could not be reached; throws where it must not be. */
-  #standIn({ request, asked }: Visit, held: HeldAnswer | undefined, thrown: unknown): Reply {
+  #standIn(
+    { request, asked }: CacheLookup,
+    held: CachedResponse | undefined,
+    thrown: unknown,
+  ): Reply {
     const nowMs = this.#parts.now();
     const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
     if (!isUnreachable || held === undefined) throw thrown;
@@ -226,7 +230,7 @@ class Cache {
   }
 
   /** Asks the source about what is used meanwhile (RFC 5861 §3). */
-  #revalidate(visit: Visit, held: HeldAnswer): void {
+  #revalidate(visit: CacheLookup, held: CachedResponse): void {
     const part = isWhole(held) ? '' : `\n${visit.request.fields.range}`;
     const key = flightKey(visit, held) + part;
     this.#flights
@@ -240,10 +244,10 @@ class Cache {
   }
 
   async #arrive(
-    visit: Visit,
-    held: HeldAnswer | undefined,
+    visit: CacheLookup,
+    held: CachedResponse | undefined,
     { key, signal }: { readonly key: string; readonly signal: Cancellation },
-  ): Promise<Arrival> {
+  ): Promise<FetchOutcome> {
     const { request, known } = visit;
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
@@ -268,16 +272,16 @@ class Cache {
   }
 
   #answer(
-    visit: Visit,
-    held: HeldAnswer | undefined,
-    arrival: Arrival,
+    visit: CacheLookup,
+    held: CachedResponse | undefined,
+    arrival: FetchOutcome,
     isCollapsed = false,
   ): Reply {
     const forwarded = forwardedFor(visit, held);
     return answerWith({ visit, forwarded, held, arrival, nowMs: this.#parts.now(), isCollapsed });
   }
 
-  #remember(key: string, arrival: Arrival): void {
+  #remember(key: string, arrival: FetchOutcome): void {
     if (
       arrival.kind === 'passing' ||
       (arrival.kind === 'kept' && !isFresh(arrival, this.#parts.now()))
@@ -288,11 +292,11 @@ class Cache {
 }
 
 /** Whether all of a representation is kept, and not a part of it. */
-function isWhole(held: HeldAnswer | undefined): boolean {
+function isWhole(held: CachedResponse | undefined): boolean {
   return held !== undefined && held.answer.range === undefined;
 }
 
-function landingOf(arrival: Arrival): Landing<Arrival> {
+function landingOf(arrival: FetchOutcome): SharedResult<FetchOutcome> {
   const isOnItsWay = arrival.kind === 'kept' && !('page' in arrival.content);
   return {
     arrival,

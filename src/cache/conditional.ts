@@ -1,7 +1,7 @@
 import { fieldLines, replyField } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
-import type { HeldAnswer } from './answer.ts';
+import type { CachedResponse } from './cached-response.ts';
 
 /** What makes an answer less than what the target has to show (RFC 9110 §13, §14). */
 const conditions = [
@@ -40,7 +40,7 @@ export function sending(
     isAlone,
     signal,
   }: {
-    readonly asking: readonly HeldAnswer[];
+    readonly asking: readonly CachedResponse[];
     readonly isAlone: boolean;
     readonly signal: Cancellation;
   },
@@ -55,7 +55,7 @@ export function sending(
  */
 function validating(
   request: ContentRequest,
-  held: readonly HeldAnswer[],
+  held: readonly CachedResponse[],
   signal: Cancellation,
 ): ContentRequest {
   const tags = held.flatMap(({ answer }) => replyField(answer, 'etag') ?? []);
@@ -69,11 +69,11 @@ function validating(
 }
 
 /** Whether there is anything by which a kept answer can be validated. */
-export function isValidatable({ answer }: HeldAnswer): boolean {
+export function isValidatable({ answer }: CachedResponse): boolean {
   return replyField(answer, 'etag') !== undefined || modifiedOf({ answer }) !== undefined;
 }
 
-function modifiedOf({ answer }: Pick<HeldAnswer, 'answer'>): string | undefined {
+function modifiedOf({ answer }: Pick<CachedResponse, 'answer'>): string | undefined {
   return fieldLines(answer.fields, 'last-modified')[0];
 }
 

@@ -3,15 +3,15 @@ import { ownBytes } from '../model/own-bytes.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { Row } from './storage/record.ts';
 import { readBytes } from '../http/file-source.ts';
-import type { StoredAnswer } from './answer.ts';
+import type { StoredResponse } from './cached-response.ts';
 import type { FilePlace } from './arriving-file.ts';
 import { contentFile, type ContentFile } from './content-file.ts';
 
 /** What the content of kept answers stands on. */
 interface ContentParts {
-  readonly cache: AnswerCache<StoredAnswer>;
+  readonly cache: AnswerCache<StoredResponse>;
   /** Told of an answer whose content is not what it was. */
-  readonly broken: (answer: StoredAnswer) => void;
+  readonly broken: (answer: StoredResponse) => void;
   readonly report: (error: unknown) => void;
 }
 
@@ -24,18 +24,18 @@ export class Contents {
   }
 
   /** Content that has come just now, as it is had from now on. */
-  taken(answer: StoredAnswer, content: NewContent): Buffer | ContentFile {
+  taken(answer: StoredResponse, content: NewContent): Buffer | ContentFile {
     return content.kind === 'bytes' ? ownBytes(content.bytes) : this.#fileOf(answer, content.crc);
   }
 
   /** That of a row which is too long to be had in memory; undefined for all other. */
-  filed({ entry, crc, isFile }: Row<StoredAnswer>): ContentFile | undefined {
+  filed({ entry, crc, isFile }: Row<StoredResponse>): ContentFile | undefined {
     const isLong = isFile && entry.bytesLength > cacheHeldFileBytesMax;
     return isLong ? this.#fileOf(entry, crc) : undefined;
   }
 
   /** Reads that of a row into memory; undefined where it has gone, or is not what it was. */
-  read(row: Row<StoredAnswer>): Buffer | undefined | Promise<Buffer | undefined> {
+  read(row: Row<StoredResponse>): Buffer | undefined | Promise<Buffer | undefined> {
     return row.isFile ? this.#readFile(row) : this.#parts.cache.content(row);
   }
 
@@ -45,7 +45,7 @@ export class Contents {
     return { create: () => cache.createFile(id), remove: () => cache.removeFile(id), report };
   }
 
-  async #readFile({ entry, crc }: Row<StoredAnswer>): Promise<Buffer | undefined> {
+  async #readFile({ entry, crc }: Row<StoredResponse>): Promise<Buffer | undefined> {
     const file = this.#fileOf(entry, crc).open();
     try {
       return file && (await readBytes(file, entry.bytesLength));
@@ -56,7 +56,7 @@ export class Contents {
     }
   }
 
-  #fileOf(answer: StoredAnswer, crc: number): ContentFile {
+  #fileOf(answer: StoredResponse, crc: number): ContentFile {
     const { cache, broken } = this.#parts;
     const { id, bytesLength } = answer;
     return contentFile({

@@ -1,12 +1,12 @@
 import type { Outcome } from '../rules/source.ts';
-import type { HeldAnswer } from './answer.ts';
+import type { CachedResponse } from './cached-response.ts';
 import { ageMs, remainingMs } from './freshness.ts';
 import type { RequestDirectives } from './request.ts';
 import { reuseOf } from './reuse.ts';
 
 /** What an explanation says of a request that a kept answer may fit, and else of its source. */
 export function foreseeKept(
-  held: HeldAnswer | undefined,
+  held: CachedResponse | undefined,
   foreseen: Outcome,
   { asked, nowMs }: { readonly asked: RequestDirectives; readonly nowMs: number },
 ): Outcome {

@@ -10,19 +10,19 @@ import {
 } from '../http/reply.ts';
 import { asksForLess, select } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { StoredAnswer } from './answer.ts';
+import type { StoredResponse } from './cached-response.ts';
 import { toldForwarded, withTold } from './cache-status.ts';
 import { ageMs } from './freshness.ts';
 import { representationOf } from './held-reply.ts';
-import type { Intake } from './intake.ts';
+import type { SharedBody } from './shared-body.ts';
 
 /**
  * The answer whose content is still on its way, to one of those who wait for it. It was in a cache
  * of its source's where it has an age already (RFC 9111 §5.1).
  */
 export function arrivingReply(
-  answer: StoredAnswer,
-  content: Intake,
+  answer: StoredResponse,
+  content: SharedBody,
   request: ContentRequest,
   nowMs: number,
 ): Reply {

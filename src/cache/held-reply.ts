@@ -15,17 +15,17 @@ import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Row } from './storage/record.ts';
 import { holdPage, sendHeld } from '../http/held-page.ts';
-import type { HeldAnswer, StoredAnswer } from './answer.ts';
-import { withTold, type Told } from './cache-status.ts';
+import type { CachedResponse, StoredResponse } from './cached-response.ts';
+import { withTold, type CacheStatus } from './cache-status.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs } from './freshness.ts';
 
 /** Has a kept answer in memory, with its content where that is at hand. */
 export function holdAnswer(
-  answer: StoredAnswer,
+  answer: StoredResponse,
   content: Buffer | ContentFile | undefined,
-  row?: Row<StoredAnswer>,
-): HeldAnswer {
+  row?: Row<StoredResponse>,
+): CachedResponse {
   const isAtHand = Buffer.isBuffer(content);
   const file = isAtHand ? undefined : content;
   const held = { answer, row, page: undefined, file, usedSecond: 0, whole: undefined };
@@ -33,7 +33,7 @@ export function holdAnswer(
 }
 
 /** Makes a kept answer ready to be sent. */
-export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
+export function withContent(held: CachedResponse, bytes: Buffer): CachedResponse {
   const { answer } = held;
   const page = { representation: representationOfAnswer(answer), bytes };
   return Object.assign(held, { page: holdPage(page, sourceOf(answer)) });
@@ -44,10 +44,10 @@ export function withContent(held: HeldAnswer, bytes: Buffer): HeldAnswer {
  * cache did for it. Throws `bad_gateway` where its file has gone this very moment.
  */
 export function heldReply(
-  held: HeldAnswer,
+  held: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
-  told: Told,
+  told: CacheStatus,
 ): Reply {
   const { answer } = held;
   const reply = answer.range === undefined ? wholeOf(held, request) : partOf(held, request);
@@ -68,14 +68,14 @@ export function heldReply(
  * representation, one range that lies within it.
  */
 export function covers(
-  { range }: StoredAnswer,
+  { range }: StoredResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
 ): boolean {
   return range === undefined || rangeWithin(range, request) !== undefined;
 }
 
 function rangeWithin(
-  { first, last, completeLength }: NonNullable<StoredAnswer['range']>,
+  { first, last, completeLength }: NonNullable<StoredResponse['range']>,
   { method, fields }: Pick<ContentRequest, 'method' | 'fields'>,
 ): ByteRange | undefined {
   if (method !== 'GET' || fields.range === undefined || fields['if-range'] !== undefined) {
@@ -87,7 +87,7 @@ function rangeWithin(
 }
 
 /** What a request asks for of a whole representation. */
-function wholeOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+function wholeOf(held: CachedResponse, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
   if (held.page !== undefined) return sendHeld(held.page, request);
   const { answer } = held;
   const { status, fields, parts, bytesLength } = select(representationOfAnswer(answer), request);
@@ -96,7 +96,7 @@ function wholeOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fie
 }
 
 /** A range of a part that is kept. */
-function partOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+function partOf(held: CachedResponse, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
   const { answer, page } = held;
   const { range } = answer;
   const asked = range && rangeWithin(range, request);
@@ -124,18 +124,22 @@ function partOf(held: HeldAnswer, request: Pick<ContentRequest, 'method' | 'fiel
 /** A request for all there is. */
 const everything = { method: 'GET', fields: {} } as const;
 
-function fileBody({ answer, file }: HeldAnswer, parts: readonly Part[], bytesLength: number): Body {
+function fileBody(
+  { answer, file }: CachedResponse,
+  parts: readonly Part[],
+  bytesLength: number,
+): Body {
   if (file === undefined) throw new TypeError(`the content of ${answer.id} is not at hand`);
   const opened = file.open();
   if (opened === undefined) throw new Failure('bad_gateway', 'This page has just been let go of.');
   return { kind: 'file', file: opened, parts, bytesLength };
 }
 
-function sourceOf({ rule }: StoredAnswer): string {
+function sourceOf({ rule }: StoredResponse): string {
   return `rule:${rule}`;
 }
 
-function representationOfAnswer(answer: StoredAnswer): Representation {
+function representationOfAnswer(answer: StoredResponse): Representation {
   const { fields, shownStatus: status, bytesLength, freshness } = answer;
   return representationOf(fields, { status, bytesLength, receivedMs: freshness.bornMs });
 }

@@ -1,7 +1,7 @@
 import type { Reply } from '../http/reply.ts';
 import { asksForLess } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { HeldAnswer } from './answer.ts';
+import type { CachedResponse } from './cached-response.ts';
 import type { Answers } from './answers.ts';
 import { toldHit } from './cache-status.ts';
 import { remainingMs } from './freshness.ts';
@@ -13,7 +13,7 @@ import { heldReply } from './held-reply.ts';
  * could be for them.
  */
 export function hitReply(
-  held: HeldAnswer,
+  held: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
   answers: Pick<Answers, 'find'>,
@@ -41,7 +41,7 @@ function secondOf(ms: number): number {
 }
 
 /** Whether a kept answer is still kept, and the others of its URL vary by nothing else. */
-function isAllThereIs(held: HeldAnswer, known: readonly HeldAnswer[]): boolean {
+function isAllThereIs(held: CachedResponse, known: readonly CachedResponse[]): boolean {
   if (known.length === 1) return known[0] === held;
   const names = held.answer.varyNames.join();
   return known.includes(held) && known.every(({ answer }) => answer.varyNames.join() === names);

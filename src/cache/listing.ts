@@ -1,13 +1,13 @@
 import type { KeptAnswer, KeptPage } from '../model/kept.ts';
 import { replyField } from '../http/reply.ts';
 import type { ListedUrl } from './storage/cache.ts';
-import type { StoredAnswer } from './answer.ts';
+import type { StoredResponse } from './cached-response.ts';
 import { byClock, type ClockReading } from './clock.ts';
 import { ageMs, remainingMs } from './freshness.ts';
 
 /** One page of a list: URLs with all their answers, until there are so many of those. */
 export function listPage(
-  urls: Iterable<ListedUrl<StoredAnswer>>,
+  urls: Iterable<ListedUrl<StoredResponse>>,
   limit: number,
   clock: ClockReading,
 ): KeptPage {
@@ -21,7 +21,7 @@ export function listPage(
   return { rows, next: undefined };
 }
 
-function shown(answer: StoredAnswer, nowMs: number): KeptAnswer {
+function shown(answer: StoredResponse, nowMs: number): KeptAnswer {
   const { url, rule, shownStatus, freshness, varyNames, range, bytesLength } = answer;
   return {
     url,

@@ -4,7 +4,7 @@ import { cacheReportMs } from '../model/limits.ts';
 import type { Log } from '../observability/log.ts';
 import { openCache } from './storage/folder-cache.ts';
 import { prepareCache, settleCache } from './storage/prepare.ts';
-import type { StoredAnswer } from './answer.ts';
+import type { StoredResponse } from './cached-response.ts';
 import { clockReader } from './clock.ts';
 import { createAnswers, type Answers } from './answers.ts';
 
@@ -41,7 +41,7 @@ export function openAnswers(
 ): Answers {
   let reportedMs = -Infinity;
   return createAnswers({
-    cache: openCache<StoredAnswer>({ folder: join(data, cacheFolder), bytesMax, now }),
+    cache: openCache<StoredResponse>({ folder: join(data, cacheFolder), bytesMax, now }),
     readClock: clockReader(now, uptimeMs),
     isShared: workers > 1,
     report(error) {

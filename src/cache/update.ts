@@ -1,6 +1,6 @@
 import { replyField, type FieldList } from '../http/reply.ts';
 import { selectingsPerAnswerMax } from '../model/limits.ts';
-import type { StoredAnswer } from './answer.ts';
+import type { StoredResponse } from './cached-response.ts';
 import { freshnessOf, type Received } from './freshness.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
 import { splitFields } from './storing.ts';
@@ -18,7 +18,7 @@ const notUpdated: ReadonlySet<string> = new Set([
 
 /** A kept answer as it has become, and the fields for the one alone who asked. */
 interface Freshened {
-  readonly answer: StoredAnswer;
+  readonly answer: StoredResponse;
   readonly leftOut: FieldList;
 }
 
@@ -27,7 +27,7 @@ interface Freshened {
  * each field that comes anew replaces all lines of the old one. It is one for what was asked now,
  * and for what it has been selected by before, unless it varies by other fields from now on (§4.1).
  */
-export function freshened(stored: StoredAnswer, update: Received, sent: SentField): Freshened {
+export function freshened(stored: StoredResponse, update: Received, sent: SentField): Freshened {
   const fresh = update.fields;
   const replaced = new Set(fresh.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
   const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
@@ -54,7 +54,7 @@ export function freshened(stored: StoredAnswer, update: Received, sent: SentFiel
  * weak one or its date; one without a validator speaks of the only answer that was asked about.
  */
 export function isConfirmedBy(
-  stored: StoredAnswer,
+  stored: StoredResponse,
   fields: FieldList,
   askedAbout: number,
 ): boolean {
@@ -69,7 +69,7 @@ export function isConfirmedBy(
  * Whether the answer to a HEAD is of the same representation as a kept one (RFC 9111 §4.3.5):
  * nothing that it says of it is different.
  */
-export function isSameAs(stored: StoredAnswer, fields: FieldList): boolean {
+export function isSameAs(stored: StoredResponse, fields: FieldList): boolean {
   return ['etag', 'last-modified', 'content-length'].every((name) => {
     const said = replyField({ fields }, name);
     return said === undefined || said === replyField(stored, name);

@@ -202,7 +202,7 @@ async function serveUntil(
   { config, logs, terminal }: Given,
   { store, leader }: { readonly store: Store; readonly leader: Leader },
 ): Promise<void> {
-  const isSpokesman = terminal.env.WAYMARK_WORKER === '1';
+  const isPrimary = terminal.env.WAYMARK_WORKER === '1';
   let running: Running | undefined = undefined;
   const metrics = new MetricsOfAll({ tell: tellLeader, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
@@ -211,7 +211,7 @@ async function serveUntil(
   });
   running = await startServing(config, logs, {
     store,
-    isSpokesman,
+    isPrimary,
     gather: () => metrics.gather(),
   });
   tellLeader({ kind: 'serving', addresses: running.addresses });

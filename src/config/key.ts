@@ -5,7 +5,7 @@ import type { Parsed, ValueParser } from './values.ts';
  * What a section says of one of its keys: how to read its value, and the value when it is not
  * there.
  */
-export interface Key<T> {
+export interface IniKey<T> {
   readonly parse: ValueParser<T>;
   /**
    * The value of an absent or wrong key, as it would be written; undefined for a key that may be
@@ -19,18 +19,18 @@ export interface Key<T> {
 }
 
 /** The keys of a section by name. */
-export type Keys = Readonly<Record<string, Key<unknown>>>;
+export type Keys = Readonly<Record<string, IniKey<unknown>>>;
 
 /** The values of a section's keys. */
-export type ValuesOf<S> = { readonly [K in keyof S]: S[K] extends Key<infer T> ? T : never };
+export type ValuesOf<S> = { readonly [K in keyof S]: S[K] extends IniKey<infer T> ? T : never };
 
 /** A key that always has a value. */
-export function single<T>(parse: ValueParser<T>, initial: string): Key<T> {
+export function single<T>(parse: ValueParser<T>, initial: string): IniKey<T> {
   return { parse: unlessEmpty(parse, initial), initial, many: false };
 }
 
 /** A key that may be absent or empty, which is the same. */
-export function optional<T>(parse: ValueParser<T>): Key<T | undefined> {
+export function optional<T>(parse: ValueParser<T>): IniKey<T | undefined> {
   return {
     parse: (text) => (text === '' ? { value: undefined } : parse(text)),
     initial: undefined,
@@ -39,7 +39,7 @@ export function optional<T>(parse: ValueParser<T>): Key<T | undefined> {
 }
 
 /** A key with a value a line, `key[]` on each. */
-export function repeated<T>(parse: ValueParser<T>, initial: string): Key<readonly T[]> {
+export function repeated<T>(parse: ValueParser<T>, initial: string): IniKey<readonly T[]> {
   const each = unlessEmpty(parse, initial);
   return {
     parse: (text) => {
@@ -52,12 +52,12 @@ export function repeated<T>(parse: ValueParser<T>, initial: string): Key<readonl
 }
 
 /** A key with a list between commas or spaces; empty for none. */
-export function list<T>(parse: ValueParser<T>, initial: string): Key<readonly T[]> {
+export function list<T>(parse: ValueParser<T>, initial: string): IniKey<readonly T[]> {
   return { parse: (text) => parseItems(text, parse), initial, many: true };
 }
 
 /** The value that an absent key has. */
-export function initialValue<T>({ parse, initial }: Key<T>): T {
+export function initialValue<T>({ parse, initial }: IniKey<T>): T {
   const parsed = parse(initial ?? '');
   if ('refused' in parsed) throw new TypeError(`a default is wrong: ${initial ?? ''}`);
   return parsed.value;

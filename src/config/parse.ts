@@ -1,5 +1,5 @@
 import { parseEntry, twiceMessage } from './entry.ts';
-import { initialValue, type Key, type Keys, type ValuesOf } from './key.ts';
+import { initialValue, type IniKey, type Keys, type ValuesOf } from './key.ts';
 import { parseHeaders, type ParsedHeaders } from './mount-headers.ts';
 import { nearestName } from './nearest.ts';
 import { shown, type LineProblem } from './problem.ts';
@@ -156,7 +156,7 @@ function parseSection<K extends SectionKind>(
   };
 }
 
-function joined(key: Key<unknown>, values: readonly unknown[] | undefined): unknown {
+function joined(key: IniKey<unknown>, values: readonly unknown[] | undefined): unknown {
   if (values === undefined) return initialValue(key);
   return key.many ? values.flat() : values[0];
 }
@@ -169,7 +169,7 @@ function append<T>(lists: Map<string, T[]>, name: string, value: T): void {
 
 function misplacedKey(
   entry: Entry,
-  { many }: Key<unknown>,
+  { many }: IniKey<unknown>,
   earlierLine: number | undefined,
 ): string | undefined {
   if (entry.repeated && !many) return `${shown(entry.key)} takes one value: write it without []`;

@@ -24,7 +24,7 @@ export interface RequestHead {
 }
 
 /** A request that was let in. */
-export interface Entrance {
+export interface ValidatedRequest {
   readonly target: RequestTarget;
   readonly fields: Fields;
   /** The client's address as believed: the peer's, or what a trusted proxy said of it. */
@@ -38,10 +38,10 @@ const absoluteForm = /^(https?):\/\/([^/?#]*)/i;
  * target, its fields and its client, and throws `invalid` for anything that two readers could
  * understand differently (RFC 9110 §7, RFC 9112 §3 and §6).
  */
-export function openDoor(
+export function parseRequest(
   head: RequestHead,
   { trustProxy }: { readonly trustProxy: readonly Cidr[] },
-): Entrance {
+): ValidatedRequest {
   requireVersion(head);
   requireLength(head);
   requireMethod(head);

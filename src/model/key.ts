@@ -13,7 +13,7 @@ export const keyPrefix = 'wmk_';
 export type Scope = (typeof scopes)[number];
 
 /** An API key as it is kept: never the key itself, only its SHA-256. */
-export interface Key {
+export interface ApiKey {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];

@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
 import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
 import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
-import type { BriefExchange } from './brief.ts';
+import type { OneShotRequest } from './one-shot-request.ts';
 import { newConnection } from './connection.ts';
 import { Corks } from './fast/corks.ts';
-import { Exchange } from './exchange.ts';
+import { OutboundExchange } from './exchange.ts';
 import { PlainPools } from './fast/plain-pools.ts';
 
 /** The pools of connections of a dialler. */
@@ -15,7 +15,7 @@ interface Agents {
    */
   dispatch(
     request: Dispatcher.DispatchOptions,
-    handler: Exchange | BriefExchange,
+    handler: OutboundExchange | OneShotRequest,
     how: 'pooled' | 'alone',
   ): void;
   /** Lets what is under way end, then closes the connections. */
@@ -45,7 +45,7 @@ export function createAgents({
   function dispatchAlone(
     connectBy: buildConnector.connector,
     request: Dispatcher.DispatchOptions,
-    handler: Exchange | BriefExchange,
+    handler: OutboundExchange | OneShotRequest,
   ): void {
     const agent = createAgent(connectBy, timeoutMs);
     agent.dispatch(request, handler);
@@ -64,7 +64,7 @@ export function createAgents({
   return {
     dispatch(request, handler, how) {
       if (how === 'alone' || shared.closed) dispatchAlone(connectTo, request, handler);
-      else if (!(handler instanceof Exchange && plain.send(request, handler))) {
+      else if (!(handler instanceof OutboundExchange && plain.send(request, handler))) {
         shared.dispatch(request, handler);
       }
     },

@@ -3,12 +3,12 @@ import { Client, type buildConnector, type Dispatcher } from 'undici';
 import { hasBrokenOff } from './connection-end.ts';
 
 /** Who wants to know over which connection a request of theirs goes. */
-export interface Travelling {
-  connection?: Carriage;
+export interface ConnectionAware {
+  connection?: ConnectionInfo;
 }
 
 /** What is to be known of a connection, and told to it. */
-export interface Carriage {
+export interface ConnectionInfo {
   /** Whether it has brought an answer before, or has been idle. */
   hasAnswered: boolean;
   /** Whether it ended in another way than a server ends one on purpose. */
@@ -22,7 +22,7 @@ export interface Carriage {
  * that has may be ended by the other side at any moment (RFC 9112 §9.5), which then says nothing of
  * the request that met it.
  */
-class Connection extends Client implements Carriage {
+class Connection extends Client implements ConnectionInfo {
   hasAnswered = false;
   /** Whether what comes next is the beginning of an answer. */
   #awaitsAnswer = false;
@@ -72,7 +72,7 @@ class Connection extends Client implements Carriage {
 
   override dispatch(
     options: Dispatcher.DispatchOptions,
-    handler: Dispatcher.DispatchHandler & Travelling,
+    handler: Dispatcher.DispatchHandler & ConnectionAware,
   ): boolean {
     handler.connection = this;
     return super.dispatch(options, handler);

@@ -2,14 +2,14 @@ import type { Readable } from 'node:stream';
 import type { Cidr } from '../model/cidr.ts';
 import { isIdempotent } from '../model/method.ts';
 import { createAgents } from './agents.ts';
-import { BriefExchange, type BriefAnswer, type BriefRequest } from './brief.ts';
+import { OneShotRequest, type BriefAnswer, type BriefRequest } from './one-shot-request.ts';
 import { guardedConnector } from './connector.ts';
-import { Exchange, type Answer, type ExchangeParts } from './exchange.ts';
+import { OutboundExchange, type SourceResponse, type OutboundExchangeParts } from './exchange.ts';
 import { isLostConnection } from './failure.ts';
 import { createLookup, type Lookup } from './names.ts';
 
 /** A request to another server. */
-export interface OutboundRequest extends ExchangeParts {
+export interface OutboundRequest extends OutboundExchangeParts {
   /** `scheme://host[:port]` of http or https. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
@@ -39,7 +39,7 @@ export interface Dialler {
    * an idempotent request without content is sent once more, over a new one (RFC 9110 §9.2.2), and
    * so is any other of which nothing had been sent.
    */
-  send(request: OutboundRequest): Promise<Answer>;
+  send(request: OutboundRequest): Promise<SourceResponse>;
   /**
    * Sends a request of a few bytes and reads the beginning of its answer, all of it within
    * `timeoutMs`. Never rejects. Where a connection that had been used before ends before an answer
@@ -78,7 +78,7 @@ export function createDialler(options: DiallerOptions): Dialler {
 
   function dispatch(
     request: BriefRequest | OutboundRequest,
-    handler: Exchange | BriefExchange,
+    handler: OutboundExchange | OneShotRequest,
     how: 'pooled' | 'alone' = 'pooled',
   ): void {
     const { origin, target: path, method, body = null } = request;
@@ -89,8 +89,8 @@ export function createDialler(options: DiallerOptions): Dialler {
     agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
 
-  function begin(request: OutboundRequest, how: 'pooled' | 'alone'): Exchange {
-    const started = new Exchange(request);
+  function begin(request: OutboundRequest, how: 'pooled' | 'alone'): OutboundExchange {
+    const started = new OutboundExchange(request);
     if (request.signal.aborted) return started;
     dispatch(request, started, how);
     started.startWithin(connectTimeoutMs + timeoutMs);
@@ -117,7 +117,7 @@ export function createDialler(options: DiallerOptions): Dialler {
       });
     },
     exchange(request) {
-      const started = new BriefExchange(request, timeoutMs, (again) => {
+      const started = new OneShotRequest(request, timeoutMs, (again) => {
         dispatch(request, again, 'alone');
       });
       if (request.signal?.aborted !== true) dispatch(request, started);

@@ -4,13 +4,13 @@ import { trimOws } from '../http/syntax.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax, informationalMax, outboundUnreadBytesMax } from '../model/limits.ts';
-import type { Carriage, Travelling } from './connection.ts';
+import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, outboundFailure } from './failure.ts';
 import { notePassedBytes } from './passed-bytes.ts';
 
 /** An answer of another server whose header section has arrived. */
-export interface Answer {
+export interface SourceResponse {
   readonly status: number;
   /**
    * Name, value, name, value, as they were sent, one character a byte; repeated fields stay apart.
@@ -31,7 +31,7 @@ export interface Answer {
 }
 
 /** What an exchange tells, and is told, on its way. */
-export interface ExchangeParts {
+export interface OutboundExchangeParts {
   /** Of the request; GET where it is not given. */
   readonly method?: string;
   /** Aborts the exchange, its answer's content included. */
@@ -57,35 +57,35 @@ export interface Control {
  * the Failures of outboundFailure, `bad_gateway` also for an exchange that was given up. Nothing is
  * read ahead of the reader but what the socket had delivered, and Node's 64 KiB.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Travelling {
-  readonly answer: Promise<Answer>;
-  connection?: Carriage;
+export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionAware {
+  readonly answer: Promise<SourceResponse>;
+  connection?: ConnectionInfo;
   /** Whether any byte of an answer was seen. */
   responded = false;
   /** Whether the connection had carried an answer before. */
   wasUsed = false;
   /** Whether any byte of it may have been sent. */
   hasBegun = false;
-  readonly #settle: PromiseWithResolvers<Answer>;
+  readonly #settle: PromiseWithResolvers<SourceResponse>;
   readonly #signal: Cancellation;
   readonly #method: string;
   #waiting: NodeJS.Timeout | undefined;
   #begun: (() => void) | undefined;
-  readonly #interim: ExchangeParts['interim'];
+  readonly #interim: OutboundExchangeParts['interim'];
   #controller: Control | undefined;
   #failure: Failure | undefined;
   #ended = false;
   /** Status and fields of the answer. */
-  #head: Pick<Answer, 'status' | 'fields'> | undefined;
+  #head: Pick<SourceResponse, 'status' | 'fields'> | undefined;
   #trailers: readonly string[] = [];
   #informational = 0;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  constructor({ method = 'GET', signal, begun, interim }: ExchangeParts) {
+  constructor({ method = 'GET', signal, begun, interim }: OutboundExchangeParts) {
     this.#method = method;
-    this.#settle = Promise.withResolvers<Answer>();
+    this.#settle = Promise.withResolvers<SourceResponse>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
     this.#begun = begun;

@@ -7,7 +7,7 @@ import { canonicalPath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
 import type { OwnFiles } from './own-files.ts';
 import type { PublicFile } from '../http/page.ts';
-import type { Answer, Asked, Outcome } from '../rules/source.ts';
+import type { ReplyOrPromise, Asked, Outcome } from '../rules/source.ts';
 import { pageStatus } from './stored.ts';
 
 /**
@@ -19,7 +19,7 @@ export interface GenericPages {
   respond(
     found: FoundRule,
     request: ContentRequest,
-    open: (request: ContentRequest) => Answer,
+    open: (request: ContentRequest) => ReplyOrPromise,
   ): Promise<Reply>;
   /** What respond comes to, where `explain` does for it what `open` does. */
   look(found: FoundRule, asked: Asked, explain: (asked: Asked) => Explanation): Outcome;

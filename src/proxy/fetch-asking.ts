@@ -3,18 +3,18 @@ import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import { fetchTriesMax } from '../model/limits.ts';
 import { isIdempotent, isSafe } from '../model/method.ts';
-import type { Answer } from '../outbound/exchange.ts';
+import type { SourceResponse } from '../outbound/exchange.ts';
 import type { Attempt, FetchHealth } from './fetch-health.ts';
 import type { FetchWay } from './fetch-source.ts';
 
 /** What a source has answered, and by which way it was asked. */
 export interface Answered {
   readonly way: FetchWay;
-  readonly answer: Answer;
+  readonly answer: SourceResponse;
 }
 
 /** Asks by one way; `begun` is told right before the first byte is sent. */
-export type Ask = (way: FetchWay, begun?: () => void) => Promise<Answer>;
+export type Ask = (way: FetchWay, begun?: () => void) => Promise<SourceResponse>;
 
 /** What says that a server, or one behind it, cannot answer at this moment (RFC 9110 §15.6). */
 const passing: ReadonlySet<number> = new Set([502, 503, 504]);
@@ -74,7 +74,7 @@ function isCut(error: Error | null): boolean {
 }
 
 /** An answer that tells its attempt what becomes of its content. */
-function untilEnd(answer: Answer, attempt: Attempt): Answer {
+function untilEnd(answer: SourceResponse, attempt: Attempt): SourceResponse {
   if (answer.connection !== undefined) {
     attempt.whole();
     answer.connection.once('close', () => {

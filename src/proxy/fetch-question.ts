@@ -3,7 +3,7 @@ import { replyField, withoutFields, type Asking, type FieldList } from '../http/
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
-import type { Answer } from '../outbound/exchange.ts';
+import type { SourceResponse } from '../outbound/exchange.ts';
 import { answerFields } from './answer-fields.ts';
 import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
 import { bodyTooLarge, meteredBody } from './fetch-body.ts';
@@ -27,7 +27,7 @@ interface Question {
   readonly request: ContentRequest;
   readonly ways: readonly [FetchWay, ...FetchWay[]];
   readonly body: Readable | undefined;
-  readonly send: (way: FetchWay, asking: Asking, begun?: () => void) => Promise<Answer>;
+  readonly send: (way: FetchWay, asking: Asking, begun?: () => void) => Promise<SourceResponse>;
   /** The fields of a source's answer as the client has to see them. */
   readonly seen: (fields: FieldList, way: FetchWay) => FieldList;
 }
@@ -78,7 +78,7 @@ export function questionOf(
 export async function ask(
   question: Question,
   health: FetchHealth,
-): Promise<{ readonly answer: Answer; readonly fields: FieldList }> {
+): Promise<{ readonly answer: SourceResponse; readonly fields: FieldList }> {
   const { plan, request, ways, body } = question;
   const { method, signal } = request;
   const askBy: Ask = (way, begun) => question.send(way, request, begun);
@@ -96,7 +96,7 @@ export async function ask(
  * which nobody has asked for (RFC 9112 §6.1, §7.2) and without the field nobody could tell; a
  * status that is none (RFC 9110 §15), and cannot be sent over HTTP/2.
  */
-function requireMeaning(answer: Answer): void {
+function requireMeaning(answer: SourceResponse): void {
   const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
   if (!isCompressed && answer.status <= lastStatus) return;
   answer.discard();

@@ -10,13 +10,13 @@ import {
   type Reply,
 } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { Answer } from '../outbound/exchange.ts';
+import type { SourceResponse } from '../outbound/exchange.ts';
 import { sentBehind } from './answer-fields.ts';
 import type { FetchPlan } from './fetch-source.ts';
 
 /** The reply that a source's answer comes to, with the fields as the client has to see them. */
 export function replyWith(
-  answer: Answer,
+  answer: SourceResponse,
   {
     request,
     plan,
@@ -45,7 +45,7 @@ export function replyWith(
   return { status, fields: measured, body, source };
 }
 
-function bodyFrom(answer: Answer, contentLength: string | undefined): Body {
+function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Body {
   const content = answer.content();
   if (Buffer.isBuffer(content)) return { kind: 'bytes', bytes: content };
   const bytesLength = contentLength === undefined ? undefined : Number(contentLength);
@@ -58,7 +58,7 @@ function takesTrailersOf({ fields }: ContentRequest): boolean {
 }
 
 /** Content without a known length, with what the source says behind it. */
-function trailedBody(answer: Answer): Body {
+function trailedBody(answer: SourceResponse): Body {
   const content = answer.content();
   const trailers = (): FieldList => sentBehind(answer.trailers());
   if (Buffer.isBuffer(content) && trailers().length === 0) return { kind: 'bytes', bytes: content };

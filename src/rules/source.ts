@@ -5,7 +5,7 @@ import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 
 /** An answer, at once or after bytes were read; undefined where there is nothing. */
-export type Answer = Reply | undefined | Promise<Reply | undefined>;
+export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;
 
 /** What decides how a request is answered. */
 export type Asked = Pick<
@@ -23,7 +23,7 @@ export interface Source {
    * The answer; undefined where the source does not have the page. Throws or rejects with
    * `method_not_allowed` where it does not take the method, and with what it fails with itself.
    */
-  respond(request: ContentRequest, opened: number): Answer;
+  respond(request: ContentRequest, opened: number): ReplyOrPromise;
   /** What respond would come to; reads only, and asks no other server. */
   look(asked: Asked, opened: number): Look;
 }

@@ -15,7 +15,7 @@ import { servicePath } from '../model/path.ts';
 import { canReadOver, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
-import { enter, identify, type Entrance } from './entrance.ts';
+import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import type { DirectRequest } from './h1-fast/direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
 import { DirectResponse } from './h1-fast/direct-response.ts';
@@ -36,7 +36,7 @@ export interface ExchangeParts extends FailureLogs {
    */
   readonly detour: (
     serving: Serving,
-    entrance: Entrance,
+    entrance: IncomingRequest,
     message: RequestMessage,
   ) => Reply | undefined | Promise<Reply | undefined>;
   readonly shared: SharedLimits;
@@ -68,10 +68,10 @@ export class Exchange {
   async reply(): Promise<Reply> {
     const message = this.#message;
     const { serving } = this.#moment;
-    let entrance: Entrance | undefined;
+    let entrance: IncomingRequest | undefined;
     try {
       requireWhole(message);
-      entrance = enter(serving, message);
+      entrance = acceptRequest(serving, message);
       this.address = entrance.address;
       const detour = this.#parts.detour(serving, entrance, message);
       const elsewhere = detour instanceof Promise ? await detour : detour;
@@ -145,7 +145,7 @@ export class Exchange {
   }
 
   /** What the site answers. */
-  #content(entrance: Entrance): Reply | Promise<Reply> {
+  #content(entrance: IncomingRequest): Reply | Promise<Reply> {
     const message = this.#message;
     const asking: Asking = {
       signal: new ClientGone(this.#response, message.socket),
@@ -167,7 +167,7 @@ export class Exchange {
   }
 
   /** A failure as the site has it shown, with all that it says to programs. */
-  async #ownPage(reply: Reply, entrance: Entrance): Promise<Reply | undefined> {
+  async #ownPage(reply: Reply, entrance: IncomingRequest): Promise<Reply | undefined> {
     const { site, visitors } = this.#moment.serving;
     const visitor = visitors.visitorOf(entrance);
     const failed = { ...entrance.target, ...entrance, visitor };
@@ -178,7 +178,7 @@ export class Exchange {
     return { ...page, fields, ...(reply.failureId && { failureId: reply.failureId }) };
   }
 
-  async #service(path: string, entrance: Entrance): Promise<Reply> {
+  async #service(path: string, entrance: IncomingRequest): Promise<Reply> {
     const response = this.#response;
     let signal: AbortSignal | undefined;
     const { reply, caller } = await answerService(this.#moment.serving, {
@@ -216,7 +216,7 @@ export class Exchange {
    * Says which source answered, to callers who may read rules or when the ini file wants it
    * (docs/design/requests.md#precedence).
    */
-  #withServerTiming(reply: Reply, entrance: Entrance): Reply {
+  #withServerTiming(reply: Reply, entrance: IncomingRequest): Reply {
     if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);
     const wanted = this.#moment.serving.config.log.explain;
     if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
@@ -227,9 +227,9 @@ export class Exchange {
   }
 
   /** A wrong key does not keep a visitor from a page; it only counts as one. */
-  #identifyQuietly(entrance: Entrance): Caller | undefined {
+  #identifyQuietly(entrance: IncomingRequest): Caller | undefined {
     try {
-      return identify(this.#moment.serving, entrance);
+      return authenticateRequest(this.#moment.serving, entrance);
     } catch (thrown) {
       if (thrown instanceof Failure) return undefined;
       throw thrown;

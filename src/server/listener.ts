@@ -14,7 +14,7 @@ import {
 } from '../model/limits.ts';
 import type { Connections } from './h1/connections.ts';
 import { createServer } from './h1/node-http.ts';
-import { patience, type Patience } from './h1/patience.ts';
+import { timeouts, type Timeouts } from './h1/timeouts.ts';
 import { notTls, parserFailure } from './h1/refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
 import { handshake } from './tls/handshake.ts';
@@ -30,7 +30,7 @@ type ShouldUpgrade = (message: IncomingMessage) => boolean;
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
-  waits: Patience = patience,
+  waits: Timeouts = timeouts,
 ): HttpServer {
   return limited(createServer(httpOptions(shouldUpgrade, waits)), connections, waits);
 }
@@ -40,7 +40,7 @@ export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
   tls: Pick<Tls, 'acme'> & { readonly certificates: Pick<Certificates, 'contextFor' | 'serve'> },
-  waits: Patience = patience,
+  waits: Timeouts = timeouts,
 ): HttpsServer {
   const server = createTlsServer({
     ...httpOptions(shouldUpgrade, waits),
@@ -53,7 +53,7 @@ export function createHttpsServer(
 
 function httpOptions(
   shouldUpgrade: ShouldUpgrade,
-  { headersMs, requestMs, lookMs, keepAliveMs }: Patience,
+  { headersMs, requestMs, lookMs, keepAliveMs }: Timeouts,
 ): ServerOptions {
   return {
     maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
@@ -74,7 +74,7 @@ function httpOptions(
 function limited<L extends Listener>(
   server: L,
   connections: Connections,
-  { stalledMs }: Patience,
+  { stalledMs }: Timeouts,
 ): L {
   // One more than is allowed, so that the door sees that there are too many instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;

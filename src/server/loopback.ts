@@ -1,6 +1,6 @@
 import { plainAddress } from '../http/forwarded.ts';
 import { cidrsContain, parseCidr } from '../model/cidr.ts';
-import type { Entrance } from './entrance.ts';
+import type { IncomingRequest } from './incoming-request.ts';
 import type { RequestMessage } from './request-message.ts';
 
 const loopback = ['127.0.0.0/8', '::1'].flatMap((text) => parseCidr(text) ?? []);
@@ -18,7 +18,7 @@ const ownSites: readonly (string | undefined)[] = [undefined, 'none', 'same-orig
  */
 export function isFromLoopback(
   { socket }: RequestMessage,
-  { fields, target: { origin } }: Pick<Entrance, 'fields' | 'target'>,
+  { fields, target: { origin } }: Pick<IncomingRequest, 'fields' | 'target'>,
   ownOrigin: string | undefined,
 ): boolean {
   if (!isLoopback(plainAddress(socket.remoteAddress ?? ''))) return false;

@@ -10,7 +10,7 @@ import { jsonBytes, jsonDigest } from '../model/prepared-json.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
 import { authorise } from '../api/execute.ts';
-import type { Effect, Operation, Outcome } from '../api/operation.ts';
+import type { Effect, Operation, OperationResult } from '../api/operation.ts';
 import { readBody, requirePlain } from './h1/body.ts';
 import { DirectRequest } from './h1-fast/direct-request.ts';
 import {
@@ -125,7 +125,7 @@ function websocketOnly(name: string): Failure {
 }
 
 /** The members of an answer's envelope besides its `r` and `id`. */
-export function outcomeMembers(outcome: Extract<Outcome, { kind: 'data' }>): object {
+export function outcomeMembers(outcome: Extract<OperationResult, { kind: 'data' }>): object {
   const { data, vk, replayed } = outcome;
   return { data, ...(vk !== undefined && { vk }), ...(replayed === true && { replayed }) };
 }
@@ -207,7 +207,7 @@ function linkEnvelope(query: string): Envelope {
 
 function envelopeReply(
   { effect }: Operation,
-  outcome: Extract<Outcome, { kind: 'data' }>,
+  outcome: Extract<OperationResult, { kind: 'data' }>,
   { method, fields }: { readonly method: string; readonly fields: Fields },
   bytes: Buffer,
 ): Reply {

@@ -11,23 +11,23 @@ import type { Log } from '../observability/log.ts';
 import { joinedUse, type CacheUse } from '../observability/memory-use.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
-import { AnswerLog, type Arrival } from './answer-log.ts';
+import { RequestLog, type RequestStart } from './request-log.ts';
 import { continueOnRead, isWhole } from './h1/body.ts';
 import { Connections, peerAddress } from './h1/connections.ts';
-import { crowdLimits, type CrowdLimits } from './h1/crowd.ts';
+import { crowdLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
 import { DirectRequest } from './h1-fast/direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
-import { schemeOf, type Entrance } from './entrance.ts';
+import { schemeOf, type IncomingRequest } from './incoming-request.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { speakHttp2 } from './h2/server.ts';
-import { Sessions } from './h2/sessions.ts';
+import { Http2Sessions } from './h2/sessions.ts';
 import { writePrepared, type DirectResponse } from './h1-fast/direct-response.ts';
 import { readPlainHead } from './h1-fast/plain-head.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { openMetrics } from './open-metrics.ts';
 import { plainRequest, PreparedReplies, type Prepared, type PlainRequest } from './prepared.ts';
-import { sayLast } from './h1/refusal.ts';
+import { writeAndClose } from './h1/refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
@@ -35,7 +35,7 @@ import { createSockets, type Sockets } from './websocket/socket.ts';
 import { answerChallenge } from './tls/challenge.ts';
 import { withHsts } from './tls/hsts.ts';
 import { redirectToHttps } from './tls/redirect.ts';
-import { Switching } from './h1/switching.ts';
+import { UpgradeHandler } from './h1/upgrade-handler.ts';
 import type { Tls } from './tls/tls.ts';
 import { Tunnels } from './h1/tunnels.ts';
 import { opensWebsocket } from './h1/upgrade.ts';
@@ -88,15 +88,15 @@ const nothingHeld = (): void => undefined;
 
 class Port implements Server {
   readonly addresses: string[] = [];
-  readonly #parts: ExchangeParts & ServerParts & CrowdLimits;
+  readonly #parts: ExchangeParts & ServerParts & ConnectionLimits;
   readonly #servers: Listener[] = [];
   readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
   readonly #tunnels: Tunnels;
-  readonly #answers: AnswerLog;
-  readonly #switching: Switching;
+  readonly #answers: RequestLog;
+  readonly #switching: UpgradeHandler;
   readonly #connections: Connections;
-  readonly #sessions: Sessions;
+  readonly #sessions: Http2Sessions;
   /** Where requests in the clear are sent on to; undefined where nothing listens for TLS. */
   #tlsPort: string | undefined;
   #stopping = false;
@@ -121,7 +121,7 @@ class Port implements Server {
         this.#redirect(serving, entrance, message),
     };
     this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
-    this.#sessions = new Sessions(this.#parts);
+    this.#sessions = new Http2Sessions(this.#parts);
     this.#connections = new Connections({
       ...this.#parts,
       refuse: (...refused) => {
@@ -130,8 +130,8 @@ class Port implements Server {
       ...limits,
     });
     this.#sockets = createSockets(this.#parts);
-    this.#answers = new AnswerLog(parts);
-    this.#switching = new Switching({
+    this.#answers = new RequestLog(parts);
+    this.#switching = new UpgradeHandler({
       exchangeParts: this.#parts,
       connections: this.#connections,
       sockets: this.#sockets,
@@ -292,7 +292,7 @@ class Port implements Server {
     }
   }
 
-  #arrival(): Arrival {
+  #arrival(): RequestStart {
     const { serving: servingNow, now, monotonicMs } = this.#parts;
     const serving = servingNow();
     serving.refresh();
@@ -304,7 +304,7 @@ class Port implements Server {
   #answer(
     message: IncomingMessage | DirectRequest,
     response: ServerResponse | DirectResponse,
-    arrival: Arrival,
+    arrival: RequestStart,
     {
       plain,
       prepared,
@@ -325,7 +325,11 @@ class Port implements Server {
     });
   }
 
-  #redirect({ config }: Serving, { target }: Entrance, message: RequestMessage): Reply | undefined {
+  #redirect(
+    { config }: Serving,
+    { target }: IncomingRequest,
+    message: RequestMessage,
+  ): Reply | undefined {
     const { certificates } = this.#parts.tls;
     return redirectToHttps(message, target, { certificates, port: this.#tlsPort, config });
   }
@@ -335,7 +339,7 @@ class Port implements Server {
     const address = peerAddress(socket);
     const { failure, id } = loggedFailure(this.#parts, thrown, address);
     const reply = contentFailure(failure, id, undefined);
-    const bytes = sayLast(socket, reply, this.#parts.now());
+    const bytes = writeAndClose(socket, reply, this.#parts.now());
     this.#answers.noteRefused(head, this.#arrival(), reply, { address, bytes });
   }
 }

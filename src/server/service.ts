@@ -12,7 +12,7 @@ import { authorise } from '../api/execute.ts';
 import { corsFields } from './cors.ts';
 import type { DirectRequest } from './h1-fast/direct-request.ts';
 import type { RequestMessage } from './request-message.ts';
-import { identify, type Entrance } from './entrance.ts';
+import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { contentFailure, operationFailure } from './failures.ts';
 import { isFromLoopback } from './loopback.ts';
 import { contentBegun } from './send.ts';
@@ -25,7 +25,7 @@ interface ServiceRequest {
   /** The part of the path behind `/svc1`. */
   readonly path: string;
   readonly message: IncomingMessage | DirectRequest;
-  readonly entrance: Entrance;
+  readonly entrance: IncomingRequest;
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: () => AbortSignal;
@@ -57,13 +57,13 @@ export async function answerService(
       const told = unread(message);
       if (told !== undefined) return { reply: told, caller };
       if (!isFromLoopback(message, entrance, serving.config.server.publicUrl)) {
-        caller = identify(serving, entrance);
+        caller = authenticateRequest(serving, entrance);
         authorise({ name: r, scope: 'read' }, caller);
       }
       return { reply: plainReply(metricsType, await serving.metricsText()), caller };
     }
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
-    caller = identify(serving, entrance);
+    caller = authenticateRequest(serving, entrance);
     const visitor = serving.visitors.visitorOf(entrance);
     const reply = await answerOperation(serving, {
       ...{ name, message, target, fields, caller, visitor },

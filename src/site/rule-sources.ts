@@ -13,10 +13,10 @@ import { candidatesOf, findRule, waitingOf, winnerOf } from '../rules/find.ts';
 import type { GenericPages } from '../pages/generic.ts';
 import { namedRules, waitingRules } from '../rules/named-rules.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
-import { resolveVisit, type Step } from '../breadcrumbs/resolve.ts';
+import { resolveVisit, type BreadcrumbHop } from '../breadcrumbs/resolve.ts';
 import type { SiteRules } from '../rules/rules.ts';
 import {
-  type Answer,
+  type ReplyOrPromise,
   answerUnread,
   lookUnread,
   optionsReply,
@@ -30,7 +30,7 @@ import { pageStatus, type StoredPages } from '../pages/stored.ts';
 
 /** The whole precedence, asked again for the page that a generic page shows. */
 interface Precedence {
-  respond(request: ContentRequest, opened: number): Answer;
+  respond(request: ContentRequest, opened: number): ReplyOrPromise;
   explain(asked: Asked, opened: number): Explanation;
 }
 
@@ -54,7 +54,7 @@ export function storedSource(
       if (found === undefined) return undefined;
       const way = wayOf(found.stored, opened);
       if (way === 'none') return undefined;
-      const steps: Step[] = [];
+      const steps: BreadcrumbHop[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
       return naming(failingAs(last), () => {
         if (!isRead(request.method)) return answerUnread(request.method);
@@ -154,7 +154,7 @@ function failingAs(rule: () => Rule): (thrown: unknown) => never {
 }
 
 /** What a rule answers; where it fails, the failure is the rule's. */
-function naming(fail: (thrown: unknown) => never, respond: () => Answer): Answer {
+function naming(fail: (thrown: unknown) => never, respond: () => ReplyOrPromise): ReplyOrPromise {
   try {
     const answer = respond();
     return answer instanceof Promise ? answer.catch(fail) : answer;
@@ -164,7 +164,7 @@ function naming(fail: (thrown: unknown) => never, respond: () => Answer): Answer
 }
 
 /** An answer that says so where the caller's languages have chosen its rule (RFC 9110 §12.5.5). */
-function chosen({ variesByLanguage }: FoundRule, answer: Reply | Promise<Reply>): Answer {
+function chosen({ variesByLanguage }: FoundRule, answer: Reply | Promise<Reply>): ReplyOrPromise {
   if (!variesByLanguage) return answer;
   return answer instanceof Promise ? answer.then(byLanguage) : byLanguage(answer);
 }

@@ -16,7 +16,7 @@ import type { CandidateReads } from '../rules/matcher.ts';
 import { resolveKey, type Resolved, type Visit } from '../breadcrumbs/resolve.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import type { SiteRules } from '../rules/rules.ts';
-import { type Answer, answerAbsence, type Asked, type Source } from '../rules/source.ts';
+import { type ReplyOrPromise, answerAbsence, type Asked, type Source } from '../rules/source.ts';
 import type { StoredPages } from '../pages/stored.ts';
 
 /** What the site's sources are made of. */
@@ -129,7 +129,7 @@ function respondFrom(
   request: ContentRequest,
   opened: number,
   first = 0,
-): Answer {
+): ReplyOrPromise {
   for (let at = first; at < sources.length; at += 1) {
     const answer = sources[at]?.respond(request, opened);
     if (answer instanceof Promise) {

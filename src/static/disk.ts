@@ -3,7 +3,7 @@ import { withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
-import type { Answer } from '../rules/source.ts';
+import type { ReplyOrPromise } from '../rules/source.ts';
 import { createDiskCaches } from './file-cache.ts';
 import { createMount, type Mount } from './mount.ts';
 
@@ -16,7 +16,7 @@ export interface Disk {
    * if no mount has it or the method is neither GET nor HEAD. Fails with `forbidden` for a file
    * that the server may not read, and with `unavailable` when it has too many files open.
    */
-  respond(request: ContentRequest): Answer;
+  respond(request: ContentRequest): ReplyOrPromise;
   /**
    * The `fallback` file of the first mount that applies and has one, with 200. Fails as respond
    * does.
@@ -43,7 +43,7 @@ export function createDisk({
   const withErrorPages = all.filter((_, at) => mounts[at]?.errors !== undefined);
 
   /** Tries the mounts from an index on, and waits only for one that reads from the disk. */
-  function respondFrom(first: number, request: ContentRequest): Answer {
+  function respondFrom(first: number, request: ContentRequest): ReplyOrPromise {
     for (let at = first; at < all.length; at += 1) {
       const reply = all[at]?.respond(request);
       if (reply instanceof Promise) {

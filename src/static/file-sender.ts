@@ -3,7 +3,7 @@ import type { DiskMount } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Answer } from '../rules/source.ts';
+import type { ReplyOrPromise } from '../rules/source.ts';
 import {
   chooseRepresentation,
   isInMemory,
@@ -27,7 +27,7 @@ export interface FileSender {
    * The reply with a file that was located just now, in the best coding for the request. Caches
    * small files under the key.
    */
-  send(located: LocatedFile, key: string, request: ContentRequest): Answer;
+  send(located: LocatedFile, key: string, request: ContentRequest): ReplyOrPromise;
   /** Whether send could send the file; opens it but reads nothing. Fails as send does. */
   canSend(located: LocatedFile, key: string): boolean;
 }

@@ -1,7 +1,7 @@
 import type { DiskMount } from '../config/config.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
-import type { Answer } from '../rules/source.ts';
+import type { ReplyOrPromise } from '../rules/source.ts';
 import { cachedContent } from './cached-file.ts';
 import { createMountExplainer, type MountExplainer } from './explain.ts';
 import type { DiskCaches } from './file-cache.ts';
@@ -28,11 +28,11 @@ import { createMountReplies, type MountReplies } from './mount-replies.ts';
 export interface Mount extends MountExplainer, Pick<DiskMount, 'name' | 'origin' | 'path'> {
   readonly hasFallback: boolean;
   /** The reply if the mount applies to the request and has the file. */
-  respond(request: ContentRequest): Answer;
+  respond(request: ContentRequest): ReplyOrPromise;
   /** The fallback file if the mount applies to the request and has one. */
-  fallback(request: ContentRequest): Answer;
+  fallback(request: ContentRequest): ReplyOrPromise;
   /** The error page for a status, sent with 200, if the mount applies and has one. */
-  errorPage(status: number, request: ContentRequest): Answer;
+  errorPage(status: number, request: ContentRequest): ReplyOrPromise;
 }
 
 /** Creates a mount; `now` is in milliseconds. */
@@ -53,7 +53,7 @@ export function createMount(
     return content && replies.fromMemory(content, request);
   }
 
-  function sendFromDisk(path: MountPath, key: string, request: ContentRequest): Answer {
+  function sendFromDisk(path: MountPath, key: string, request: ContentRequest): ReplyOrPromise {
     const found = lookUpInMount(mount, path);
     if (typeof found === 'object') return sender.send(found, key, request);
     if (found === 'redirect') return replies.redirectToDirectory(request);
@@ -68,7 +68,7 @@ export function createMount(
     relativePath: string,
     kind: 'fallback' | 'error',
     request: ContentRequest,
-  ): Answer {
+  ): ReplyOrPromise {
     const key = fileCacheKey(mount, relativePath, kind);
     const cached = sendCached(key, request);
     if (cached !== undefined) return cached;

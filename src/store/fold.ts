@@ -2,7 +2,7 @@ import { mergeFields, type Change, type RevertibleFamily } from '../model/change
 import { purgedValue } from '../model/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Key } from '../model/key.ts';
+import type { ApiKey } from '../model/key.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 
 /** A record with its place in the log. */
@@ -95,15 +95,15 @@ export function foldSecret(before: HookSecret | undefined, { data }: Change): Ho
 }
 
 /** A key after one more change of its record, as for rules; an invalidate revokes it. */
-export function foldKey(before: Key | undefined, change: Change): Key | undefined {
+export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | undefined {
   const { id, action, data } = change;
   switch (action) {
     case 'insert':
       if (before !== undefined) throw new Error(`${id} is inserted already`);
-      return { id, ...data } as unknown as Key;
+      return { id, ...data } as unknown as ApiKey;
     case 'edit':
       if (before === undefined) throw new Error(`${id} cannot be edited, it does not exist`);
-      return mergeFields(before as unknown as JsonObject, data) as unknown as Key;
+      return mergeFields(before as unknown as JsonObject, data) as unknown as ApiKey;
     case 'invalidate':
       return undefined;
   }

@@ -1,5 +1,5 @@
 import type { Change, HistoryRow } from '../model/change.ts';
-import type { Key } from '../model/key.ts';
+import type { ApiKey } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import { findExact, findWildcards, roomFailure } from './candidates.ts';
@@ -19,7 +19,7 @@ export function createReads(databases: Databases): Reads {
   const { log, mark, txn, rule, vk, key, keyhash } = databases;
 
   const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
-  const keyById = (id: string): Key | undefined => parsed(key.get(keyOf(id))) as Key | undefined;
+  const keyById = (id: string) => parsed(key.get(keyOf(id))) as ApiKey | undefined;
   const ruleById = (id: string): StoredRule | undefined =>
     parsed(rule.get(keyOf(id))) as StoredRule | undefined;
 
@@ -80,7 +80,7 @@ export function createReads(databases: Databases): Reads {
       const id = keyhash.get(keyOf(hash));
       return id === undefined ? undefined : keyById(id);
     },
-    keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as Key),
+    keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
     ...createHookReads(databases, rows),
     seq: () => newestSeq(databases),
   };

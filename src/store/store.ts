@@ -1,7 +1,7 @@
 import type { Change, Draft, Family, HistoryRow } from '../model/change.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/hook.ts';
-import type { Key } from '../model/key.ts';
+import type { ApiKey } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { RulePlace } from './candidates.ts';
@@ -103,9 +103,9 @@ export interface Reads {
   /** All page rules as they were right after the change `seq`. */
   at(seq: number): PastRules;
   vkClaim(vk: string): StoredVkClaim | undefined;
-  key(id: string): Key | undefined;
-  keyByHash(hash: string): Key | undefined;
-  keys(): readonly Key[];
+  key(id: string): ApiKey | undefined;
+  keyByHash(hash: string): ApiKey | undefined;
+  keys(): readonly ApiKey[];
   /** The current state of a hook; undefined when there is none. */
   hook(id: string): StoredHook | undefined;
   /** A hook as it was right after the change `seq` of the log. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Change, Family } from '../model/change.ts';
 import { hookOfSecret, type HookSecret, type StoredHook } from '../model/hook.ts';
-import type { Key } from '../model/key.ts';
+import type { ApiKey } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace } from './candidates.ts';
 import type { Databases } from './databases.ts';
@@ -207,7 +207,7 @@ function* verifyKey(
   id: string,
   rows: readonly Change[],
 ): Iterable<Difference> {
-  let folded: Key | undefined;
+  let folded: ApiKey | undefined;
   try {
     for (const row of rows) folded = foldKey(folded, row);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { secretRecordId, type StoredHook } from '../model/hook.ts';
-import type { Key } from '../model/key.ts';
+import type { ApiKey } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { candidatePlace } from './candidates.ts';
 import { unpackClaim } from './claims.ts';
@@ -39,13 +39,13 @@ export const strayChecks = {
     return rowOf(databases, seq) === undefined ? `claims change ${seq} of no log` : undefined;
   },
   key(databases, key, value) {
-    const { id } = JSON.parse(value) as Key;
+    const { id } = JSON.parse(value) as ApiKey;
     if (!isKey(key, id)) return `holds the key ${id}`;
     return hasRows(databases, id, 'key') ? undefined : 'is not in the log';
   },
   keyhash(databases, key, id) {
     const text = databases.key.get(keyOf(id));
-    const isOwn = text !== undefined && isKey(key, (JSON.parse(text) as Key).hash);
+    const isOwn = text !== undefined && isKey(key, (JSON.parse(text) as ApiKey).hash);
     return isOwn ? undefined : `leads to ${id}, whose hash it is not`;
   },
   hook(databases, key, value) {

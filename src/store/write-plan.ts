@@ -18,7 +18,7 @@ interface PlannedStep {
 }
 
 /** What one row of the log is made of; the texts of an insert that came ready are made last. */
-export type Step = PlannedStep | ReadyInsert;
+export type WriteStep = PlannedStep | ReadyInsert;
 
 /** A page rule before and after a step. */
 interface RuleTransition extends Transition<StoredRule> {
@@ -35,5 +35,5 @@ export interface WritePlan {
   readonly firstSeq: number;
   /** Of the drafts that did not come ready. */
   readonly changes: readonly Change[];
-  readonly steps: readonly Step[];
+  readonly steps: readonly WriteStep[];
 }

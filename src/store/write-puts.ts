@@ -5,7 +5,7 @@ import type { Conditional, Databases } from './databases.ts';
 import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
 import { putCandidate, removeCandidate, type CandidatePlace } from './place-values.ts';
 import type { ReadyInsert } from './store.ts';
-import type { Stamp, Step, WritePlan } from './write-plan.ts';
+import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
 
 /**
  * Puts a plan into the log and the projections; to be called in a write transaction. Returns about
@@ -113,7 +113,7 @@ function putOthers(databases: Databases, { steps }: WritePlan): void {
   }
 }
 
-function idOf(step: Step): string {
+function idOf(step: WriteStep): string {
   return 'ready' in step ? step.id : step.change.id;
 }
 

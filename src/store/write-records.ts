@@ -1,11 +1,11 @@
 import type { Change } from '../model/change.ts';
 import { hookOfSecret, type HookSecret, type StoredHook } from '../model/hook.ts';
-import type { Key } from '../model/key.ts';
+import type { ApiKey } from '../model/key.ts';
 import type { Databases } from './databases.ts';
 import { foldHook, foldKey, foldSecret } from './fold.ts';
 import { keyOf } from './key-bytes.ts';
 import type { Reads } from './store.ts';
-import { afterRow, type Marks, type Transition, type Written } from './write-row.ts';
+import { afterRow, type Marks, type Transition, type WrittenRow } from './write-row.ts';
 
 /** Puts what a change makes of a record; to be called in a write transaction. */
 export type PutRecord = (databases: Databases) => void;
@@ -19,8 +19,8 @@ interface RecordPlan {
 export class RecordPlanner {
   readonly #reads: Reads;
   // Changes of one decision may be about the same record.
-  readonly #keys = new Map<string, Key | undefined>();
-  readonly #hooks = new Map<string, Written<StoredHook>>();
+  readonly #keys = new Map<string, ApiKey | undefined>();
+  readonly #hooks = new Map<string, WrittenRow<StoredHook>>();
   readonly #secrets = new Map<string, HookSecret>();
 
   constructor(reads: Reads) {
@@ -85,7 +85,11 @@ function putHooksStamp(meta: Databases['meta'], { seq, txn }: Change): void {
   meta.putSync('hooks', `${seq} ${txn}`);
 }
 
-function putKey({ key, keyhash }: Databases, id: string, { before, after }: Transition<Key>): void {
+function putKey(
+  { key, keyhash }: Databases,
+  id: string,
+  { before, after }: Transition<ApiKey>,
+): void {
   if (before !== undefined) keyhash.removeSync(keyOf(before.hash));
   if (after === undefined) {
     key.removeSync(keyOf(id));

@@ -9,7 +9,7 @@ export interface Transition<T> {
 }
 
 /** A record in the middle of a decision, with the rows that the decision has added to it. */
-export interface Written<S> {
+export interface WrittenRow<S> {
   readonly stored: S | undefined;
   readonly written: readonly Change[];
 }
@@ -20,7 +20,7 @@ export type Marks = readonly (readonly [number, Change | undefined])[];
 /** Most rows follow from the state before them; an invalidate is told by all rows of its record. */
 export function afterRow<S extends { readonly seq: number; readonly insertedSeq: number }>(
   reads: Reads,
-  { stored, written }: Written<S>,
+  { stored, written }: WrittenRow<S>,
   change: Change,
   foldOne: FoldOne<S>,
 ): { readonly stored: S | undefined; readonly marks: Marks } {

@@ -4,9 +4,9 @@ import { candidatePlace } from './candidates.ts';
 import type { CandidatePlace } from './place-values.ts';
 import { foldRule } from './fold.ts';
 import type { LoggedDraft, Reads, ReadyInsert } from './store.ts';
-import type { Stamp, Step, WritePlan } from './write-plan.ts';
+import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
 import { RecordPlanner } from './write-records.ts';
-import { afterRow, type Written } from './write-row.ts';
+import { afterRow, type WrittenRow } from './write-row.ts';
 
 /**
  * Works out what a decision writes, without writing: everything that can be refused is refused
@@ -20,10 +20,10 @@ export function planWrites(
   { firstSeq, ...stamp }: Stamp & { readonly firstSeq: number },
 ): WritePlan {
   // Drafts of one decision may be about the same record.
-  const rules = new Map<string, Written<StoredRule>>();
+  const rules = new Map<string, WrittenRow<StoredRule>>();
   const places = new PlannedPlaces(reads);
   const records = new RecordPlanner(reads);
-  const steps = drafts.map((draft, index): Step => {
+  const steps = drafts.map((draft, index): WriteStep => {
     if ('ready' in draft) return draft;
     const seq = firstSeq + index;
     const { dtu_txn, dtu_stored, by, txn } = stamp;

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { jwksBytesMax } from '../model/limits.ts';
 import type { Dialler } from '../outbound/dialler.ts';
-import type { Answer } from '../outbound/exchange.ts';
+import type { SourceResponse } from '../outbound/exchange.ts';
 
 /**
  * Fetches a JWK Set (RFC 7517 §5) from its URL. Rejects with what the dialler refuses, and for an
@@ -28,7 +28,7 @@ export async function fetchJwks(
   return JSON.parse((await contentOf(answer, url)).toString()) as unknown;
 }
 
-async function contentOf(answer: Answer, url: URL): Promise<Buffer> {
+async function contentOf(answer: SourceResponse, url: URL): Promise<Buffer> {
   const content = answer.content();
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -17,11 +17,11 @@ interface Arrived {
   readonly address: string;
   readonly fields: Fields;
   /** What a trusted proxy says of the visitor. */
-  readonly told: Told;
+  readonly told: ProxyClaims;
 }
 
 /** Fields that only a trusted proxy may set, as they came; undefined for those that did not. */
-export interface Told {
+export interface ProxyClaims {
   /** `[auth] user_header`. */
   readonly user: string | undefined;
   /** `[auth] roles_header`. */

@@ -1,6 +1,6 @@
 import type { AttemptRecord } from '../store/deliveries.ts';
 import type { Attempted } from './attempt.ts';
-import type { Message } from './message.ts';
+import type { HookMessage } from './message.ts';
 import type { Verdict } from './outcome.ts';
 import { retryDelayMs } from './schedule.ts';
 
@@ -23,7 +23,7 @@ interface Judged {
 }
 
 /** What is kept of an attempt: how it ended, and when the next one is due. */
-export function attemptRecord({ logSeqs, before }: Message, judged: Judged): AttemptRecord {
+export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
   const { status, answer, ms, problem, retryAfterMs } = judged.attempted;
   const { outcome } = judged.verdict;
   const tries = (before?.tries ?? 0) + 1;

@@ -2,7 +2,7 @@ import { readRetryAfter } from '../http/retry-after.ts';
 import { Failure } from '../model/failure.ts';
 import { isHookHeader } from '../model/hook-header.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax } from '../model/limits.ts';
-import type { BriefAnswer, BriefRequest } from '../outbound/brief.ts';
+import type { BriefAnswer, BriefRequest } from '../outbound/one-shot-request.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { outboundProblem, type OutboundProblem } from '../outbound/problem.ts';
 import { outboundUrl } from '../outbound/url.ts';
@@ -40,7 +40,7 @@ export interface Attempted {
 type Withdrawal = Pick<BriefRequest, 'mayBegin' | 'signal'>;
 
 /** Makes one attempt. Never rejects. */
-export type Attempt = (
+export type DeliveryAttempt = (
   destination: Destination,
   message: Message,
   withdrawal?: Withdrawal,
@@ -60,7 +60,7 @@ export function createAttempt({
   readonly userAgent: string;
   readonly now: () => number;
   readonly monotonicMs: () => number;
-}): Attempt {
+}): DeliveryAttempt {
   const known = new WeakMap<Destination, Receiver>();
 
   function receiverOf(destination: Destination): Receiver | undefined {

@@ -13,7 +13,7 @@ import type { Metric } from '../observability/metrics.ts';
 import type { QueueKey } from '../store/deliveries.ts';
 import type { FolderClaim } from '../store/lock.ts';
 import type { Store } from '../store/store.ts';
-import type { Attempt } from './attempt.ts';
+import type { DeliveryAttempt } from './attempt.ts';
 import type { EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
 import { rememberEventTexts } from './event-texts.ts';
@@ -37,7 +37,7 @@ interface DeliverySettings {
 /** What delivering stands on. */
 interface DelivererParts {
   readonly store: Store;
-  readonly attempt: Attempt;
+  readonly attempt: DeliveryAttempt;
   readonly settings: () => DeliverySettings;
   /** Claims the deliveries of the data folder; rejects with `conflict` while another has them. */
   readonly claim: () => Promise<FolderClaim>;

@@ -5,7 +5,7 @@ import { batchBody, eachBody, type EventText } from './body.ts';
 import { eventTextBytesMax } from './limits.ts';
 
 /** A message that is to be sent. */
-export interface Message {
+export interface HookMessage {
   /** The place of its first event in the hook's count. */
   readonly n: number;
   readonly logSeqs: readonly number[];
@@ -28,7 +28,7 @@ interface Written {
  * always the same. Others have their turn while a long one is written.
  */
 export async function writeMessage(
-  { n, logSeqs, before }: Message,
+  { n, logSeqs, before }: HookMessage,
   hookId: string,
   eventText: (logSeq: number) => EventText,
 ): Promise<Written> {
@@ -54,7 +54,7 @@ export function bodyBytesAtMost(
 }
 
 /** The halves of a message that is too large for its receiver; none where it cannot be split. */
-export function halvesOf({ n, logSeqs, before }: Message): readonly [] | readonly [Half, Half] {
+export function halvesOf({ n, logSeqs, before }: HookMessage): readonly [] | readonly [Half, Half] {
   if (before?.batch !== true || logSeqs.length < 2) return [];
   const middle = Math.ceil(logSeqs.length / 2);
   return [
@@ -63,4 +63,4 @@ export function halvesOf({ n, logSeqs, before }: Message): readonly [] | readonl
   ];
 }
 
-type Half = Pick<Message, 'n' | 'logSeqs'>;
+type Half = Pick<HookMessage, 'n' | 'logSeqs'>;

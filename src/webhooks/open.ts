@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A message from the beginning of its attempt until that is recorded. */
-export interface Open {
+export interface OpenMessage {
   readonly version: Version;
   readonly ended: Promise<void>;
 }
@@ -22,7 +22,7 @@ export function newVersion(seq: number): Version {
 }
 
 /** Lets messages end for a while, then withdraws them; resolves when all of them have ended. */
-export async function endAll(open: readonly Open[], graceMs: number): Promise<void> {
+export async function endAll(open: readonly OpenMessage[], graceMs: number): Promise<void> {
   const all = Promise.all(open.map(({ ended }) => ended));
   const inTime = new AbortController();
   const grace = delay(graceMs, undefined, { signal: inTime.signal }).catch(() => undefined);

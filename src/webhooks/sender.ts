@@ -2,13 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { recordAgainMs, wakeMsMax } from '../model/limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries.ts';
-import type { Attempt, Attempted } from './attempt.ts';
+import type { DeliveryAttempt, Attempted } from './attempt.ts';
 import { attemptRecord } from './attempt-record.ts';
 import type { EventText } from './body.ts';
 import type { SteadyClock } from './clock.ts';
-import { hasRoom, laneWithBegun, laneWithEnded, newLane, type Lane } from './lane.ts';
-import { bodyBytesAtMost, halvesOf, writeMessage, type Message } from './message.ts';
-import { endAll, newVersion, type Open, type Version } from './open.ts';
+import {
+  hasRoom,
+  laneWithBegun,
+  laneWithEnded,
+  newLane,
+  type ConcurrencyWindow,
+} from './concurrency-window.ts';
+import { bodyBytesAtMost, halvesOf, writeMessage, type HookMessage } from './message.ts';
+import { endAll, newVersion, type OpenMessage, type Version } from './open.ts';
 import { verdictOn } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';
@@ -20,7 +26,7 @@ import { Upcoming, type Next } from './upcoming.ts';
 export interface SenderParts {
   readonly deliveries: Deliveries;
   readonly receivers: Receivers;
-  readonly attempt: Attempt;
+  readonly attempt: DeliveryAttempt;
   readonly eventText: (logSeq: number) => EventText;
   readonly clockMs: SteadyClock;
   /** The attempts of all senders together. */
@@ -50,9 +56,9 @@ export class Sender {
   readonly #queue: QueueKey;
   readonly #parts: SenderParts;
   readonly #upcoming: Upcoming;
-  readonly #open = new Map<number, Open>();
+  readonly #open = new Map<number, OpenMessage>();
   readonly #isOpen = (n: number): boolean => this.#open.has(n);
-  #lane: Lane = newLane;
+  #lane: ConcurrencyWindow = newLane;
   /** The message that was measured last. */
   #measured: { readonly n: number; readonly events: number; readonly bytes: number } | undefined;
   #version: Version | undefined;
@@ -207,7 +213,7 @@ export class Sender {
   }
 
   /** About how long the body of a message is, at most: kept, for it may wait for room. */
-  #bytesOf({ n, logSeqs }: Message): number {
+  #bytesOf({ n, logSeqs }: HookMessage): number {
     if (this.#measured?.n !== n || this.#measured.events !== logSeqs.length) {
       const bytes = bodyBytesAtMost(logSeqs, this.#parts.deliveries);
       this.#measured = { n, events: logSeqs.length, bytes };
@@ -215,7 +221,7 @@ export class Sender {
     return this.#measured.bytes;
   }
 
-  #begin(message: Message, bytes: number, receiver: Receiver, version: Version): void {
+  #begin(message: HookMessage, bytes: number, receiver: Receiver, version: Version): void {
     this.#lane = laneWithBegun(this.#lane);
     const ended = this.#send(message, bytes, receiver, version).then(
       (isOver) => {
@@ -233,7 +239,7 @@ export class Sender {
 
   /** Resolves to false for a message that was withdrawn. */
   async #send(
-    message: Message,
+    message: HookMessage,
     bytes: number,
     receiver: Receiver,
     version: Version,
@@ -269,7 +275,7 @@ export class Sender {
   }
 
   async #attempt(
-    message: Message,
+    message: HookMessage,
     receiver: Receiver,
     version: Version,
   ): Promise<{ readonly attempted: Attempted; readonly event: EventText }> {
@@ -296,7 +302,11 @@ export class Sender {
   }
 
   /** Records an attempt: until it is, the message stays open. */
-  async #record(message: Message, record: AttemptRecord, split: readonly Batch[]): Promise<void> {
+  async #record(
+    message: HookMessage,
+    record: AttemptRecord,
+    split: readonly Batch[],
+  ): Promise<void> {
     const { deliveries, clockMs } = this.#parts;
     const { n, dueMs: wasDueMs } = message;
     const recorded = { queue: this.#queue, n, record, wasDueMs, split };

@@ -2,16 +2,16 @@ import type { Hook } from '../model/hook.ts';
 import { queuedReadMax } from '../model/limits.ts';
 import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries.ts';
 import type { EventText } from './body.ts';
-import { batchLimits, Gathering } from './gathering.ts';
+import { batchLimits, BatchBuffer } from './batch-buffer.ts';
 import { eventCostBytes } from './limits.ts';
-import type { Message } from './message.ts';
+import type { HookMessage } from './message.ts';
 import type { Turns } from './turns.ts';
 
 /** What a hook has to send next. */
 export type Next =
   | {
       readonly kind: 'message';
-      readonly message: Message;
+      readonly message: HookMessage;
       readonly isFirst: boolean;
       /** When something else is due that may be sent where this may not; Infinity for never. */
       readonly otherMs: number;
@@ -44,7 +44,7 @@ export class Upcoming {
   /** The events that come next, and the n behind which others are to be read. */
   #events: QueuedEvent[] = [];
   #readTo = 0;
-  #gathering: Gathering | undefined;
+  #gathering: BatchBuffer | undefined;
   /** Whether anything may wait until it is due. */
   #mayWait = true;
 
@@ -79,7 +79,7 @@ export class Upcoming {
       const otherMs = due.kind === 'later' ? due.atMs : Infinity;
       return { kind: 'message', message, isFirst: true, otherMs };
     }
-    this.#gathering ??= new Gathering(limits);
+    this.#gathering ??= new BatchBuffer(limits);
     const gathered = this.#gather(this.#gathering, nowMs, isOpen);
     if (gathered === 'unread') return { kind: 'unread' };
     const { batch, isSentWhenFull } = this.#gathering;
@@ -132,7 +132,7 @@ export class Upcoming {
 
   /** Adds events to a batch, as many as may be read in this turn. */
   #gather(
-    gathering: Gathering,
+    gathering: BatchBuffer,
     nowMs: number,
     isOpen: (n: number) => boolean,
   ): 'complete' | 'growing' | 'unread' {

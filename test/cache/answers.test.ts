@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { startWaymark } from '../../src/main.ts';
 import { createLogs, silentLog } from '../../src/observability/log.ts';
-import type { StoredAnswer } from '../../src/cache/answer.ts';
+import type { StoredResponse } from '../../src/cache/cached-response.ts';
 import type { Answers } from '../../src/cache/answers.ts';
 import { freshnessOf } from '../../src/cache/freshness.ts';
 import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
@@ -18,7 +18,7 @@ const url = 'http://visible.example/shop/a';
 const nowMs = Date.UTC(2026, 0, 2);
 const large = Buffer.alloc(200_000, 'large');
 
-function answer(id: string, more: Partial<StoredAnswer> = {}): StoredAnswer {
+function answer(id: string, more: Partial<StoredResponse> = {}): StoredResponse {
   const received = { status: 200, fields: [], requestMs: nowMs, responseMs: nowMs };
   return {
     id,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openDoor, type RequestHead } from '../../src/http/target.ts';
+import { parseRequest, type RequestHead } from '../../src/http/target.ts';
 import { Failure } from '../../src/model/failure.ts';
 
 const host = ['Host', 'example.com'];
@@ -11,7 +11,7 @@ function enter(rawFields: readonly string[], head: Partial<RequestHead> = {}) {
     ...head,
     rawFields,
   };
-  return openDoor(whole, { trustProxy: [] });
+  return parseRequest(whole, { trustProxy: [] });
 }
 
 const once = /may come only once/;

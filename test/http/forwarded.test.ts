@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openDoor } from '../../src/http/target.ts';
+import { parseRequest } from '../../src/http/target.ts';
 import { parseCidr } from '../../src/model/cidr.ts';
 
 const trustProxy = ['10.0.0.0/8', '::1', '2001:db8:aaaa::/48']
@@ -12,7 +12,7 @@ function enter(
   { peerAddress = '10.0.0.1', host = 'inner.example:8080' } = {},
 ): { readonly address: string; readonly origin: string } {
   const rawFields = ['Host', host, ...Object.entries(given).flat()];
-  const { address, target } = openDoor(
+  const { address, target } = parseRequest(
     { method: 'GET', target: '/', httpVersion: '1.1', rawFields, secure: false, peerAddress },
     { trustProxy },
   );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { openDoor } from '../../src/http/target.ts';
+import { parseRequest } from '../../src/http/target.ts';
 import { canonicalPath, encodeNonAscii, encodePath } from '../../src/model/path.ts';
 import { Failure } from '../../src/model/failure.ts';
 import { anyCharacter } from '../any-character.ts';
@@ -35,7 +35,7 @@ suite('properties of the door', () => {
       fc.property(heads, (head) => {
         let entrance;
         try {
-          entrance = openDoor(head, { trustProxy: [] });
+          entrance = parseRequest(head, { trustProxy: [] });
         } catch (thrown) {
           assert.ok(thrown instanceof Failure);
           // A tunnel that is asked for in proper form is no mistake of the client, only not to be had.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openDoor, type Entrance, type RequestHead } from '../../src/http/target.ts';
+import { parseRequest, type ValidatedRequest, type RequestHead } from '../../src/http/target.ts';
 import { Failure } from '../../src/model/failure.ts';
 
 function headOf(head: Partial<RequestHead>): RequestHead {
@@ -15,8 +15,8 @@ function headOf(head: Partial<RequestHead>): RequestHead {
   };
 }
 
-function enter(head: Partial<RequestHead>): Entrance {
-  return openDoor(headOf(head), { trustProxy: [] });
+function enter(head: Partial<RequestHead>): ValidatedRequest {
+  return parseRequest(headOf(head), { trustProxy: [] });
 }
 
 const dots = /has a \. or \.\. segment/;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { parseAuthority, type Scheme } from '../../src/model/authority.ts';
-import { openDoor } from '../../src/http/target.ts';
+import { parseRequest } from '../../src/http/target.ts';
 
 const forms: readonly (readonly [text: string, scheme: Scheme, canonical: string])[] = [
   ['example.com', 'http', 'example.com'],
@@ -35,7 +35,7 @@ suite('a host with its port', () => {
     const head = { method: 'GET', target: '/', httpVersion: '1.1', peerAddress: '192.0.2.1' };
     const origins = [false, true].map((secure) => {
       const whole = { ...head, secure, rawFields: ['host', 'EXAMPLE.com:443'] };
-      return openDoor(whole, { trustProxy: [] }).target.origin;
+      return parseRequest(whole, { trustProxy: [] }).target.origin;
     });
     assert.deepEqual(origins, ['http://example.com:443', 'https://example.com']);
   });

@@ -10,8 +10,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { parseCidr } from '../../src/model/cidr.ts';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
-import type { BriefRequest } from '../../src/outbound/brief.ts';
-import type { Answer } from '../../src/outbound/exchange.ts';
+import type { BriefRequest } from '../../src/outbound/one-shot-request.ts';
+import type { SourceResponse } from '../../src/outbound/exchange.ts';
 import { withTimeOut } from '../time-outs.ts';
 import {
   httpSource,
@@ -23,7 +23,7 @@ import {
   tlsSource,
 } from './sources.ts';
 
-async function contentOf(answer: Answer): Promise<string> {
+async function contentOf(answer: SourceResponse): Promise<string> {
   const content = answer.content();
   return Buffer.isBuffer(content) ? content.toString() : text(content);
 }
@@ -554,7 +554,7 @@ suite('connections', () => {
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello');
       });
       const dialler = testDialler(t);
-      const ask = (): Promise<Answer> => {
+      const ask = (): Promise<SourceResponse> => {
         const body = method === 'OPTIONS' ? undefined : Readable.from([Buffer.from('all')]);
         const fields = body === undefined ? [] : ['Content-Length', '3'];
         return dialler.send(outbound(origin, { method, body, fields }));
@@ -707,7 +707,9 @@ suite('giving up', () => {
   });
 
   const partial = 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf';
-  const ways: Readonly<Record<string, (answer: Answer, controller: AbortController) => void>> = {
+  const ways: Readonly<
+    Record<string, (answer: SourceResponse, controller: AbortController) => void>
+  > = {
     'by the signal': (answer, controller) => {
       (answer.content() as Readable).on('error', () => undefined);
       controller.abort();

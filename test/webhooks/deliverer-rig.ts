@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open.ts';
 import { outboundProblem } from '../../src/outbound/problem.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
 import { secretDraft } from '../../src/api/webhooks/hooks.ts';
-import type { Attempt, Attempted } from '../../src/webhooks/attempt.ts';
+import type { DeliveryAttempt, Attempted } from '../../src/webhooks/attempt.ts';
 import { Deliverer } from '../../src/webhooks/deliverer.ts';
 import type { Report } from '../../src/webhooks/reports.ts';
 import { createSecret } from '../../src/webhooks/sign.ts';
@@ -79,7 +79,7 @@ export async function startDeliverer(
   const sent: string[] = [];
   const waiting = new Set<() => void>();
   const signatures: number[] = [];
-  const attempt: Attempt = (_, { body, keys }, { signal } = {}) => {
+  const attempt: DeliveryAttempt = (_, { body, keys }, { signal } = {}) => {
     sent.push(body.toString());
     signatures.push(keys.length);
     for (const look of waiting) look();

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
-import type { Caller, Key, Scope } from '../../model/key.ts';
+import type { Caller, ApiKey, Scope } from '../../model/key.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../model/limits.ts';
 import { remembered } from '../../model/remembered.ts';
 
@@ -9,7 +9,7 @@ const minuteMs = 60_000;
 
 /** What authentication reads of the store. */
 interface KeyReads {
-  keyByHash(hash: string): Key | undefined;
+  keyByHash(hash: string): ApiKey | undefined;
 }
 
 /** The kept form of an API key: its SHA-256 in lower-case hex. */
@@ -89,7 +89,10 @@ export function createAuthenticate({
  * Holds a caller of a long connection against the store again: throws `unauthenticated` when its
  * key has been revoked since it was checked.
  */
-export function requireUnrevoked(keys: { key(id: string): Key | undefined }, caller: Caller): void {
+export function requireUnrevoked(
+  keys: { key(id: string): ApiKey | undefined },
+  caller: Caller,
+): void {
   if (caller.keyId === undefined || keys.key(caller.keyId) !== undefined) return;
   throw new Failure('unauthenticated', 'The API key has been revoked.');
 }

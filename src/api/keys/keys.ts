@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import { keyNamePattern, keyPrefix, scopes, type Key } from '../../model/key.ts';
+import { keyNamePattern, keyPrefix, scopes, type ApiKey } from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax } from '../../model/limits.ts';
 import type { Store } from '../../store/store.ts';
@@ -17,10 +17,10 @@ export interface KeyOperations {
 }
 
 /** What whoever makes a key says of it. */
-type NewKey = Pick<Key, 'name' | 'scopes' | 'rate'>;
+type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate'>;
 
 /** A key as it can be shown at any time: without its hash. */
-type KeyView = Omit<Key, 'hash'>;
+type KeyView = Omit<ApiKey, 'hash'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash. Resolves with the key itself, which nothing can
@@ -81,7 +81,7 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
     const change = reads.change(seq);
     if (change?.family !== 'key') continue;
     const { id, action, data, by, dtu_stored: at } = change;
-    const { hash: _hash, ...key } = { id, ...data } as unknown as Key;
+    const { hash: _hash, ...key } = { id, ...data } as unknown as ApiKey;
     const known = shown.get(id);
     if (action === 'insert') shown.set(id, key);
     else if (action === 'invalidate' && known !== undefined) {

@@ -2,7 +2,7 @@ import type { JSONSchemaType } from 'ajv';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { getResolveDescription, linkDescription } from './gets-description.ts';
 import { asOfProperty, timeThen } from './moment.ts';
-import type { Call, Handler, Outcome } from '../operation.ts';
+import type { Call, Handler, OperationResult } from '../operation.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';
 
@@ -65,7 +65,7 @@ export function linkHtm({ site }: GetOperations): Handler<Breadcrumb> {
   };
 }
 
-async function answerData(site: SiteAccess, crumb: Crumb): Promise<Outcome> {
+async function answerData(site: SiteAccess, crumb: Crumb): Promise<OperationResult> {
   const resolved = await site.resolve(crumb);
   const { data, caching } = site.breadcrumbData(resolved);
   return { kind: 'data', data, caching };

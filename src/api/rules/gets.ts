@@ -18,7 +18,7 @@ import { needsUser, type Visitor } from '../../model/visitor.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
 import { asOfProperty, rulesThen, timeThen } from './moment.ts';
-import type { Call, Handler, Outcome } from '../operation.ts';
+import type { Call, Handler, OperationResult } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';
 import { etagOfDigest, publicData, renderView, serverFields, type ViewConfig } from './record.ts';
@@ -240,7 +240,7 @@ function renderAnswer(
     isForAll,
     dependencies,
   }: { readonly isForAll: boolean; readonly dependencies: Dependencies | undefined },
-): Outcome {
+): OperationResult {
   if (isForAll && dependencies === undefined) {
     return { kind: 'data', data, forAll: { variesByLanguage } };
   }

@@ -11,9 +11,9 @@ import type { Decision, Reads, SeqRange, Store, VkClaim } from '../../store/stor
 import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
 import { invalidateDescription } from './invalidate-description.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
-import { authorOf, type Handler, type Outcome } from '../operation.ts';
+import { authorOf, type Handler, type OperationResult } from '../operation.ts';
 import { newestRow } from './versions.ts';
-import { planRevert, revertReport, type Selection } from './revert.ts';
+import { planRevert, revertReport, type RevertSelection } from './revert.ts';
 
 interface InvalidateInput {
   id?: string;
@@ -26,7 +26,7 @@ interface InvalidateInput {
 
 /** One invalidate, as data: it may be done in another thread. */
 export interface RevertRequest {
-  readonly selection: Selection;
+  readonly selection: RevertSelection;
   /** The digest of a dry run that is to be carried out; undefined for a dry run. */
   readonly confirm: string | undefined;
   readonly by: string;
@@ -79,7 +79,7 @@ export function invalidateRecords(
         confirm: { ...text, description: 'The digest of a dry run: does what that showed.' },
       },
     },
-    run: async (v, call): Promise<Outcome> => {
+    run: async (v, call): Promise<OperationResult> => {
       const selection = parseSelection(store, family, v);
       const request: RevertRequest = {
         selection,
@@ -145,7 +145,7 @@ function parseSelection(
   store: Store,
   family: RevertibleFamily,
   { id, txn, by, from, until }: InvalidateInput,
-): Selection {
+): RevertSelection {
   if ([id, txn, by, from, until].every((given) => given === undefined)) {
     throw new Failure('invalid', 'Say what to invalidate: id, txn, by, from or until.', {
       field: 'id',
@@ -187,7 +187,7 @@ function isAuthor(by: string): boolean {
 }
 
 /** Whether all that has to be looked through is soon looked through. */
-function isSmall(store: Store, { family, id, seqs: { first, last } }: Selection): boolean {
+function isSmall(store: Store, { family, id, seqs: { first, last } }: RevertSelection): boolean {
   if (id === undefined) {
     let bytes = 0;
     for (let seq = first; seq <= last; seq += 1) {

@@ -6,7 +6,7 @@ import { foldRecord } from '../../store/fold.ts';
 import type { Reads, SeqRange } from '../../store/store.ts';
 
 /** Which rows of a kind of record are to be taken out: those for which all that is given holds. */
-export interface Selection {
+export interface RevertSelection {
   readonly family: RevertibleFamily;
   readonly id: string | undefined;
   readonly txn: string | undefined;
@@ -39,7 +39,7 @@ interface Revert {
  * Works out what invalidating the selected rows would do, and does nothing
  * (docs/design/history.md#undo).
  */
-export function planRevert(reads: Reads, selection: Selection): Revert {
+export function planRevert(reads: Reads, selection: RevertSelection): Revert {
   const hash = createHash('sha256');
   const records = [...selectRows(reads, selection)].map(([id, rows]) => {
     const history = reads.rows(selection.family, id);
@@ -85,7 +85,7 @@ export function revertReport({ records, digest }: Revert): JsonObject {
  */
 function selectRows(
   reads: Reads,
-  { family, id, txn, by, seqs }: Selection,
+  { family, id, txn, by, seqs }: RevertSelection,
 ): ReadonlyMap<string, readonly number[]> {
   const selected = new Map<string, Selected>();
   // To revert a record is to end it; to take back an invalidate takes its txn, writer or time.

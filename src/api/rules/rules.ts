@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Rule, StoredRule } from '../../model/rule.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { rulesThen } from './moment.ts';
-import { authorOf, type Call, type Handler, type Outcome } from '../operation.ts';
+import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
 import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import type { SiteAccess } from './gets.ts';
@@ -222,7 +222,7 @@ function written(
     vk,
     replayed,
   }: Written & { readonly sent: JsonObject; readonly vk: string | undefined },
-): Outcome {
+): OperationResult {
   const { view } = parts;
   const { rule } = stored;
   const kept = rule._unknowns_ ?? {};

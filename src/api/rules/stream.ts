@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Store } from '../../store/store.ts';
-import type { Outcome, Stream } from '../operation.ts';
+import type { OperationResult, Stream } from '../operation.ts';
 
 /** The log as operations that stream read it. */
 export type StreamedLog = Pick<Store, 'seq' | 'changesAfter'>;
@@ -21,7 +21,7 @@ export function streamFrom(
   store: StreamedLog,
   from: number | undefined,
   matches: Stream['matches'],
-): Outcome {
+): OperationResult {
   const seq = store.seq();
   const after = from ?? seq;
   if (after > seq) {

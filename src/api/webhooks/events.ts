@@ -16,7 +16,7 @@ import { unfitMembers } from './event-types.ts';
 import { eventInsertDescription, testDescription } from './events-description.ts';
 import { existingHook, requireNothingWaiting } from './hooks.ts';
 import { placeProblemsMax } from './limits.ts';
-import { authorOf, type Call, type Handler, type Outcome } from '../operation.ts';
+import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
 import { idempotency } from '../rules/versions.ts';
 
 /** What the operations on events stand on. */
@@ -144,8 +144,12 @@ function putEvent(
     /** Throws where the event may not be told; not asked of what was told before. */
     readonly require?: (reads: Reads) => void;
   },
-): Promise<Outcome> {
-  const answer = (taken: TakenEvent, problems: readonly Problem[], replayed: boolean): Outcome => {
+): Promise<OperationResult> {
+  const answer = (
+    taken: TakenEvent,
+    problems: readonly Problem[],
+    replayed: boolean,
+  ): OperationResult => {
     const { id, seq, hooks } = taken;
     const unknowns = unfitMembers(fields.type, fields.data);
     return {
@@ -153,7 +157,7 @@ function putEvent(
       ...(replayed && { replayed }),
     };
   };
-  return store.commit(authorOf(call), (reads): Decision<Outcome> => {
+  return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
     const claim = write.earlier(reads, vk);
     const first = claim && reads.change(claim.seq);
     const id = first?.id ?? newId();

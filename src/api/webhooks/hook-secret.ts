@@ -3,7 +3,7 @@ import { hookSecretOverlapMs } from '../../model/limits.ts';
 import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
 import { existingHook, secretDraft, type HookOperations } from './hooks.ts';
 import { rotateDescription } from './hooks-description.ts';
-import { authorOf, type Handler, type Outcome } from '../operation.ts';
+import { authorOf, type Handler, type OperationResult } from '../operation.ts';
 import { idempotency } from '../rules/versions.ts';
 
 /**
@@ -19,7 +19,7 @@ export function rotateSecret(parts: HookOperations): Handler<{ id: string }> {
     run: ({ id }, call) => {
       const { vk } = call;
       const write = idempotency('webhook.rotate', { id }, call);
-      return store.commit(authorOf(call), (reads): Decision<Outcome> => {
+      return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
         const earlier = vk === undefined ? undefined : write.earlier(reads, vk);
         const first = earlier && reads.change(earlier.seq);
         if (first !== undefined) {
@@ -58,7 +58,7 @@ function rotated(
     readonly secret?: string;
     readonly until?: string;
   },
-): Outcome {
+): OperationResult {
   if (change === undefined) throw new TypeError('a draft was not logged');
   const { id, seq } = change;
   const previousUntil = until ?? reads.hookSecret(id)?.until;

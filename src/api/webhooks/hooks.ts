@@ -23,7 +23,7 @@ import {
 } from './hooks-description.ts';
 import { seqOfMoment } from '../rules/moment.ts';
 import { sentNames } from '../rules/named-fields.ts';
-import { authorOf, type Call, type Handler, type Outcome } from '../operation.ts';
+import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
 import {
   asksForHistory,
   editInput,
@@ -59,7 +59,7 @@ export function insertHook(parts: HookOperations): Handler<JsonObject> {
     run: (v, call) => {
       const write = idempotency('webhook.insert', v, call);
       const vk = call.vk ?? `fields:${write.requestHash}`;
-      return parts.store.commit(authorOf(call), (reads): Decision<Outcome> => {
+      return parts.store.commit(authorOf(call), (reads): Decision<OperationResult> => {
         const first = write.earlier(reads, vk);
         // As for page rules: a vk made of the fields ends with the record.
         if (first !== undefined && (call.vk !== undefined || reads.hook(first.id) !== undefined)) {
@@ -239,7 +239,7 @@ async function changeHook(
   call: Call,
   { id, ifSeq, sent, write }: HookChange,
   change: (current: StoredHook) => JsonObject,
-): Promise<Outcome> {
+): Promise<OperationResult> {
   const { store } = parts;
   const outcome = await store.commit(authorOf(call), (reads): Decision<Written> => {
     const { vk } = call;
@@ -266,7 +266,7 @@ async function changeHook(
   return outcome;
 }
 
-type Written = Outcome & {
+type Written = OperationResult & {
   readonly kind: 'data';
   readonly data: Readonly<Record<string, unknown>> & { readonly seq: number };
 };

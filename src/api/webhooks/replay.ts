@@ -7,7 +7,7 @@ import type { Decision, Reads, Store } from '../../store/store.ts';
 import { queueOf } from './deliveries.ts';
 import { noSuchHook, type HookOperations } from './hooks.ts';
 import { seqFromMoment, seqOfMoment } from '../rules/moment.ts';
-import { authorOf, type Handler, type Outcome } from '../operation.ts';
+import { authorOf, type Handler, type OperationResult } from '../operation.ts';
 import { replayDescription } from './hooks-description.ts';
 import { idempotency } from '../rules/versions.ts';
 
@@ -50,10 +50,10 @@ export function replayDeliveries({
         },
       },
     },
-    run: async (v, call): Promise<Outcome> => {
+    run: async (v, call): Promise<OperationResult> => {
       const { vk } = call;
       const write = idempotency('webhook.replay', { ...v }, call);
-      const answered = (reads: Reads): Outcome | undefined => {
+      const answered = (reads: Reads): OperationResult | undefined => {
         const claim = vk === undefined ? undefined : write.earlier(reads, vk);
         const first = claim && reads.change(claim.seq);
         if (first === undefined) return undefined;
@@ -67,7 +67,7 @@ export function replayDeliveries({
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
       const deliveries = await countOf(store, queue, range, call.signal());
-      return store.commit(authorOf(call), (reads): Decision<Outcome> => {
+      return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
         const meanwhile = answered(reads);
         if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
         const data = { queue, ...range, deliveries };
@@ -81,7 +81,12 @@ export function replayDeliveries({
   };
 }
 
-function told(seq: number, deliveries: number, vk: string | undefined, replayed: boolean): Outcome {
+function told(
+  seq: number,
+  deliveries: number,
+  vk: string | undefined,
+  replayed: boolean,
+): OperationResult {
   return {
     kind: 'data',
     data: { seq, deliveries },

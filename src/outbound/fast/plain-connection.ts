@@ -3,11 +3,11 @@ import { ChunkedContent } from '../../http/chunked-content.ts';
 import { CountedContent, type MessageContent } from '../../http/message-content.ts';
 import { readPlainAnswer } from './plain-answer.ts';
 import type { Corks } from './corks.ts';
-import type { Carriage } from '../connection.ts';
+import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
-import type { Control, Exchange } from '../exchange.ts';
+import type { Control, OutboundExchange } from '../exchange.ts';
 import { brokenAnswer, connectionClosed, timedOut } from '../failure.ts';
-import type { PlainRequest } from './plain-request.ts';
+import type { SerializedRequest } from './plain-request.ts';
 
 /** What a connection is given by its pool, and tells it. */
 export interface PlainConnectionOwner {
@@ -22,8 +22,8 @@ export interface PlainConnectionOwner {
    * connection, on which its request has been sent and these bytes of the answer have come.
    */
   readonly handOver: (
-    exchange: Exchange,
-    request: PlainRequest,
+    exchange: OutboundExchange,
+    request: SerializedRequest,
     socket: Socket,
     begun: Buffer,
   ) => void;
@@ -36,7 +36,7 @@ const headEnd = Buffer.from('\r\n\r\n');
  * (http/plain-answer.ts). One in any other is undici's from its first byte on, and the connection
  * with it. `timeoutMs` bounds the wait for a header section and for each piece of content.
  */
-export class PlainConnection implements Control, Carriage {
+export class PlainConnection implements Control, ConnectionInfo {
   hasAnswered = false;
   rawHeaders: readonly string[] = [];
   rawTrailers: readonly string[] = [];
@@ -46,9 +46,9 @@ export class PlainConnection implements Control, Carriage {
   readonly #timeoutMs: number;
   readonly #owner: PlainConnectionOwner;
   readonly #ownPush: Socket['push'];
-  #request: PlainRequest | undefined;
+  #request: SerializedRequest | undefined;
   /** Who waits for an answer. */
-  #exchange: Exchange | undefined;
+  #exchange: OutboundExchange | undefined;
   #hasAsked = false;
   /** What comes behind the head; undefined before it. */
   #content: MessageContent | undefined;
@@ -77,7 +77,7 @@ export class PlainConnection implements Control, Carriage {
   }
 
   /** Asks for an answer; only while nobody else waits for one. */
-  send(request: PlainRequest, exchange: Exchange): void {
+  send(request: SerializedRequest, exchange: OutboundExchange): void {
     this.#request = request;
     this.#exchange = exchange;
     this.#hasAsked = false;
@@ -139,7 +139,7 @@ export class PlainConnection implements Control, Carriage {
       : this.#pass(exchange, this.#content, this.#content.read(chunk));
   }
 
-  #readHead(exchange: Exchange, chunk: Buffer): boolean {
+  #readHead(exchange: OutboundExchange, chunk: Buffer): boolean {
     exchange.onResponseStarted();
     const end = chunk.indexOf(headEnd);
     const head = end === -1 ? undefined : readPlainAnswer(chunk.toString('latin1', 0, end + 2));
@@ -158,7 +158,7 @@ export class PlainConnection implements Control, Carriage {
   }
 
   /** Passes content on that has come. */
-  #pass(exchange: Exchange, content: MessageContent, bytes: Buffer): boolean {
+  #pass(exchange: OutboundExchange, content: MessageContent, bytes: Buffer): boolean {
     if (bytes.length > 0) exchange.onResponseData(this, bytes);
     if (!this.#isAwaited) return false;
     if (content.isBroken) {
@@ -178,7 +178,7 @@ export class PlainConnection implements Control, Carriage {
     return true;
   }
 
-  #handOver(exchange: Exchange, chunk: Buffer): boolean {
+  #handOver(exchange: OutboundExchange, chunk: Buffer): boolean {
     const socket = this.#socket;
     this.#exchange = undefined;
     socket.push = this.#ownPush;

@@ -4,9 +4,9 @@ import {
   outboundIdleMarginSeconds,
   outboundIdleSeconds,
 } from '../../model/limits.ts';
-import type { Exchange } from '../exchange.ts';
+import type { OutboundExchange } from '../exchange.ts';
 import { PlainConnection, type PlainConnectionOwner } from './plain-connection.ts';
-import { plainRequests, type PlainRequest } from './plain-request.ts';
+import { plainRequests, type SerializedRequest } from './plain-request.ts';
 
 /** What a pool stands on, and tells. */
 export interface PlainPoolParts extends Pick<PlainConnectionOwner, 'corks' | 'handOver'> {
@@ -52,7 +52,7 @@ export class PlainPool {
    * Sends a request and tells the exchange all that undici would. False where it is not one for
    * plain connections, or there are as many of them as there may be and none is free.
    */
-  send(options: Dispatcher.DispatchOptions, exchange: Exchange): boolean {
+  send(options: Dispatcher.DispatchOptions, exchange: OutboundExchange): boolean {
     const request = this.#requestOf(options);
     if (request === undefined) return false;
     let free = this.#idle.pop();
@@ -82,7 +82,7 @@ export class PlainPool {
     if (this.#open === 0) this.#parts.empty();
   }
 
-  #connect(request: PlainRequest, exchange: Exchange): void {
+  #connect(request: SerializedRequest, exchange: OutboundExchange): void {
     const { host, hostname, protocol, port } = this.#origin;
     // An address of IPv6 without its brackets, as undici asks for it.
     const to = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };

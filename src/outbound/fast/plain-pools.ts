@@ -5,7 +5,7 @@ import {
   outboundNotPlainOriginsMax,
 } from '../../model/limits.ts';
 import { remembered } from '../../model/remembered.ts';
-import type { Exchange } from '../exchange.ts';
+import type { OutboundExchange } from '../exchange.ts';
 import { PlainPool, type PlainPoolParts } from './plain-pool.ts';
 
 /**
@@ -36,7 +36,7 @@ export class PlainPools {
    * Sends a request and tells the exchange all that undici would; false for one that is left to
    * undici.
    */
-  send(options: Dispatcher.DispatchOptions, exchange: Exchange): boolean {
+  send(options: Dispatcher.DispatchOptions, exchange: OutboundExchange): boolean {
     const origin = String(options.origin);
     if (this.#closing !== undefined || this.#notPlain.has(origin)) return false;
     return (this.#pools.get(origin) ?? this.#open(origin)).send(options, exchange);

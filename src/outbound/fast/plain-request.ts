@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { tokenSource } from '../../http/syntax.ts';
 
 /** A request that a plain connection sends. */
-export interface PlainRequest {
+export interface SerializedRequest {
   /** All that is sent, latin1. */
   readonly head: string;
   /** The same for undici, should that have to go on with it. */
@@ -28,7 +28,7 @@ const framing: ReadonlySet<string> = new Set([
  */
 export function plainRequests(
   origin: URL,
-): (options: Dispatcher.DispatchOptions) => PlainRequest | undefined {
+): (options: Dispatcher.DispatchOptions) => SerializedRequest | undefined {
   return (options) => {
     const { method, body, upgrade } = options;
     if (method !== 'GET' || body !== null || upgrade !== undefined) return undefined;

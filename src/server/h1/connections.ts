@@ -9,7 +9,7 @@ import type { LimitName } from '../../model/limit.ts';
 import { connectionsMax, lingerMs, pipelinedRequestsMax } from '../../model/limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { breakBody } from './body.ts';
-import { Crowd, type CrowdLimits } from './crowd.ts';
+import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { Corks } from '../../outbound/fast/corks.ts';
 import { Connection } from './connection.ts';
 import type { DirectResponse } from '../h1-fast/direct-response.ts';
@@ -25,7 +25,7 @@ type Server = HttpServer | HttpsServer;
 type AnswerAtOnce = (socket: Socket, text: string, direct: () => DirectResponse) => boolean;
 
 /** What a port decides of its connections, and is told of them. */
-interface ConnectionParts extends CrowdLimits {
+interface ConnectionParts extends ConnectionLimits {
   /** Answers a request that could not be read, by its head as far as it came, as the last one. */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
   readonly passed: LimitLog['passed'];
@@ -42,13 +42,13 @@ export class Connections {
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
   readonly #answerAtOnce = new WeakMap<Server, AnswerAtOnce>();
-  readonly #crowd: Crowd;
+  readonly #crowd: ConnectionLimiter;
   readonly #corks = new Corks();
   readonly #parts: ConnectionParts;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
-    this.#crowd = new Crowd(parts);
+    this.#crowd = new ConnectionLimiter(parts);
   }
 
   /** Has `answer` tried on requests to a server, before they are parsed. */

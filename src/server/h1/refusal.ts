@@ -35,7 +35,11 @@ export function tooLate(limit: 'header_time' | 'request_time'): Failure {
  * side or not; it gets a moment to read, for a reset would take the answer away (RFC 9112 §9.6).
  * `nowMs` is milliseconds since 1970. Returns the bytes of content.
  */
-export function sayLast(socket: Duplex, { status, fields, body }: Reply, nowMs: number): number {
+export function writeAndClose(
+  socket: Duplex,
+  { status, fields, body }: Reply,
+  nowMs: number,
+): number {
   const line = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\n`;
   const text = `${line}${fieldText(fields, nowMs)}Connection: close\r\n\r\n`;
   const head = Buffer.from(text, 'latin1');

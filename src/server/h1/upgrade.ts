@@ -4,7 +4,7 @@ import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
 import { servicePath } from '../../model/path.ts';
 import { hasBody } from './body.ts';
-import { identify, withoutUser, type Entrance } from '../entrance.ts';
+import { authenticateRequest, withoutUser, type IncomingRequest } from '../incoming-request.ts';
 import type { Serving } from '../serving.ts';
 import type { Sockets } from '../websocket/socket.ts';
 
@@ -26,7 +26,7 @@ export function opensWebsocket(message: IncomingMessage): boolean {
 /** A request for a websocket that the door has let in. */
 interface Asked {
   readonly message: IncomingMessage;
-  readonly entrance: Entrance;
+  readonly entrance: IncomingRequest;
   readonly socket: Duplex;
   readonly head: Buffer;
 }
@@ -46,7 +46,7 @@ export function openWebsocket(
   }
   const isOwn = requireAllowedOrigin(fields.origin, target.origin, serving.config.auth.corsOrigins);
   const asking = isOwn ? entrance : withoutUser(entrance);
-  const caller = identify(serving, asking);
+  const caller = authenticateRequest(serving, asking);
   sockets.open(message, socket, head, {
     caller,
     origin: target.origin,

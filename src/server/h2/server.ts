@@ -15,7 +15,7 @@ import {
 } from '../../model/limits.ts';
 import type { Listener } from '../listener.ts';
 import { challengeProtocol } from '../tls/challenge.ts';
-import type { Sessions } from './sessions.ts';
+import type { Http2Sessions } from './sessions.ts';
 
 /** Answers a request, over whatever it came. */
 type Answer = (message: IncomingMessage, response: ServerResponse) => void;
@@ -24,7 +24,7 @@ type Answer = (message: IncomingMessage, response: ServerResponse) => void;
  * Lets the clients of a server choose HTTP/2 (RFC 7301); their sessions are kept among those given.
  * Requests are handed on as those of HTTP/1.1 are: they have all the members that are used.
  */
-export function speakHttp2(server: Listener, sessions: Sessions, answer: Answer): void {
+export function speakHttp2(server: Listener, sessions: Http2Sessions, answer: Answer): void {
   const http2 = createHttp2Server();
   sessions.watch(http2, (...exchange) => {
     answer(...(exchange as unknown as [IncomingMessage, ServerResponse]));

@@ -7,10 +7,10 @@ import type { StreamAnswer } from './stream-answer.ts';
 import type { Peer, StreamMessage } from './stream-message.ts';
 
 /** What is known of one session. */
-export interface Session {
+export interface Http2Session {
   readonly socket: Socket;
   readonly peer: Peer;
-  readonly open: Set<Open>;
+  readonly open: Set<OpenRequest>;
   readonly heads: HeadWatch;
   /** Since when no request has been open; undefined while one is. */
   idleSinceMs: number | undefined;
@@ -34,7 +34,7 @@ export interface Session {
 }
 
 /** A request that is being answered. */
-export interface Open {
+export interface OpenRequest {
   readonly stream: ServerHttp2Stream;
   readonly message: StreamMessage;
   readonly answer: StreamAnswer;
@@ -46,7 +46,7 @@ export interface Open {
 }
 
 /** A session that begins, on a socket. */
-export function newSession(socket: Socket, nowMs: number): Session {
+export function newSession(socket: Socket, nowMs: number): Http2Session {
   return {
     socket,
     peer: { remoteAddress: socket.remoteAddress, encrypted: true },
@@ -71,7 +71,11 @@ export function newSession(socket: Socket, nowMs: number): Session {
  * whether all that its client lets come could go out: what waits then waits for the client alone.
  * To be called at intervals.
  */
-export function lookAtFlow(session: ServerHttp2Session, known: Session, nowMs: number): boolean {
+export function lookAtFlow(
+  session: ServerHttp2Session,
+  known: Http2Session,
+  nowMs: number,
+): boolean {
   const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
   const queuedBytes = queuedBytesOf(known.socket);
   const { bytesWritten: writtenBytes } = known.socket;
@@ -105,7 +109,7 @@ function queuedBytesOf(socket: Socket): number {
  * Closes the socket of a session that has ended, when its client has had time to read the rest and
  * to close its side: Node would wait for that for good. To be called at intervals.
  */
-export function cutWhenLeft(session: Session, nowMs: number): void {
+export function cutWhenLeft(session: Http2Session, nowMs: number): void {
   session.endedSinceMs ??= nowMs;
   const patienceMs = session.isOver ? lingerMs : stalledMs;
   if (nowMs - session.endedSinceMs >= patienceMs) session.socket.destroy();

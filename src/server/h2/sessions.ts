@@ -26,7 +26,7 @@ import { plainAddress } from '../../http/forwarded.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import { breakBody } from '../h1/body.ts';
-import { Crowd, type CrowdLimits } from '../h1/crowd.ts';
+import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/refusals.ts';
 import { tooLate } from '../h1/refusal.ts';
 import {
@@ -34,14 +34,14 @@ import {
   lookAtFlow,
   newSession,
   surviveStreamErrors,
-  type Open,
-  type Session,
+  type OpenRequest,
+  type Http2Session,
 } from './session.ts';
 import { StreamAnswer } from './stream-answer.ts';
 import { listBytes, StreamMessage, type Peer } from './stream-message.ts';
 
 /** What sessions need of their surroundings; `monotonicMs` measures durations. */
-interface Surroundings extends Pick<CrowdLimits, 'perAddress'> {
+interface Surroundings extends Pick<ConnectionLimits, 'perAddress'> {
   readonly limits: LimitLog;
   readonly monotonicMs: () => number;
   /** Requests that may be open; as many as the process may have unless told otherwise. */
@@ -57,17 +57,17 @@ const { NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_REFUSED_STREAM, NGHTTP2_CANCEL } = co
  * The sessions of HTTP/2 (RFC 9113), each with its open requests: they last as long as they are
  * used, and no longer than their client keeps to what others could bear as well (§10.5).
  */
-export class Sessions {
-  readonly #sessions = new Map<ServerHttp2Session, Session>();
+export class Http2Sessions {
+  readonly #sessions = new Map<ServerHttp2Session, Http2Session>();
   readonly #surroundings: Surroundings;
   readonly #looking: NodeJS.Timeout;
-  readonly #crowd: Crowd;
+  readonly #crowd: ConnectionLimiter;
   #open = 0;
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
     const { perAddress, streamsMax: max = http2StreamsMax } = surroundings;
-    this.#crowd = new Crowd({ max, perAddress });
+    this.#crowd = new ConnectionLimiter({ max, perAddress });
     this.#looking = setInterval(() => {
       this.look();
     }, http2LookMs);
@@ -194,7 +194,7 @@ export class Sessions {
     stream: ServerHttp2Stream,
     rawHeaders: readonly string[],
     hasContent: boolean,
-  ): Open | undefined {
+  ): OpenRequest | undefined {
     const session = stream.session as ServerHttp2Session;
     const known = this.#sessions.get(session);
     if (known !== undefined) known.heads.newest = stream.id ?? 0;
@@ -224,7 +224,7 @@ export class Sessions {
       breakBody(message as unknown as IncomingMessage, failure);
     }
     const answer = new StreamAnswer(stream, message, monotonicMs);
-    const open: Open = {
+    const open: OpenRequest = {
       stream,
       message,
       answer,
@@ -251,7 +251,7 @@ export class Sessions {
     return open;
   }
 
-  #lookAtOpen(session: ServerHttp2Session, known: Session, nowMs: number): void {
+  #lookAtOpen(session: ServerHttp2Session, known: Http2Session, nowMs: number): void {
     const isFree = lookAtFlow(session, known, nowMs);
     if (nowMs - known.movedMs >= stalledMs) {
       this.#end(session, 'unread_answer');
@@ -276,7 +276,7 @@ export class Sessions {
   }
 
   /** Counts what is harmless in itself, and ends the session when it is too much. */
-  #count(session: ServerHttp2Session, known: Session, what: 'idleFrames' | 'resets'): void {
+  #count(session: ServerHttp2Session, known: Http2Session, what: 'idleFrames' | 'resets'): void {
     const nowMs = this.#surroundings.monotonicMs();
     if (nowMs - known.countedSinceMs >= http2CountingMs) {
       known.countedSinceMs = nowMs;
@@ -309,7 +309,7 @@ export class Sessions {
     if (code.startsWith('ERR_HTTP2_')) this.#passed(known, 'http2_frames', error.message);
   }
 
-  #passed({ peer }: Session, limit: LimitName, why?: string): void {
+  #passed({ peer }: Http2Session, limit: LimitName, why?: string): void {
     this.#surroundings.limits.passed(limit, addressOf(peer), why);
   }
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 import { replyField, type Reply } from '../../http/reply.ts';
-import { isSecure } from '../entrance.ts';
+import { isSecure } from '../incoming-request.ts';
 import type { RequestMessage } from '../request-message.ts';
 
 /**

@@ -15,7 +15,7 @@ interface TlsParts {
   readonly config: Config;
   readonly log: Log;
   /** Of several processes, the one that gets certificates, and tells the log of them. */
-  readonly isSpokesman: boolean;
+  readonly isPrimary: boolean;
 }
 
 /** Certificates, and where they come from. */
@@ -32,19 +32,19 @@ export interface Tls {
 }
 
 /** Reads the certificates; rejects with `invalid` where one of the ini file cannot be used. */
-export async function openTls({ config, log, isSpokesman }: TlsParts): Promise<Tls> {
+export async function openTls({ config, log, isPrimary }: TlsParts): Promise<Tls> {
   const { certificates: files, acme } = config.tls;
-  const folder = await folderOf(config.server, acme, isSpokesman);
-  const surroundings = { log: isSpokesman ? log : silentLog, now };
+  const folder = await folderOf(config.server, acme, isPrimary);
+  const surroundings = { log: isPrimary ? log : silentLog, now };
   const certificates = await Certificates.open(files, folder, surroundings);
-  return new OpenTls({ config, log: surroundings.log, isSpokesman, certificates, folder });
+  return new OpenTls({ config, log: surroundings.log, isPrimary, certificates, folder });
 }
 
 class OpenTls implements Tls {
   readonly certificates: Certificates;
   readonly #server: Config['server'];
   readonly #log: Log;
-  readonly #isSpokesman: boolean;
+  readonly #isPrimary: boolean;
   #acme: { readonly settings: AcmeConfig; readonly folder: AcmeFolder | undefined };
   #renewals: Renewals | undefined;
   #taking = Promise.resolve();
@@ -52,14 +52,14 @@ class OpenTls implements Tls {
   constructor({
     config,
     log,
-    isSpokesman,
+    isPrimary,
     certificates,
     folder,
   }: TlsParts & { readonly certificates: Certificates; readonly folder: AcmeFolder | undefined }) {
     this.certificates = certificates;
     this.#server = config.server;
     this.#log = log;
-    this.#isSpokesman = isSpokesman;
+    this.#isPrimary = isPrimary;
     this.#acme = { settings: config.tls.acme, folder };
   }
 
@@ -69,7 +69,7 @@ class OpenTls implements Tls {
 
   start(): void {
     const { settings, folder } = this.#acme;
-    if (folder === undefined || !this.#isSpokesman) return;
+    if (folder === undefined || !this.#isPrimary) return;
     this.#renewals = new Renewals({
       acme: settings,
       folder,
@@ -105,7 +105,7 @@ class OpenTls implements Tls {
     if (isDeepStrictEqual(settings, this.#acme.settings)) return;
     await this.#renewals?.stop();
     this.#renewals = undefined;
-    const folder = await folderOf(this.#server, settings, this.#isSpokesman);
+    const folder = await folderOf(this.#server, settings, this.#isPrimary);
     this.#acme = { settings, folder };
     await this.certificates.manage(folder);
     this.start();
@@ -116,11 +116,11 @@ class OpenTls implements Tls {
 async function folderOf(
   { data, listen }: { readonly data: string; readonly listen: readonly Listen[] },
   acme: AcmeConfig,
-  isSpokesman: boolean,
+  isPrimary: boolean,
 ): Promise<AcmeFolder | undefined> {
   const isTls = listen.some((one) => one.kind === 'tcp' && one.scheme === 'https');
   if (acme.hosts.length === 0 || !isTls) return undefined;
   const folder = new AcmeFolder(data, acme);
-  if (isSpokesman) await folder.prepare();
+  if (isPrimary) await folder.prepare();
   return folder;
 }

@@ -14,7 +14,7 @@ import { messageIdBytesMax, operationNameBytesMax } from '../limits.ts';
 import { operationBytesMax } from '../operations.ts';
 
 /** A message of a websocket, with what can be known of it before it is parsed. */
-export class Message {
+export class WebSocketMessage {
   /** The operation that it names; '' where it names none. */
   readonly operation: string;
   readonly #bytes: Buffer;

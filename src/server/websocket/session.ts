@@ -12,11 +12,11 @@ import {
   socketPingsMax,
   socketRequestsInFlightMax,
 } from '../../model/limits.ts';
-import type { Told } from '../../visitors/visitor.ts';
+import type { ProxyClaims } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
 import { outcomeMembers } from '../operations.ts';
-import { Message } from './message.ts';
+import { WebSocketMessage } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
 import type { Allocation } from '../shared-limit.ts';
@@ -30,7 +30,7 @@ export interface SocketOpening {
   readonly caller: Caller;
   readonly origin: string;
   readonly fields: Fields;
-  readonly told: Told;
+  readonly told: ProxyClaims;
 }
 
 /** What websockets need of their surroundings. */
@@ -43,7 +43,7 @@ const tooSlow = 'Answers are not being read fast enough.';
 const authenticateName = 'svc1.session.authenticate';
 
 /** One open websocket: envelopes are answered as they come, subscriptions as the log grows. */
-export class Session {
+export class WebSocketSession {
   readonly subscriptions: Subscriptions;
   readonly #websocket: WebSocket;
   readonly #connection: Duplex;
@@ -221,7 +221,7 @@ export class Session {
   }
 
   async #answer(bytes: Buffer): Promise<void> {
-    const message = new Message(bytes);
+    const message = new WebSocketMessage(bytes);
     const { operation } = message;
     this.#identifying = operation === authenticateName;
     const held = this.#allocation();
@@ -239,7 +239,7 @@ export class Session {
     }
   }
 
-  async #run(message: Message, echo: { readonly id?: unknown }): Promise<object> {
+  async #run(message: WebSocketMessage, echo: { readonly id?: unknown }): Promise<object> {
     const { execute, requireUnrevoked, visitors } = this.#parts.serving();
     const caller = this.#callerNow();
     // A caller with another key may say so.

@@ -10,7 +10,7 @@ import {
   socketPiecesMax,
   socketPingMs,
 } from '../../model/limits.ts';
-import { Session, type SessionParts, type SocketOpening } from './session.ts';
+import { WebSocketSession, type SessionParts, type SocketOpening } from './session.ts';
 
 /** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */
 export interface Sockets {
@@ -56,7 +56,7 @@ export function createSockets(
   server.on('headers', (lines) => {
     lines.push(`Date: ${formatHttpDate(parts.now())}`);
   });
-  const sessions = new Set<Session>();
+  const sessions = new Set<WebSocketSession>();
   const pings = setInterval(() => {
     for (const session of sessions) session.ping();
   }, socketPingMs);
@@ -68,7 +68,7 @@ export function createSockets(
         throw new Failure('invalid', 'A websocket needs a client that has not ended its side.');
       }
       server.handleUpgrade(message, socket, head, (websocket) => {
-        const session = new Session(websocket, socket, opening, parts);
+        const session = new WebSocketSession(websocket, socket, opening, parts);
         sessions.add(session);
         websocket.once('close', () => sessions.delete(session));
       });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
-import { compose, type Composition, type Foundation } from '../../../src/compose.ts';
+import { compose, type AppInstance, type AppContext } from '../../../src/compose.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { uptimeMs } from '../../../src/model/clock.ts';
 import { Failure } from '../../../src/model/failure.ts';
@@ -83,8 +83,8 @@ function jumpingClock(): () => number {
 
 function composed(
   config: Config,
-  { store, publicFiles, answers }: Pick<Foundation, 'store' | 'publicFiles' | 'answers'>,
-): Composition {
+  { store, publicFiles, answers }: Pick<AppContext, 'store' | 'publicFiles' | 'answers'>,
+): AppInstance {
   const destination = new Writable({
     write(_chunk, _encoding, done) {
       done();
@@ -113,7 +113,7 @@ function composed(
   });
 }
 
-async function callOperations({ serving }: Composition, store: Store): Promise<System> {
+async function callOperations({ serving }: AppInstance, store: Store): Promise<System> {
   const origin = 'http://design.example';
   const call = async (name: string, v: object, more: Partial<Request>, caller: Caller) => {
     const { vk, qk, languages } = more;

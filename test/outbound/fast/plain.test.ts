@@ -12,11 +12,11 @@ import { Failure } from '../../../src/model/failure.ts';
 import { outboundUnreadBytesMax } from '../../../src/model/limits.ts';
 import { createAgents } from '../../../src/outbound/agents.ts';
 import { guardedConnector } from '../../../src/outbound/connector.ts';
-import { Exchange, type Answer } from '../../../src/outbound/exchange.ts';
+import { OutboundExchange, type SourceResponse } from '../../../src/outbound/exchange.ts';
 import { withTimeOut } from '../../time-outs.ts';
 import { httpSource, loopback, outbound, rawSource, selfSigned, testDialler } from '../sources.ts';
 
-async function contentOf(answer: Answer): Promise<string> {
+async function contentOf(answer: SourceResponse): Promise<string> {
   const content = answer.content();
   return Buffer.isBuffer(content)
     ? content.toString('latin1')
@@ -210,7 +210,7 @@ suite('a connection to a source', () => {
     const dialler = testDialler(t);
     assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
     // From there on, what has come is read before anything is sent.
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const { promise, resolve } = Promise.withResolvers<SourceResponse>();
     setImmediate(() => {
       connections[0]?.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n');
       resolve(dialler.send(outbound(origin)));
@@ -353,7 +353,7 @@ suite('a connection to a source', () => {
       },
       timeoutMs: 1_000,
     });
-    const exchange = new Exchange({ signal: controller.signal });
+    const exchange = new OutboundExchange({ signal: controller.signal });
     const options = { origin, path: '/', method: 'GET' as const, headers: [], body: null };
     agents.dispatch(options, exchange, 'pooled');
     await assert.rejects(exchange.answer, (error) => error instanceof Failure);
@@ -432,7 +432,7 @@ suite('what a plain connection makes of an answer', () => {
     });
     t.after(() => agents.close());
     const outcome = async (origin: string, how: 'pooled' | 'alone'): Promise<unknown> => {
-      const exchange = new Exchange({ signal: new AbortController().signal });
+      const exchange = new OutboundExchange({ signal: new AbortController().signal });
       const options = { origin, path: '/', method: 'GET' as const, headers: [], body: null };
       agents.dispatch(options, exchange, how);
       try {

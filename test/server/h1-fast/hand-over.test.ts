@@ -7,7 +7,7 @@ import { noBody, type Reply } from '../../../src/http/reply.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
 import type { DirectResponse } from '../../../src/server/h1-fast/direct-response.ts';
 import { createHttpServer } from '../../../src/server/listener.ts';
-import { patience } from '../../../src/server/h1/patience.ts';
+import { timeouts } from '../../../src/server/h1/timeouts.ts';
 import { openUsed, parsedRequests, type AskedConnection } from '../ways.ts';
 
 /** An answer that has been begun without Node, and is made when the test says so. */
@@ -26,7 +26,7 @@ async function startHolding(t: TestContext) {
     passed: () => undefined,
     now: Date.now,
   });
-  const server = createHttpServer(connections, () => false, patience);
+  const server = createHttpServer(connections, () => false, timeouts);
   server.on('request', (message, response) => {
     const turn = connections.turn(message, response);
     const answer = (): unknown => response.end(message.url);

@@ -24,7 +24,7 @@ import {
 import type { LimitName } from '../../../src/model/limit.ts';
 import { readBody } from '../../../src/server/h1/body.ts';
 import { createHttp2Server } from '../../../src/server/h2/server.ts';
-import { Sessions } from '../../../src/server/h2/sessions.ts';
+import { Http2Sessions } from '../../../src/server/h2/sessions.ts';
 import type { StreamAnswer } from '../../../src/server/h2/stream-answer.ts';
 import type { StreamMessage } from '../../../src/server/h2/stream-message.ts';
 import { readReply } from './client.ts';
@@ -47,7 +47,7 @@ async function startSessions(
 ) {
   let nowMs = 0;
   const passed: LimitName[] = [];
-  const sessions = new Sessions({
+  const sessions = new Http2Sessions({
     limits: { passed: (limit) => passed.push(limit) },
     monotonicMs: () => nowMs,
     perAddress: () => perAddress,

@@ -12,7 +12,7 @@ import type { Verdict } from './outcome.ts';
  * what comes, fewer as it fails, down to one, which probes it (docs/design/webhooks.md#deliveries).
  * Times are of a clock that never jumps, in milliseconds.
  */
-export interface Lane {
+export interface ConcurrencyWindow {
   readonly inFlight: number;
   /** How many may be in flight, from 1; a fraction is what it has grown on the way to the next. */
   readonly width: number;
@@ -31,7 +31,7 @@ export interface Lane {
 }
 
 /** The lane of a hook of which nothing is known yet. */
-export const newLane: Lane = {
+export const newLane: ConcurrencyWindow = {
   inFlight: 0,
   width: laneWidthFirst,
   threshold: Infinity,
@@ -59,7 +59,7 @@ export interface Ended {
  * that is to be made again is due by its own schedule, whatever the lane thinks of the receiver.
  */
 export function hasRoom(
-  { inFlight, width, restsUntilMs, heldUntilMs }: Lane,
+  { inFlight, width, restsUntilMs, heldUntilMs }: ConcurrencyWindow,
   {
     isFirst,
     nowMs,
@@ -71,17 +71,17 @@ export function hasRoom(
 }
 
 /** The lane once an attempt has begun. */
-export function laneWithBegun(lane: Lane): Lane {
+export function laneWithBegun(lane: ConcurrencyWindow): ConcurrencyWindow {
   return { ...lane, inFlight: lane.inFlight + 1 };
 }
 
 /** The lane once an attempt is over. */
-export function laneWithEnded(lane: Lane, ended: Ended): Lane {
+export function laneWithEnded(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
   const after = ended.receiver === 'well' ? withSuccess(lane, ended) : withFailure(lane, ended);
   return { ...after, inFlight: lane.inFlight - 1 };
 }
 
-function withSuccess(lane: Lane, { widthMax }: Ended): Lane {
+function withSuccess(lane: ConcurrencyWindow, { widthMax }: Ended): ConcurrencyWindow {
   const { inFlight, width, threshold } = lane;
   // A width that is not used has not been tried either.
   const isUsed = 2 * inFlight >= width;
@@ -95,9 +95,9 @@ function withSuccess(lane: Lane, { widthMax }: Ended): Lane {
   };
 }
 
-function withFailure(lane: Lane, ended: Ended): Lane {
+function withFailure(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
   const { receiver, shrinksBefore, retryAfterMs = 0, nowMs } = ended;
-  const held: Lane = {
+  const held: ConcurrencyWindow = {
     ...lane,
     failures: lane.failures + 1,
     heldUntilMs:

@@ -6,7 +6,7 @@ import { connectionsMax } from '../../model/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 
 /** How much there may be of something that clients have, and how much of it an address may. */
-export interface CrowdLimits {
+export interface ConnectionLimits {
   readonly max: number;
   readonly perAddress: (address: string) => number;
 }
@@ -15,7 +15,7 @@ export interface CrowdLimits {
  * Those of connections by the ini file in force: a trusted proxy speaks for many clients, and
  * no more connections are taken than there are file descriptors for.
  */
-export function crowdLimits(server: () => Config['server']): CrowdLimits {
+export function crowdLimits(server: () => Config['server']): ConnectionLimits {
   const openFiles = openFilesMax();
   const fitting = Math.floor((openFiles - reservedDescriptors) / connectionDescriptors);
   return {
@@ -41,12 +41,12 @@ function openFilesMax(): number {
 }
 
 /** Counts what all clients have open, and each of them. */
-export class Crowd {
-  readonly #limits: CrowdLimits;
+export class ConnectionLimiter {
+  readonly #limits: ConnectionLimits;
   readonly #counts = new Map<string, number>();
   #size = 0;
 
-  constructor(limits: CrowdLimits) {
+  constructor(limits: ConnectionLimits) {
     this.#limits = limits;
   }
 
@@ -54,7 +54,7 @@ export class Crowd {
    * Takes one in, unless there are as many as there may be, or its address has as many as it may
    * have: returns the limit that keeps it out. A unix socket has no address: ''.
    */
-  enter(address: string): keyof CrowdLimits | undefined {
+  enter(address: string): keyof ConnectionLimits | undefined {
     const { max, perAddress } = this.#limits;
     if (this.#size >= max) return 'max';
     const client = addressNetwork(address);

@@ -5,12 +5,12 @@ import type { Reply } from '../../http/reply.ts';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
 import { refusedTunnelBytesMax, refusedTunnelMs, stalledMs } from '../../model/limits.ts';
 import { servicePath } from '../../model/path.ts';
-import type { AnswerLog, Arrival } from '../answer-log.ts';
+import type { RequestLog, RequestStart } from '../request-log.ts';
 import { peerAddress, type Connections } from './connections.ts';
-import { enter, type Entrance } from '../entrance.ts';
+import { acceptRequest, type IncomingRequest } from '../incoming-request.ts';
 import type { ExchangeParts } from '../exchange.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
-import { sayLast } from './refusal.ts';
+import { writeAndClose } from './refusal.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { Tunnels } from './tunnels.ts';
 import { openWebsocket } from './upgrade.ts';
@@ -21,8 +21,8 @@ interface SwitchingParts {
   readonly connections: Connections;
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
-  readonly answers: AnswerLog;
-  readonly arrival: () => Arrival;
+  readonly answers: RequestLog;
+  readonly arrival: () => RequestStart;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly isStopping: () => boolean;
@@ -33,7 +33,7 @@ interface Leaving {
   readonly message: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
-  readonly arrival: Arrival;
+  readonly arrival: RequestStart;
 }
 
 /** A connection as Node's server has it: with the answer that is being written. */
@@ -43,7 +43,7 @@ type SocketOfNode = Socket & { readonly _httpMessage?: ServerResponse | null };
  * Answers requests that would leave HTTP, each when it is its turn: with a websocket of the
  * operations, with one that is passed on to a source, or with a refusal.
  */
-export class Switching {
+export class UpgradeHandler {
   readonly #parts: SwitchingParts;
 
   constructor(parts: SwitchingParts) {
@@ -91,12 +91,12 @@ export class Switching {
     const { serving } = arrival.moment;
     let address = peerAddress(message.socket);
     const refuse = (reply: Reply): void => {
-      const bytes = sayLast(socket, reply, this.#parts.now());
+      const bytes = writeAndClose(socket, reply, this.#parts.now());
       answers.note(message, arrival, reply, { address, bytes });
     };
     try {
       this.#requireRunning();
-      const entrance = enter(serving, message);
+      const entrance = acceptRequest(serving, message);
       address = entrance.address;
       const elsewhere = await exchangeParts.detour(serving, entrance, message);
       if (elsewhere !== undefined) {
@@ -116,7 +116,7 @@ export class Switching {
   }
 
   /** Has a source open the websocket; resolves to its answer where it does not. */
-  async #passOn(leaving: Leaving, entrance: Entrance): Promise<Reply | undefined> {
+  async #passOn(leaving: Leaving, entrance: IncomingRequest): Promise<Reply | undefined> {
     const { tunnels, answers } = this.#parts;
     const { message, socket, head, arrival } = leaving;
     const { site, visitors } = arrival.moment.serving;

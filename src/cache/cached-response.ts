@@ -13,7 +13,7 @@ export interface StoredRange {
 }
 
 /** An answer of a source as it is kept; its content is kept beside it. */
-export interface StoredAnswer {
+export interface StoredResponse {
   /** Its own, for as long as its content is the same. */
   readonly id: string;
   /** The visible URL that it is an answer for: the primary key (RFC 9111 §2). */
@@ -38,10 +38,10 @@ export interface StoredAnswer {
 }
 
 /** A kept answer as a process has it in memory. */
-export interface HeldAnswer {
-  readonly answer: StoredAnswer;
+export interface CachedResponse {
+  readonly answer: StoredResponse;
   /** Its place in the storage; undefined while it is on its way there. */
-  row: Row<StoredAnswer> | undefined;
+  row: Row<StoredResponse> | undefined;
   /** Its content, under the fields that never change; undefined where it is not at hand. */
   page: HeldPage | undefined;
   /** Where its content is if it is too long to be at hand. */
@@ -53,12 +53,12 @@ export interface HeldAnswer {
 }
 
 /** The content of a kept answer, as far as it can be sent at this moment. */
-export function contentOf({ page, file }: HeldAnswer): Buffer | ContentFile | undefined {
+export function contentOf({ page, file }: CachedResponse): Buffer | ContentFile | undefined {
   return page?.bytes ?? file;
 }
 
 /** Whether a new answer stands for all that an older one of the same URL stood for. */
-export function isReplacedBy(answer: StoredAnswer, newer: StoredAnswer): boolean {
+export function isReplacedBy(answer: StoredResponse, newer: StoredResponse): boolean {
   if (answer.rule !== newer.rule) return false;
   if (answer.plan !== newer.plan) return true;
   if (newer.range !== undefined && answer.range === undefined) return false;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Crowd } from '../../../src/server/h1/crowd.ts';
+import { ConnectionLimiter } from '../../../src/server/h1/connection-limiter.ts';
 
-function crowdOf(perAddress: number, max = 100): Crowd {
-  return new Crowd({ max, perAddress: () => perAddress });
+function crowdOf(perAddress: number, max = 100): ConnectionLimiter {
+  return new ConnectionLimiter({ max, perAddress: () => perAddress });
 }
 
 test('an address has so many connections at a time, and no more', () => {

@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts';
 import type { Server } from './server.ts';
 
 /** The metrics of a process that serves. */
-export class Measures {
+export class ServerMetrics {
   readonly requests = new RequestMetrics();
   readonly #store: Pick<Store, 'counts'>;
   readonly #server: () => Server | undefined;

@@ -36,7 +36,7 @@ interface Moment {
 }
 
 /** The next batch of a hook, as it grows. */
-export class Gathering {
+export class BatchBuffer {
   readonly #limits: BatchLimits;
   #first: number | undefined;
   #logSeqs: number[] = [];

@@ -3,7 +3,7 @@ import { Failure } from '../model/failure.ts';
 import type { Answers } from './answers.ts';
 
 /** What comes of asking a source on behalf of everybody who waits for the same answer. */
-export interface Landing<T> {
+export interface SharedResult<T> {
   readonly arrival: T;
   /** Until then, those who come later join as well; undefined where nobody may. */
   readonly landed: Promise<unknown> | undefined;
@@ -25,7 +25,7 @@ interface Wanted {
  * requests), and as long as anybody waits. Nobody depends on the one who came first, and nobody
  * who comes behind a purge is given what was asked for before it.
  */
-export class Flights<T> {
+export class RequestCoalescer<T> {
   readonly #flights = new Map<string, Flight<T>>();
   readonly #purges: Pick<Answers, 'epoch' | 'isPurgedSince'>;
 
@@ -40,7 +40,7 @@ export class Flights<T> {
   async join<R>(
     { key, url }: Wanted,
     signal: Cancellation,
-    start: (signal: Cancellation) => Promise<Landing<T>>,
+    start: (signal: Cancellation) => Promise<SharedResult<T>>,
     take: Take<T, R>,
   ): Promise<R | undefined> {
     let flight = this.#flights.get(key);
@@ -70,7 +70,7 @@ export class Flights<T> {
 
 /** One question to a source, and those who wait for its answer. */
 class Flight<T> {
-  readonly landing: Promise<Landing<T>>;
+  readonly landing: Promise<SharedResult<T>>;
   /** The epoch in which it began. */
   readonly since: number;
   readonly #controller = new AbortController();
@@ -78,7 +78,7 @@ class Flight<T> {
   #isFirst = true;
   #isTaken = false;
 
-  constructor(start: (signal: Cancellation) => Promise<Landing<T>>, since: number) {
+  constructor(start: (signal: Cancellation) => Promise<SharedResult<T>>, since: number) {
     this.since = since;
     this.landing = start(this.#controller.signal);
     // Everybody who waits hears of a failure; where nobody does any more, it is nobody's.
@@ -95,7 +95,7 @@ class Flight<T> {
     };
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
-    let landing: Landing<T> | undefined;
+    let landing: SharedResult<T> | undefined;
     try {
       landing = await Promise.race([this.landing, gone.promise]);
       const taken = take(landing.arrival, position);
@@ -108,7 +108,7 @@ class Flight<T> {
     }
   }
 
-  #lastHasLeft(landing: Landing<T> | undefined): void {
+  #lastHasLeft(landing: SharedResult<T> | undefined): void {
     if (landing === undefined) {
       this.#controller.abort();
       this.landing.then(

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { briefContentBytesMax, headerFieldsMax, informationalMax } from '../model/limits.ts';
-import type { Carriage, Travelling } from './connection.ts';
+import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';
 import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
@@ -42,11 +42,11 @@ const noContent = Buffer.alloc(0);
  * One brief exchange, driven by undici's callbacks; the same one goes on when the request has to be
  * sent again. `answer` never rejects.
  */
-export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
+export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAware {
   readonly answer: Promise<BriefAnswer>;
-  connection?: Carriage;
+  connection?: ConnectionInfo;
   readonly #resolve: (answer: BriefAnswer) => void;
-  readonly #sendAgain: (exchange: BriefExchange) => void;
+  readonly #sendAgain: (exchange: OneShotRequest) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #mayBegin: (() => boolean) | undefined;
   readonly #signal: AbortSignal | undefined;
@@ -66,7 +66,7 @@ export class BriefExchange implements Dispatcher.DispatchHandler, Travelling {
   constructor(
     { method, mayBegin, signal }: Pick<BriefRequest, 'method' | 'mayBegin' | 'signal'>,
     timeoutMs: number,
-    sendAgain: (exchange: BriefExchange) => void,
+    sendAgain: (exchange: OneShotRequest) => void,
   ) {
     const { promise, resolve } = Promise.withResolvers<BriefAnswer>();
     this.answer = promise;

@@ -7,14 +7,17 @@ import {
   laneWithEnded,
   newLane,
   type Ended,
-  type Lane,
-} from '../../src/webhooks/lane.ts';
+  type ConcurrencyWindow,
+} from '../../src/webhooks/concurrency-window.ts';
 
 const widthMax = 64;
 const second = 1_000;
 const hour = 3_600 * second;
 
-function open(lane: Lane, { isFirst = true, nowMs = 0, max = widthMax } = {}): boolean {
+function open(
+  lane: ConcurrencyWindow,
+  { isFirst = true, nowMs = 0, max = widthMax } = {},
+): boolean {
   return hasRoom(lane, { isFirst, nowMs, widthMax: max });
 }
 
@@ -22,7 +25,7 @@ function open(lane: Lane, { isFirst = true, nowMs = 0, max = widthMax } = {}): b
  * As many attempts as the lane is wide at first, ended one after the other while others take their
  * places; then what is still under way is forgotten.
  */
-function round(lane: Lane, receiver: Ended['receiver'], nowMs = 0): Lane {
+function round(lane: ConcurrencyWindow, receiver: Ended['receiver'], nowMs = 0): ConcurrencyWindow {
   const underWay: number[] = [];
   let after = lane;
   for (let left = Math.floor(lane.width); left > 0; left -= 1) {
@@ -35,7 +38,11 @@ function round(lane: Lane, receiver: Ended['receiver'], nowMs = 0): Lane {
   return { ...after, inFlight: 0 };
 }
 
-function end(lane: Lane, receiver: Ended['receiver'], given: Partial<Ended> = {}): Lane {
+function end(
+  lane: ConcurrencyWindow,
+  receiver: Ended['receiver'],
+  given: Partial<Ended> = {},
+): ConcurrencyWindow {
   return laneWithEnded(lane, {
     receiver,
     shrinksBefore: lane.shrinks,
@@ -46,7 +53,11 @@ function end(lane: Lane, receiver: Ended['receiver'], given: Partial<Ended> = {}
   });
 }
 
-function rounds(lane: Lane, count: number, receiver: Ended['receiver']): Lane {
+function rounds(
+  lane: ConcurrencyWindow,
+  count: number,
+  receiver: Ended['receiver'],
+): ConcurrencyWindow {
   let after = lane;
   for (let at = 0; at < count; at += 1) after = round(after, receiver);
   return after;
@@ -90,7 +101,7 @@ suite('a lane', () => {
   });
 
   test('recovers by doubling up to half of what it was, then one by one', () => {
-    let lane: Lane = { ...dead, restsUntilMs: 0 };
+    let lane: ConcurrencyWindow = { ...dead, restsUntilMs: 0 };
     const widths: number[] = [];
     for (let at = 0; at < 8; at += 1) {
       lane = round(lane, 'well');
@@ -105,7 +116,7 @@ suite('a lane', () => {
   });
 
   test('rests longer with every probe that fails, up to a minute', () => {
-    let lane: Lane = { ...dead, failedProbes: 0, restsUntilMs: 0 };
+    let lane: ConcurrencyWindow = { ...dead, failedProbes: 0, restsUntilMs: 0 };
     const rests: number[] = [];
     let nowMs = 0;
     for (let at = 0; at < 9; at += 1) {
@@ -170,7 +181,7 @@ suite('a lane', () => {
 
 suite('whatever happens, a lane', () => {
   interface World {
-    readonly lane: Lane;
+    readonly lane: ConcurrencyWindow;
     readonly nowMs: number;
     /** `shrinks` when each of them began. */
     readonly underWay: readonly number[];

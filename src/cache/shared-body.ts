@@ -15,7 +15,7 @@ import { Window } from './window.ts';
  * The content of an answer on its way from its source: kept as it comes, so that any number of
  * readers get all of it, each at its own pace, whenever they come and go.
  */
-export interface Intake {
+export interface SharedBody {
   /** The content from its beginning; it fails as the source fails. */
   read(): Readable;
   /**
@@ -53,11 +53,11 @@ interface IntakeLimits {
  * fastest reader sets the pace, and one that falls too far behind it, and behind what is in the
  * file, is cut off.
  */
-export function takeIn(source: Readable, limits: IntakeLimits, place: FilePlace): Intake {
+export function shareBody(source: Readable, limits: IntakeLimits, place: FilePlace): SharedBody {
   return new SharedContent(source, limits, place);
 }
 
-class SharedContent implements Intake, ArrivingContent {
+class SharedContent implements SharedBody, ArrivingContent {
   readonly whole: Promise<Whole | undefined>;
   readonly file: ArrivingFile;
   readonly #source: Readable;

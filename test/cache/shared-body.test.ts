@@ -13,7 +13,7 @@ import {
   arrivingLagBytesMax,
 } from '../../src/model/limits.ts';
 import type { FilePlace } from '../../src/cache/arriving-file.ts';
-import { takeIn, type Intake } from '../../src/cache/intake.ts';
+import { shareBody, type SharedBody } from '../../src/cache/shared-body.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const mib = 2 ** 20;
@@ -61,7 +61,7 @@ async function placeIn(t: TestContext, create?: () => Promise<FileHandle>): Prom
 }
 
 /** What came of content. */
-async function outcome({ whole }: Intake): Promise<string> {
+async function outcome({ whole }: SharedBody): Promise<string> {
   const come = await whole;
   return come === undefined ? 'not kept' : `${come.content.kind} of ${come.bytesLength}`;
 }
@@ -69,7 +69,7 @@ async function outcome({ whole }: Intake): Promise<string> {
 suite('content on its way', () => {
   test('that is short is at hand, and needs no file', async (t) => {
     const place = await placeIn(t);
-    const intake = takeIn(
+    const intake = shareBody(
       Readable.from([Buffer.from('a'), Buffer.from('b')]),
       { bytesMax: most, bytesLength: 0 },
       place,
@@ -85,7 +85,7 @@ suite('content on its way', () => {
   test('that is long is in its file, for as many as read it, however slowly', async (t) => {
     const place = await placeIn(t);
     const sent = await buffer(content(24));
-    const intake = takeIn(content(24), { bytesMax: most, bytesLength: 0 }, place);
+    const intake = shareBody(content(24), { bytesMax: most, bytesLength: 0 }, place);
     const idle = intake.read();
     const quick = buffer(intake.read());
     const half = intake.read();
@@ -108,7 +108,7 @@ suite('content on its way', () => {
     ] as const) {
       const place = await placeIn(t);
       const limits = { bytesMax: most, bytesLength, isEndHeld: true };
-      const intake = takeIn(Readable.from(sent), limits, place);
+      const intake = shareBody(Readable.from(sent), limits, place);
       const reader = intake.read().setEncoding('latin1');
       let read = '';
       reader.on('data', (text: string) => (read += text));
@@ -126,7 +126,7 @@ suite('content on its way', () => {
   test('whose end is held back is not, once it is not kept', async (t) => {
     const place = await placeIn(t);
     const limits = { bytesMax: mib, bytesLength: 0, isEndHeld: true };
-    const intake = takeIn(content(2), limits, place);
+    const intake = shareBody(content(2), limits, place);
     assert.equal((await buffer(intake.read())).length, 2 * mib);
     assert.equal(await outcome(intake), 'not kept');
   });
@@ -142,7 +142,7 @@ suite('content on its way', () => {
         this.push(sent > 64 ? null : Buffer.alloc(mib / 4));
       },
     });
-    const intake = takeIn(source, { bytesMax: most, bytesLength: 0 }, place);
+    const intake = shareBody(source, { bytesMax: most, bytesLength: 0 }, place);
     if (!source.isPaused()) await once(source, 'pause');
     assert.ok(sent * (mib / 4) <= 4 * arrivingHeldBytesMax, `${sent} pieces`);
     held.resolve(await open(join(folder, 'late'), 'wx+'));
@@ -153,7 +153,7 @@ suite('content on its way', () => {
     const many = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const place = await placeIn(t);
-        const intake = takeIn(content(3), { bytesMax: most, bytesLength: 0 }, place);
+        const intake = shareBody(content(3), { bytesMax: most, bytesLength: 0 }, place);
         return { place, read: buffer(intake.read()), outcome: outcome(intake) };
       }),
     );
@@ -167,7 +167,7 @@ suite('content on its way', () => {
 
   test('that is whole takes no room from other content, whoever still reads it', async (t) => {
     for (let round = 0; round < 4; round += 1) {
-      const intake = takeIn(content(8), { bytesMax: 8 * mib, bytesLength: 0 }, await placeIn(t));
+      const intake = shareBody(content(8), { bytesMax: 8 * mib, bytesLength: 0 }, await placeIn(t));
       const slow = intake.read();
       assert.equal(await outcome(intake), `file of ${8 * mib}`);
       t.after(() => slow.destroy());
@@ -176,7 +176,7 @@ suite('content on its way', () => {
 
   test('that is longer than is kept is read as a whole, and its file goes', async (t) => {
     const place = await placeIn(t);
-    const intake = takeIn(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
+    const intake = shareBody(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
     const slow = intake.read();
     assert.equal(await outcome(intake), 'not kept');
     // It has not begun to read; the content came as far as it was kept.
@@ -187,7 +187,7 @@ suite('content on its way', () => {
 
   test('that cannot be written is read as a whole, and told of', async (t) => {
     const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
-    const intake = takeIn(content(12), { bytesMax: most, bytesLength: 0 }, place);
+    const intake = shareBody(content(12), { bytesMax: most, bytesLength: 0 }, place);
     const [first, second] = [buffer(intake.read()), buffer(intake.read())];
     assert.equal(await outcome(intake), 'not kept');
     const sent = await buffer(content(12));
@@ -208,7 +208,7 @@ suite('content on its way', () => {
       remove: () => Promise.resolve(),
       report: closing.resolve,
     };
-    const intake = takeIn(content(3), { bytesMax: most, bytesLength: 0 }, place);
+    const intake = shareBody(content(3), { bytesMax: most, bytesLength: 0 }, place);
     assert.equal((await buffer(intake.read())).length, 3 * mib);
     assert.match(String(await closing.promise), /quota exceeded/);
   });
@@ -216,7 +216,7 @@ suite('content on its way', () => {
   test('takes no more room in files than twice what is kept', async (t) => {
     const limits = { bytesMax: 8 * mib, bytesLength: 7 * mib };
     const places = [await placeIn(t), await placeIn(t), await placeIn(t)];
-    const intakes = places.map((place) => takeIn(content(7), limits, place));
+    const intakes = places.map((place) => shareBody(content(7), limits, place));
     // As long as somebody reads them, their files are on their way.
     const idle = intakes.map((intake) => intake.read());
     const outcomes = await Promise.all(intakes.map(outcome));
@@ -224,13 +224,13 @@ suite('content on its way', () => {
     const sent = await buffer(content(7));
     for (const reader of idle) assert.ok((await buffer(reader)).equals(sent));
     const place = await placeIn(t);
-    assert.equal(await outcome(takeIn(content(7), limits, place)), `file of ${7 * mib}`);
+    assert.equal(await outcome(shareBody(content(7), limits, place)), `file of ${7 * mib}`);
   });
 
   test('that is not kept is cut off for one who is far behind another', async (t) => {
     const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
     const mebibytes = arrivingBytesMax / mib + 24;
-    const intake = takeIn(content(mebibytes), { bytesMax: most, bytesLength: 0 }, place);
+    const intake = shareBody(content(mebibytes), { bytesMax: most, bytesLength: 0 }, place);
     const slow = intake.read();
     const cut = once(slow, 'error');
     let read = 0;
@@ -242,7 +242,7 @@ suite('content on its way', () => {
 
   test('that has broken off fails who comes later, too', async (t) => {
     const source = new Readable({ read: () => undefined });
-    const intake = takeIn(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
+    const intake = shareBody(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
     source.push('beginning');
     await once(source, 'data');
     source.destroy(new Error('broken'));
@@ -253,7 +253,7 @@ suite('content on its way', () => {
   test('that breaks off fails all who read it, and its file goes', async (t) => {
     const place = await placeIn(t);
     const broken = new Readable({ read: () => undefined });
-    const intake = takeIn(broken, { bytesMax: most, bytesLength: 0 }, place);
+    const intake = shareBody(broken, { bytesMax: most, bytesLength: 0 }, place);
     const reader = intake.read();
     const failed = once(reader, 'error');
     let read = 0;

@@ -2,7 +2,7 @@ import type { ContentRequest, Fields } from '../http/request.ts';
 import { urlOf } from '../model/path.ts';
 import { sentField, type Sending } from '../proxy/fetch-fields.ts';
 import type { Asked } from '../rules/source.ts';
-import type { HeldAnswer } from './answer.ts';
+import type { CachedResponse } from './cached-response.ts';
 import type { Answers } from './answers.ts';
 import type { Forwarded } from './cache-status.ts';
 import { covers } from './held-reply.ts';
@@ -16,7 +16,7 @@ import {
 } from './selection.ts';
 
 /** A request that may be answered with what is kept, and what the cache knows of it. */
-export interface Visit {
+export interface CacheLookup {
   readonly plan: CachePlan;
   readonly url: string;
   readonly request: ContentRequest;
@@ -25,7 +25,7 @@ export interface Visit {
   /** How many rules the request has come through on its way here. */
   readonly rulesPassed: number;
   /** What is kept for its URL by its rule. */
-  readonly known: readonly HeldAnswer[];
+  readonly known: readonly CachedResponse[];
 }
 
 /**
@@ -36,7 +36,7 @@ export function knownOf<T extends Asked & Sending>(
   { answers, via }: { readonly answers: Pick<Answers, 'find'>; readonly via: string },
   plan: CachePlan,
   given: T,
-): Pick<Visit, 'plan' | 'url' | 'sent' | 'known'> & { readonly request: T } {
+): Pick<CacheLookup, 'plan' | 'url' | 'sent' | 'known'> & { readonly request: T } {
   const url = urlOf(given);
   const known = ofPlan(answers.find(url), plan);
   const inFields = (fields: Fields) => {
@@ -51,7 +51,10 @@ export function knownOf<T extends Asked & Sending>(
 }
 
 /** Those of some answers that were asked for by a rule as it is now. */
-function ofPlan(held: readonly HeldAnswer[], { fetch, hash }: CachePlan): readonly HeldAnswer[] {
+function ofPlan(
+  held: readonly CachedResponse[],
+  { fetch, hash }: CachePlan,
+): readonly CachedResponse[] {
   if (held.length === 0) return held;
   return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
 }
@@ -61,9 +64,9 @@ export function selected({
   known,
   sent,
   request,
-}: Pick<Visit, 'known' | 'sent'> & {
+}: Pick<CacheLookup, 'known' | 'sent'> & {
   readonly request: Pick<ContentRequest, 'method' | 'fields'>;
-}): HeldAnswer | undefined {
+}): CachedResponse | undefined {
   if (known.length === 0) return undefined;
   const fitting = fittingAnswers(known, sent).filter(({ answer }) => covers(answer, request));
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
@@ -71,9 +74,9 @@ export function selected({
 
 /** Those of some answers that a request selects by the fields that they vary by. */
 export function fittingAnswers(
-  known: readonly HeldAnswer[],
+  known: readonly CachedResponse[],
   sent: SentField,
-): readonly HeldAnswer[] {
+): readonly CachedResponse[] {
   let [names, key]: [string | undefined, string] = [undefined, ''];
   return known.filter(({ answer: { varyNames, selecting } }) => {
     // Most answers of a URL vary by the same fields, whose values may be long.
@@ -84,20 +87,23 @@ export function fittingAnswers(
 }
 
 /** A visit that does not know of one of the kept answers. */
-export function without(visit: Visit, held: HeldAnswer): Visit {
+export function without(visit: CacheLookup, held: CachedResponse): CacheLookup {
   return { ...visit, known: visit.known.filter((one) => one !== held) };
 }
 
 /** Whether an answer is one for what a request says in the fields that it varies by. */
 export function fits(
-  { varyNames, selecting }: Pick<HeldAnswer['answer'], 'varyNames' | 'selecting'>,
+  { varyNames, selecting }: Pick<CachedResponse['answer'], 'varyNames' | 'selecting'>,
   sent: SentField,
 ): boolean {
   return selecting.includes(selectingKey(varyNames, sent));
 }
 
 /** Why the source is asked (RFC 9211 §2.2). */
-export function forwardedFor({ known, asked }: Visit, held: HeldAnswer | undefined): Forwarded {
+export function forwardedFor(
+  { known, asked }: CacheLookup,
+  held: CachedResponse | undefined,
+): Forwarded {
   if (held !== undefined) return asked.noCache || asked.maxAgeMs < Infinity ? 'request' : 'stale';
   if (known.length === 0) return 'uri-miss';
   return known.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
@@ -109,14 +115,14 @@ export function forwardedFor({ known, asked }: Visit, held: HeldAnswer | undefin
  * through one more, and two that wait for each other's answer would wait forever.
  */
 export function flightKey(
-  { plan, url, known, sent, rulesPassed }: Visit,
-  held: HeldAnswer | undefined,
+  { plan, url, known, sent, rulesPassed }: CacheLookup,
+  held: CachedResponse | undefined,
 ): string {
   const selecting = selectingKey(knownNames(known), sent);
   return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
 }
 
 /** The names of the fields that some answers vary by. */
-function knownNames(known: readonly HeldAnswer[]): readonly string[] {
+function knownNames(known: readonly CachedResponse[]): readonly string[] {
   return known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
 }

@@ -14,8 +14,8 @@ import {
   createHttpsServer,
   type Listener,
 } from '../../../src/server/listener.ts';
-import { patience, type Patience } from '../../../src/server/h1/patience.ts';
-import { sayLast } from '../../../src/server/h1/refusal.ts';
+import { timeouts, type Timeouts } from '../../../src/server/h1/timeouts.ts';
+import { writeAndClose } from '../../../src/server/h1/refusal.ts';
 import { withTimeOut } from '../../time-outs.ts';
 import { openSocket, readToClose } from '../raw-client.ts';
 
@@ -29,10 +29,10 @@ interface Given {
 /** A server with less patience than usual, that answers with so many bytes. */
 async function startServer(
   t: TestContext,
-  { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Patience> & Given,
+  { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Timeouts> & Given,
 ) {
   const { connections, passed, refused } = watchedConnections(max);
-  const server = createHttpServer(connections, () => false, { ...patience, ...less });
+  const server = createHttpServer(connections, () => false, { ...timeouts, ...less });
   server.on('request', (message, response) => {
     void connections.turn(message, response);
     const content = readsContent ? readBody(message, 1 << 20) : Promise.resolve();
@@ -55,7 +55,7 @@ function watchedConnections(max: number) {
     perAddress: () => max,
     refuse: (socket, failure) => {
       refused.push(failure);
-      sayLast(socket, contentFailure(failure, 'id', undefined), Date.now());
+      writeAndClose(socket, contentFailure(failure, 'id', undefined), Date.now());
     },
     now: Date.now,
     passed: (limit) => passed.push(limit),
@@ -89,7 +89,7 @@ suite('a server waits', () => {
     const { connections, passed } = watchedConnections(100);
     const certificates = { contextFor: () => undefined, serve: () => undefined };
     const tls = { certificates, acme: undefined };
-    const waits = { ...patience, handshakeMs: 100 };
+    const waits = { ...timeouts, handshakeMs: 100 };
     const server = createHttpsServer(connections, () => false, tls, waits);
     const socket = await openSocket(t, await listenOn(t, server, connections));
     // The head of a record of a handshake that is to come.

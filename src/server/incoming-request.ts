@@ -2,19 +2,19 @@ import type { TLSSocket } from 'node:tls';
 import { cgiName } from '../http/fields.ts';
 import { isTrustedPeer } from '../http/forwarded.ts';
 import type { Fields } from '../http/request.ts';
-import { openDoor, type Entrance as Opened } from '../http/target.ts';
+import { parseRequest, type ValidatedRequest as Opened } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { keyPrefix, type Caller } from '../model/key.ts';
-import { identityFieldsOf, type Told } from '../visitors/visitor.ts';
+import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { RequestMessage } from './request-message.ts';
 
 /** A request that the door has let in, with what a trusted proxy says of whoever sent it. */
-export interface Entrance extends Opened {
-  readonly told: Told;
+export interface IncomingRequest extends Opened {
+  readonly told: ProxyClaims;
 }
 
-const nothingTold: Told = {
+const nothingTold: ProxyClaims = {
   user: undefined,
   roles: undefined,
   country: undefined,
@@ -23,10 +23,10 @@ const nothingTold: Told = {
 };
 
 /** Takes a request through the door; throws `invalid` for what it does not let in. */
-export function enter({ config }: Serving, message: RequestMessage): Entrance {
+export function acceptRequest({ config }: Serving, message: RequestMessage): IncomingRequest {
   const peerAddress = message.socket.remoteAddress ?? '';
   const opened = withBearerKey(
-    openDoor(
+    parseRequest(
       {
         method: message.method ?? '',
         target: message.url ?? '',
@@ -85,7 +85,10 @@ function withBearerKey(opened: Opened): Opened {
 }
 
 /** Who sent a request, by its API key; throws `unauthenticated` or `rate_limited`. */
-export function identify(serving: Serving, { fields, address }: Entrance): Caller {
+export function authenticateRequest(
+  serving: Serving,
+  { fields, address }: IncomingRequest,
+): Caller {
   return serving.authenticate({ apikey: fields.apikey, address });
 }
 
@@ -93,7 +96,7 @@ export function identify(serving: Serving, { fields, address }: Entrance): Calle
  * A request as somebody without a name would have sent it: a page of another site may ask as
  * anybody, but not as the user who looks at it.
  */
-export function withoutUser(entrance: Entrance): Entrance {
+export function withoutUser(entrance: IncomingRequest): IncomingRequest {
   const told = { ...entrance.told, user: undefined, roles: undefined };
   return { ...entrance, fields: without(entrance.fields, ['cookie'], []), told };
 }

@@ -7,7 +7,7 @@ import { StreamMessage } from './h2/stream-message.ts';
 import type { Moment } from './prepared.ts';
 
 /** When a request came, and what held then. */
-export interface Arrival {
+export interface RequestStart {
   readonly startedMs: number;
   readonly moment: Moment;
 }
@@ -26,7 +26,7 @@ interface Told {
 }
 
 /** What is told of the answers of a port: in metrics, and in the access log where it is wanted. */
-export class AnswerLog {
+export class RequestLog {
   readonly #told: Told;
 
   constructor({ access, metrics, monotonicMs }: Told) {
@@ -36,7 +36,7 @@ export class AnswerLog {
   /** Tells of an answer that has gone out. */
   note(
     message: Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>,
-    { startedMs, moment }: Arrival,
+    { startedMs, moment }: RequestStart,
     { status, source, cache, failureId }: Answered,
     { address, bytes, keyId, cut = false }: Noted,
   ): void {
@@ -65,7 +65,7 @@ export class AnswerLog {
   /** Tells of a request that was not read, by what had come of its head. */
   noteRefused(
     head: string,
-    { startedMs, moment }: Arrival,
+    { startedMs, moment }: RequestStart,
     { status, failureId }: Pick<Reply, 'status' | 'failureId'>,
     { address, bytes }: Noted,
   ): void {

@@ -8,7 +8,7 @@ import {
 } from '../../model/limits.ts';
 
 /** How long a server waits for its clients, in milliseconds. */
-export interface Patience {
+export interface Timeouts {
   /** For a TLS handshake. */
   readonly handshakeMs: number;
   /** For the head of a request, from the beginning of the connection or the end of the last one. */
@@ -24,7 +24,7 @@ export interface Patience {
 }
 
 /** The patience of docs/design/failures.md#limits. */
-export const patience: Patience = {
+export const timeouts: Timeouts = {
   handshakeMs: tlsHandshakeTimeoutMs,
   headersMs: headersTimeoutMs,
   requestMs: requestTimeoutMs,
