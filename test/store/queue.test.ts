@@ -60,7 +60,12 @@ suite('a commit', () => {
     claims.push({ vk: derived, requestHash: hash });
     await commit(store, ...claims.map((vk, at) => ({ ...inserted(`r${at}`, { path: '/' }), vk })));
     for (const [at, claim] of claims.entries()) {
-      assert.deepEqual(store.vkClaim(claim.vk), { ...claim, id: `r${at}`, seq: at + 1 });
+      assert.deepEqual(store.vkClaim(claim.vk), {
+        ...claim,
+        by: 'test',
+        id: `r${at}`,
+        seq: at + 1,
+      });
     }
     assert.equal(store.vkClaim('other'), undefined);
   });
