@@ -13,7 +13,13 @@ const generators: ReadonlyMap<string, typeof openApi> = new Map([
   ['/asyncapi.json', asyncApi],
 ]);
 
-/** Makes documents when they are first asked for, and keeps those of the origin asked for last. */
+/** Stands for the host in the text of a document: no host has this name (RFC 6761 §6.4). */
+const anyHost = 'host.invalid';
+
+/**
+ * Makes documents when they are first requested, one for each scheme; another host costs a
+ * replacement, for anybody can make up a Host. Keeps those of the origin requested last.
+ */
 export function createDocuments({
   publicUrl,
   ...parts
@@ -21,7 +27,16 @@ export function createDocuments({
   /** The origin of the server where it is always the same one. */
   readonly publicUrl: string | undefined;
 }): Documents {
+  const texts = new Map<string, string>();
   const latest = new Map<string, { readonly origin: string; readonly file: PublicFile }>();
+
+  function textOf(path: string, scheme: string, generate: typeof openApi): string {
+    const key = `${scheme}//${path}`;
+    const known = texts.get(key) ?? JSON.stringify(generate(parts, `${scheme}//${anyHost}`));
+    texts.set(key, known);
+    return known;
+  }
+
   return {
     file(path, asked) {
       const generate = generators.get(path);
@@ -29,8 +44,9 @@ export function createDocuments({
       const origin = publicUrl ?? asked;
       const known = latest.get(path);
       if (known?.origin === origin) return known.file;
-      const bytes = Buffer.from(JSON.stringify(generate(parts, origin)));
-      const file = publicFile('application/json', bytes);
+      const { protocol, host } = new URL(origin);
+      const text = textOf(path, protocol, generate).replaceAll(anyHost, () => host);
+      const file = publicFile('application/json', Buffer.from(text));
       latest.set(path, { origin, file });
       return file;
     },

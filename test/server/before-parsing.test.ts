@@ -136,3 +136,16 @@ suite('the members of a form or query', () => {
     assert.equal(error?.code, 'too_large');
   });
 });
+
+test('the fields that a page is requested with are no more than a head may have', async (t) => {
+  const site = await startSite(t, { rules: [{ path: '/a', content: 'x' }] });
+  const get = (cookie: string) =>
+    site.call('svc1.userinterface.get_content', {
+      origin: site.url,
+      path: '/a',
+      headers: { cookie },
+    });
+  assert.equal((await get('a='.repeat(16_000))).status, 200);
+  const { error } = await get('a='.repeat(17_000));
+  assert.deepEqual([error?.code, error?.field], ['too_large', 'headers']);
+});

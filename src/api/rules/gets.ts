@@ -9,7 +9,7 @@ import type { FoundRule, Resolution } from '../../model/found.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import type { Location } from '../../model/location.ts';
-import { headerFieldsMax } from '../../model/limits.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../model/limits.ts';
 import { servicePath } from '../../model/path.ts';
 import { isOfWholeOrigin } from '../../proxy/answer-fields.ts';
 import { jsonDigest, preparedFor } from '../../model/prepared-json.ts';
@@ -413,12 +413,22 @@ function visitorWith(fields: Fields, nowMs: number | undefined, { visitor }: Cal
   return visitor.with({ fields: { ...others, ...fields }, nowMs });
 }
 
-/** Header fields that the caller wants the page requested with, as far as they can be asked for. */
+/**
+ * Header fields that the caller wants the page requested with, as far as they can be asked for.
+ * Throws `too_large` for more than a header section may have.
+ */
 function requestFields(headers: object): Fields {
   const fields = Object.create(null) as Record<string, string>;
+  let bytes = 0;
   for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
     const lower = name.toLowerCase();
     if (!askable.has(lower) || typeof value !== 'string') continue;
+    bytes += lower.length + value.length;
+    if (bytes > headerBlockBytesMax) {
+      throw new Failure('too_large', `headers may have ${headerBlockBytesMax} bytes together.`, {
+        field: 'headers',
+      });
+    }
     if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
   }
   return fields;
