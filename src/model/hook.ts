@@ -164,7 +164,7 @@ function isWanted(
 }
 
 function hasAll(data: JsonObject, filter: JsonObject): boolean {
-  return Object.entries(filter).every(([name, value]) => sameJson(member(data, name), value));
+  return Object.entries(filter).every(([name, value]) => sameJson(value, member(data, name)));
 }
 
 function member(data: JsonObject, name: string): Json | undefined {

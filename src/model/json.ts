@@ -23,8 +23,18 @@ export function canonicalJson(value: Json): string {
 /** Whether two JSON values are equal, whatever the order of their members. */
 export function sameJson(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true;
-  if (one === undefined || other === undefined) return false;
-  return canonicalJson(one) === canonicalJson(other);
+  if (Array.isArray(one) || Array.isArray(other)) {
+    if (!Array.isArray(one) || !Array.isArray(other) || one.length !== other.length) return false;
+    const others = other as readonly Json[];
+    return (one as readonly Json[]).every((item, at) => sameJson(item, others[at]));
+  }
+  if (!isJsonObject(one) || !isJsonObject(other)) return false;
+  const names = Object.keys(one);
+  // The members first: most objects that differ do so in one of these.
+  const isWithin = names.every(
+    (name) => Object.hasOwn(other, name) && sameJson(one[name], other[name]),
+  );
+  return isWithin && Object.keys(other).length === names.length;
 }
 
 /** Whether a value nests deeper than a number of levels; looks no deeper than that itself. */

@@ -5,6 +5,7 @@ import { dispatchCharactersMax, dispatchEntriesMax, dispatchRowsMax } from '../m
 import type { Databases } from './databases.ts';
 import type { Dispatched, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
+import { dispatchComparedMax } from './limits.ts';
 import { putJob } from './replay.ts';
 import type { Reads } from './store.ts';
 import { storedJson } from './stored-json.ts';
@@ -24,14 +25,14 @@ export function putDispatch(
   const changed = new Set<QueueKey>();
   let upTo = after;
   let hasJobs = false;
-  let [rows, characters] = [0, 0];
+  let [rows, characters, compared] = [0, 0, 0];
   // Nobody gets what came before the first hook.
   if (hasNoHooks(reads) || newest - upTo > dispatchRowsMax) {
     upTo = Math.max(upTo, beforeFirstHook(reads, newest));
   }
   const hasSkipped = upTo > after;
   while (upTo < newest && rows < dispatchRowsMax && characters < dispatchCharactersMax) {
-    if (queues.entries >= dispatchEntriesMax) break;
+    if (queues.entries >= dispatchEntriesMax || compared >= dispatchComparedMax) break;
     upTo += 1;
     rows += 1;
     const text = databases.log.get(upTo);
@@ -46,7 +47,9 @@ export function putDispatch(
     }
     const event = eventOf(change);
     if (event === undefined) continue;
-    for (const { hook, insertedSeq } of takersOf(reads, event)) {
+    const takers = takersOf(reads, event);
+    compared += takers.length;
+    for (const { hook, insertedSeq } of takers) {
       if (insertedSeq < upTo && hookTakes(hook, event, node)) queues.append(insertedSeq, upTo);
     }
   }

@@ -19,3 +19,5 @@ export const wildcardRulesOverPathMax = 1_000;
 export const hooksRememberedCharactersMax = 32 * 2 ** 20;
 /** … and what a list of them counts besides, so that types without hooks do not add up. */
 export const listedHooksCharacters = 256;
+/** Hooks that events are compared with in one transaction that puts them into the queues. */
+export const dispatchComparedMax = 10_000;

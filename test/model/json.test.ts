@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { test } from 'node:test';
+import { canonicalJson, sameJson, type Json } from '../../src/model/json.ts';
+
+test('values are the same where their canonical texts are', () => {
+  const value = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;
+  const small = fc.oneof(
+    fc.constantFrom<Json>(null, 0, -0, 1, '1', '', true, false, [], {}, [[]], [null], { a: null }),
+    fc.dictionary(fc.constantFrom('a', 'b', '__proto__'), fc.constantFrom<Json>(null, 1, {}), {
+      noNullPrototype: true,
+    }),
+  );
+  fc.assert(
+    fc.property(fc.oneof(value, small), fc.oneof(value, small), (one, other) => {
+      const expected = canonicalJson(one) === canonicalJson(other);
+      assert.equal(sameJson(one, other), expected);
+      assert.ok(sameJson(one, JSON.parse(JSON.stringify(one)) as Json));
+    }),
+    { numRuns: 2_000 },
+  );
+  assert.ok(sameJson({ a: 1, b: [2, { c: 3 }] }, { b: [2, { c: 3 }], a: 1 }));
+  assert.ok(!sameJson(undefined, null));
+});
