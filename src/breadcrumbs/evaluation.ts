@@ -1,3 +1,4 @@
+import { parseQuery } from '../http/query.ts';
 import { comparableAddress, type ComparableAddress, type Networks } from '../model/networks.ts';
 import type { Visitor } from '../model/visitor.ts';
 
@@ -41,7 +42,7 @@ const none: ReadonlySet<string> = new Set();
 function parametersOf(query: string): ReadonlyMap<string, ReadonlySet<string>> {
   const parameters = new Map<string, Set<string>>();
   if (query === '') return parameters;
-  for (const [name, value] of new URLSearchParams(query)) {
+  for (const { name, value } of parseQuery(query)) {
     const values = parameters.get(name);
     if (values === undefined) parameters.set(name, new Set([value]));
     else values.add(value);

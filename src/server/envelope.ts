@@ -1,4 +1,5 @@
 import { ndjsonType, parseMediaType } from '../http/mediatype.ts';
+import { parseQuery, type QueryParameter } from '../http/query.ts';
 import { Failure } from '../model/failure.ts';
 import { outlineJson, type JsonOutline } from '../model/json-outline.ts';
 import { isJsonObject } from '../model/json.ts';
@@ -46,7 +47,7 @@ export function envelopeFromBody(
   const type = typeOf(contentType);
   if (!isJson && type === 'application/x-www-form-urlencoded') {
     const pairs = parsePairs(text);
-    if (effect !== 'reads' && ![...pairs.keys()].some((name) => name.startsWith('_'))) {
+    if (effect !== 'reads' && !pairs.some(({ name }) => name.startsWith('_'))) {
       throw new Failure('invalid', `A form names its fields _v.path and so on. ${jsonHint}`, {
         field: 'v',
       });
@@ -167,27 +168,8 @@ function utf8(body: Buffer): string {
   }
 }
 
-/**
- * A query or form in its members. Throws `too_large` for too many of them, which URLSearchParams
- * takes seconds for, and `invalid` where one of an envelope is not UTF-8.
- */
-function parsePairs(text: string): URLSearchParams {
-  requireFewPairs(text);
-  // Only an octet above ASCII can be wrong, which URLSearchParams would put U+FFFD in the place of.
-  for (const pair of /%[89a-f]/i.test(text) ? text.split('&') : []) {
-    if (isUtf8(pair)) continue;
-    const wrong = pair.match(/(?:%[\da-f]{2})+/gi)?.find((octets) => !isUtf8(octets));
-    if (wrong === undefined) continue;
-    const [name = ''] = new URLSearchParams(pair).keys();
-    if (!/^_(?:v\.|vk$|qk$)/.test(name)) continue;
-    throw new Failure('invalid', `${name} holds ${wrong.slice(0, 40)}, which is not UTF-8.`, {
-      field: name.replace(/^_(?:v\.)?/, ''),
-    });
-  }
-  return new URLSearchParams(text);
-}
-
-function requireFewPairs(text: string): void {
+/** A query or form in its members. Throws `too_large` for too many of them. */
+function parsePairs(text: string): readonly QueryParameter[] {
   let pairs = 1;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
     pairs += 1;
@@ -196,28 +178,26 @@ function requireFewPairs(text: string): void {
       limit: 'input_structure',
     });
   }
-}
-
-function isUtf8(octets: string): boolean {
-  try {
-    decodeURIComponent(octets);
-    return true;
-  } catch {
-    return false;
-  }
+  return parseQuery(text);
 }
 
 /** What a person has filled in of a form: a browser sends its other fields along, empty. */
-function filledIn(pairs: URLSearchParams): [string, string][] {
-  return [...pairs].filter(([, value]) => value !== '');
+function filledIn(pairs: readonly QueryParameter[]): readonly QueryParameter[] {
+  return pairs.filter(({ value }) => value !== '');
 }
 
-function envelopeFromPairs(a: string, pairs: Iterable<[string, string]>): Envelope {
+/** Reads the members of an envelope; throws `invalid` where one is not UTF-8. */
+function envelopeFromPairs(a: string, pairs: readonly QueryParameter[]): Envelope {
   const v: Tree = Object.create(null) as Tree;
   let vk: string | undefined;
   let qk: string | undefined;
   let prefer: string | undefined;
-  for (const [name, value] of pairs) {
+  for (const { name, value, isUtf8 } of pairs) {
+    if (!isUtf8 && envelopeName.test(name)) {
+      throw new Failure('invalid', `${name} is not UTF-8 in its percent-encoding.`, {
+        field: name.replace(/^_(?:v\.)?/, ''),
+      });
+    }
     if (name === '_vk') vk = value;
     else if (name === '_qk') qk = value;
     else if (name === '_prefer') prefer = value;
@@ -225,6 +205,8 @@ function envelopeFromPairs(a: string, pairs: Iterable<[string, string]>): Envelo
   }
   return { a, v, vk, qk, prefer, isText: true };
 }
+
+const envelopeName = /^_(?:v\.|vk$|qk$|prefer$)/;
 
 interface Tree {
   [name: string]: string | Tree;

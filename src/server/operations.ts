@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { noBody, type FieldList, type Reply } from '../http/reply.ts';
 import { etagListed } from '../http/preconditions.ts';
 import { isStrictPreferred } from '../http/prefer.ts';
+import { takeParameter } from '../http/query.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
@@ -186,11 +187,8 @@ async function readPosted(
  * The breadcrumb's own form, `?k=<key>&…`: the rest of the query is what forward_query passes on.
  */
 function withLinkQuery(v: unknown, query: string): unknown {
-  const parameters = new URLSearchParams(query);
-  const k = parameters.get('k');
-  if (k === null) return v;
-  parameters.delete('k');
-  return { ...(v as object), k, query: parameters.toString() };
+  const key = takeParameter(query, 'k');
+  return key === undefined ? v : { ...(v as object), k: key.value, query: key.rest };
 }
 
 /** A key that stands for itself, and nothing else. */

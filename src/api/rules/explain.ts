@@ -1,4 +1,5 @@
 import type { JSONSchemaType } from 'ajv';
+import { takeParameter } from '../../http/query.ts';
 import type { Explanation, Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
 import { methodCharactersMax } from '../../model/limits.ts';
@@ -195,11 +196,9 @@ function explainOwn(
   { path, ...asked }: Required<Place> & Omit<Crumb, 'key'>,
   about: Preview,
 ): Explained {
-  const parameters = new URLSearchParams(asked.query);
-  const k = parameters.get('k');
-  parameters.delete('k');
-  if (/^\/userinterface[./]link\.htm$/.test(own) && k !== null) {
-    return explainKey(site, { ...asked, key: k, query: parameters.toString() }, about);
+  const key = takeParameter(asked.query, 'k');
+  if (/^\/userinterface[./]link\.htm$/.test(own) && key !== undefined) {
+    return explainKey(site, { ...asked, key: key.value, query: key.rest }, about);
   }
   const { origin, query } = asked;
   return {

@@ -1,6 +1,7 @@
 import { decideRender, renderWhenOf } from '../../breadcrumbs/render-when.ts';
 import type { Branch, Dependencies } from '../../breadcrumbs/when.ts';
 import type { JSONSchemaType } from 'ajv';
+import { parseQuery } from '../../http/query.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest, Fields } from '../../http/request.ts';
 import type { Explanation } from '../../model/explanation.ts';
@@ -172,7 +173,7 @@ export function getRender({ view, ...parts }: GetOperations): Handler<RenderPlac
         seq,
         origin: where.origin,
         path: where.path,
-        query: parseQuery(where.query),
+        query: queryObject(where.query),
         capture: capture ?? null,
         kind: rule.kind,
         lang: rule.lang ?? null,
@@ -365,10 +366,9 @@ function winner(
 }
 
 /** The parameters of a query by name, in one pass: a caller may send thousands of names. */
-function parseQuery(query: string): Record<string, string | string[]> {
+function queryObject(query: string): Record<string, string | string[]> {
   const parameters = new Map<string, string | string[]>();
-  // URLSearchParams removes a question mark at the beginning, which may belong to a name here.
-  for (const [name, value] of new URLSearchParams(`?${query}`)) {
+  for (const { name, value } of parseQuery(query)) {
     const earlier = parameters.get(name);
     if (earlier === undefined) parameters.set(name, value);
     else if (typeof earlier === 'string') parameters.set(name, [earlier, value]);
