@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { unescapeBuffer } from 'node:querystring';
 
 /** A parameter of a query or form. */
 export interface QueryParameter {
@@ -43,7 +42,29 @@ export function takeParameter(
 function decode(encoded: string): { readonly text: string; readonly isUtf8: boolean } {
   const spaced = encoded.replaceAll('+', ' ');
   if (!spaced.includes('%')) return { text: spaced.toWellFormed(), isUtf8: true };
-  // unescapeBuffer takes a character for an octet.
-  const octets = unescapeBuffer(Buffer.from(spaced).toString('latin1'));
+  const octets = percentDecoded(Buffer.from(spaced));
   return { text: octets.toString(), isUtf8: isUtf8(octets) };
+}
+
+/** Percent-decodes in place (RFC 3986 §2.1); a `%` without two hexadecimal digits stays. */
+function percentDecoded(bytes: Buffer): Buffer {
+  let length = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    const high = byte === percent ? hexDigit(bytes[at + 1]) : -1;
+    const low = high === -1 ? -1 : hexDigit(bytes[at + 2]);
+    bytes[length] = low === -1 ? byte : 16 * high + low;
+    length += 1;
+    if (low !== -1) at += 2;
+  }
+  return bytes.subarray(0, length);
+}
+
+const percent = 0x25;
+
+/** The value of a hexadecimal digit in ASCII; -1 for anything else. */
+function hexDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }

@@ -89,11 +89,9 @@ export async function importAll(
   bytes: Uint8Array,
   { by = author, hooksRefused, dryRun = false }: AtOnce = {},
 ): Promise<Imported & { readonly txn: string | undefined }> {
+  requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
   const all = [...unpackedLines(lines.ready)];
-  if (all.length > importRowsMax) {
-    throw new Failure('too_large', `One import takes ${importRowsMax} lines at most.`);
-  }
   const isRefused = ({ family }: ImportLine): boolean =>
     family === 'webhook' && hooksRefused !== undefined;
   const unreadable = [
@@ -111,6 +109,18 @@ export async function importAll(
   const txn = isWritten ? txnOf(parts.store, ready, by) : undefined;
   return { ...counts, refused: inOrder, txn };
 }
+
+/** Counts lines before any is read: one that cannot be read takes more memory than its bytes. */
+function requireFewLines(bytes: Uint8Array): void {
+  let feeds = 0;
+  for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) {
+    feeds += 1;
+    if (feeds <= importRowsMax) continue;
+    throw new Failure('too_large', `One import takes ${importRowsMax} lines at most.`);
+  }
+}
+
+const lineFeed = 0x0a;
 
 /** The transaction that has just written lines: that of the newest claim of their keys. */
 function txnOf(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { importRowsMax } from '../../../src/model/limits.ts';
 import { importInlineBytesMax } from '../../../src/api/transfer/limits.ts';
 import { runHere, startClient } from '../../cli/here.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
@@ -127,6 +128,12 @@ suite('userinterface.import', () => {
       { qk: 'history' },
     );
     assert.notEqual(history.data.rows[0].by, 'import', 'it is by the key that was used');
+  });
+
+  test('refuses too many lines before it reads any', async (t) => {
+    const site = await startSite(t);
+    const { status, answer } = await post(site, 'x\n'.repeat(importRowsMax + 1));
+    assert.deepEqual([status, answer.error?.code], [413, 'too_large']);
   });
 
   test('is documented with NDJSON as its body', async (t) => {
