@@ -9,7 +9,7 @@ import { winnerName, type Explanation, type Tried } from '../../src/model/explan
 import { Failure } from '../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 import { visitorLots } from '../../src/model/limits.ts';
-import type { Rule, RuleKind, StoredRule } from '../../src/model/rule.ts';
+import { matchingOrigin, type Rule, type RuleKind, type StoredRule } from '../../src/model/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
 import { createPageCompressor } from '../../src/compression/page-compressor.ts';
@@ -54,12 +54,14 @@ export function rulesOf(rules: readonly RuleFields[]): SiteRules {
     stored.filter(({ rule }) => isThere(rule)).map(candidateOf);
   return {
     exactRules: (origin, path) =>
-      where((rule) => rule.origin === origin && rule.path === path && !isWildcard(rule)),
+      where((rule) => matchingOrigin(rule) === origin && rule.path === path && !isWildcard(rule)),
     wildcardRules: (origin, path) =>
       wildcardGroups(
         where(
           (rule) =>
-            rule.origin === origin && isWildcard(rule) && path.startsWith(rule.path.slice(0, -1)),
+            matchingOrigin(rule) === origin &&
+            isWildcard(rule) &&
+            path.startsWith(rule.path.slice(0, -1)),
         ),
       ),
     ruleOf: ({ id }) => stored.find(({ rule }) => rule.id === id),
@@ -237,6 +239,8 @@ const common = fc
     rve: optional(fc.constantFrom(-1, 0, 2)),
     designed_at: optional(fc.constantFrom('2025-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')),
     httpresponse: optional(statuses),
+    // An origin that is not valid waits, and the rule with it.
+    _unknowns_: fc.option(fc.constant({ origin: 'ftp://x' }), { freq: 8, nil: undefined }),
   })
   .map(defined);
 

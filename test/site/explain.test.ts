@@ -33,6 +33,9 @@ suite('an explanation', () => {
             const explained = explain(site, asking);
             assert.equal(ground.fetches(), before, 'an explanation asks no other server');
             assertTrue(explained, await serve(site, asking));
+            const { id } = explained.winner ?? {};
+            const winner = rules.find((_, at) => `rule ${at + 1}` === id);
+            assert.equal(winner?._unknowns_, undefined, 'a rule that waits answers nothing');
             // What serving has put into memory changes nothing.
             assert.deepEqual(explain(site, asking), explained);
           }
@@ -66,6 +69,19 @@ suite('an explanation', () => {
     assert.deepEqual([stored?.candidates.length, stored?.omitted], [100, 30]);
     assert.equal(stored?.candidates[0]?.id, 'rule 130');
   });
+});
+
+test('rules whose origin waits are named, and answer nothing', async (t) => {
+  const ground = await layGround(t);
+  const waits = { _unknowns_: { origin: 'ftp://x' } };
+  const rules = [{ path: '/x', ...waits }, { path: '/x*', ...waits }, { path: '/x' }];
+  const { winner, tried } = explain(ground.siteOf(rules), { path: '/x' });
+  assert.equal(winner?.id, 'rule 3');
+  assert.deepEqual(reasons(tried).slice(0, 3), [
+    'stored: rule 3',
+    'stored: rule 1 waits',
+    'stored: rule 2 waits',
+  ]);
 });
 
 suite('what a rule lost by', () => {
