@@ -52,10 +52,10 @@ export function hasScope(caller: Caller, scope: Scope): boolean {
   return isImplied || caller.scopes.has(scope) || caller.scopes.has('admin');
 }
 
-/** The scopes that let a caller send content to be kept. */
-const writingScopes: readonly Scope[] = ['design', 'webhook', 'event', 'admin'];
+/** The scopes whose operations only read. */
+const readingScopes: readonly Scope[] = ['render', 'read', 'verify'];
 
 /** Whether a caller may call any operation that writes. */
-export function canWrite(caller: Caller): boolean {
-  return writingScopes.some((scope) => caller.scopes.has(scope));
+export function canWrite({ scopes: held }: Pick<Caller, 'scopes'>): boolean {
+  return scopes.some((scope) => held.has(scope) && !readingScopes.includes(scope));
 }
