@@ -14,7 +14,7 @@ export function corsFields(
   if (operation?.scope !== 'render') return [];
   const origin = fields.origin ?? '';
   const any = corsOrigins.includes('*');
-  // What is said to all is said to those who do not ask too: it is one and the same answer.
+  // The field is sent to requests without Origin as well: caches keep one answer for all.
   if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
   return [
     'Access-Control-Allow-Origin',

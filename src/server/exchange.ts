@@ -34,9 +34,9 @@ export interface ExchangeParts extends FailureLogs {
    * What comes before everything else: the answer to a challenge of an ACME server, or one that
    * sends a request in the clear on to https.
    */
-  readonly detour: (
+  readonly earlyReply: (
     serving: Serving,
-    entrance: IncomingRequest,
+    incoming: IncomingRequest,
     message: RequestMessage,
   ) => Reply | undefined | Promise<Reply | undefined>;
   readonly shared: SharedLimits;
@@ -68,37 +68,37 @@ export class Exchange {
   async reply(): Promise<Reply> {
     const message = this.#message;
     const { serving } = this.#moment;
-    let entrance: IncomingRequest | undefined;
+    let incoming: IncomingRequest | undefined;
     try {
       requireWhole(message);
-      entrance = acceptRequest(serving, message);
-      this.address = entrance.address;
-      const detour = this.#parts.detour(serving, entrance, message);
-      const elsewhere = detour instanceof Promise ? await detour : detour;
+      incoming = acceptRequest(serving, message);
+      this.address = incoming.address;
+      const early = this.#parts.earlyReply(serving, incoming, message);
+      const elsewhere = early instanceof Promise ? await early : early;
       if (elsewhere !== undefined) return elsewhere;
-      const { range } = entrance.fields;
+      const { range } = incoming.fields;
       if (range !== undefined && asksTooMuch(range)) {
         this.#parts.limits.passed('ranges', this.address);
       }
-      const path = servicePath(entrance.target.path, serving.config.server.base);
-      if (path !== undefined) return await this.#service(path, entrance);
-      const reply = await this.#content(entrance);
+      const path = servicePath(incoming.target.path, serving.config.server.base);
+      if (path !== undefined) return await this.#service(path, incoming);
+      const reply = await this.#content(incoming);
       if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
-      const timed = this.#withServerTiming(reply, entrance);
+      const timed = this.#withServerTiming(reply, incoming);
       this.#hold(timed, this.caller);
       return timed;
     } catch (thrown) {
       const { failure, id } = loggedFailure(this.#parts, thrown, this.address);
-      // Where a head ends that could be read in two ways, nobody knows where the next one begins.
-      if (entrance === undefined || failure.limit === 'open_files') {
+      // After a head that can be read in two ways, the start of the next request is uncertain.
+      if (incoming === undefined || failure.limit === 'open_files') {
         this.#response.shouldKeepAlive = false;
       }
-      const accept = (entrance?.fields ?? message.headers).accept;
+      const accept = (incoming?.fields ?? message.headers).accept;
       const reply = contentFailure(failure, id, accept);
-      if (entrance === undefined) return reply;
+      if (incoming === undefined) return reply;
       const isForPerson = prefersHtml(accept);
-      const own = isForPerson ? await this.#ownPage(reply, entrance) : undefined;
-      return this.#withServerTiming(own ?? reply, entrance);
+      const own = isForPerson ? await this.#ownPage(reply, incoming) : undefined;
+      return this.#withServerTiming(own ?? reply, incoming);
     }
   }
 
@@ -128,7 +128,7 @@ export class Exchange {
     return response.send(reply);
   }
 
-  /** Ends the connection behind the answer to a request whose content nobody has read. */
+  /** Closes the connection after the response to a request whose content was not read. */
   #endUnread(): void {
     const message = this.#message;
     if (!hasBody(message) || message.readableEnded || canReadOver(message)) return;
@@ -145,7 +145,7 @@ export class Exchange {
   }
 
   /** What the site answers. */
-  #content(entrance: IncomingRequest): Reply | Promise<Reply> {
+  #content(incoming: IncomingRequest): Reply | Promise<Reply> {
     const message = this.#message;
     const asking: Asking = {
       signal: new ClientGone(this.#response, message.socket),
@@ -156,21 +156,21 @@ export class Exchange {
     };
     const { site, visitors } = this.#moment.serving;
     return site.respond({
-      ...entrance.target,
+      ...incoming.target,
       ...asking,
       method: message.method ?? '',
-      fields: entrance.fields,
-      address: entrance.address,
-      visitor: visitors.visitorOf(entrance),
+      fields: incoming.fields,
+      address: incoming.address,
+      visitor: visitors.visitorOf(incoming),
       body: hasBody(message) ? message : undefined,
     });
   }
 
   /** A failure as the site has it shown, with all that it says to programs. */
-  async #ownPage(reply: Reply, entrance: IncomingRequest): Promise<Reply | undefined> {
+  async #ownPage(reply: Reply, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { site, visitors } = this.#moment.serving;
-    const visitor = visitors.visitorOf(entrance);
-    const failed = { ...entrance.target, ...entrance, visitor };
+    const visitor = visitors.visitorOf(incoming);
+    const failed = { ...incoming.target, ...incoming, visitor };
     const page = await site.errorPage(reply.status, failed);
     if (page === undefined) return undefined;
     const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
@@ -178,13 +178,13 @@ export class Exchange {
     return { ...page, fields, ...(reply.failureId && { failureId: reply.failureId }) };
   }
 
-  async #service(path: string, entrance: IncomingRequest): Promise<Reply> {
+  async #service(path: string, incoming: IncomingRequest): Promise<Reply> {
     const response = this.#response;
     let signal: AbortSignal | undefined;
     const { reply, caller } = await answerService(this.#moment.serving, {
       path,
       message: this.#message,
-      entrance,
+      incoming,
       fail: (thrown) => loggedFailure(this.#parts, thrown, this.address),
       requests: this.#parts.shared.requests,
       hold: (...given) => {
@@ -216,8 +216,8 @@ export class Exchange {
    * Says which source answered, to callers who may read rules or when the ini file wants it
    * (docs/design/requests.md#precedence).
    */
-  #withServerTiming(reply: Reply, entrance: IncomingRequest): Reply {
-    if (entrance.fields.apikey !== undefined) this.caller = this.#identifyQuietly(entrance);
+  #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
+    if (incoming.fields.apikey !== undefined) this.caller = this.#identifyQuietly(incoming);
     const wanted = this.#moment.serving.config.log.explain;
     if (!wanted && (this.caller === undefined || !hasScope(this.caller, 'read'))) return reply;
     return {
@@ -227,9 +227,9 @@ export class Exchange {
   }
 
   /** A wrong key does not keep a visitor from a page; it only counts as one. */
-  #identifyQuietly(entrance: IncomingRequest): Caller | undefined {
+  #identifyQuietly(incoming: IncomingRequest): Caller | undefined {
     try {
-      return authenticateRequest(this.#moment.serving, entrance);
+      return authenticateRequest(this.#moment.serving, incoming);
     } catch (thrown) {
       if (thrown instanceof Failure) return undefined;
       throw thrown;

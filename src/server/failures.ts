@@ -20,7 +20,7 @@ interface FailureMember {
   readonly id: string;
 }
 
-/** What failures are told to. */
+/** Where failures are logged. */
 export interface FailureLogs {
   readonly log: Log;
   readonly limits: LimitLog;

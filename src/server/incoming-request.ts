@@ -9,7 +9,7 @@ import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { RequestMessage } from './request-message.ts';
 
-/** A request that the door has let in, with what a trusted proxy says of whoever sent it. */
+/** A validated request, with what a trusted proxy says about its client. */
 export interface IncomingRequest extends Opened {
   readonly told: ProxyClaims;
 }
@@ -22,7 +22,7 @@ const nothingTold: ProxyClaims = {
   city: undefined,
 };
 
-/** Takes a request through the door; throws `invalid` for what it does not let in. */
+/** Validates a request; throws `invalid` for one that must be refused. */
 export function acceptRequest({ config }: Serving, message: RequestMessage): IncomingRequest {
   const peerAddress = message.socket.remoteAddress ?? '';
   const opened = withBearerKey(
@@ -93,12 +93,12 @@ export function authenticateRequest(
 }
 
 /**
- * A request as somebody without a name would have sent it: a page of another site may ask as
- * anybody, but not as the user who looks at it.
+ * A request without the identity of its user: a page of another site may call as anonymous, but
+ * not as the user who has it open.
  */
-export function withoutUser(entrance: IncomingRequest): IncomingRequest {
-  const told = { ...entrance.told, user: undefined, roles: undefined };
-  return { ...entrance, fields: without(entrance.fields, ['cookie'], []), told };
+export function withoutUser(incoming: IncomingRequest): IncomingRequest {
+  const told = { ...incoming.told, user: undefined, roles: undefined };
+  return { ...incoming, fields: without(incoming.fields, ['cookie'], []), told };
 }
 
 /** Fields without those of some names, in any spelling but those `kept`. */

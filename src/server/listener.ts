@@ -35,7 +35,7 @@ export function createHttpServer(
   return limited(createServer(httpOptions(shouldUpgrade, waits)), connections, waits);
 }
 
-/** The same over TLS, with the certificate that each client asks for. */
+/** The same over TLS, with the certificate that each client names (SNI). */
 export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
@@ -76,7 +76,7 @@ function limited<L extends Listener>(
   connections: Connections,
   { stalledMs }: Timeouts,
 ): L {
-  // One more than is allowed, so that the door sees that there are too many instead of a cut list.
+  // One more than is allowed, so that validation sees too many fields instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
   // Who has asked all it wants may close its side, and is answered all the same.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -94,7 +94,7 @@ function limited<L extends Listener>(
     if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.refuseInClear(socket, notTls());
     const isOver = error.code === 'ECONNRESET' || !socket.writable;
     if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
-    // Before the end of a TLS handshake there is nobody to tell.
+    // Before the end of a TLS handshake no HTTP answer can be sent.
     if (isOver || !connections.isOpen(socket)) socket.destroy();
     else connections.refuse(socket, parserFailure(error, connections.hasHead(socket)));
   });

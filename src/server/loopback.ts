@@ -4,7 +4,7 @@ import type { IncomingRequest } from './incoming-request.ts';
 import type { RequestMessage } from './request-message.ts';
 
 const loopback = ['127.0.0.0/8', '::1'].flatMap((text) => parseCidr(text) ?? []);
-/** What a proxy adds: it stands on this machine perhaps, whoever asks it does not. */
+/** Fields that a proxy adds: the proxy may run on this machine, its clients do not. */
 const proxyFields = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'];
 
 /** What a browser says of a request that no page of another site has made (Fetch Metadata). */

@@ -24,7 +24,7 @@ import {
 import type { Serving } from './serving.ts';
 import type { Allocation, SharedLimit } from './shared-limit.ts';
 
-/** A request for an operation over HTTP, past the door. */
+/** A validated request for an operation over HTTP. */
 interface OperationRequest {
   /** Operation name as the path has it: `svc1.<family>.<operation>`. */
   readonly name: string;
@@ -82,7 +82,7 @@ async function answerHeld(
   if (message.method === 'OPTIONS') return optionsReply(operation);
   if (operation.effect === 'streams') throw websocketOnly(name);
   requireMethod(operation, message.method ?? '');
-  // Nothing is read of a caller who may not ask.
+  // The body of a caller without the scope is not read.
   authorise(operation, caller);
   const read = readEnvelope(operation, message, target.query, held);
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
@@ -109,7 +109,7 @@ async function answerHeld(
   return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
 }
 
-/** What was posted, once all of it is there: only then it is asked, by whoever may ask by then. */
+/** The posted envelope once it is complete. The key is checked again: it may be revoked by then. */
 async function whole(
   read: Promise<Envelope>,
   { refresh, requireUnrevoked }: Pick<Serving, 'refresh' | 'requireUnrevoked'>,

@@ -59,11 +59,11 @@ interface Entry {
 interface Variant {
   readonly etag: string | undefined;
   readonly whole: Prepared | undefined;
-  /** For whoever has it already. */
+  /** The 304 for a client that has it already. */
   readonly notModified: Prepared | undefined;
 }
 
-/** The head of a request that asks for a page and nothing else. */
+/** The head of an ordinary GET for a page. */
 type PlainHead = {
   readonly host: string;
   readonly ifNoneMatch: string | undefined;
@@ -71,10 +71,10 @@ type PlainHead = {
   readonly tellsCaches: boolean;
 } & Readonly<Record<ChoosingField, string>>;
 
-/** A request that asks for a page and nothing else. */
+/** An ordinary GET for a page. */
 export interface PlainRequest extends Pick<IncomingMessage, 'method' | 'url' | 'rawHeaders'> {
   readonly head: PlainHead;
-  /** The URL it asks for, in one form: under it stand all answers to that URL. */
+  /** Its canonical URL: the key of all prepared answers to that URL. */
   readonly key: string;
 }
 
@@ -109,7 +109,7 @@ const roles: ReadonlyMap<string, Role> = rolesByName({
  * Answers that were made a moment ago, for requests that can only be answered alike: those for the
  * same URL, with no field that could change anything but the ones that the answer
  * names in Vary. They hold as long as the log and the configuration stay as they are, and no longer
- * than a look at the disk does. Whatever is out of the ordinary is none of its business.
+ * than a check of the disk does. Unusual requests take the ordinary path.
  */
 export class PreparedReplies {
   readonly #entries = new LRUCache<string, Entry>({

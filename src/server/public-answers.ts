@@ -41,7 +41,7 @@ export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
       }
       const file = { contentType: 'application/json', bytes: ownBytes(bytes()), etag };
       latest.set(key, file);
-      // A stranger can ask with ever new queries: only what is asked for again is compressed.
+      // A stranger can send ever new queries: only an answer that is requested again is compressed.
       const plain = { ...request, fields: { ...request.fields, 'accept-encoding': undefined } };
       return ownFiles.respond(file, { fields, source: 'svc1' }, plain);
     },

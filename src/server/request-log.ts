@@ -18,14 +18,14 @@ type Noted = Pick<AccessEntry, 'address' | 'bytes'> & Partial<Pick<AccessEntry, 
 /** What it says of the answer itself. */
 type Answered = Pick<Reply, 'status' | 'source' | 'failureId'> & Pick<AccessEntry, 'cache'>;
 
-/** Where answers are told of; `monotonicMs` measures durations. */
+/** Where responses are recorded; `monotonicMs` measures durations. */
 interface Told {
   readonly access: AccessLog;
   readonly metrics: RequestMetrics;
   readonly monotonicMs: () => number;
 }
 
-/** What is told of the answers of a port: in metrics, and in the access log where it is wanted. */
+/** Records the responses of a port: in the metrics, and in the access log where that is on. */
 export class RequestLog {
   readonly #told: Told;
 

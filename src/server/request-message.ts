@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
-/** What is looked at of a request besides its content, whoever has read its head. */
+/** The parts of a request besides its content, from Node's parser or from ours. */
 export interface RequestMessage extends Pick<
   IncomingMessage,
   'method' | 'url' | 'httpVersion' | 'httpVersionMinor' | 'rawHeaders' | 'socket'
 > {
-  /** For who asks before the door has read the list, or where it has let nobody in. */
+  /** The fields that a failure needs before the request is validated, or when it is refused. */
   readonly headers: Pick<IncomingHttpHeaders, 'accept'>;
 }

@@ -132,7 +132,7 @@ function sendHead(response: Pick<ServerResponse, 'flushHeaders'>): void {
   else if (!response.writableEnded && !response.destroyed) response.write('', 'latin1');
 }
 
-/** Has fields sent behind content whose length nobody has said. */
+/** Sends trailer fields behind content of unknown length. */
 function trail(response: unknown, stream: Readable, trailers: () => FieldList): void {
   if (response instanceof StreamAnswer) response.trailWith(trailers);
   if (!(response instanceof NodeResponse)) return;

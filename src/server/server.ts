@@ -116,9 +116,9 @@ class Port implements Server {
       ...crowdLimits(() => parts.serving().config.server),
       limits,
       shared: createSharedLimits(),
-      detour: (serving, entrance, message) =>
-        answerChallenge(entrance.target, parts.tls.acme) ??
-        this.#redirect(serving, entrance, message),
+      earlyReply: (serving, incoming, message) =>
+        answerChallenge(incoming.target, parts.tls.acme) ??
+        this.#redirect(serving, incoming, message),
     };
     this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
     this.#sessions = new Http2Sessions(this.#parts);

@@ -20,12 +20,12 @@ import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
 import type { SharedLimit } from './shared-limit.ts';
 
-/** A request below `{base}/svc1`, past the door. */
+/** A validated request below `{base}/svc1`. */
 interface ServiceRequest {
   /** The part of the path behind `/svc1`. */
   readonly path: string;
   readonly message: IncomingMessage | DirectRequest;
-  readonly entrance: IncomingRequest;
+  readonly incoming: IncomingRequest;
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
   readonly signal: () => AbortSignal;
@@ -43,8 +43,8 @@ export async function answerService(
   serving: Serving,
   request: ServiceRequest,
 ): Promise<{ readonly reply: Reply; readonly caller: Caller | undefined }> {
-  const { path, message, entrance, fail } = request;
-  const { fields, target } = entrance;
+  const { path, message, incoming, fail } = request;
+  const { fields, target } = incoming;
   const name = operationName(path);
   const r = name ?? `svc1${path}`;
   const operation = name === undefined ? undefined : serving.execute.find(name);
@@ -56,15 +56,15 @@ export async function answerService(
     if (path === '/metrics') {
       const told = unread(message);
       if (told !== undefined) return { reply: told, caller };
-      if (!isFromLoopback(message, entrance, serving.config.server.publicUrl)) {
-        caller = authenticateRequest(serving, entrance);
+      if (!isFromLoopback(message, incoming, serving.config.server.publicUrl)) {
+        caller = authenticateRequest(serving, incoming);
         authorise({ name: r, scope: 'read' }, caller);
       }
       return { reply: plainReply(metricsType, await serving.metricsText()), caller };
     }
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
-    caller = authenticateRequest(serving, entrance);
-    const visitor = serving.visitors.visitorOf(entrance);
+    caller = authenticateRequest(serving, incoming);
+    const visitor = serving.visitors.visitorOf(incoming);
     const reply = await answerOperation(serving, {
       ...{ name, message, target, fields, caller, visitor },
       signal: request.signal,
@@ -85,7 +85,7 @@ export async function answerService(
   }
 }
 
-/** Whether a cookie, which a prepared answer does not look at, may say who asks. */
+/** Whether a cookie, which is not part of the key of prepared answers, may name the user. */
 function tellsVisitorsApart({ config }: Serving): boolean {
   return config.auth.jwtJwks !== undefined;
 }
@@ -95,7 +95,7 @@ function withoutReuse({ isReusable: _reusable, ...reply }: Reply): Reply {
 }
 
 /** The files that Waymark brings along; undefined for a path that is none of them. */
-function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest): Reply | undefined {
+function ownFile(serving: Serving, { path, message, incoming }: ServiceRequest): Reply | undefined {
   if (path === '/health') return unread(message) ?? healthReply;
   if (path === '/ws') {
     const told = unread(message);
@@ -107,20 +107,20 @@ function ownFile(serving: Serving, { path, message, entrance }: ServiceRequest):
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
   const schemaType = 'application/schema+json';
   const wantsSchema =
-    preferredType(entrance.fields.accept, ['text/html', schemaType]) === schemaType;
-  const index = indexPages.file(path, entrance.fields.accept);
+    preferredType(incoming.fields.accept, ['text/html', schemaType]) === schemaType;
+  const index = indexPages.file(path, incoming.fields.accept);
   const file =
     index ??
     publicFiles.file(path) ??
     (wantsSchema ? reference?.schema : reference?.page) ??
-    documents.file(path, entrance.target.origin);
+    documents.file(path, incoming.target.origin);
   if (file === undefined) return undefined;
   const varies = index !== undefined || reference !== undefined;
   const fields = varies ? negotiatedFields : ownFields;
   const { method = 'GET' } = message;
   return (
     unread(message) ??
-    serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: entrance.fields })
+    serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: incoming.fields })
   );
 }
 

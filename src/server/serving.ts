@@ -18,14 +18,14 @@ export interface Serving {
   readonly config: Config;
   readonly site: Site;
   /**
-   * Has all that is read from now on be no older than this moment: called when something is asked.
+   * Makes later reads see all that is committed by now: called when a request arrives.
    */
   readonly refresh: () => void;
   /** Seq of the newest change of the log, whichever process wrote it. */
   readonly seq: () => number;
   readonly execute: Execute;
   readonly authenticate: Authenticate;
-  /** Tells who asks, as far as an answer may depend on it. */
+  /** Finds out about the visitor of a request, as far as a response may depend on it. */
   readonly visitors: Visitors;
   /** Throws `unauthenticated` when the caller's key has been revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;

@@ -24,7 +24,7 @@ export interface SharedLimits {
   /** Bytes of requests that are not answered yet: bodies of operations, messages of websockets. */
   readonly requests: SharedLimit;
   readonly unread: UnreadAnswers;
-  /** Websockets that are passed on to sources: nobody has a key for those. */
+  /** Websockets that are passed on to sources: their clients have no API key. */
   readonly tunnels: SharedLimit;
 }
 

@@ -10,7 +10,7 @@ import { goesInPieces } from '../h1/pieces.ts';
 import type { Prepared } from '../prepared.ts';
 import { send, type Sent } from '../send.ts';
 
-/** What is used of the answer to a request, whoever writes it. */
+/** The parts of a response that Node's and ours share. */
 export interface Answering extends Pick<
   ServerResponse,
   'destroyed' | 'writableFinished' | 'headersSent'
@@ -20,7 +20,7 @@ export interface Answering extends Pick<
   destroy(): unknown;
 }
 
-/** What a direct answer is told by, and tells, on its connection. */
+/** The connection that a direct response is written to. */
 interface DirectParts {
   readonly socket: Socket;
   readonly corks: Corks;
@@ -78,7 +78,7 @@ export class DirectResponse implements Answering {
     if (response !== undefined) sendInterim(response, status, fields);
   }
 
-  /** Goes on as an answer of Node's, which it returns; undefined where nobody waits any more. */
+  /** Continues as a response of Node's and returns it; undefined when the client has gone. */
   handOver(): ServerResponse | undefined {
     if (this.#node !== undefined || this.#isSent || this.#isGone) return this.#node;
     const node = this.#parts.handOver();
@@ -127,7 +127,7 @@ export class DirectResponse implements Answering {
   }
 }
 
-/** What becomes of an answer that nobody waits for. */
+/** Discards a reply whose client has gone. */
 async function cutOff(reply: Reply): Promise<Sent> {
   await discard(reply);
   return { bytes: 0, cut: true };

@@ -1,7 +1,7 @@
 import { headerFieldsMax } from '../../model/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
-/** The head of a request that asks for something and says nothing about its connection. */
+/** The head of a GET or HEAD without fields about framing or the connection. */
 export interface PlainHead {
   readonly method: 'GET' | 'HEAD';
   /** Path and query as they were sent. */

@@ -5,7 +5,7 @@ import { DirectRequest } from '../h1-fast/direct-request.ts';
 import { heldPieceBytes } from '../limits.ts';
 import type { Allocation } from '../shared-limit.ts';
 
-/** Requests whose content nobody can read on, with what they are told. */
+/** Requests whose content cannot be read further, with the failure to report. */
 const broken = new WeakMap<object, Failure>();
 
 /**
@@ -102,7 +102,7 @@ function tooLarge(bytesMax: number): Failure {
   });
 }
 
-/** Answers 100 (RFC 9110 §10.1.1) when, and only if, somebody begins to read the content. */
+/** Sends 100 Continue (RFC 9110 §10.1.1) when the content is read, and not before. */
 export function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
   request.once('resume', () => {
     if (!response.headersSent && !response.destroyed) response.writeContinue();

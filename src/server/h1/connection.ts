@@ -6,7 +6,7 @@ import type { Corks } from '../../outbound/fast/corks.ts';
 import { DirectResponse } from '../h1-fast/direct-response.ts';
 import { readAlong, type Reader } from './read-along.ts';
 
-/** What is asked of, and told to, whoever answers on a connection. */
+/** The callbacks of the part that answers on a connection. */
 interface ConnectionOwner {
   /**
    * Answers a request by its bytes, if it can do so without Node's parser; says whether it does.

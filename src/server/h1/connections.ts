@@ -24,7 +24,7 @@ type Server = HttpServer | HttpsServer;
  */
 type AnswerAtOnce = (socket: Socket, text: string, direct: () => DirectResponse) => boolean;
 
-/** What a port decides of its connections, and is told of them. */
+/** The callbacks and limits of the connections of a port. */
 interface ConnectionParts extends ConnectionLimits {
   /** Answers a request that could not be read, by its head as far as it came, as the last one. */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
@@ -35,7 +35,7 @@ interface ConnectionParts extends ConnectionLimits {
 
 /**
  * The connections of a server: each answers one request after the other, holds no more than it may,
- * and is gone when it has been said goodbye to.
+ * and is removed when it closes.
  */
 export class Connections {
   readonly #open = new Map<Duplex, Connection>();
@@ -101,7 +101,7 @@ export class Connections {
     this.#open.get(socket)?.handOver();
     // What has been answered in this turn does not wait for the client yet.
     this.#corks.uncork();
-    // Silence is the client's only while bytes wait for it, or nothing is asked.
+    // The client is the silent side only while bytes wait for it, or while it has no request open.
     const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
     if (isOurs) {
       socket.setTimeout(stalledMs);
@@ -123,7 +123,7 @@ export class Connections {
     if (connection.takeOver(response)) return false;
     const { last, waiting } = connection;
     connection.last = response;
-    // Nobody is told of the end of an answer as long as nobody waits for it.
+    // No listener is added for the end of a response as long as no request waits for it.
     if (last === undefined) return true;
     if (last.writableFinished) return this.#goesOn(socket, connection, last);
     if (waiting.size + 2 > pipelinedRequestsMax) {
@@ -158,13 +158,13 @@ export class Connections {
     connection.reader = 'nobody';
     const owed = this.lastAnswer(socket);
     if (owed === undefined && this.hasHead(socket)) {
-      // It was answered without its content, which never came: nobody waits for another answer.
+      // It was answered without its content, which never came: no other response is due.
       this.#passedBy(failure, socket);
       socket.destroy();
       return;
     }
     if (owed !== undefined && !owed.req.complete) {
-      // It is the content of a request that is broken: who waits for it says so.
+      // The content of a request is broken: its reader reports that.
       owed.shouldKeepAlive = false;
       if (!breakBody(owed.req, failure)) this.#passedBy(failure, socket);
       if (owed.socket !== null) setTimeout(() => socket.destroy(), lingerMs).unref();
@@ -252,7 +252,7 @@ export class Connections {
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
-  /** Tells of a failure that nobody is told of. */
+  /** Records a limit whose failure is not sent to the client. */
   #passedBy({ limit }: Failure, socket: Duplex): void {
     if (limit !== undefined) this.passed(limit, socket);
   }

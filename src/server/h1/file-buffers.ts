@@ -19,7 +19,7 @@ export interface FileBuffers {
 
 /** Bytes of all that are in use in this process. */
 let held = 0;
-/** Large ones that nobody uses: making them anew for every file keeps the collector busy. */
+/** Large buffers that are free: allocating them for every file keeps the collector busy. */
 const spare: Buffer[] = [];
 
 /**

@@ -4,10 +4,10 @@ import type { Failure } from '../../model/failure.ts';
 import { directHeadBytesMax } from '../../model/limits.ts';
 import { tooLate } from './refusal.ts';
 
-/** What reads the bytes of a connection: us, another protocol, or nobody any more. */
+/** Which part reads the bytes of a connection: HTTP, another protocol, or none any more. */
 export type Reader = 'http' | 'other' | 'nobody';
 
-/** What is asked of and told to whoever owns a connection. */
+/** The callbacks of the owner of a connection. */
 interface Owner {
   readonly reader: () => Reader;
   /**

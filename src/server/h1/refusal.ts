@@ -20,12 +20,12 @@ export function parserFailure({ code }: NodeJS.ErrnoException, hasHead: boolean)
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
 }
 
-/** What a client is told that speaks HTTP in the clear where TLS is spoken. */
+/** The failure for a client that sends plain HTTP to a TLS port. */
 export function notTls(): Failure {
   return new Failure('invalid', 'This port speaks HTTPS: ask for https:// instead of http://.');
 }
 
-/** What a client is told whose request takes longer than it may. */
+/** The failure for a request that takes too long. */
 export function tooLate(limit: 'header_time' | 'request_time'): Failure {
   return new Failure('invalid', 'The request did not arrive in time.', { status: 408, limit });
 }

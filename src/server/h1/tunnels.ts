@@ -7,7 +7,7 @@ import type { SharedLimit } from '../shared-limit.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { fieldText, linger } from './refusal.ts';
 
-/** A place for one more tunnel; given back by whoever does not open it. */
+/** A place for one more tunnel; must be released when it is not opened. */
 interface TunnelPlace {
   /**
    * Tells the client that the protocol is another one from here on, and joins the two connections:
@@ -108,7 +108,7 @@ class Tunnel {
     if (head.length > 0) client.unshift(head);
     client.on('data', isAlive).pipe(source);
     source.on('data', isAlive).pipe(client);
-    // Who is left is let go, with what there still is for it.
+    // The other side is closed after the rest of its bytes.
     client.once('close', () => {
       linger(source);
     });

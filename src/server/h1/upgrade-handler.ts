@@ -96,16 +96,16 @@ export class UpgradeHandler {
     };
     try {
       this.#requireRunning();
-      const entrance = acceptRequest(serving, message);
-      address = entrance.address;
-      const elsewhere = await exchangeParts.detour(serving, entrance, message);
+      const incoming = acceptRequest(serving, message);
+      address = incoming.address;
+      const elsewhere = await exchangeParts.earlyReply(serving, incoming, message);
       if (elsewhere !== undefined) {
         refuse(elsewhere);
-      } else if (servicePath(entrance.target.path, serving.config.server.base) === undefined) {
-        const refusal = await this.#passOn(leaving, entrance);
+      } else if (servicePath(incoming.target.path, serving.config.server.base) === undefined) {
+        const refusal = await this.#passOn(leaving, incoming);
         if (refusal !== undefined) refuse(await gathered(refusal, socket));
       } else {
-        const caller = openWebsocket(sockets, serving, { message, entrance, socket, head });
+        const caller = openWebsocket(sockets, serving, { message, incoming, socket, head });
         const opened = { address, keyId: caller.keyId, bytes: 0 };
         answers.note(message, arrival, { status: 101, source: 'svc1' }, opened);
       }
@@ -116,7 +116,7 @@ export class UpgradeHandler {
   }
 
   /** Has a source open the websocket; resolves to its answer where it does not. */
-  async #passOn(leaving: Leaving, entrance: IncomingRequest): Promise<Reply | undefined> {
+  async #passOn(leaving: Leaving, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { tunnels, answers } = this.#parts;
     const { message, socket, head, arrival } = leaving;
     const { site, visitors } = arrival.moment.serving;
@@ -124,15 +124,15 @@ export class UpgradeHandler {
     const abort = (): void => {
       gone.abort();
     };
-    const place = tunnels.take(entrance.address);
+    const place = tunnels.take(incoming.address);
     socket.once('close', abort);
     try {
       const opened = await site.open({
-        ...entrance.target,
+        ...incoming.target,
         method: 'GET',
-        fields: entrance.fields,
-        address: entrance.address,
-        visitor: visitors.visitorOf(entrance),
+        fields: incoming.fields,
+        address: incoming.address,
+        visitor: visitors.visitorOf(incoming),
         body: undefined,
         signal: gone.signal,
       });
@@ -141,7 +141,7 @@ export class UpgradeHandler {
       this.#requireRunning();
       if (gone.signal.aborted) return undefined;
       place.open(socket, head, opened);
-      const { address } = entrance;
+      const { address } = incoming;
       answers.note(message, arrival, { status: 101, source: opened.source }, { address, bytes: 0 });
       return undefined;
     } finally {

@@ -23,10 +23,10 @@ export function opensWebsocket(message: IncomingMessage): boolean {
   );
 }
 
-/** A request for a websocket that the door has let in. */
+/** A validated request for a websocket. */
 interface Asked {
   readonly message: IncomingMessage;
-  readonly entrance: IncomingRequest;
+  readonly incoming: IncomingRequest;
   readonly socket: Duplex;
   readonly head: Buffer;
 }
@@ -38,14 +38,14 @@ interface Asked {
 export function openWebsocket(
   sockets: Sockets,
   serving: Serving,
-  { message, entrance, socket, head }: Asked,
+  { message, incoming, socket, head }: Asked,
 ): Caller {
-  const { target, fields } = entrance;
+  const { target, fields } = incoming;
   if (servicePath(target.path, serving.config.server.base) !== '/ws') {
     throw new Failure('not_found', 'There is no websocket here.');
   }
   const isOwn = requireAllowedOrigin(fields.origin, target.origin, serving.config.auth.corsOrigins);
-  const asking = isOwn ? entrance : withoutUser(entrance);
+  const asking = isOwn ? incoming : withoutUser(incoming);
   const caller = authenticateRequest(serving, asking);
   sockets.open(message, socket, head, {
     caller,

@@ -48,7 +48,7 @@ export function createHttp2Server(): Http2Server {
       maxHeaderListSize: headerBlockBytesMax + requestLineBytesMax,
       initialWindowSize: http2StreamWindowBytes,
     },
-    // Pseudo-header fields, and one too many, so that the door sees it.
+    // Pseudo-header fields, and one field too many, so that validation sees it.
     maxHeaderListPairs: headerFieldsMax + http2CookieFieldsMax + pseudoFields + 1,
     maxSettings: http2SettingsMax,
     maxSessionInvalidFrames: http2InvalidFramesMax,

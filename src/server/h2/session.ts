@@ -101,7 +101,7 @@ interface Handle {
 /** What has been written to a socket and waits for its client. */
 function queuedBytesOf(socket: Socket): number {
   const { _handle: handle } = socket as { _handle?: Handle | null };
-  // TLS lets go of what it writes when all of it is written, however long that takes.
+  // TLS frees what it writes when all of it is written, however long that takes.
   return handle?._parent?.writeQueueSize ?? handle?.writeQueueSize ?? 0;
 }
 

@@ -42,7 +42,7 @@ export class StreamAnswer extends Writable {
         this.#whenReadOn?.();
       }),
     );
-    // What was wrong is told by its close.
+    // The close event carries the error.
     stream.on('error', () => undefined);
     stream.once('close', () => {
       this.destroy();

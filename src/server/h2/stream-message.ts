@@ -49,7 +49,7 @@ export class StreamMessage extends Readable {
     this.complete = !hasContent;
     this.#stream = stream;
     if (!hasContent) {
-      // Node resets a stream that nobody reads as soon as it has been told the end of the answer,
+      // Node resets a stream that has no reader as soon as its response ends,
       // and so before that end where the client lets nothing more come as yet (RFC 9113 §8.1).
       stream.resume();
       return;
@@ -74,10 +74,10 @@ export class StreamMessage extends Readable {
     return headers;
   }
 
-  /** As with an IncomingMessage, an error is told to those who listen, and harms nobody else. */
+  /** As with an IncomingMessage, an error reaches its listeners and does not throw without them. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     const isHeard = this.listenerCount('error') > 0;
-    // Who listens now may have given up by the time that it is told.
+    // A listener may have been removed by the time that the error is emitted.
     this.on('error', () => undefined);
     done(isHeard ? error : null);
   }
@@ -87,7 +87,7 @@ export class StreamMessage extends Readable {
     if (this.complete && !this.#isBeingRead) this.push(null);
     else if (this.#isBeingRead) stream.resume();
     else {
-      // The client is told to go on when somebody wants what follows (RFC 9110 §10.1.1).
+      // 100 Continue is sent when the content is read (RFC 9110 §10.1.1).
       if (this.headers.expect?.toLowerCase() === '100-continue' && !stream.headersSent) {
         stream.additionalHeaders({ ':status': 100 });
       }
@@ -154,7 +154,7 @@ function translate(
   for (; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] ?? '';
     const value = rawHeaders[at + 1] ?? '';
-    // The same again does no harm; another one is two hosts, which the door does not let in.
+    // The same host twice does no harm; two different ones are refused by validation.
     if (name === 'host' && value === authority) continue;
     if (name === 'content-length') hasLength = true;
     // Browsers send each cookie in a field of its own (RFC 9113 §8.2.3).

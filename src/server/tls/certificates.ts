@@ -81,7 +81,7 @@ export class Certificates {
     return this.#holderOf(host.toLowerCase())?.current?.context;
   }
 
-  /** Whether a client that asks for a host (lower case, without port) can trust what it gets. */
+  /** Whether the certificate for a host (lower case, without port) is valid for it. */
   isFor(host: string): boolean {
     const held = this.#holderOf(host);
     if (held?.current === undefined) return false;

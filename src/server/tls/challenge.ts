@@ -5,10 +5,10 @@ import type { RequestTarget } from '../../http/request.ts';
 /** Below it an ACME server looks for the answers to its challenges (RFC 8555 §8.3). */
 export const challengePath = '/.well-known/acme-challenge/';
 
-/** The protocol in which an ACME server asks for a certificate that answers it (RFC 8737 §3). */
+/** The ALPN protocol of an ACME server's tls-alpn-01 challenge (RFC 8737 §3). */
 export const challengeProtocol = 'acme-tls/1';
 
-/** The answer to a challenge, in plain text; undefined for what nobody has been asked. */
+/** The answer to an ACME challenge, in plain text; undefined for an unknown token. */
 export function answerChallenge(
   { path }: Pick<RequestTarget, 'path'>,
   acme: AcmeFolder | undefined,

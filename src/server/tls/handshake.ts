@@ -7,7 +7,7 @@ import { protocol } from './held.ts';
 /** Where a handshake finds its certificate, at each moment. */
 interface Sources {
   readonly certificates: Pick<Certificates, 'contextFor'>;
-  /** Undefined where no ACME server is asked for anything. */
+  /** Undefined where ACME is off. */
   readonly acme: AcmeFolder | undefined;
 }
 

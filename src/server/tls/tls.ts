@@ -21,7 +21,7 @@ interface TlsParts {
 /** Certificates, and where they come from. */
 export interface Tls {
   readonly certificates: Certificates;
-  /** What answers the challenges of an ACME server; undefined where none is asked for anything. */
+  /** Answers the challenges of an ACME server; undefined where ACME is off. */
   readonly acme: AcmeFolder | undefined;
   /** Begins to get certificates, once the server listens. */
   start(): void;
@@ -112,7 +112,7 @@ class OpenTls implements Tls {
   }
 }
 
-/** Where ACME keeps its files; undefined where nothing is to be got, or nobody could ask for it. */
+/** The folder of ACME's files; undefined where no certificate is ordered. */
 async function folderOf(
   { data, listen }: { readonly data: string; readonly listen: readonly Listen[] },
   acme: AcmeConfig,

@@ -56,7 +56,7 @@ export class WebSocketSession {
   #caller: Caller;
   #inFlight = 0;
   #collected: Promise<unknown> = Promise.resolve();
-  /** Whether the client is saying who it is: what it sends after that counts on it. */
+  /** Whether a message authenticates the client: later messages wait for its result. */
   #identifying = false;
   #alive = true;
   /** Of the client, since our own. */
@@ -215,7 +215,7 @@ export class WebSocketSession {
     this.#isRefused = true;
     if (limit !== undefined) this.#parts.limits.passed(limit, this.#caller.address, message);
     this.#websocket.close(code, message);
-    // What it goes on to send would be held until its own goodbye: nobody reads that any more.
+    // Further messages would be held until its close frame, and are not read any more.
     this.#connection.removeAllListeners('data').resume();
     this.#connection.end();
   }

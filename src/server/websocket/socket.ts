@@ -15,7 +15,7 @@ import { WebSocketSession, type SessionParts, type SocketOpening } from './sessi
 /** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */
 export interface Sockets {
   /**
-   * Completes the upgrade of a request that the door and the key check have let through. Throws
+   * Completes the upgrade of a request that passed validation and the key check. Throws
    * `invalid` for a handshake that is none (RFC 6455 §4.2.1), or one of a client that has ended its
    * side.
    */
@@ -46,7 +46,7 @@ export function createSockets(
   parts: SessionParts & { /** Milliseconds since 1970. */ readonly now: () => number },
 ): Sockets {
   const server = new WebSocketServer({ noServer: true, ...frameLimits });
-  // It is the caller who refuses, and who tells the access log of what was answered.
+  // The caller sends the refusal and records it in the access log.
   server.on('wsClientError', ({ message }) => {
     throw new Failure('invalid', `This is no handshake of a websocket: ${message}.`, {
       websocketVersion: '13, 8',

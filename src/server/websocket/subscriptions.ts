@@ -130,14 +130,14 @@ export class Subscriptions {
     }
   }
 
-  /** The next piece of the log, for those who are there when it is asked for. */
+  /** The next slice of the log, for the subscriptions that exist when it is read. */
   async #deliverPiece(followed: readonly Followed[]): Promise<void> {
     const [first] = followed;
     if (first === undefined) return;
     const after = Math.min(...followed.map((one) => one.after));
     const piece = await first.stream.changesAfter(after, this.#interrupt.signal);
     if (this.#isStopped()) return;
-    // A revoked key is a change too: its holder is told at once, not at the next packet.
+    // A revoked key is a change too: its holder is notified at once, not with the next packet.
     this.#parts.serving().requireUnrevoked(this.#parts.caller());
     for (const change of piece.changes) {
       for (const one of followed) {

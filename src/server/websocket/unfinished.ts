@@ -59,7 +59,7 @@ export class UnfinishedMessage {
       this.#parts.refuse(1013, thrown);
       return;
     }
-    // A message in the same piece may say who the client is.
+    // A message in the same chunk may authenticate the client.
     if (this.#isTooLarge()) {
       setImmediate(() => {
         this.check();
