@@ -1,4 +1,4 @@
-import type { Json } from '../../model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Problem } from '../../model/problem.ts';
 
 /** What becomes of a value that was sent for a field of a hook. */
@@ -10,12 +10,38 @@ export interface FieldReading {
   readonly problems: readonly Problem[];
 }
 
-/**
- * A whole number between two others, both included, or the text of one, as forms and query strings
- * have it; undefined for other values.
- */
+/** A whole number between two others, both included; undefined for other values. */
 export function wholeNumber(value: Json, min: number, max: number): number | undefined {
-  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  const isValid = Number.isInteger(number) && Number(number) >= min && Number(number) <= max;
-  return isValid ? Number(number) : undefined;
+  if (typeof value !== 'number' || !Number.isInteger(value)) return undefined;
+  return value >= min && value <= max ? value : undefined;
+}
+
+/**
+ * The fields of a hook out of a form or a query string, where all is text: numerals and `true` or
+ * `false` are read as such in the fields that have numbers and switches.
+ */
+export function fieldsFromText(sent: JsonObject): JsonObject {
+  const { frequency } = sent;
+  return {
+    ...sent,
+    ...readTexts(sent, ['active', 'order', 'retry_limit']),
+    ...(isJsonObject(frequency) && {
+      frequency: { ...frequency, ...readTexts(frequency, ['max_events']) },
+    }),
+  };
+}
+
+function readTexts(sent: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = sent[name];
+      const value = typeof text === 'string' ? readText(text) : undefined;
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}
+
+function readText(text: string): Json | undefined {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  return text === 'true' || text === 'false' ? text === 'true' : undefined;
 }

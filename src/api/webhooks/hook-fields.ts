@@ -173,10 +173,8 @@ function headerProblem(
   return { reason: 'out_of_range', message: `A hook has at most ${customHeadersMax} headers.` };
 }
 
-/** Forms and query strings have only texts. */
 function readSwitch(field: string, value: Json): FieldReading {
-  const known = value === 'true' || (value === 'false' ? false : value);
-  return reading(field, value, typeof known === 'boolean' ? known : undefined, {
+  return reading(field, value, typeof value === 'boolean' ? value : undefined, {
     reason: 'wrong_type',
     message: `${field} has to be true or false.`,
   });

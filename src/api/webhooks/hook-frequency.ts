@@ -33,9 +33,8 @@ const members: Readonly<
           reason: 'bad_format',
           message: 'zone has to be a time zone such as Europe/Zurich or UTC.',
         },
-  max_events: (value) =>
-    numberMistake('max_events', wholeNumber(value, 1, hookBatchEventsMax), hookBatchEventsMax),
-  max_bytes: (value) => numberMistake('max_bytes', bytesOf(value), hookBatchBytesMax),
+  max_events: (value) => numberMistake('max_events', value, hookBatchEventsMax),
+  max_bytes: bytesMistake,
 };
 
 /**
@@ -114,7 +113,7 @@ function everyMistake(value: Json): Mistake | undefined {
     const message = 'every has to be 1s to 24h; for a time of the day there is at.';
     return { reason: 'out_of_range', message };
   }
-  const isNumber = wholeNumber(value, 1, hookBatchEveryMsMax) !== undefined;
+  const isNumber = /^\d{1,9}$/.test(text);
   return {
     reason: typeof value === 'string' ? 'bad_format' : 'wrong_type',
     message: 'every has to be a text with a number and a unit, such as 60s, 5m or 2h.',
@@ -133,13 +132,18 @@ function atMistake(value: Json): Mistake | undefined {
   return { reason: 'out_of_range', message: `at has to have 1 to ${hookBatchTimesMax} times.` };
 }
 
-function numberMistake(name: string, value: number | undefined, max: number): Mistake | undefined {
-  if (value !== undefined && value >= 1 && value <= max) return undefined;
-  return { reason: 'out_of_range', message: `${name} has to be 1 to ${max}.` };
+function numberMistake(name: string, value: Json | undefined, max: number): Mistake | undefined {
+  const message = `${name} has to be a number from 1 to ${max}.`;
+  if (typeof value !== 'number') return { reason: 'wrong_type', message };
+  const isValid = Number.isInteger(value) && value >= 1 && value <= max;
+  return isValid ? undefined : { reason: 'out_of_range', message };
 }
 
-function bytesOf(value: Json): number | undefined {
-  return sizeBytes(textOf(value));
+function bytesMistake(value: Json): Mistake | undefined {
+  const bytes = sizeBytes(textOf(value));
+  if (bytes !== undefined && bytes >= 1 && bytes <= hookBatchBytesMax) return undefined;
+  const message = 'max_bytes has to be a size such as 64KiB or 1MiB, up to 16MiB.';
+  return { reason: bytes === undefined ? 'bad_format' : 'out_of_range', message };
 }
 
 function textOf(value: Json): string {

@@ -13,6 +13,7 @@ import { hooksMax } from '../../model/limits.ts';
 import type { Log } from '../../observability/log.ts';
 import { foldHook } from '../../store/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
+import { fieldsFromText } from './field-reading.ts';
 import { hookProblems, placeHookFields, placeProblems } from './hook-placement.ts';
 import { requireNoMistakes } from '../problems.ts';
 import {
@@ -56,8 +57,9 @@ export function insertHook(parts: HookOperations): Handler<JsonObject> {
   return {
     ...hookInsertDescription,
     input: anyFields,
-    run: (v, call) => {
-      const write = idempotency('webhook.insert', v, call);
+    run: (input, call) => {
+      const v = call.isText === true ? fieldsFromText(input) : input;
+      const write = idempotency('webhook.insert', input, call);
       const vk = call.vk ?? `fields:${write.requestHash}`;
       return parts.store.commit(authorOf(call), (reads): Decision<OperationResult> => {
         const first = write.earlier(reads, vk);
@@ -106,7 +108,8 @@ export function editHook(parts: HookOperations): Handler<EditInput> {
         waits: _waits,
         ...sent
       } = v as EditInput & JsonObject;
-      const { id, if_seq: ifSeq, ...fields } = sent as unknown as EditInput & JsonObject;
+      const { id, if_seq: ifSeq, ...given } = sent as unknown as EditInput & JsonObject;
+      const fields = call.isText === true ? fieldsFromText(given) : given;
       const write = idempotency('webhook.edit', { ...(v as EditInput & JsonObject) }, call);
       return changeHook(parts, call, { id, ifSeq, sent: fields, write }, (current) =>
         placeHookFields(current.hook, fields, { seq: current.seq }),

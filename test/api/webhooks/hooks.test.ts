@@ -18,6 +18,23 @@ const standard = {
   active: true,
 };
 
+test('numbers and switches of a form are read as such, and of JSON are not', async (t) => {
+  const site = await startSite(t);
+  const form = {
+    ...{ '_v.url': shop.url, '_v.event': 'sale.completed', '_v.order': 'true', '_v.name': '7' },
+    ...{ '_v.retry_limit': '3', '_v.frequency.mode': 'batch', '_v.frequency.max_events': '7' },
+  };
+  const reply = await fetch(`${site.url}/svc1/webhook/insert`, {
+    method: 'POST',
+    headers: { apikey: site.adminKey },
+    body: new URLSearchParams(form),
+  });
+  const { data } = (await reply.json()) as Answer;
+  assert.deepEqual(data.problems, []);
+  assert.deepEqual([data.order, data.retry_limit, data.name], [true, 3, '7']);
+  assert.equal(data.frequency.max_events, 7);
+});
+
 test('a hook or an event for a place that no node runs is told', async (t) => {
   const site = await startSite(t, { ini: '[node]\nrole = central\nname = centre\n' });
   const insert = (v: object) => site.call(`${hook}.insert`, { ...shop, ...v });
@@ -185,8 +202,8 @@ for (const [transport, open] of Object.entries(transports)) {
         [{ method: 'PSOT' }, 'method', 'bad_format', 'POST'],
         [{ method: 1 }, 'method', 'wrong_type'],
         [{ retry_limit: 0 }, 'retry_limit', 'out_of_range'],
-        [{ retry_limit: 'ten' }, 'retry_limit', 'wrong_type'],
-        [{ order: 'perhaps' }, 'order', 'wrong_type'],
+        [{ retry_limit: '10' }, 'retry_limit', 'wrong_type'],
+        [{ order: 'true' }, 'order', 'wrong_type'],
         [{ headers: 'X-Shop: a' }, 'headers', 'wrong_type'],
         [{ headers: { 'X Y': 'a' } }, 'headers.X Y', 'bad_format'],
         [{ headers: { Host: 'a' } }, 'headers.Host', 'bad_format'],
@@ -211,6 +228,7 @@ for (const [transport, open] of Object.entries(transports)) {
         [batch({ at: ['02:00'], zone: 'Mars/Olympus' }), 'frequency.zone', 'bad_format'],
         [batch({ zone: 'UTC' }), 'frequency.zone', 'no_effect'],
         [batch({ max_events: 0 }), 'frequency.max_events', 'out_of_range'],
+        [batch({ max_events: '7' }), 'frequency.max_events', 'wrong_type'],
         [batch({ max_bytes: '1TiB' }), 'frequency.max_bytes', 'out_of_range'],
       ] as const) {
         const { data } = await call(`${hook}.insert`, { ...shop, ...sent });
