@@ -14,10 +14,9 @@ import { cachedFetch } from './cache/cached-fetch.ts';
 import type { Answers } from './cache/answers.ts';
 import { createDisk } from './static/disk.ts';
 import type { ResponseCompressor } from './compression/response-compressor.ts';
-import { codedFetch } from './proxy/fetch-coding.ts';
-import type { FetchHealth } from './proxy/fetch-health.ts';
-import { fetchTelling } from './proxy/fetch-telling.ts';
-import { createFetch, type Fetch } from './proxy/fetch.ts';
+import { withCompression } from './proxy/response-compression.ts';
+import type { SourceHealth } from './proxy/source-health.ts';
+import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.ts';
 import { createGenericPages } from './pages/generic.ts';
 import type { OwnFiles } from './pages/own-files.ts';
 import type { PublicFiles } from './pages/public.ts';
@@ -57,7 +56,7 @@ export interface AppContext {
   readonly storedPages: StoredPages;
   readonly responseCompressor: ResponseCompressor;
   readonly answers: Answers;
-  readonly fetchHealth: FetchHealth;
+  readonly sourceHealth: SourceHealth;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
   readonly detect: Detect;
@@ -162,19 +161,22 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   config: Config,
-  { answers, responseCompressor, detect, logs, fetchHealth: health }: AppContext,
+  { answers, responseCompressor, detect, logs, sourceHealth: health }: AppContext,
   dialler: Dialler,
-): Fetch {
+): Fetcher {
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
-  const fetch = fetchTelling(createFetch({ dialler, health, bodyBytesMax, via }), (failure) => {
-    detect(failure).catch((error: unknown) => {
-      logs.log.warn({ err: error }, 'what failed could not be told as an event');
-    });
-  });
+  const fetch = withFailureEvents(
+    createFetcher({ dialler, health, bodyBytesMax, via }),
+    (failure) => {
+      detect(failure).catch((error: unknown) => {
+        logs.log.warn({ err: error }, 'what failed could not be told as an event');
+      });
+    },
+  );
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
-  return codedFetch(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
+  return withCompression(cacheBytesMax === 0 ? fetch : cachedFetch(parts), responseCompressor);
 }
 
 function composeOperations(

@@ -18,7 +18,7 @@ import type { Answers } from './cache/answers.ts';
 import { openAnswers, prepareAnswers, settleAnswers } from './cache/open-answers.ts';
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
-import { FetchHealth } from './proxy/fetch-health.ts';
+import { SourceHealth } from './proxy/source-health.ts';
 import { createOwnFiles } from './pages/own-files.ts';
 import { loadPublicFiles, type PublicFiles } from './pages/public.ts';
 import { rememberRules } from './rules/rules.ts';
@@ -173,7 +173,7 @@ class Process implements Running {
     this.#pageCompressor = createPageCompressor();
     this.#answers = openAnswers(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
-    const fetchHealth = new FetchHealth({ monotonicMs, log: logs.log });
+    const fetchHealth = new SourceHealth({ monotonicMs, log: logs.log });
     this.#measures.add(() => fetchHealth.metrics());
     this.#foundation = {
       store,
@@ -184,7 +184,7 @@ class Process implements Running {
       storedPages: createStoredPages(this.#pageCompressor),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,
-      fetchHealth,
+      sourceHealth: fetchHealth,
       wrongKeys: createWrongKeys({ now }),
       detect: createDetect({ store, newId, now, by: 'serve' }),
       keyRates: createKeyRates({ monotonicMs }),

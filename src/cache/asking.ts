@@ -1,6 +1,6 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { Fetch } from '../proxy/fetch.ts';
+import type { Fetcher } from '../proxy/fetcher.ts';
 import { contentOf, type CachedResponse, type StoredResponse } from './cached-response.ts';
 import type { Answers } from './answers.ts';
 import { receive, toStore, type Arrived } from './arrival.ts';
@@ -56,7 +56,7 @@ type Asked = Question & { readonly since: number };
 
 /** What asking stands on; `now` gives milliseconds since 1970. */
 export interface AskingParts {
-  readonly fetch: Fetch;
+  readonly fetch: Fetcher;
   readonly answers: Answers;
   readonly now: () => number;
   readonly newId: () => string;

@@ -1,6 +1,6 @@
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { urlOf } from '../model/path.ts';
-import { sentField, type Sending } from '../proxy/fetch-fields.ts';
+import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
 import type { Asked } from '../rules/source.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { Answers } from './answers.ts';
@@ -32,7 +32,7 @@ export interface CacheLookup {
  * What the cache knows of a request. Where another spelling of its fields means the same, the
  * request has that one: the source has to be sent what a stored answer is selected by.
  */
-export function knownOf<T extends Asked & Sending>(
+export function knownOf<T extends Asked & ForwardedRequest>(
   { answers, via }: { readonly answers: Pick<Answers, 'find'>; readonly via: string },
   plan: CachePlan,
   given: T,
@@ -41,7 +41,7 @@ export function knownOf<T extends Asked & Sending>(
   const known = ofPlan(answers.find(url), plan);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
-    const sent: SentField = (name) => sentField(plan.fetch, request, via, name);
+    const sent: SentField = (name) => forwardedField(plan.fetch, request, via, name);
     return { plan, url, request, sent, known };
   };
   const visit = inFields(withCanonicalLanguages(given.fields));

@@ -5,9 +5,9 @@ import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from '../model/limits.ts';
 import { urlOf } from '../model/path.ts';
 import { remembered } from '../model/remembered.ts';
-import { rulesPassed } from '../proxy/fetch-fields.ts';
-import type { FetchRule } from '../proxy/fetch-source.ts';
-import type { Fetch } from '../proxy/fetch.ts';
+import { countRulesInVia } from '../proxy/request-fields.ts';
+import type { FetchRule } from '../proxy/fetch-plan.ts';
+import type { Fetcher } from '../proxy/fetcher.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
 import { contentOf, type CachedResponse } from './cached-response.ts';
 import { receive } from './arrival.ts';
@@ -53,7 +53,7 @@ interface CacheParts extends AskingParts {
  * The shared cache in front of fetched content (docs/design/fetching.md#cache, RFC 9111): what a
  * source has answered answers others as well, for as long as the source allows it.
  */
-export function cachedFetch(parts: CacheParts): Fetch {
+export function cachedFetch(parts: CacheParts): Fetcher {
   const cache = new Cache(parts);
   return {
     ...parts.fetch,
@@ -63,7 +63,7 @@ export function cachedFetch(parts: CacheParts): Fetch {
       await parts.answers.visible(urlOf(request));
       return reply;
     },
-    foresee: (rule, asked) => cache.foresee(rule, asked),
+    explain: (rule, asked) => cache.foresee(rule, asked),
   };
 }
 
@@ -108,7 +108,7 @@ class Cache {
   }
 
   foresee(rule: FetchRule, asked: Asked): Outcome {
-    const foreseen = this.#parts.fetch.foresee(rule, asked);
+    const foreseen = this.#parts.fetch.explain(rule, asked);
     if (!isRead(asked.method)) return foreseen;
     const request = { ...asked, address: '', body: undefined };
     const known = knownOf(this.#parts, this.#planOf(rule), request);
@@ -120,7 +120,7 @@ class Cache {
 
   #visit(rule: FetchRule, request: ContentRequest): CacheLookup {
     const known = knownOf(this.#parts, this.#planOf(rule), request);
-    const passed = rulesPassed(request.fields.via, this.#parts.via);
+    const passed = countRulesInVia(request.fields.via, this.#parts.via);
     return { asked: requestDirectives(request.fields), rulesPassed: passed, ...known };
   }
 

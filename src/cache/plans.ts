@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-source.ts';
+import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 
 /** A content.fetch rule as the cache knows it. */
 export interface CachePlan {

@@ -446,14 +446,8 @@ export const outboundNotPlainOriginsMax = 10_000;
 export const outboundUnreadBytesMax = 64 * KIB;
 /** What is passed on before the buffers that it came in are collected. */
 export const passedBytesPerCollection = 4 * MIB;
-/** Sources of one page rule, and those that one request may be sent to, one after the other. */
+/** Sources of one page rule. */
 export const fetchSourcesMax = 16;
-export const fetchTriesMax = 3;
-/** How long a source that has failed is set aside at first, and, doubled each time, at most. */
-export const fetchRestMs = 1_000;
-export const fetchRestMsMax = 60_000;
-/** Servers of which it is remembered how they answered. */
-export const fetchServersMax = 1_000;
 /** How long one name server gets to answer, and how often each is asked. */
 export const nameTryMs = 1_000;
 export const nameTriesMax = 2;

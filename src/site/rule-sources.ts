@@ -7,8 +7,8 @@ import type { FoundRule } from '../model/found.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 import { explainRender, lookAlong, withBranches } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';
-import type { Fetch } from '../proxy/fetch.ts';
-import { allowedMethods } from '../proxy/fetch-source.ts';
+import type { Fetcher } from '../proxy/fetcher.ts';
+import { allowedMethods } from '../proxy/fetch-plan.ts';
 import { candidatesOf, findRule, waitingOf, winnerOf } from '../rules/find.ts';
 import type { GenericPages } from '../pages/generic.ts';
 import { namedRules, waitingRules } from '../rules/named-rules.ts';
@@ -111,7 +111,7 @@ export function fetchedSource({
   fetch,
 }: {
   readonly rules: SiteRules;
-  readonly fetch: Fetch;
+  readonly fetch: Fetcher;
 }): Source {
   return {
     name: 'content.fetch',
@@ -132,7 +132,7 @@ export function fetchedSource({
       if (rule === undefined) return { candidates: waiting, answer: undefined };
       const outcome = outcomeOf((): Outcome => {
         if (!asksSource(rule, asked.method)) return { status: 204 };
-        return fetch.foresee(rule, asked);
+        return fetch.explain(rule, asked);
       });
       const { candidates, ...omitted } = namedRules(ordered, asked.fields);
       const answer = { id: rule.id, ...outcome };

@@ -9,7 +9,7 @@ import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/r
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import { explainFrom } from './explain.ts';
-import type { Fetch, Opened } from '../proxy/fetch.ts';
+import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import { findRule } from '../rules/find.ts';
 import type { GenericPages } from '../pages/generic.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
@@ -25,7 +25,7 @@ interface SiteParts {
   readonly disk: Disk;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
-  readonly fetch: Fetch;
+  readonly fetch: Fetcher;
 }
 
 /**
@@ -44,7 +44,7 @@ export interface Site {
    * whatever else is there: nothing else can. Resolves to what the source answers instead; rejects
    * as Fetch.open, and with `not_found` where there is no such rule.
    */
-  open(request: ContentRequest): Promise<Opened | Reply>;
+  open(request: ContentRequest): Promise<OpenedWebsocket | Reply>;
   /** The site's own page for a failure, with its status; undefined where it has none. */
   errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
   /** The rule that answers an origin and path if no file does; undefined when there is none. */
@@ -91,7 +91,7 @@ export function createSite(parts: SiteParts): Site {
       const rule = findRule('content.fetch', rules, request)?.stored.rule;
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
       try {
-        return await parts.fetch.open(rule, request);
+        return await parts.fetch.openWebsocket(rule, request);
       } catch (thrown) {
         throw failureOf(rule, thrown);
       }
@@ -141,7 +141,7 @@ function respondFrom(
 }
 
 /** What another server answered then nobody knows; what it would answer now is not asked for. */
-const refuseThen: Fetch['respond'] = () =>
+const refuseThen: Fetcher['respond'] = () =>
   Promise.reject(
     new Failure('unprocessable', 'This page was fetched from another server, and not kept.'),
   );

@@ -9,8 +9,8 @@ import { Failure } from '../../src/model/failure.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { cachedFetch } from '../../src/cache/cached-fetch.ts';
 import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
-import type { FetchRule } from '../../src/proxy/fetch-source.ts';
-import type { Fetch } from '../../src/proxy/fetch.ts';
+import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
+import type { Fetcher } from '../../src/proxy/fetcher.ts';
 import { temporaryFolder } from '../folder.ts';
 import { fetchRule, visit } from '../proxy/fetch-rig.ts';
 
@@ -138,13 +138,13 @@ class World {
   readonly #contacts = new Set<string>();
   serial = 0;
 
-  readonly source: Fetch = {
+  readonly source: Fetcher = {
     respond: async (rule, request) => {
       await turn();
       return this.#answer(rule, request);
     },
-    foresee: () => ({ status: null }),
-    open: () => Promise.reject(new Error('no websockets here')),
+    explain: () => ({ status: null }),
+    openWebsocket: () => Promise.reject(new Error('no websockets here')),
   };
 
   #answer(rule: FetchRule, { path, method, fields }: ContentRequest): Reply {

@@ -8,7 +8,7 @@ import { cachedFetch } from '../../src/cache/cached-fetch.ts';
 import type { Answers } from '../../src/cache/answers.ts';
 import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
 import { silentLog } from '../../src/observability/log.ts';
-import type { FetchRule } from '../../src/proxy/fetch-source.ts';
+import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { temporaryFolder } from '../folder.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from '../proxy/fetch-rig.ts';

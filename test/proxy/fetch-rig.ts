@@ -9,9 +9,9 @@ import type { ContentRequest, Fields } from '../../src/http/request.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { silentLog } from '../../src/observability/log.ts';
-import { FetchHealth } from '../../src/proxy/fetch-health.ts';
-import { createFetch, type Fetch } from '../../src/proxy/fetch.ts';
-import type { FetchRule } from '../../src/proxy/fetch-source.ts';
+import { SourceHealth } from '../../src/proxy/source-health.ts';
+import { createFetcher, type Fetcher } from '../../src/proxy/fetcher.ts';
+import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { someVisitor } from '../visitor.ts';
 import { testDialler } from '../outbound/sources.ts';
 
@@ -47,10 +47,10 @@ export function visit(
 export function testFetch(
   t: TestContext,
   { bodyBytesMax = 1_000, timeoutMs = 20_000, monotonicMs = () => performance.now() } = {},
-): Fetch {
-  return createFetch({
+): Fetcher {
+  return createFetcher({
     dialler: testDialler(t, { timeoutMs }),
-    health: new FetchHealth({ monotonicMs, log: silentLog }),
+    health: new SourceHealth({ monotonicMs, log: silentLog }),
     bodyBytesMax,
     via: 'waymark',
   });
@@ -93,7 +93,7 @@ async function fileText({ file, parts }: Body & { readonly kind: 'file' }): Prom
 /** A small front server that answers with rules, so that what a client sees of them can be seen. */
 export async function front(
   t: TestContext,
-  { fetch, rules }: { readonly fetch: Fetch; readonly rules: () => readonly FetchRule[] },
+  { fetch, rules }: { readonly fetch: Fetcher; readonly rules: () => readonly FetchRule[] },
 ): Promise<string> {
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url ?? '/';

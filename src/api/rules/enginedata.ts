@@ -11,7 +11,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { breadcrumbBranchesMax, fetchSourcesMax } from '../../model/limits.ts';
 import type { Problem, ProblemReason } from '../../model/problem.ts';
 import { isTarget } from '../../model/target.ts';
-import { parseSource } from '../../proxy/fetch-source.ts';
+import { parseSource } from '../../proxy/fetch-plan.ts';
 import type { RuleKind } from '../../model/rule.ts';
 import { waitingMembersMax } from '../limits.ts';
 import { ownSchemas } from '../own-schemas.ts';

@@ -12,7 +12,7 @@ import { hasScope } from '../../model/key.ts';
 import type { Location } from '../../model/location.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../model/limits.ts';
 import { servicePath } from '../../model/path.ts';
-import { isOfWholeOrigin } from '../../proxy/answer-fields.ts';
+import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { jsonDigest, preparedFor } from '../../model/prepared-json.ts';
 import type { Rule } from '../../model/rule.ts';
 import { needsUser, type Visitor } from '../../model/visitor.ts';
@@ -315,7 +315,7 @@ function refuseServiceWorker({ fields }: Call): void {
 function sandboxed(reply: Reply): Reply {
   const fields = reply.fields.filter((_, at) => {
     const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
-    return name !== 'set-cookie' && !isOfWholeOrigin(name);
+    return name !== 'set-cookie' && !affectsWholeOrigin(name);
   });
   return { ...reply, fields: [...fields, 'Content-Security-Policy', 'sandbox'] };
 }

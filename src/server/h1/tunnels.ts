@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { tunnelIdleMs, tunnelLookMs } from '../../model/limits.ts';
 import { notePassedBytes } from '../../outbound/passed-bytes.ts';
-import type { Opened } from '../../proxy/fetch.ts';
+import type { OpenedWebsocket } from '../../proxy/fetcher.ts';
 import type { SharedLimit } from '../shared-limit.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { fieldText, linger } from './refusal.ts';
@@ -13,7 +13,7 @@ interface TunnelPlace {
    * Tells the client that the protocol is another one from here on, and joins the two connections:
    * `head` is what the client has sent already.
    */
-  open(client: Duplex, head: Buffer, opened: Opened): void;
+  open(client: Duplex, head: Buffer, opened: OpenedWebsocket): void;
   release(): void;
 }
 
@@ -150,7 +150,7 @@ function untilClosed(side: Duplex): Promise<void> {
   });
 }
 
-function switchingHead({ fields }: Opened, nowMs: number): string {
+function switchingHead({ fields }: OpenedWebsocket, nowMs: number): string {
   const line = `HTTP/1.1 101 ${STATUS_CODES[101] ?? ''}\r\n`;
   return `${line}Upgrade: websocket\r\nConnection: Upgrade\r\n${fieldText(fields, nowMs)}\r\n`;
 }

@@ -15,7 +15,7 @@ import { rememberRules } from '../../../src/rules/rules.ts';
 import { openAnswers, prepareAnswers } from '../../../src/cache/open-answers.ts';
 import { createPageCompressor } from '../../../src/compression/page-compressor.ts';
 import { createResponseCompressor } from '../../../src/compression/response-compressor.ts';
-import { FetchHealth } from '../../../src/proxy/fetch-health.ts';
+import { SourceHealth } from '../../../src/proxy/source-health.ts';
 import { createOwnFiles } from '../../../src/pages/own-files.ts';
 import { createStoredPages } from '../../../src/pages/stored.ts';
 import { openStore } from '../../../src/store/open.ts';
@@ -100,7 +100,7 @@ function composed(
     storedPages: createStoredPages(coder),
     responseCompressor: createResponseCompressor(),
     answers,
-    fetchHealth: new FetchHealth({ monotonicMs: () => performance.now(), log: silentLog }),
+    sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
     detect: () => Promise.resolve(),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { answerFields, sentBehind } from '../../src/proxy/answer-fields.ts';
-import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { responseFields, trailerFields } from '../../src/proxy/response-fields.ts';
+import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 suite('what the client gets of the fields of an answer', () => {
@@ -9,10 +9,10 @@ suite('what the client gets of the fields of an answer', () => {
     const source = `http://src.example/base/${path.endsWith('*') ? '*' : ''}`;
     const plan = fetchPlan(fetchRule({ source, pass }, { path }));
     const asked = path.replace('*', 'a');
-    const [way] = fetchWays(plan, { path: asked, query: '' });
+    const [way] = sourceTargets(plan, { path: asked, query: '' });
     assert.ok(way !== undefined);
     const place = { plan, ...way, origin: 'http://visible.example', path: asked };
-    return answerFields(fields, place, 'waymark');
+    return responseFields(fields, place, 'waymark');
   };
   const via = ['Via', '1.1 waymark'];
 
@@ -137,6 +137,6 @@ suite('what the client gets of the fields of an answer', () => {
 
   test('behind the content nothing that it may not say before it', () => {
     const fields = [...named, ...ofWholeOrigin, ['Service-Worker-Allowed', '/']].flat();
-    assert.deepEqual(sentBehind([...fields, 'X-Checksum', '1']), ['X-Checksum', '1']);
+    assert.deepEqual(trailerFields([...fields, 'X-Checksum', '1']), ['X-Checksum', '1']);
   });
 });

@@ -14,8 +14,8 @@ import { withVary } from '../http/vary.ts';
 import { compressBytesMin } from '../compression/limits.ts';
 import type { ResponseCompressor } from '../compression/response-compressor.ts';
 import { fileStream } from '../http/file-source.ts';
-import type { FetchRule } from './fetch-source.ts';
-import type { Fetch } from './fetch.ts';
+import type { FetchRule } from './fetch-plan.ts';
+import type { Fetcher } from './fetcher.ts';
 
 /**
  * Fetched content, compressed on its way to clients that want it so (RFC 9110 §8.4, §12.5.3): text
@@ -23,14 +23,14 @@ import type { Fetch } from './fetch.ts';
  * (§7.7). Everything else, and what is more than is compressed at a time, goes out as it came. It
  * stands in front of all that keeps or fetches answers, which see what the source has sent.
  */
-export function codedFetch(fetch: Fetch, passage: ResponseCompressor): Fetch {
+export function withCompression(fetch: Fetcher, passage: ResponseCompressor): Fetcher {
   const respond = async (rule: FetchRule, request: ContentRequest): Promise<Reply> => {
     const reply = await fetch.respond(rule, withSourceTags(request));
-    if (isPartByDate(reply, request.fields) && isTransformable(reply, request)) {
+    if (isPartByDate(reply, request.fields) && isCompressibleReply(reply, request)) {
       await discard(reply);
       return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
     }
-    return uncoded(reply, request) ?? coded(reply, request, passage);
+    return uncompressedReply(reply, request) ?? compressReply(reply, request, passage);
   };
   return { ...fetch, respond };
 }
@@ -67,13 +67,13 @@ function withFields(request: ContentRequest, changed: Fields): ContentRequest {
  * Whether an answer, or the 200 that it is a part or a confirmation of, is one that some clients
  * get compressed.
  */
-function isTransformable(
+function isCompressibleReply(
   { status, fields, body }: Reply,
   { method, fields: asked }: ContentRequest,
 ): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
   if (status !== 200 && status !== 206 && status !== 304) return false;
-  const { type, length, isFixed } = readSaid(fields);
+  const { type, length, isFixed } = readContentFields(fields);
   if (isFixed || forbidsTransform(asked['cache-control'])) return false;
   if (status === 200) {
     const bytesLength = body.kind === 'bytes' ? body.bytes.length : Number(length ?? Infinity);
@@ -84,7 +84,7 @@ function isTransformable(
 }
 
 /** What the source says of the content that it sends. */
-interface Said {
+interface ContentFields {
   readonly type: string | undefined;
   /** In bytes, as it is written. */
   readonly length: string | undefined;
@@ -95,7 +95,7 @@ interface Said {
 /** What RFC 9530 and its forerunners say of the very bytes that are sent. */
 const digest = /^(?:content-digest|repr-digest|digest|content-md5)$/i;
 
-function readSaid(fields: FieldList): Said {
+function readContentFields(fields: FieldList): ContentFields {
   let type: string | undefined;
   let length: string | undefined;
   let isFixed = false;
@@ -116,18 +116,19 @@ function forbidsTransform(cacheControl: string | undefined): boolean {
 }
 
 /** An answer as it goes out to whoever does not want it compressed; undefined where it is. */
-function uncoded(reply: Reply, request: ContentRequest): Reply | undefined {
-  if (!isTransformable(reply, request)) return reply;
+function uncompressedReply(reply: Reply, request: ContentRequest): Reply | undefined {
+  if (!isCompressibleReply(reply, request)) return reply;
   const { status } = reply;
   const asked = request.fields;
   const fields = withVary(reply.fields, 'Accept-Encoding');
-  if (status === 304) return { ...reply, fields: confirmed(fields, asked['if-none-match']) };
+  if (status === 304)
+    return { ...reply, fields: notModifiedFields(fields, asked['if-none-match']) };
   if (status === 200 && wantedCodings(asked['accept-encoding']).length > 0) return undefined;
   return { ...reply, fields };
 }
 
 /** Compresses an answer, as far as that can be done now. */
-async function coded(
+async function compressReply(
   reply: Reply,
   { fields: asked }: ContentRequest,
   passage: ResponseCompressor,
@@ -138,21 +139,25 @@ async function coded(
   if (coding === undefined) return plain;
   switch (body.kind) {
     case 'none':
-      return { ...plain, fields: codedFields(plain.fields, coding) };
+      return { ...plain, fields: compressedFields(plain.fields, coding) };
     case 'stream':
     case 'file': {
       const stream = passage.stream(streamOf(body), coding);
       if (stream === undefined) return plain;
       return {
         ...plain,
-        fields: codedFields(plain.fields, coding),
+        fields: compressedFields(plain.fields, coding),
         body: { kind: 'stream', stream, bytesLength: undefined },
       };
     }
     case 'bytes': {
       const bytes = await passage.bytes(body.bytes, coding);
       if (bytes === undefined) return plain;
-      const fields = [...codedFields(plain.fields, coding), 'Content-Length', String(bytes.length)];
+      const fields = [
+        ...compressedFields(plain.fields, coding),
+        'Content-Length',
+        String(bytes.length),
+      ];
       return { ...plain, fields, body: { kind: 'bytes', bytes } };
     }
   }
@@ -168,23 +173,23 @@ function streamOf(body: Body & { readonly kind: 'stream' | 'file' }): Readable {
  * the source's any more, and its tag says that it has the same meaning, not the same bytes (RFC
  * 9110 §8.8.1).
  */
-function codedFields(fields: FieldList, coding: Coding): FieldList {
+function compressedFields(fields: FieldList, coding: Coding): FieldList {
   const kept = withoutFields(fields, 'content-length', 'content-encoding', 'accept-ranges');
-  return [...weakened(kept), 'Content-Encoding', coding];
+  return [...withWeakTag(kept), 'Content-Encoding', coding];
 }
 
 /**
  * A 304 names the tag that the client knows (RFC 9110 §15.4.5), the weak one, if it sent that; the
  * length is that of what the client may never have seen (§8.6).
  */
-function confirmed(said: FieldList, ifNoneMatch: string | undefined): FieldList {
+function notModifiedFields(said: FieldList, ifNoneMatch: string | undefined): FieldList {
   const fields = withoutFields(said, 'content-length');
   const etag = replyField({ fields }, 'etag');
   const isKnownWeak = etag !== undefined && ifNoneMatch?.includes(`W/${etag}`) === true;
-  return isKnownWeak ? weakened(fields) : fields;
+  return isKnownWeak ? withWeakTag(fields) : fields;
 }
 
-function weakened(fields: FieldList): FieldList {
+function withWeakTag(fields: FieldList): FieldList {
   return fields.map((value, at) => {
     const isStrongTag = fields[at - 1]?.toLowerCase() === 'etag' && at % 2 === 1;
     return isStrongTag && !value.startsWith('W/') ? `W/${value}` : value;

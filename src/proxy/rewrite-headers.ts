@@ -1,8 +1,8 @@
 import { encodePath } from '../model/path.ts';
-import type { FetchPlan, FetchSource } from './fetch-source.ts';
+import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 
 /** One fetch: what was asked for, and what was asked of the source for it. */
-export interface Fetched {
+export interface FetchedUrl {
   readonly plan: FetchPlan;
   /** The visible origin and canonical path. */
   readonly origin: string;
@@ -17,7 +17,7 @@ export interface Fetched {
  * has to see it. What lies under a source's prefix becomes visible: an absolute URL stays
  * absolute, any other becomes a path. What lies elsewhere is left as it is.
  */
-export function visibleReference(reference: string, fetched: Fetched): string {
+export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
   const url = URL.parse(escaped(reference), fetched.source.origin + fetched.target);
   if (url === null) return reference;
   const [source, path] = sourceOf(url, fetched) ?? [];
@@ -32,10 +32,10 @@ export function visibleReference(reference: string, fetched: Fetched): string {
  * A Link of the source (RFC 8288 §3) with its absolute URLs as the client has to see them. Paths
  * stay: they are those that the content names, which is passed on as it is.
  */
-export function visibleLinks(value: string, fetched: Fetched): string {
+export function rewriteLinks(value: string, fetched: FetchedUrl): string {
   return value.replace(quotedOrReference, (text, reference: string | undefined) =>
     reference !== undefined && isAbsolute.test(reference)
-      ? `<${visibleReference(reference, fetched)}>`
+      ? `<${rewriteUrl(reference, fetched)}>`
       : text,
   );
 }
@@ -48,10 +48,10 @@ const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
 const quotedOrReference = /"(?:[^"\\]|\\.)*\\?(?:"|$)|<([^<>]*)>/g;
 
 /** A Refresh of the source (HTML §15.6.3) with the URL that it leads to as the client sees it. */
-export function visibleRefresh(value: string, fetched: Fetched): string {
+export function rewriteRefresh(value: string, fetched: FetchedUrl): string {
   const [, before, quote = '', reference, after] = refresh.exec(value) ?? [];
   if (before === undefined || reference === undefined) return value;
-  return before + quote + visibleReference(reference, fetched) + (after ?? '');
+  return before + quote + rewriteUrl(reference, fetched) + (after ?? '');
 }
 
 const refresh =
@@ -71,13 +71,13 @@ function escaped(reference: string): string {
  * Set-Cookie, that cookie stays, and so does Path where the source's paths are the visible ones:
  * the source may be behind other rules as well.
  */
-export function visibleCookie(value: string, fetched: Fetched): string | undefined {
+export function rewriteCookie(value: string, fetched: FetchedUrl): string | undefined {
   const { plan } = fetched;
   const [pair = '', ...attributes] = value.split(';');
   const isConfined = !plan.isWholeOrigin && !plan.pass.has('set-cookie');
   const isOfHost = /^\s*__host-/i.test(pair);
   if (isConfined && isOfHost) return undefined;
-  const keepsPath = !isConfined && (isOfHost || isSeenAsItIs(fetched));
+  const keepsPath = !isConfined && (isOfHost || hasSamePaths(fetched));
   const kept = attributes.flatMap((attribute) => {
     const name = attributeName(attribute);
     if (name === 'domain') return [];
@@ -92,7 +92,7 @@ export function visibleCookie(value: string, fetched: Fetched): string | undefin
 }
 
 /** The folder of the visible URL, without the slash at its end (RFC 6265 §5.1.4), or the rule's. */
-function folderPath({ plan, path }: Fetched): string {
+function folderPath({ plan, path }: FetchedUrl): string {
   const folder = path.slice(0, path.lastIndexOf('/'));
   const isWithin = isFolder(plan) && folder.length > plan.visiblePrefix.length;
   return escapedPath(isWithin ? folder : plan.visiblePrefix);
@@ -112,10 +112,10 @@ function attributeName(attribute: string): string | undefined {
  * service worker may control pages (Service Workers §Update). Undefined for one that is not within
  * the rule's path, unless the rule's `pass` names it.
  */
-export function visibleScope(value: string, fetched: Fetched): string | undefined {
+export function rewriteWorkerScope(value: string, fetched: FetchedUrl): string | undefined {
   const { plan, origin, path } = fetched;
   if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return value;
-  const scope = URL.parse(visibleReference(value, fetched), origin + encodePath(path));
+  const scope = URL.parse(rewriteUrl(value, fetched), origin + encodePath(path));
   const isWithin =
     scope?.origin === origin && scope.pathname.startsWith(encodePath(plan.visiblePrefix));
   return isWithin ? scope.pathname : undefined;
@@ -125,9 +125,9 @@ export function visibleScope(value: string, fetched: Fetched): string | undefine
  * The Service-Worker-Allowed of a script that does not say it, where the script could control pages
  * that the rule does not cover: by itself it may control its whole folder.
  */
-export function workerScope(
+export function defaultWorkerScope(
   contentType: string | undefined,
-  { plan }: Fetched,
+  { plan }: FetchedUrl,
 ): string | undefined {
   if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return undefined;
   const isScript = contentType?.toLowerCase().includes('script') === true;
@@ -142,7 +142,7 @@ function isFolder({ visiblePrefix, visibleWildcard }: FetchPlan): boolean {
 /** The source of the rule that a URL lies under, and the visible path: servers name each other. */
 function sourceOf(
   { origin, pathname }: URL,
-  { plan, source: asked, path }: Fetched,
+  { plan, source: asked, path }: FetchedUrl,
 ): readonly [FetchSource, string] | undefined {
   for (const source of [asked, ...plan.sources]) {
     const visible = source.origin === origin && visiblePath(pathname, source, plan, path);
@@ -176,7 +176,7 @@ function withoutOwnQuery(search: string, own: string): string {
 }
 
 /** Whether the paths under a source are those under the rule. */
-function isSeenAsItIs({ plan: { visiblePrefix, visibleWildcard }, source }: Fetched): boolean {
+function hasSamePaths({ plan: { visiblePrefix, visibleWildcard }, source }: FetchedUrl): boolean {
   const isSameKind = visibleWildcard === (source.wildcard === 'path');
   return isSameKind && source.path === encodePath(visiblePrefix) && source.suffix === '';
 }
@@ -185,7 +185,7 @@ function isSeenAsItIs({ plan: { visiblePrefix, visibleWildcard }, source }: Fetc
  * A path above or beside the source's prefix is not visible: the visible prefix stands for all of
  * the source.
  */
-function cookiePath(path: string, { plan, source }: Fetched): string {
+function cookiePath(path: string, { plan, source }: FetchedUrl): string {
   const { visiblePrefix, visibleWildcard } = plan;
   const isMapped = visibleWildcard && source.wildcard === 'path';
   return escapedPath(visiblePrefix) + ((isMapped ? captureIn(path, source) : undefined) ?? '');

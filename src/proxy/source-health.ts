@@ -1,30 +1,30 @@
-import { fetchRestMs, fetchRestMsMax, fetchServersMax } from '../model/limits.ts';
+import { sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
-import type { FetchWay } from './fetch-source.ts';
+import type { SourceTarget } from './fetch-plan.ts';
 
 /** What is known of a server, by its origin. */
-interface Server {
+interface SourceState {
   /** Requests that have been sent and whose answer is not at its end. */
   open: number;
   answered: number;
   failed: number;
   /** Pauses since an answer of it last came to its end. */
-  rests: number;
+  pauses: number;
   /** Whether it has not answered since it was last set aside. */
-  isDoubtful: boolean;
-  restSinceMs: number;
+  isFailing: boolean;
+  pausedAtMs: number;
   /** Infinity while one request finds out whether it answers again. */
-  restUntilMs: number;
+  pausedUntilMs: number;
 }
 
 /** One request to one server. */
-export interface Attempt {
+export interface SourceAttempt {
   /** The server has begun to answer, whatever it was. */
   answered(): void;
   /** The whole answer has come. */
-  whole(): void;
+  completed(): void;
   /** The server could not be reached, broke off, be it in its answer, or kept silent. */
   failed(): void;
   /** Nothing more comes of it. */
@@ -32,7 +32,7 @@ export interface Attempt {
 }
 
 /** A server that is set aside, as it stands at a moment. */
-interface SetAside {
+interface SetAsideSource {
   readonly origin: string;
   /** Milliseconds until it is tried again; undefined while it is. */
   readonly leftMs: number | undefined;
@@ -43,10 +43,10 @@ interface SetAside {
  * themselves. A server that fails is set aside for a pause, twice as long each time; after it, one
  * request finds out whether the server answers again. Lives as long as the process.
  */
-export class FetchHealth {
+export class SourceHealth {
   readonly #monotonicMs: () => number;
   readonly #log: Log;
-  readonly #servers = remembered<Server>(fetchServersMax);
+  readonly #servers = remembered<SourceState>(sourcesKnownMax);
   #turn = 0;
 
   constructor({ monotonicMs, log }: { readonly monotonicMs: () => number; readonly log: Log }) {
@@ -59,13 +59,13 @@ export class FetchHealth {
    * turn where that is the same; those to servers that are set aside last, by the end of their
    * pause.
    */
-  order(ways: readonly FetchWay[]): readonly FetchWay[] {
+  order(ways: readonly SourceTarget[]): readonly SourceTarget[] {
     const nowMs = this.#monotonicMs();
     const first = this.#turn % ways.length;
     this.#turn += 1;
     return [...ways.slice(first), ...ways.slice(0, first)]
       .map((way) => {
-        const { open, restUntilMs } = this.#server(way.source.origin);
+        const { open, pausedUntilMs: restUntilMs } = this.#server(way.source.origin);
         return { way, open, restUntilMs: Math.max(restUntilMs, nowMs) };
       })
       .sort((a, b) => a.restUntilMs - b.restUntilMs || a.open - b.open)
@@ -74,47 +74,48 @@ export class FetchHealth {
 
   /** Whether a server is set aside. */
   isSetAside(origin: string): boolean {
-    return (this.#servers.get(origin)?.restUntilMs ?? 0) > this.#monotonicMs();
+    return (this.#servers.get(origin)?.pausedUntilMs ?? 0) > this.#monotonicMs();
   }
 
   /** Notes that a server is being asked; after a pause, until the first answer, by nobody else. */
-  begin(origin: string): Attempt {
+  start(origin: string): SourceAttempt {
     const server = this.#server(origin);
     const startMs = this.#monotonicMs();
-    const wasResting = server.restUntilMs > startMs;
-    const isProbe = !wasResting && server.isDoubtful;
-    if (isProbe) server.restUntilMs = Infinity;
+    const wasResting = server.pausedUntilMs > startMs;
+    const isProbe = !wasResting && server.isFailing;
+    if (isProbe) server.pausedUntilMs = Infinity;
     server.open += 1;
     return {
       answered: () => {
         server.answered += 1;
-        if (!server.isDoubtful) return;
+        if (!server.isFailing) return;
         this.#log.info({ server: origin }, 'a source answers again');
-        server.isDoubtful = false;
-        server.restUntilMs = 0;
+        server.isFailing = false;
+        server.pausedUntilMs = 0;
       },
-      whole: () => {
+      completed: () => {
         // One who asked before the last failure says nothing of the time since.
-        if (startMs >= server.restSinceMs) server.rests = 0;
+        if (startMs >= server.pausedAtMs) server.pauses = 0;
       },
       failed: () => {
         server.failed += 1;
         // Of many requests that meet the same failure, one counts.
-        if (!wasResting && startMs > server.restSinceMs) this.#setAside(origin, server);
+        if (!wasResting && startMs > server.pausedAtMs) this.#setAside(origin, server);
       },
       ended: () => {
         server.open -= 1;
         // Whoever asked has gone: another one finds out.
-        if (isProbe && server.restUntilMs === Infinity) server.restUntilMs = this.#monotonicMs();
+        if (isProbe && server.pausedUntilMs === Infinity)
+          server.pausedUntilMs = this.#monotonicMs();
       },
     };
   }
 
   /** The servers among some that are set aside. */
-  setAside(origins: readonly string[]): readonly SetAside[] {
+  setAside(origins: readonly string[]): readonly SetAsideSource[] {
     const nowMs = this.#monotonicMs();
     return [...new Set(origins)].flatMap((origin) => {
-      const leftMs = (this.#servers.peek(origin)?.restUntilMs ?? 0) - nowMs;
+      const leftMs = (this.#servers.peek(origin)?.pausedUntilMs ?? 0) - nowMs;
       if (leftMs <= 0) return [];
       return [{ origin, leftMs: leftMs === Infinity ? undefined : leftMs }];
     });
@@ -122,7 +123,7 @@ export class FetchHealth {
 
   metrics(): readonly Metric[] {
     const servers = [...this.#servers.entries()];
-    const samples = (value: (server: Server) => number): readonly Sample[] =>
+    const samples = (value: (server: SourceState) => number): readonly Sample[] =>
       servers.map(([source, server]) => ({ labels: { source }, value: value(server) }));
     const nowMs = this.#monotonicMs();
     return [
@@ -148,31 +149,31 @@ export class FetchHealth {
         name: 'waymark_fetch_source_set_aside',
         type: 'gauge',
         help: 'Whether such a server is set aside after a failure.',
-        samples: samples(({ restUntilMs }) => (restUntilMs > nowMs ? 1 : 0)),
+        samples: samples(({ pausedUntilMs: restUntilMs }) => (restUntilMs > nowMs ? 1 : 0)),
       },
     ];
   }
 
-  #setAside(origin: string, server: Server): void {
-    server.rests += 1;
-    server.isDoubtful = true;
-    server.restSinceMs = this.#monotonicMs();
-    server.restUntilMs = server.restSinceMs + restMs(server.rests);
-    const told = { server: origin, pauseMs: restMs(server.rests) };
+  #setAside(origin: string, server: SourceState): void {
+    server.pauses += 1;
+    server.isFailing = true;
+    server.pausedAtMs = this.#monotonicMs();
+    server.pausedUntilMs = server.pausedAtMs + pauseMs(server.pauses);
+    const told = { server: origin, pauseMs: pauseMs(server.pauses) };
     this.#log.warn(told, 'a source has failed and is set aside');
   }
 
-  #server(origin: string): Server {
+  #server(origin: string): SourceState {
     let server = this.#servers.get(origin);
     if (server === undefined) {
       server = {
         open: 0,
         answered: 0,
         failed: 0,
-        rests: 0,
-        isDoubtful: false,
-        restSinceMs: -Infinity,
-        restUntilMs: 0,
+        pauses: 0,
+        isFailing: false,
+        pausedAtMs: -Infinity,
+        pausedUntilMs: 0,
       };
       this.#servers.set(origin, server);
     }
@@ -180,6 +181,6 @@ export class FetchHealth {
   }
 }
 
-function restMs(rests: number): number {
-  return Math.min(fetchRestMs * 2 ** (rests - 1), fetchRestMsMax);
+function pauseMs(rests: number): number {
+  return Math.min(sourcePauseMs * 2 ** (rests - 1), sourcePauseMsMax);
 }

@@ -74,7 +74,7 @@ export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): Fe
 }
 
 /** One of a rule's sources, with the path and query to ask it for. */
-export interface FetchWay {
+export interface SourceTarget {
   readonly source: FetchSource;
   readonly target: string;
 }
@@ -87,19 +87,19 @@ export type FetchRule = Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'
  * visible path under the rule's `*` in place of the source's, then the request's query. A source
  * that would be left so, by a dot segment that the two parts form together, is none.
  */
-export function fetchWays(
+export function sourceTargets(
   plan: FetchPlan,
   request: { readonly path: string; readonly query: string },
-): readonly FetchWay[] {
-  const ways: FetchWay[] = [];
+): readonly SourceTarget[] {
+  const ways: SourceTarget[] = [];
   for (const source of plan.sources) {
-    const target = fetchTarget(plan, source, request);
+    const target = targetOf(plan, source, request);
     if (target !== undefined) ways.push({ source, target });
   }
   return ways;
 }
 
-function fetchTarget(
+function targetOf(
   { visiblePrefix, visibleWildcard }: FetchPlan,
   source: FetchSource,
   request: { readonly path: string; readonly query: string },
@@ -109,14 +109,14 @@ function fetchTarget(
   const path = wildcard === 'path' ? source.path + encodePath(capture) + suffix : source.path;
   const own =
     wildcard === 'query' ? source.query + encodeURIComponent(capture) + suffix : source.query;
-  if (!staysAsIs(path, source.origin)) return undefined;
+  if (!isUnambiguousPath(path, source.origin)) return undefined;
   const asked = encodeQuery(request.query);
   const query = own === '' || asked === '' ? own + asked : `${own}&${asked}`;
   return query === '' ? path : `${path}?${query}`;
 }
 
 /** Whether a URL parser leaves a path alone, and no server behind it sees a dot segment in it. */
-function staysAsIs(path: string, ofOrigin: string): boolean {
+function isUnambiguousPath(path: string, ofOrigin: string): boolean {
   if (plainPath.test(path)) return true;
   const { origin, pathname } = new URL(ofOrigin + path);
   return origin === ofOrigin && pathname === path && !dotSegment.test(path);
@@ -147,8 +147,8 @@ export function parseSource(value: unknown): FetchSource | undefined {
 
 function queryWildcard(before: string, after: string): FetchSource {
   const { origin, pathname, search } = outboundUrl(before);
-  const whole = outboundUrl(before + stands + after).search;
-  const suffix = whole.slice(search.length + stands.length);
+  const whole = outboundUrl(before + placeholder + after).search;
+  const suffix = whole.slice(search.length + placeholder.length);
   return { origin, path: pathname, query: search.slice(1), wildcard: 'query', suffix };
 }
 
@@ -156,15 +156,15 @@ function pathWildcard(before: string, after: string): FetchSource | undefined {
   // A star right behind the host would let a visitor choose the host's end.
   if (!/^https?:\/\/[^/]+\//i.test(before)) return undefined;
   // With a letter behind it, a prefix that ends in a dot is no dot segment yet.
-  const path = outboundUrl(before + stands).pathname.slice(0, -stands.length);
-  const { origin, pathname, search } = outboundUrl(before + stands + after);
-  if (!pathname.startsWith(path + stands)) return undefined;
-  const suffix = pathname.slice(path.length + stands.length);
+  const path = outboundUrl(before + placeholder).pathname.slice(0, -placeholder.length);
+  const { origin, pathname, search } = outboundUrl(before + placeholder + after);
+  if (!pathname.startsWith(path + placeholder)) return undefined;
+  const suffix = pathname.slice(path.length + placeholder.length);
   return { origin, path, query: search.slice(1), wildcard: 'path', suffix };
 }
 
 /** Stands for what a `*` stands for, where a URL is parsed without it. */
-const stands = 'x';
+const placeholder = 'x';
 
 /** The methods that a rule takes, OPTIONS among them, which is answered for it if need be. */
 export function allowedMethods({ enginedata }: Pick<FetchRule, 'enginedata'>): readonly string[] {

@@ -5,10 +5,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
-import { fetchRestMs } from '../../src/model/limits.ts';
+import { sourcePauseMs } from '../../src/proxy/limits.ts';
 import { discard } from '../../src/http/reply.ts';
-import type { Fetch } from '../../src/proxy/fetch.ts';
-import type { FetchRule } from '../../src/proxy/fetch-source.ts';
+import type { Fetcher } from '../../src/proxy/fetcher.ts';
+import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from './fetch-rig.ts';
 
@@ -43,8 +43,8 @@ async function closed(): Promise<string> {
 }
 
 /** What is said of who would be asked. */
-function remarks(fetch: Fetch, rule: FetchRule): readonly string[] {
-  return fetch.foresee(rule, visit()).notes?.slice(1) ?? [];
+function remarks(fetch: Fetcher, rule: FetchRule): readonly string[] {
+  return fetch.explain(rule, visit()).notes?.slice(1) ?? [];
 }
 
 const post = () => {
@@ -109,7 +109,7 @@ suite('a source that is down', () => {
     for (let turn = 0; turn < 6; turn += 1) await fetch.respond(rule, visit());
     assert.deepEqual([bad.asked.count, good.asked.count], [1, 6]);
     assert.match(remarks(fetch, rule).join(), /^http:\S+ has failed .*again in 1 s, or/);
-    clock.ms += fetchRestMs;
+    clock.ms += sourcePauseMs;
     assert.deepEqual(remarks(fetch, rule), []);
     for (let turn = 0; turn < 6; turn += 1) await fetch.respond(rule, visit());
     assert.deepEqual([bad.asked.count, good.asked.count], [2, 12]);

@@ -3,15 +3,15 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
-import { meteredBody } from '../../src/proxy/fetch-body.ts';
+import { limitBody } from '../../src/proxy/source-request.ts';
 
 suite('the content of a request on its way to a source', () => {
   test('arrives whole, up to the limit', async () => {
-    assert.equal(await text(meteredBody(Readable.from(['he', 'llo']), 5)), 'hello');
+    assert.equal(await text(limitBody(Readable.from(['he', 'llo']), 5)), 'hello');
   });
 
   test('fails one byte past the limit', async () => {
-    await assert.rejects(text(meteredBody(Readable.from(['he', 'llo']), 4)), {
+    await assert.rejects(text(limitBody(Readable.from(['he', 'llo']), 4)), {
       code: 'too_large',
     });
   });
@@ -20,20 +20,20 @@ suite('the content of a request on its way to a source', () => {
     const body = Readable.from([]);
     body.resume();
     await once(body, 'end');
-    assert.equal(await text(meteredBody(body, 5)), '');
+    assert.equal(await text(limitBody(body, 5)), '');
   });
 
   test('fails when the client goes away', async () => {
     const body = new Readable({ read: () => undefined });
     body.push('he');
-    const arriving = text(meteredBody(body, 5));
+    const arriving = text(limitBody(body, 5));
     body.destroy();
     await assert.rejects(arriving, { code: 'ERR_STREAM_PREMATURE_CLOSE' });
   });
 
   test('harms nobody when it is given up in the moment in which the client goes away', async () => {
     const body = new Readable({ read: () => undefined });
-    const metered = meteredBody(body, 5);
+    const metered = limitBody(body, 5);
     body.destroy(new Error('aborted'));
     metered.destroy();
     // As `once` of node:events would not: without listening for an error.
@@ -48,7 +48,7 @@ suite('the content of a request on its way to a source', () => {
         this.push(Buffer.alloc(10_000, (asked += 1)));
       },
     });
-    const metered = meteredBody(body, Infinity);
+    const metered = limitBody(body, Infinity);
     await once(metered, 'readable');
     await new Promise(setImmediate);
     assert.ok(asked * 10_000 < 400_000, `${asked} chunks`);
@@ -57,7 +57,7 @@ suite('the content of a request on its way to a source', () => {
 
   test('can be given up while its own stream stays usable', async () => {
     const body = Readable.from(['he', 'llo']);
-    const metered = meteredBody(body, 5);
+    const metered = limitBody(body, 5);
     metered.destroy();
     await once(metered, 'close');
     assert.equal(body.destroyed, false);

@@ -1,23 +1,23 @@
 import { Readable } from 'node:stream';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import { fetchTriesMax } from '../model/limits.ts';
+import { sourceTriesMax } from './limits.ts';
 import { isIdempotent, isSafe } from '../model/method.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
-import type { Attempt, FetchHealth } from './fetch-health.ts';
-import type { FetchWay } from './fetch-source.ts';
+import type { SourceAttempt, SourceHealth } from './source-health.ts';
+import type { SourceTarget } from './fetch-plan.ts';
 
 /** What a source has answered, and by which way it was asked. */
-export interface Answered {
-  readonly way: FetchWay;
+export interface TargetAnswer {
+  readonly way: SourceTarget;
   readonly answer: SourceResponse;
 }
 
 /** Asks by one way; `begun` is told right before the first byte is sent. */
-export type Ask = (way: FetchWay, begun?: () => void) => Promise<SourceResponse>;
+export type SendTo = (way: SourceTarget, begun?: () => void) => Promise<SourceResponse>;
 
 /** What says that a server, or one behind it, cannot answer at this moment (RFC 9110 §15.6). */
-const passing: ReadonlySet<number> = new Set([502, 503, 504]);
+const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
  * Asks one of several sources, and the next one where nothing has been sent, or where the request
@@ -25,15 +25,15 @@ const passing: ReadonlySet<number> = new Set([502, 503, 504]);
  * 502, 503 or 504. A source that had the request and kept silent till the time-out is not made up
  * for. Rejects as the last one did.
  */
-export async function askOneOf(
-  ways: readonly FetchWay[],
+export async function sendWithFailover(
+  ways: readonly SourceTarget[],
   request: Pick<ContentRequest, 'method' | 'body' | 'signal'>,
-  { ask, health }: { readonly ask: Ask; readonly health: FetchHealth },
-): Promise<Answered> {
-  const ordered = health.order(ways).slice(0, fetchTriesMax);
+  { ask, health }: { readonly ask: SendTo; readonly health: SourceHealth },
+): Promise<TargetAnswer> {
+  const ordered = health.order(ways).slice(0, sourceTriesMax);
   for (const [at, way] of ordered.entries()) {
     const next = ordered[at + 1];
-    const attempt = health.begin(way.source.origin);
+    const attempt = health.start(way.source.origin);
     const sent: { hasBegun: boolean } = { hasBegun: false };
     try {
       const answer = await ask(way, () => {
@@ -41,15 +41,15 @@ export async function askOneOf(
       });
       attempt.answered();
       const isElsewhere = next !== undefined && !health.isSetAside(next.source.origin);
-      if (passing.has(answer.status) && isSafe(request.method) && isElsewhere) {
+      if (temporaryStatuses.has(answer.status) && isSafe(request.method) && isElsewhere) {
         answer.discard();
         attempt.ended();
         continue;
       }
-      return { way, answer: untilEnd(answer, attempt) };
+      return { way, answer: trackContent(answer, attempt) };
     } catch (thrown) {
       attempt.ended();
-      if (!isOfSource(thrown) || request.signal.aborted) throw thrown;
+      if (!isSourceFailure(thrown) || request.signal.aborted) throw thrown;
       attempt.failed();
       const isRepeatable =
         thrown.code === 'bad_gateway' && request.body === undefined && isIdempotent(request.method);
@@ -60,7 +60,7 @@ export async function askOneOf(
 }
 
 /** Whether a failure is the source's, and neither the request's nor a mistake of ours. */
-function isOfSource(thrown: unknown): thrown is Failure {
+function isSourceFailure(thrown: unknown): thrown is Failure {
   if (!(thrown instanceof Failure)) return false;
   return thrown.code === 'bad_gateway' || thrown.code === 'gateway_timeout';
 }
@@ -69,14 +69,14 @@ function isOfSource(thrown: unknown): thrown is Failure {
  * Whether the connection is what content has failed by, and not whoever wanted it. Silence in the
  * middle of an answer, such as an event stream, says nothing of a source.
  */
-function isCut(error: Error | null): boolean {
-  return isOfSource(error) && error.code === 'bad_gateway' && error.cause !== undefined;
+function isConnectionFailure(error: Error | null): boolean {
+  return isSourceFailure(error) && error.code === 'bad_gateway' && error.cause !== undefined;
 }
 
 /** An answer that tells its attempt what becomes of its content. */
-function untilEnd(answer: SourceResponse, attempt: Attempt): SourceResponse {
+function trackContent(answer: SourceResponse, attempt: SourceAttempt): SourceResponse {
   if (answer.connection !== undefined) {
-    attempt.whole();
+    attempt.completed();
     answer.connection.once('close', () => {
       attempt.ended();
     });
@@ -88,19 +88,19 @@ function untilEnd(answer: SourceResponse, attempt: Attempt): SourceResponse {
       const content = answer.content();
       if (content instanceof Readable) {
         content.once('close', () => {
-          if (content.readableEnded) attempt.whole();
-          else if (isCut(content.errored)) attempt.failed();
+          if (content.readableEnded) attempt.completed();
+          else if (isConnectionFailure(content.errored)) attempt.failed();
           attempt.ended();
         });
       } else {
-        attempt.whole();
+        attempt.completed();
         attempt.ended();
       }
       return content;
     },
     discard() {
       answer.discard();
-      attempt.whole();
+      attempt.completed();
       attempt.ended();
     },
   };

@@ -1,57 +1,57 @@
-import type { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
+import { notePassedBytes } from '../outbound/passed-bytes.ts';
 import { replyField, withoutFields, type Asking, type FieldList } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
-import { answerFields } from './answer-fields.ts';
-import { askOneOf, type Ask, type Answered } from './fetch-asking.ts';
-import { bodyTooLarge, meteredBody } from './fetch-body.ts';
-import { requestFields } from './fetch-fields.ts';
-import type { FetchHealth } from './fetch-health.ts';
-import { fetchWays, type FetchPlan, type FetchWay } from './fetch-source.ts';
+import { responseFields } from './response-fields.ts';
+import { sendWithFailover, type SendTo, type TargetAnswer } from './failover.ts';
+import { requestFields } from './request-fields.ts';
+import type { SourceHealth } from './source-health.ts';
+import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.ts';
 
 /**
  * What questions are asked through: `via` is this server's name in Via fields, `bodyBytesMax`
  * bounds the content of a request.
  */
-export interface QuestionParts {
+export interface SourceRequestParts {
   readonly dialler: Dialler;
   readonly bodyBytesMax: number;
   readonly via: string;
 }
 
 /** What a request asks of the sources of a plan. */
-interface Question {
+interface SourceRequest {
   readonly plan: FetchPlan;
   readonly request: ContentRequest;
-  readonly ways: readonly [FetchWay, ...FetchWay[]];
+  readonly targets: readonly [SourceTarget, ...SourceTarget[]];
   readonly body: Readable | undefined;
-  readonly send: (way: FetchWay, asking: Asking, begun?: () => void) => Promise<SourceResponse>;
+  readonly send: (way: SourceTarget, asking: Asking, begun?: () => void) => Promise<SourceResponse>;
   /** The fields of a source's answer as the client has to see them. */
-  readonly seen: (fields: FieldList, way: FetchWay) => FieldList;
+  readonly clientFields: (fields: FieldList, way: SourceTarget) => FieldList;
 }
 
 /**
  * Makes a request ready to be sent; throws `not_found` where its path would leave every source, and
  * `too_large`.
  */
-export function questionOf(
-  { dialler, bodyBytesMax, via }: QuestionParts,
+export function createSourceRequest(
+  { dialler, bodyBytesMax, via }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
-): Question {
+): SourceRequest {
   const { origin, path, method } = request;
   const body = bodyOf(request, bodyBytesMax);
-  const ways = requireWays(plan, request);
+  const ways = requireTargets(plan, request);
   const fields = requestFields(plan, request, body !== undefined, via);
-  const seen = (said: FieldList, { source, target }: FetchWay): FieldList =>
-    answerFields(said, { plan, source, target, origin, path }, via);
+  const seen = (said: FieldList, { source, target }: SourceTarget): FieldList =>
+    responseFields(said, { plan, source, target, origin, path }, via);
   return {
     plan,
     request,
-    ways,
+    targets: ways,
     body,
     send: (way, { signal, interim }, begun) =>
       dialler.send({
@@ -59,7 +59,7 @@ export function questionOf(
         target: way.target,
         method,
         fields,
-        body: body && meteredBody(body, bodyBytesMax),
+        body: body && limitBody(body, bodyBytesMax),
         signal,
         interim:
           interim &&
@@ -70,25 +70,25 @@ export function questionOf(
         ...(begun !== undefined && { begun }),
         ...(upgrade !== undefined && { upgrade }),
       }),
-    seen,
+    clientFields: seen,
   };
 }
 
 /** Asks a source of a plan; resolves to its answer and the fields as the client has to see them. */
-export async function ask(
-  question: Question,
-  health: FetchHealth,
+export async function sendToSource(
+  question: SourceRequest,
+  health: SourceHealth,
 ): Promise<{ readonly answer: SourceResponse; readonly fields: FieldList }> {
-  const { plan, request, ways, body } = question;
+  const { plan, request, targets: ways, body } = question;
   const { method, signal } = request;
-  const askBy: Ask = (way, begun) => question.send(way, request, begun);
+  const askBy: SendTo = (way, begun) => question.send(way, request, begun);
   const [only] = ways;
-  const { way, answer }: Answered =
+  const { way, answer }: TargetAnswer =
     plan.sources.length === 1
       ? { way: only, answer: await askBy(only) }
-      : await askOneOf(ways, { method, body, signal }, { ask: askBy, health });
-  requireMeaning(answer);
-  return { answer, fields: question.seen(answer.fields, way) };
+      : await sendWithFailover(ways, { method, body, signal }, { ask: askBy, health });
+  requireUsable(answer);
+  return { answer, fields: question.clientFields(answer.fields, way) };
 }
 
 /**
@@ -96,7 +96,7 @@ export async function ask(
  * which nobody has asked for (RFC 9112 §6.1, §7.2) and without the field nobody could tell; a
  * status that is none (RFC 9110 §15), and cannot be sent over HTTP/2.
  */
-function requireMeaning(answer: SourceResponse): void {
+function requireUsable(answer: SourceResponse): void {
   const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
   if (!isCompressed && answer.status <= lastStatus) return;
   answer.discard();
@@ -117,11 +117,56 @@ function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Rea
 }
 
 /** The ways to an answer; throws `not_found` where there is none. */
-export function requireWays(
+export function requireTargets(
   plan: FetchPlan,
   asked: { readonly path: string; readonly query: string },
-): readonly [FetchWay, ...FetchWay[]] {
-  const [first, ...others] = fetchWays(plan, asked);
+): readonly [SourceTarget, ...SourceTarget[]] {
+  const [first, ...others] = sourceTargets(plan, asked);
   if (first === undefined) throw new Failure('not_found', 'There is no page here.');
   return [first, ...others];
+}
+
+/**
+ * The content of a request on its way to a source, at the source's speed. Fails with `too_large`
+ * past `bytesMax`, or with what the content itself failed with. Destroying it leaves the request's
+ * own stream paused and whole, since its connection still has to carry the answer.
+ */
+export function limitBody(body: Readable, bytesMax: number): Readable {
+  let bytes = 0;
+  let isRead = false;
+  const metered = new Readable({
+    read() {
+      // To listen is to read: what a source is never sent stays with the request.
+      if (!isRead) body.on('data', take);
+      isRead = true;
+      body.resume();
+    },
+    destroy(error, done) {
+      // What it has failed with may still have to be told: to nobody, it would end the process.
+      if (body.destroyed) body.on('error', () => undefined);
+      stopWatching();
+      body.off('data', take).pause();
+      done(error);
+    },
+  });
+  const take = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    notePassedBytes(chunk.length);
+    if (bytes > bytesMax) metered.destroy(bodyTooLarge(bytesMax));
+    else if (!metered.push(chunk)) body.pause();
+  };
+  const stopWatching = finished(body, { writable: false }, (error) => {
+    if (error) metered.destroy(error);
+    else metered.push(null);
+  });
+  // The sender stops listening when it has its answer.
+  metered.on('error', () => undefined);
+  return metered;
+}
+
+/** What a client is told whose request's content is more than a source is sent. */
+export function bodyTooLarge(bytesMax: number): Failure {
+  return new Failure('too_large', `At most ${bytesMax} bytes can be sent to this page.`, {
+    limit: 'content_size',
+  });
 }

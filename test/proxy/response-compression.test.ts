@@ -6,7 +6,7 @@ import { createGunzip, createZstdDecompress, createBrotliDecompress } from 'node
 import type { Reply } from '../../src/http/reply.ts';
 import { responsesCompressedAtOnceMax } from '../../src/compression/limits.ts';
 import { createResponseCompressor } from '../../src/compression/response-compressor.ts';
-import { codedFetch } from '../../src/proxy/fetch-coding.ts';
+import { withCompression } from '../../src/proxy/response-compression.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { decoded, texts } from '../compression/codings.ts';
@@ -140,7 +140,7 @@ suite('fetched text', () => {
     };
     const request = visit({ fields: { 'accept-encoding': 'gzip' } });
     const passage = createResponseCompressor();
-    assert.equal(await codedFetch(fetch, passage).respond(fetchRule({}), request), reply);
+    assert.equal(await withCompression(fetch, passage).respond(fetchRule({}), request), reply);
   });
 
   test('is left alone where the client does not want it changed', async (t) => {

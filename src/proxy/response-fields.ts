@@ -1,26 +1,26 @@
 import { fieldLines, replyField, type FieldList } from '../http/reply.ts';
-import { connectionOptions, isHopByHop } from './fetch-fields.ts';
+import { connectionOptions, isHopByHop } from './request-fields.ts';
 import {
-  visibleCookie,
-  visibleLinks,
-  visibleReference,
-  visibleRefresh,
-  visibleScope,
-  workerScope,
-  type Fetched,
-} from './fetch-visible.ts';
+  rewriteCookie,
+  rewriteLinks,
+  rewriteUrl,
+  rewriteRefresh,
+  rewriteWorkerScope,
+  defaultWorkerScope,
+  type FetchedUrl,
+} from './rewrite-headers.ts';
 
 /**
  * Said by the server that sends the answer, or (Alt-Svc, RFC 7838) of the source's host and untrue
  * of this one. The source's Date goes on as it is (RFC 9110 §6.6.1).
  */
-const notAnswered = new Set(['alt-svc', 'server-timing']);
+const droppedFields = new Set(['alt-svc', 'server-timing']);
 
 /**
  * Passed where the rule's `pass` names them: what tells the source's software, and what has a proxy
  * in front of this server send one of its own files.
  */
-const answeredIfNamed = new Set([
+const sentIfPassed = new Set([
   'server',
   'x-accel-redirect',
   'x-aspnet-version',
@@ -34,7 +34,7 @@ const answeredIfNamed = new Set([
  * What browsers apply to the whole origin, whichever page says it. A source says it only where its
  * rule covers the whole origin, or where the rule's `pass` names it.
  */
-const ofWholeOrigin = new Set([
+const originWideFields = new Set([
   'accept-ch',
   'accept-ch-lifetime',
   'clear-site-data',
@@ -55,15 +55,15 @@ const ofWholeOrigin = new Set([
 ]);
 
 /** Whether browsers apply a field, by its lower-case name, to more than the page that has it. */
-export function isOfWholeOrigin(name: string): boolean {
-  return ofWholeOrigin.has(name) || name === 'service-worker-allowed';
+export function affectsWholeOrigin(name: string): boolean {
+  return originWideFields.has(name) || name === 'service-worker-allowed';
 }
 
 /**
  * What means nothing or harm behind the content (RFC 9110 §6.5.1): framing, routing, conditions,
  * credentials, cookies, and how the content is to be read or kept.
  */
-const notBehind = new RegExp(
+const forbiddenTrailers = new RegExp(
   `^(?:${[
     'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
     'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
@@ -72,7 +72,7 @@ const notBehind = new RegExp(
 );
 
 /** The fields of the source's answer as the client has to see them. */
-export function answerFields(fields: FieldList, fetched: Fetched, via: string): string[] {
+export function responseFields(fields: FieldList, fetched: FetchedUrl, via: string): string[] {
   const sent: string[] = [];
   const { plan } = fetched;
   const connection = fieldLines(fields, 'connection');
@@ -80,13 +80,13 @@ export function answerFields(fields: FieldList, fetched: Fetched, via: string): 
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [name = '', value = ''] = [fields[at], fields[at + 1]];
     const lower = name.toLowerCase();
-    if (isHopByHop(lower, named) || notAnswered.has(lower)) continue;
-    if (answeredIfNamed.has(lower) && !plan.pass.has(lower)) continue;
-    if (ofWholeOrigin.has(lower) && !plan.isWholeOrigin && !plan.pass.has(lower)) continue;
-    const visible = visibleValue(lower, value, fetched);
+    if (isHopByHop(lower, named) || droppedFields.has(lower)) continue;
+    if (sentIfPassed.has(lower) && !plan.pass.has(lower)) continue;
+    if (originWideFields.has(lower) && !plan.isWholeOrigin && !plan.pass.has(lower)) continue;
+    const visible = rewriteValue(lower, value, fetched);
     if (visible !== undefined) sent.push(name, visible);
   }
-  const scope = workerScope(replyField({ fields: sent }, 'content-type'), fetched);
+  const scope = defaultWorkerScope(replyField({ fields: sent }, 'content-type'), fetched);
   if (scope !== undefined && replyField({ fields: sent }, 'service-worker-allowed') === undefined) {
     sent.push('Service-Worker-Allowed', scope);
   }
@@ -95,28 +95,28 @@ export function answerFields(fields: FieldList, fetched: Fetched, via: string): 
 }
 
 /** The fields behind the content of the source's answer that the client gets. */
-export function sentBehind(fields: FieldList): readonly string[] {
+export function trailerFields(fields: FieldList): readonly string[] {
   const isLeftOut = (name: string): boolean =>
     isHopByHop(name, undefined) ||
-    notBehind.test(name) ||
-    [notAnswered, answeredIfNamed, ofWholeOrigin].some((names) => names.has(name));
+    forbiddenTrailers.test(name) ||
+    [droppedFields, sentIfPassed, originWideFields].some((names) => names.has(name));
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]?.toLowerCase() ?? ''));
 }
 
 /** A field as the client has to see it; undefined for one that it must not. */
-function visibleValue(name: string, value: string, fetched: Fetched): string | undefined {
+function rewriteValue(name: string, value: string, fetched: FetchedUrl): string | undefined {
   switch (name) {
     case 'location':
     case 'content-location':
-      return visibleReference(value, fetched);
+      return rewriteUrl(value, fetched);
     case 'link':
-      return visibleLinks(value, fetched);
+      return rewriteLinks(value, fetched);
     case 'refresh':
-      return visibleRefresh(value, fetched);
+      return rewriteRefresh(value, fetched);
     case 'service-worker-allowed':
-      return visibleScope(value, fetched);
+      return rewriteWorkerScope(value, fetched);
     case 'set-cookie':
-      return visibleCookie(value, fetched);
+      return rewriteCookie(value, fetched);
     default:
       return value;
   }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Json } from '../../src/model/json.ts';
-import { fetchRestMs, fetchRestMsMax } from '../../src/model/limits.ts';
+import { sourcePauseMs, sourcePauseMsMax } from '../../src/proxy/limits.ts';
 import { silentLog } from '../../src/observability/log.ts';
-import { FetchHealth } from '../../src/proxy/fetch-health.ts';
-import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { SourceHealth } from '../../src/proxy/source-health.ts';
+import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 
 const a = 'http://a.example';
@@ -14,20 +14,20 @@ const c = 'http://c.example';
 /** What is known of servers, by a clock of the test's own, and the order of three of them. */
 function rig() {
   const clock = { ms: 1_000 };
-  const health = new FetchHealth({ monotonicMs: () => clock.ms, log: silentLog });
+  const health = new SourceHealth({ monotonicMs: () => clock.ms, log: silentLog });
   const source: Json = [`${a}/*`, `${b}/*`, `${c}/*`];
-  const ways = fetchWays(fetchPlan(fetchRule({ source })), { path: '/shop/', query: '' });
+  const ways = sourceTargets(fetchPlan(fetchRule({ source })), { path: '/shop/', query: '' });
   const order = () => health.order(ways).map((way) => way.source.origin);
   const fail = (origin: string): void => {
-    const attempt = health.begin(origin);
+    const attempt = health.start(origin);
     clock.ms += 1;
     attempt.failed();
     attempt.ended();
   };
   const answer = (origin: string): void => {
-    const attempt = health.begin(origin);
+    const attempt = health.start(origin);
     attempt.answered();
-    attempt.whole();
+    attempt.completed();
     attempt.ended();
   };
   return { clock, health, order, fail, answer };
@@ -45,9 +45,9 @@ suite('the order in which sources are tried', () => {
 
   test('begins with the one with the least to do', () => {
     const { health, order } = rig();
-    const first = health.begin(a);
-    health.begin(b);
-    health.begin(b);
+    const first = health.start(a);
+    health.start(b);
+    health.start(b);
     assert.deepEqual(order(), [c, a, b]);
     first.ended();
     assert.deepEqual(order().at(-1), b);
@@ -73,29 +73,29 @@ suite('a source that has failed', () => {
       assert.deepEqual(health.setAside([a, b]), []);
       return leftMs;
     });
-    const doubled = [1, 2, 4, 8, 16, 32].map((times) => times * fetchRestMs);
-    assert.deepEqual(pauses, [...doubled, fetchRestMsMax, fetchRestMsMax, fetchRestMsMax]);
+    const doubled = [1, 2, 4, 8, 16, 32].map((times) => times * sourcePauseMs);
+    assert.deepEqual(pauses, [...doubled, sourcePauseMsMax, sourcePauseMsMax, sourcePauseMsMax]);
   });
 
   test('is asked by one request after its pause, and by all again once that has its answer', () => {
     const { clock, health, order, fail } = rig();
     fail(a);
-    clock.ms += fetchRestMs;
-    const probe = health.begin(a);
+    clock.ms += sourcePauseMs;
+    const probe = health.start(a);
     assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: undefined }]);
     assert.equal(order().at(-1), a);
     probe.answered();
     assert.deepEqual(health.setAside([a]), []);
-    probe.whole();
+    probe.completed();
     probe.ended();
     fail(a);
-    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: fetchRestMs }]);
+    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: sourcePauseMs }]);
   });
 
   test('again and again in its answers is set aside for longer each time', () => {
     const { clock, health } = rig();
     const pauses = Array.from({ length: 3 }, () => {
-      const attempt = health.begin(a);
+      const attempt = health.start(a);
       attempt.answered();
       clock.ms += 1;
       attempt.failed();
@@ -106,24 +106,24 @@ suite('a source that has failed', () => {
     });
     assert.deepEqual(
       pauses,
-      [1, 2, 4].map((times) => times * fetchRestMs),
+      [1, 2, 4].map((times) => times * sourcePauseMs),
     );
   });
 
   test('is asked by another one when the first has gone away before its answer', () => {
     const { clock, health, fail } = rig();
     fail(a);
-    clock.ms += fetchRestMs;
-    health.begin(a).ended();
+    clock.ms += sourcePauseMs;
+    health.start(a).ended();
     assert.deepEqual(health.setAside([a]), []);
   });
 
   test('has failed once when many requests meet the same failure', () => {
     const { clock, health } = rig();
-    const attempts = Array.from({ length: 50 }, () => health.begin(a));
+    const attempts = Array.from({ length: 50 }, () => health.start(a));
     clock.ms += 1;
     for (const attempt of attempts) attempt.failed();
-    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: fetchRestMs }]);
+    assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: sourcePauseMs }]);
   });
 
   test('is not set aside for longer by those who ask it as a last resort', () => {
@@ -141,7 +141,7 @@ test('metrics tell of each source what it answered, what not, and what is under 
   answer(a);
   answer(a);
   fail(b);
-  health.begin(b);
+  health.start(b);
   const values = health.metrics().map(({ name, samples }) => [
     name.replace('waymark_fetch_source_', ''),
     samples

@@ -11,11 +11,11 @@ import {
 } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
-import { sentBehind } from './answer-fields.ts';
-import type { FetchPlan } from './fetch-source.ts';
+import { trailerFields } from './response-fields.ts';
+import type { FetchPlan } from './fetch-plan.ts';
 
 /** The reply that a source's answer comes to, with the fields as the client has to see them. */
-export function replyWith(
+export function replyToClient(
   answer: SourceResponse,
   {
     request,
@@ -38,8 +38,8 @@ export function replyWith(
     return { status, fields: kept, body: noBody, source };
   }
   const length = replyField({ fields }, 'content-length');
-  const takesTrailers = length === undefined && takesTrailersOf(request);
-  const body = takesTrailers ? trailedBody(answer) : bodyFrom(answer, length);
+  const takesTrailers = length === undefined && acceptsTrailers(request);
+  const body = takesTrailers ? bodyWithTrailers(answer) : bodyFrom(answer, length);
   if (body.kind !== 'bytes' || length !== undefined) return { status, fields, body, source };
   const measured = [...fields, 'Content-Length', String(body.bytes.length)];
   return { status, fields: measured, body, source };
@@ -53,14 +53,14 @@ function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Bo
 }
 
 /** Whether a client knows what to do with trailers (RFC 9110 §10.1.4). */
-function takesTrailersOf({ fields }: ContentRequest): boolean {
+function acceptsTrailers({ fields }: ContentRequest): boolean {
   return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
 }
 
 /** Content without a known length, with what the source says behind it. */
-function trailedBody(answer: SourceResponse): Body {
+function bodyWithTrailers(answer: SourceResponse): Body {
   const content = answer.content();
-  const trailers = (): FieldList => sentBehind(answer.trailers());
+  const trailers = (): FieldList => trailerFields(answer.trailers());
   if (Buffer.isBuffer(content) && trailers().length === 0) return { kind: 'bytes', bytes: content };
   const stream = Buffer.isBuffer(content) ? Readable.from([content]) : content;
   return { kind: 'stream', stream, bytesLength: undefined, trailers };

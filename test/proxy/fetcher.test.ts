@@ -10,7 +10,7 @@ import { suite, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { replyField } from '../../src/http/reply.ts';
-import type { FetchRule } from '../../src/proxy/fetch-source.ts';
+import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
 import { fetchRule, front, replyText, testFetch, visit } from './fetch-rig.ts';
 

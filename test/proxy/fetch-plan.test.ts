@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import { Failure } from '../../src/model/failure.ts';
 import { canonicalPath } from '../../src/model/path.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
-import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 import { anyCharacter } from '../any-character.ts';
 
 function target(source: string, path: string, asked: string, query = ''): string | undefined {
   const plan = fetchPlan(fetchRule({ source }, { path }));
-  const [way] = fetchWays(plan, { path: asked, query });
+  const [way] = sourceTargets(plan, { path: asked, query });
   return way && way.source.origin + way.target;
 }
 

@@ -1,7 +1,7 @@
 import { ipv4Number, parseAddress } from '../model/cidr.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { cgiName } from '../http/fields.ts';
-import type { FetchPlan } from './fetch-source.ts';
+import type { FetchPlan } from './fetch-plan.ts';
 
 /** Meant for the next hop only, whether Connection names them or not (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
@@ -17,7 +17,7 @@ const hopByHop = new Set([
  * Said anew by this server, or not for others to see. `proxy` is no field, but becomes a variable
  * in CGI (httpoxy).
  */
-const notPassed = new Set([
+const notForwarded = new Set([
   'apikey',
   'content-length',
   'expect',
@@ -31,7 +31,7 @@ const notPassed = new Set([
  * Passed where the rule's `pass` names them: credentials, and what makes some frameworks take
  * another method or path than the rule lets through.
  */
-const passedIfNamed = new Set([
+const forwardedIfPassed = new Set([
   'authorization',
   'cookie',
   'x-http-method',
@@ -43,7 +43,7 @@ const passedIfNamed = new Set([
 /** What enginedata.headers cannot say: framing and the trail that ends loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
 /** What of a request decides which fields its source is sent. */
-export type Sending = Pick<ContentRequest, 'fields' | 'address' | 'origin'>;
+export type ForwardedRequest = Pick<ContentRequest, 'fields' | 'address' | 'origin'>;
 
 /** How this server calls itself in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
@@ -56,7 +56,7 @@ export function isLoop(viaField: string | undefined, name: string): boolean {
 }
 
 /** How many rules of servers of this name a request has come through. */
-export function rulesPassed(viaField: string | undefined, via: string): number {
+export function countRulesInVia(viaField: string | undefined, via: string): number {
   if (viaField === undefined) return 0;
   return viaField.split(/[\s,]+/).filter((name) => name.startsWith(`${via}-`)).length;
 }
@@ -68,7 +68,7 @@ export function rulesPassed(viaField: string | undefined, via: string): number {
  */
 export function requestFields(
   plan: FetchPlan,
-  { fields, address, origin }: Sending,
+  { fields, address, origin }: ForwardedRequest,
   hasBody: boolean,
   via: string,
 ): string[] {
@@ -79,9 +79,9 @@ export function requestFields(
   const named = connectionOptions(fields.connection);
   for (const name in fields) {
     const value = fields[name];
-    if (value !== undefined && isPassedOn(name, plan, named)) send(name, value);
+    if (value !== undefined && isForwarded(name, plan, named)) send(name, value);
   }
-  sendTrail(send, { address, origin });
+  addForwardedFields(send, { address, origin });
   const trail = `1.1 ${viaName(via, plan.id)}`;
   send('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
   for (const [name, value] of plan.headers) {
@@ -93,9 +93,9 @@ export function requestFields(
 }
 
 /** What requestFields sends in one field, by its lower-case name. */
-export function sentField(
+export function forwardedField(
   plan: FetchPlan,
-  request: Sending,
+  request: ForwardedRequest,
   via: string,
   name: string,
 ): string | undefined {
@@ -105,7 +105,7 @@ export function sentField(
     return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
   }
   const { fields } = request;
-  return isPassedOn(name, plan, connectionOptions(fields.connection)) ? fields[name] : undefined;
+  return isForwarded(name, plan, connectionOptions(fields.connection)) ? fields[name] : undefined;
 }
 
 /**
@@ -113,16 +113,17 @@ export function sentField(
  * `X-User`: a name with other characters than letters, digits and dashes passes only where the rule
  * names it, and not beside the field that it could be taken for.
  */
-function isPassedOn(
+function isForwarded(
   name: string,
   plan: FetchPlan,
   named: ReadonlySet<string> | undefined,
 ): boolean {
   const isOdd = oddName.test(name);
   const plain = isOdd ? name.replaceAll(/[^a-z0-9]/g, '-') : name;
-  if (isHopByHop(plain, named) || named?.has(name) === true || notPassed.has(plain)) return false;
+  if (isHopByHop(plain, named) || named?.has(name) === true || notForwarded.has(plain))
+    return false;
   if (plain.startsWith('x-forwarded-')) return false;
-  if ((isOdd || passedIfNamed.has(plain)) && !plan.pass.has(name)) return false;
+  if ((isOdd || forwardedIfPassed.has(plain)) && !plan.pass.has(name)) return false;
   return plan.headers.size === 0 || !plan.headerCgiNames.has(cgiName(name));
 }
 
@@ -134,7 +135,7 @@ function isOverridden(name: string, { headers }: FetchPlan): boolean {
   return !isHopByHop(name, undefined) && !notOverridden.has(name);
 }
 
-function sendTrail(
+function addForwardedFields(
   send: (name: string, value: string) => void,
   { address, origin }: Pick<ContentRequest, 'address' | 'origin'>,
 ): void {

@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Json } from '../../src/model/json.ts';
-import { fetchPlan, fetchWays } from '../../src/proxy/fetch-source.ts';
+import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import {
-  visibleCookie,
-  visibleLinks,
-  visibleReference,
-  visibleRefresh,
-  type Fetched,
-} from '../../src/proxy/fetch-visible.ts';
+  rewriteCookie,
+  rewriteLinks,
+  rewriteUrl,
+  rewriteRefresh,
+  type FetchedUrl,
+} from '../../src/proxy/rewrite-headers.ts';
 import { fetchRule } from './fetch-rig.ts';
 
-function fetched(source: Json, path: string, asked: string, pass: readonly string[] = []): Fetched {
+function fetched(
+  source: Json,
+  path: string,
+  asked: string,
+  pass: readonly string[] = [],
+): FetchedUrl {
   const plan = fetchPlan(fetchRule({ source, pass }, { path }));
-  const [way] = fetchWays(plan, { path: asked, query: '' });
+  const [way] = sourceTargets(plan, { path: asked, query: '' });
   assert.ok(way !== undefined);
   return { plan, ...way, origin: 'https://shop.example', path: asked };
 }
@@ -33,7 +38,7 @@ const below = fetched('http://src.example/api*', '/api', '/api');
 const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
 
 suite('a Location of the source, as the client sees it', () => {
-  const cases: readonly (readonly [string, Fetched, string, string])[] = [
+  const cases: readonly (readonly [string, FetchedUrl, string, string])[] = [
     ['absolute', wildcard, 'http://src.example:8080/base/x', 'https://shop.example/shop/x'],
     ['the prefix itself', wildcard, 'http://src.example:8080/base/', 'https://shop.example/shop/'],
     ['upper case', wildcard, 'HTTP://SRC.example:8080/base/x', 'https://shop.example/shop/x'],
@@ -72,13 +77,13 @@ suite('a Location of the source, as the client sees it', () => {
   ];
   for (const [what, place, sent, seen] of cases) {
     test(`${what}: ${sent} → ${seen}`, () => {
-      assert.equal(visibleReference(sent, place), seen);
+      assert.equal(rewriteUrl(sent, place), seen);
     });
   }
 });
 
 suite('a Set-Cookie of the source, as the client sees it', () => {
-  const cases: readonly (readonly [string, Fetched, string, string | undefined])[] = [
+  const cases: readonly (readonly [string, FetchedUrl, string, string | undefined])[] = [
     ['plain', wildcard, 'a=b', 'a=b; Path=/shop/a'],
     ['plain, in the folder of the rule', siblings, 'a=b', 'a=b; Path=/shop/'],
     ['plain, in the whole site', root, 'a=b', 'a=b'],
@@ -126,7 +131,7 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
   ];
   for (const [what, place, sent, seen] of cases) {
     test(`${what}: ${sent} → ${seen ?? 'none'}`, () => {
-      assert.equal(visibleCookie(sent, place), seen);
+      assert.equal(rewriteCookie(sent, place), seen);
     });
   }
 });
@@ -150,7 +155,7 @@ suite('what else of the source leads somewhere, as the client sees it', () => {
   ];
   for (const [sent, seen] of links) {
     test(`Link: ${sent}`, () => {
-      assert.equal(visibleLinks(sent, wildcard), seen);
+      assert.equal(rewriteLinks(sent, wildcard), seen);
     });
   }
 
@@ -164,7 +169,7 @@ suite('what else of the source leads somewhere, as the client sees it', () => {
   ];
   for (const [sent, seen] of refreshes) {
     test(`Refresh: ${sent}`, () => {
-      assert.equal(visibleRefresh(sent, wildcard), seen);
+      assert.equal(rewriteRefresh(sent, wildcard), seen);
     });
   }
 });
