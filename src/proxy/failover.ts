@@ -7,36 +7,36 @@ import type { SourceResponse } from '../outbound/exchange.ts';
 import type { SourceAttempt, SourceHealth } from './source-health.ts';
 import type { SourceTarget } from './fetch-plan.ts';
 
-/** What a source has answered, and by which way it was asked. */
+/** The answer of a source, and the target that it was requested from. */
 export interface TargetAnswer {
-  readonly way: SourceTarget;
+  readonly target: SourceTarget;
   readonly answer: SourceResponse;
 }
 
-/** Asks by one way; `begun` is told right before the first byte is sent. */
-export type SendTo = (way: SourceTarget, begun?: () => void) => Promise<SourceResponse>;
+/** Sends the request to a target; calls `begun` right before the first byte is sent. */
+export type SendTo = (target: SourceTarget, begun?: () => void) => Promise<SourceResponse>;
 
-/** What says that a server, or one behind it, cannot answer at this moment (RFC 9110 §15.6). */
+/** The statuses of a server that cannot answer at the moment (RFC 9110 §15.6). */
 const temporaryStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
- * Asks one of several sources, and the next one where nothing has been sent, or where the request
- * may be repeated (RFC 9110 §9.2.2) and the source broke off, or, of what changes nothing, answers
- * 502, 503 or 504. A source that had the request and kept silent till the time-out is not made up
- * for. Rejects as the last one did.
+ * Sends a request to one of several sources, and to the next one if the first fails before anything
+ * was sent, if it breaks off and the request is idempotent (RFC 9110 §9.2.2), or if it answers 502,
+ * 503 or 504 to a safe method. Does not try another source after a time-out: the first may still be
+ * working on the request. Rejects as the last one did.
  */
 export async function sendWithFailover(
-  ways: readonly SourceTarget[],
+  targets: readonly SourceTarget[],
   request: Pick<ContentRequest, 'method' | 'body' | 'signal'>,
-  { ask, health }: { readonly ask: SendTo; readonly health: SourceHealth },
+  { sendTo, health }: { readonly sendTo: SendTo; readonly health: SourceHealth },
 ): Promise<TargetAnswer> {
-  const ordered = health.order(ways).slice(0, sourceTriesMax);
-  for (const [at, way] of ordered.entries()) {
+  const ordered = health.order(targets).slice(0, sourceTriesMax);
+  for (const [at, target] of ordered.entries()) {
     const next = ordered[at + 1];
-    const attempt = health.start(way.source.origin);
+    const attempt = health.start(target.source.origin);
     const sent: { hasBegun: boolean } = { hasBegun: false };
     try {
-      const answer = await ask(way, () => {
+      const answer = await sendTo(target, () => {
         sent.hasBegun = true;
       });
       attempt.answered();
@@ -46,7 +46,7 @@ export async function sendWithFailover(
         attempt.ended();
         continue;
       }
-      return { way, answer: trackContent(answer, attempt) };
+      return { target: target, answer: trackContent(answer, attempt) };
     } catch (thrown) {
       attempt.ended();
       if (!isSourceFailure(thrown) || request.signal.aborted) throw thrown;
@@ -56,24 +56,24 @@ export async function sendWithFailover(
       if (next === undefined || (sent.hasBegun && !isRepeatable)) throw thrown;
     }
   }
-  throw new Error('There was no way to ask.');
+  throw new Error('There is no target to send to.');
 }
 
-/** Whether a failure is the source's, and neither the request's nor a mistake of ours. */
+/** Whether the source failed, not the request or our code. */
 function isSourceFailure(thrown: unknown): thrown is Failure {
   if (!(thrown instanceof Failure)) return false;
   return thrown.code === 'bad_gateway' || thrown.code === 'gateway_timeout';
 }
 
 /**
- * Whether the connection is what content has failed by, and not whoever wanted it. Silence in the
- * middle of an answer, such as an event stream, says nothing of a source.
+ * Whether content failed because the connection broke, not because the client left. A time-out in
+ * the middle of an answer, such as an event stream, does not count against a source.
  */
 function isConnectionFailure(error: Error | null): boolean {
   return isSourceFailure(error) && error.code === 'bad_gateway' && error.cause !== undefined;
 }
 
-/** An answer that tells its attempt what becomes of its content. */
+/** An answer that reports to its attempt how its content ends. */
 function trackContent(answer: SourceResponse, attempt: SourceAttempt): SourceResponse {
   if (answer.connection !== undefined) {
     attempt.completed();

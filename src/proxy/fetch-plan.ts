@@ -5,56 +5,56 @@ import { isJsonObject } from '../model/json.ts';
 import type { Rule } from '../model/rule.ts';
 import { outboundUrl } from '../outbound/url.ts';
 
-/** What a content.fetch rule says (docs/design/fetching.md#sources), ready for use. */
+/** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
 export interface FetchPlan {
   readonly id: string;
-  /** The visible path that the rule covers, canonical, without its `*`. */
+  /** The rule's canonical path without its `*`. */
   readonly visiblePrefix: string;
   readonly visibleWildcard: boolean;
-  /** Whether that is every path of the origin. */
+  /** Whether the rule covers all paths of the origin. */
   readonly isWholeOrigin: boolean;
-  /** At least one; the rule can be answered by any of them. */
+  /** At least one; any of them can answer. */
   readonly sources: readonly FetchSource[];
   readonly methods: readonly string[];
-  /** Whether websockets are passed on. */
+  /** Whether websockets are forwarded. */
   readonly upgrades: boolean;
-  /** Fields for the source, by lower-case name. */
+  /** Request fields that the rule sets, by lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** The names of those as CGI has them. */
+  /** Their names as CGI variables. */
   readonly headerCgiNames: ReadonlySet<string>;
-  /** Names in lower case of fields that pass, either way, though they would not otherwise. */
+  /** Lower-case names of fields that are forwarded in both directions against the defaults. */
   readonly pass: ReadonlySet<string>;
   readonly httpresponse: number | undefined;
 }
 
-/** A source URL in its parts, percent-encoded. */
+/** The parts of a source URL, percent-encoded. */
 export interface FetchSource {
   readonly origin: string;
   /** The path up to the `*`, or all of it. */
   readonly path: string;
-  /** The source's own query up to the `*`, without its `?`; empty when it has none. */
+  /** The source's own query up to the `*`, without `?`; empty if it has none. */
   readonly query: string;
   /** Where the `*` stands, if there is one. */
   readonly wildcard: 'path' | 'query' | undefined;
-  /** What follows the `*` in the path or the query that it stands in. */
+  /** The rest of the path or query after the `*`. */
   readonly suffix: string;
 }
 
 /**
- * They would switch protocols, or send the rule's own fields back to the client (RFC 9110 §9.3.6,
- * §9.3.8); UPGRADE is no method of a request, but lets websockets pass.
+ * CONNECT would open a tunnel, TRACE would send the rule's own fields back to the client (RFC 9110
+ * §9.3.6, §9.3.8). UPGRADE is not a method: a rule lists it to forward websockets.
  */
 const neverSent = new Set(['CONNECT', 'TRACE', 'UPGRADE']);
 
-/** Some servers drop path parameters and see a dot segment then. */
+/** Some servers drop path parameters (`;x`) and then read a dot segment. */
 const dotSegment = /\/\.\.?(?:[;/]|$)/;
 
 /**
- * Reads a rule's enginedata. Throws `bad_gateway` when it names no usable source; the message does
- * not repeat it.
+ * Parses a rule's enginedata. Throws `bad_gateway` if it names no usable source; the message keeps
+ * the source secret.
  */
 export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): FetchPlan {
-  const sources = [enginedata?.source].flat().flatMap((one) => parseSource(one) ?? []);
+  const sources = [enginedata?.source].flat().flatMap((item) => parseSource(item) ?? []);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
   const headers = parseHeaders(enginedata?.headers);
@@ -73,30 +73,30 @@ export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): Fe
   };
 }
 
-/** One of a rule's sources, with the path and query to ask it for. */
+/** A source of a rule, with the path and query of the request to it. */
 export interface SourceTarget {
   readonly source: FetchSource;
   readonly target: string;
 }
 
-/** What is needed of a rule to fetch. */
+/** The fields of a rule that a fetch uses. */
 export type FetchRule = Pick<Rule, 'id' | 'path' | 'httpresponse' | 'enginedata'>;
 
 /**
- * The ways to an answer, one for each source: the path and query to ask it for are the part of the
- * visible path under the rule's `*` in place of the source's, then the request's query. A source
- * that would be left so, by a dot segment that the two parts form together, is none.
+ * The targets of a request, one for each source: the part of its path under the rule's `*` replaces
+ * the source's `*`, then its query is added. Leaves out a source whose path the result would leave
+ * by a dot segment that the two parts form together.
  */
 export function sourceTargets(
   plan: FetchPlan,
   request: { readonly path: string; readonly query: string },
 ): readonly SourceTarget[] {
-  const ways: SourceTarget[] = [];
+  const targets: SourceTarget[] = [];
   for (const source of plan.sources) {
     const target = targetOf(plan, source, request);
-    if (target !== undefined) ways.push({ source, target });
+    if (target !== undefined) targets.push({ source, target });
   }
-  return ways;
+  return targets;
 }
 
 function targetOf(
@@ -115,19 +115,19 @@ function targetOf(
   return query === '' ? path : `${path}?${query}`;
 }
 
-/** Whether a URL parser leaves a path alone, and no server behind it sees a dot segment in it. */
+/** Whether a URL parser keeps a path unchanged, and no server can read a dot segment in it. */
 function isUnambiguousPath(path: string, ofOrigin: string): boolean {
   if (plainPath.test(path)) return true;
   const { origin, pathname } = new URL(ofOrigin + path);
   return origin === ofOrigin && pathname === path && !dotSegment.test(path);
 }
 
-/** Nothing in it means anything to a URL parser, and no segment begins with a dot. */
+/** The common case without a URL parser: plain characters, and no segment begins with a dot. */
 const plainPath = /^(?=\/)(?:\/[\w~-][\w.~-]*)*\/?$/;
 
 /**
- * Reads a source (docs/design/fetching.md#sources): a URL that the dialler takes, with at most one
- * `*`, which stands behind the host; undefined for anything else.
+ * Parses a source (docs/design/fetching.md#sources): a URL that the dialler accepts, with at most
+ * one `*`, in its path or query; undefined for anything else.
  */
 export function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;
@@ -153,9 +153,9 @@ function queryWildcard(before: string, after: string): FetchSource {
 }
 
 function pathWildcard(before: string, after: string): FetchSource | undefined {
-  // A star right behind the host would let a visitor choose the host's end.
+  // A `*` directly after the host would let a visitor choose the end of the host.
   if (!/^https?:\/\/[^/]+\//i.test(before)) return undefined;
-  // With a letter behind it, a prefix that ends in a dot is no dot segment yet.
+  // The placeholder keeps a prefix that ends with a dot from being parsed as a dot segment.
   const path = outboundUrl(before + placeholder).pathname.slice(0, -placeholder.length);
   const { origin, pathname, search } = outboundUrl(before + placeholder + after);
   if (!pathname.startsWith(path + placeholder)) return undefined;
@@ -163,15 +163,15 @@ function pathWildcard(before: string, after: string): FetchSource | undefined {
   return { origin, path, query: search.slice(1), wildcard: 'path', suffix };
 }
 
-/** Stands for what a `*` stands for, where a URL is parsed without it. */
+/** Replaces the `*` while a URL is parsed. */
 const placeholder = 'x';
 
-/** The methods that a rule takes, OPTIONS among them, which is answered for it if need be. */
+/** The methods of a rule for Allow, with OPTIONS, which this server answers itself. */
 export function allowedMethods({ enginedata }: Pick<FetchRule, 'enginedata'>): readonly string[] {
   return [...new Set([...parseMethods(enginedata?.methods), 'OPTIONS'])];
 }
 
-/** GET brings HEAD along (RFC 9110 §9.1). */
+/** A rule that allows GET allows HEAD (RFC 9110 §9.1). */
 function parseMethods(value: unknown): readonly string[] {
   const listed = Array.isArray(value) ? textsOf(value) : ['GET'];
   const methods = listed.includes('GET') ? ['GET', 'HEAD', ...listed] : listed;
@@ -188,10 +188,10 @@ function parseHeaders(value: unknown): ReadonlyMap<string, string> {
 }
 
 function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
-/** A query as it came, but for what cannot stand in a request line. */
+/** A query, with percent escapes for characters that a request line cannot contain. */
 function encodeQuery(query: string): string {
   if (query === '') return query;
   return query.replace(/[^\x21\x22\x24-\x7e]/gu, (character) =>

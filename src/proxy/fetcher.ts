@@ -14,46 +14,46 @@ import { loopReply, replyToClient } from './source-reply.ts';
 import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-plan.ts';
 import type { Asked, Outcome } from '../rules/source.ts';
 
-/** The source of content that other servers have (docs/design/fetching.md#sources). */
+/** Fetches content from other servers (docs/design/fetching.md#sources). */
 export interface Fetcher {
   /**
-   * Answers a request with what the rule's source answers, streamed. Rejects with
-   * `method_not_allowed`, `too_large` (the request's content), `not_found` (a path that would leave
-   * the source), `bad_gateway` or `gateway_timeout`. The content of the answer fails when the
-   * source breaks off; destroying it, or aborting the request, aborts the fetch.
+   * Streams the answer of the rule's source. Rejects with `method_not_allowed`, `too_large` (the
+   * request's content), `not_found` (a path that would leave the source), `bad_gateway` or
+   * `gateway_timeout`. The reply's content fails if the source breaks off. Destroying it, or
+   * aborting the request, aborts the fetch.
    */
   respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
   /**
-   * Opens the websocket that a request asks for, or resolves to what the source answers instead.
-   * Rejects as respond does, and with `not_found` where the rule does not list UPGRADE.
+   * Opens a websocket to the source, or resolves to another answer of it. Rejects as respond does,
+   * and with `not_found` if the rule's methods do not list UPGRADE.
    */
   openWebsocket(rule: FetchRule, request: ContentRequest): Promise<OpenedWebsocket | Reply>;
   /**
-   * What respond would come to, as far as that is known without asking the source; throws what it
-   * refuses before it asks, a loop and content left aside.
+   * Explains respond without sending anything to the source. Throws as respond rejects before it
+   * sends, except for loops and the request's content.
    */
   explain(rule: FetchRule, asked: Asked): Outcome;
 }
 
 /** A websocket that a source has opened. */
 export interface OpenedWebsocket {
-  /** The fields of the 101 but Connection and Upgrade. */
+  /** The fields of the 101 without Connection and Upgrade. */
   readonly fields: FieldList;
-  /** The connection to the source, from the first byte behind its 101 on. */
+  /** The connection to the source, from the first byte after its 101. */
   readonly connection: Duplex;
   /** As in Reply. */
   readonly source: string;
 }
 
-/** What fetching stands on. */
+/** What a fetcher is made of. */
 interface FetcherParts extends SourceRequestParts {
   readonly health: SourceHealth;
 }
 
-/** Makes the source of fetched content. */
+/** Creates a fetcher. */
 export function createFetcher(parts: FetcherParts): Fetcher {
   const { health, via } = parts;
-  // A rule that is edited is another one.
+  // An edit makes a new rule object, so plans need no invalidation.
   const plans = new WeakMap<FetchRule, FetchPlan>();
   const planOf = (rule: FetchRule): FetchPlan => {
     let plan = plans.get(rule);
@@ -67,8 +67,8 @@ export function createFetcher(parts: FetcherParts): Fetcher {
     async respond(rule, request) {
       const plan = requireMethod(planOf(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const question = createSourceRequest(parts, plan, request);
-      const { answer, fields } = await sendToSource(question, health);
+      const sourceRequest = createSourceRequest(parts, plan, request);
+      const { answer, fields } = await sendToSource(sourceRequest, health);
       return replyToClient(answer, { request, plan, fields });
     },
     async openWebsocket(rule, request) {
@@ -83,7 +83,7 @@ export function createFetcher(parts: FetcherParts): Fetcher {
       if (connection === undefined) return replyToClient(answer, { request, plan, fields });
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
         answer.discard();
-        throw new Failure('bad_gateway', 'The source opens something else than a websocket.');
+        throw new Failure('bad_gateway', 'The source switched to another protocol than websocket.');
       }
       return { fields, connection, source: `rule:${plan.id}` };
     },
@@ -96,29 +96,29 @@ export function createFetcher(parts: FetcherParts): Fetcher {
 }
 
 function sourceStatusNote({ httpresponse }: FetchRule): string {
-  const replaced = httpresponse === undefined ? '' : `; in place of its 200, ${httpresponse}`;
-  return `The status is that of the source, which was not asked${replaced}.`;
+  const replaced = httpresponse === undefined ? '' : `; ${httpresponse} replaces its 200`;
+  return `The source decides the status; explain sends it no request${replaced}.`;
 }
 
-/** A plan for a method that it takes. */
+/** The plan, if it allows the method; throws `method_not_allowed` if not. */
 function requireMethod(plan: FetchPlan, rule: FetchRule, method: string): FetchPlan {
   if (plan.methods.includes(method)) return plan;
-  throw new Failure('method_not_allowed', 'This page does not take that method.', {
+  throw new Failure('method_not_allowed', 'This page does not allow this method.', {
     allow: allowedMethods(rule),
   });
 }
 
-/** Which of several sources are set aside at this moment, a sentence each. */
+/** One sentence for each of several sources that is set aside now. */
 function setAsideNotes({ sources }: FetchPlan, health: SourceHealth): readonly string[] {
   if (sources.length === 1) return [];
   return health.setAside(sources.map(({ origin }) => origin)).map(({ origin, leftMs }) => {
     const again =
       leftMs === undefined ? 'now' : `in ${Math.ceil(leftMs / 1000)} s, or as a last resort`;
-    return `${origin} has failed and is set aside: it is tried again ${again}.`;
+    return `${origin} has failed and is set aside; it is tried again ${again}.`;
   });
 }
 
-/** A source that could not be had. */
+/** A source that failed to answer. */
 interface FetchFailure {
   readonly code: 'bad_gateway' | 'gateway_timeout';
   readonly message: string;
@@ -126,18 +126,18 @@ interface FetchFailure {
   readonly id: string;
 }
 
-/**
- * Tells of each failure of a source (docs/design/fetching.md#sources); a client that has gone is
- * none.
- */
-export function withFailureEvents(fetch: Fetcher, tell: (failure: FetchFailure) => void): Fetcher {
+/** Reports each failure of a source; a client that goes away is none. */
+export function withFailureEvents(
+  fetch: Fetcher,
+  report: (failure: FetchFailure) => void,
+): Fetcher {
   const failing =
     ({ id }: FetchRule, { signal }: Asking) =>
     (error: unknown): never => {
       if (error instanceof Failure && !signal.aborted) {
         const { code, message } = error;
         const isSource = code === 'bad_gateway' || code === 'gateway_timeout';
-        if (isSource) tell({ code, message, id });
+        if (isSource) report({ code, message, id });
       }
       throw error;
     };

@@ -3,7 +3,7 @@ import type { ContentRequest } from '../http/request.ts';
 import { cgiName } from '../http/fields.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 
-/** Meant for the next hop only, whether Connection names them or not (RFC 9110 §7.6.1). */
+/** Hop-by-hop fields, whether Connection names them or not (RFC 9110 §7.6.1). */
 const hopByHop = new Set([
   'connection',
   'http2-settings',
@@ -14,8 +14,8 @@ const hopByHop = new Set([
   'upgrade',
 ]);
 /**
- * Said anew by this server, or not for others to see. `proxy` is no field, but becomes a variable
- * in CGI (httpoxy).
+ * Fields that this server sets itself or keeps secret. CGI would turn `Proxy` into the variable
+ * HTTP_PROXY (httpoxy).
  */
 const notForwarded = new Set([
   'apikey',
@@ -28,8 +28,8 @@ const notForwarded = new Set([
   'x-real-ip',
 ]);
 /**
- * Passed where the rule's `pass` names them: credentials, and what makes some frameworks take
- * another method or path than the rule lets through.
+ * Fields that are forwarded only if the rule's `pass` names them: credentials, and fields that make
+ * some frameworks use another method or path than the rule allows.
  */
 const forwardedIfPassed = new Set([
   'authorization',
@@ -40,31 +40,31 @@ const forwardedIfPassed = new Set([
   'x-original-url',
   'x-rewrite-url',
 ]);
-/** What enginedata.headers cannot say: framing and the trail that ends loops. */
+/** Fields that enginedata.headers cannot set: framing, and Via, which detects loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
-/** What of a request decides which fields its source is sent. */
+/** The parts of a request that the fields for its source are made of. */
 export type ForwardedRequest = Pick<ContentRequest, 'fields' | 'address' | 'origin'>;
 
-/** How this server calls itself in Via when it fetches for a rule. */
+/** This server's name in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
   return `${via}-${ruleId}`;
 }
 
-/** Whether a request has come through the same rule before (RFC 9110 §7.6.3). */
+/** Whether a request has passed through the same rule before (RFC 9110 §7.6.3). */
 export function isLoop(viaField: string | undefined, name: string): boolean {
   return viaField?.split(/[\s,]+/).includes(name) ?? false;
 }
 
-/** How many rules of servers of this name a request has come through. */
+/** How many rules of servers with this name a request has passed through. */
 export function countRulesInVia(viaField: string | undefined, via: string): number {
   if (viaField === undefined) return 0;
   return viaField.split(/[\s,]+/).filter((name) => name.startsWith(`${via}-`)).length;
 }
 
 /**
- * The fields to send to the source (docs/design/fetching.md#sources): the client's without those of
- * this hop and the private ones, the trail (RFC 7239, Via), then the rule's own, which override.
- * `hasBody` says whether content goes with them. Flat list, names in lower case.
+ * The fields to send to the source (docs/design/fetching.md#sources): the client's without
+ * hop-by-hop and private ones, then Forwarded (RFC 7239), X-Forwarded-* and Via, then the rule's
+ * own, which override. `hasBody` is whether content follows. A flat list, names in lower case.
  */
 export function requestFields(
   plan: FetchPlan,
@@ -92,7 +92,7 @@ export function requestFields(
   return sent;
 }
 
-/** What requestFields sends in one field, by its lower-case name. */
+/** The value that requestFields sends in one field, by its lower-case name. */
 export function forwardedField(
   plan: FetchPlan,
   request: ForwardedRequest,
@@ -109,9 +109,9 @@ export function forwardedField(
 }
 
 /**
- * Whether a field of the client goes on to the source. CGI and WSGI do not tell `X_User` from
- * `X-User`: a name with other characters than letters, digits and dashes passes only where the rule
- * names it, and not beside the field that it could be taken for.
+ * Whether a field of the client is forwarded to the source. CGI and WSGI cannot tell `X_User` from
+ * `X-User`: a name with characters other than letters, digits and dashes is forwarded only if the
+ * rule's `pass` names it, and never if the rule sets a field with the same CGI name.
  */
 function isForwarded(
   name: string,
@@ -129,7 +129,7 @@ function isForwarded(
 
 const oddName = /[^a-z0-9-]/;
 
-/** Whether a field is sent as the rule says, whatever else it would be. */
+/** Whether the rule sets a field, in place of the client's or this server's value. */
 function isOverridden(name: string, { headers }: FetchPlan): boolean {
   if (headers.size === 0 || !headers.has(name)) return false;
   return !isHopByHop(name, undefined) && !notOverridden.has(name);
@@ -149,21 +149,21 @@ function addForwardedFields(
   send('x-forwarded-proto', scheme);
 }
 
-/** An address without its zone, in its shortest form; undefined for what is none. */
+/** An address without its zone, in its shortest form; undefined for an invalid one. */
 function canonicalAddress(address: string): string | undefined {
-  // There is one way to write it.
+  // IPv4 addresses have only one form.
   if (ipv4Number(address) !== undefined) return address;
   const [withoutZone = ''] = address.split('%', 1);
   return parseAddress(withoutZone)?.toString();
 }
 
-/** Proxy-Status (RFC 9209) is the one field of that name that is meant for the client. */
+/** Of the Proxy-* fields, only Proxy-Status (RFC 9209) is for the client. */
 export function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boolean {
   if (hopByHop.has(name) || named?.has(name)) return true;
   return name.startsWith('proxy-') && name !== 'proxy-status';
 }
 
-/** The fields that Connection names; undefined where it names none but Keep-Alive, or is absent. */
+/** The fields that Connection names; undefined if it is absent or only names Keep-Alive. */
 export function connectionOptions(field: string | undefined): ReadonlySet<string> | undefined {
   if (field === undefined || field === 'keep-alive') return undefined;
   return new Set(field.split(',').map((option) => option.trim().toLowerCase()));

@@ -18,27 +18,27 @@ import type { FetchRule } from './fetch-plan.ts';
 import type { Fetcher } from './fetcher.ts';
 
 /**
- * Fetched content, compressed on its way to clients that want it so (RFC 9110 §8.4, §12.5.3): text
- * of some length that its source has sent as it is, with status 200 and without `no-transform`
- * (§7.7). Everything else, and what is more than is compressed at a time, goes out as it came. It
- * stands in front of all that keeps or fetches answers, which see what the source has sent.
+ * Compresses fetched content for clients that accept it (RFC 9110 §8.4, §12.5.3): text that its
+ * source has sent uncompressed, with status 200 and without `no-transform` (§7.7). Everything else,
+ * and what exceeds the limits, is sent unchanged. The cache lies below: it keeps what the source
+ * has sent.
  */
-export function withCompression(fetch: Fetcher, passage: ResponseCompressor): Fetcher {
+export function withCompression(fetch: Fetcher, compressor: ResponseCompressor): Fetcher {
   const respond = async (rule: FetchRule, request: ContentRequest): Promise<Reply> => {
     const reply = await fetch.respond(rule, withSourceTags(request));
     if (isPartByDate(reply, request.fields) && isCompressibleReply(reply, request)) {
       await discard(reply);
       return respond(rule, withFields(request, { 'if-range': undefined, range: undefined }));
     }
-    return uncompressedReply(reply, request) ?? compressReply(reply, request, passage);
+    return uncompressedReply(reply, request) ?? compressReply(reply, request, compressor);
   };
   return { ...fetch, respond };
 }
 
 /**
- * A client that read a compressed answer names its weak tag when it writes (RFC 9110 §13.1.1), and
- * If-Match would never hold. The source compares with the tag that it gave itself: it is the same
- * state of the same resource.
+ * A client that got a compressed answer sends its weak tag in If-Match when it writes, and a weak
+ * tag never matches there (RFC 9110 §13.1.1). The request to the source names the source's own
+ * strong tag, which stands for the same state of the resource.
  */
 function withSourceTags(request: ContentRequest): ContentRequest {
   const ifMatch = request.fields['if-match'];
@@ -46,12 +46,12 @@ function withSourceTags(request: ContentRequest): ContentRequest {
   return withFields(request, { 'if-match': ifMatch.replaceAll(quotedTag, '$1') });
 }
 
-/** A tag whose quotes enclose all that may look like the beginning of another (RFC 9110 §8.8.3). */
+/** An entity tag (RFC 9110 §8.8.3); `W/"` within its quotes is not the start of another. */
 const quotedTag = /(?:W\/)?("[^"]*")/g;
 
 /**
- * Whether an answer is a part that was asked for by the date of what the client has: that may be
- * compressed, and the part is not (RFC 9110 §8.8.2.2).
+ * Whether an answer is a range that matched by date (If-Range): the client may have the compressed
+ * content, and the range is of the uncompressed one (RFC 9110 §8.8.2.2).
  */
 function isPartByDate({ status }: Reply, { 'if-range': ifRange }: Fields): boolean {
   return status === 206 && ifRange !== undefined && !ifRange.includes('"');
@@ -63,10 +63,7 @@ function withFields(request: ContentRequest, changed: Fields): ContentRequest {
   return { ...request, fields };
 }
 
-/**
- * Whether an answer, or the 200 that it is a part or a confirmation of, is one that some clients
- * get compressed.
- */
+/** Whether some clients get an answer compressed, or the 200 that a 206 or 304 belongs to. */
 function isCompressibleReply(
   { status, fields, body }: Reply,
   { method, fields: asked }: ContentRequest,
@@ -79,20 +76,20 @@ function isCompressibleReply(
     const bytesLength = body.kind === 'bytes' ? body.bytes.length : Number(length ?? Infinity);
     return bytesLength >= compressBytesMin && isCompressible(type);
   }
-  // A confirmation need not name the type, and several parts name that of each.
+  // A 304 need not have Content-Type, and multipart/byteranges names the type of each part inside.
   return type === undefined || /^multipart\//i.test(type) || isCompressible(type);
 }
 
-/** What the source says of the content that it sends. */
+/** The fields of the source that decide about compression. */
 interface ContentFields {
   readonly type: string | undefined;
-  /** In bytes, as it is written. */
+  /** Content-Length, unparsed. */
   readonly length: string | undefined;
-  /** Whether it has to stay as it is. */
+  /** Whether the content must stay unchanged. */
   readonly isFixed: boolean;
 }
 
-/** What RFC 9530 and its forerunners say of the very bytes that are sent. */
+/** Digests of the bytes that are sent (RFC 9530 and its predecessors). */
 const digest = /^(?:content-digest|repr-digest|digest|content-md5)$/i;
 
 function readContentFields(fields: FieldList): ContentFields {
@@ -115,7 +112,7 @@ function forbidsTransform(cacheControl: string | undefined): boolean {
   return cacheControl !== undefined && /(?:^|[\s,])no-transform(?:[\s,]|$)/i.test(cacheControl);
 }
 
-/** An answer as it goes out to whoever does not want it compressed; undefined where it is. */
+/** The reply if it is not to be compressed; undefined if it is. */
 function uncompressedReply(reply: Reply, request: ContentRequest): Reply | undefined {
   if (!isCompressibleReply(reply, request)) return reply;
   const { status } = reply;
@@ -127,11 +124,11 @@ function uncompressedReply(reply: Reply, request: ContentRequest): Reply | undef
   return { ...reply, fields };
 }
 
-/** Compresses an answer, as far as that can be done now. */
+/** Compresses an answer, or leaves it uncompressed if too many are being compressed. */
 async function compressReply(
   reply: Reply,
   { fields: asked }: ContentRequest,
-  passage: ResponseCompressor,
+  compressor: ResponseCompressor,
 ): Promise<Reply> {
   const { body } = reply;
   const plain = { ...reply, fields: withVary(reply.fields, 'Accept-Encoding') };
@@ -142,7 +139,7 @@ async function compressReply(
       return { ...plain, fields: compressedFields(plain.fields, coding) };
     case 'stream':
     case 'file': {
-      const stream = passage.stream(streamOf(body), coding);
+      const stream = compressor.stream(streamOf(body), coding);
       if (stream === undefined) return plain;
       return {
         ...plain,
@@ -151,7 +148,7 @@ async function compressReply(
       };
     }
     case 'bytes': {
-      const bytes = await passage.bytes(body.bytes, coding);
+      const bytes = await compressor.bytes(body.bytes, coding);
       if (bytes === undefined) return plain;
       const fields = [
         ...compressedFields(plain.fields, coding),
@@ -163,15 +160,14 @@ async function compressReply(
   }
 }
 
-/** Content as it is read; that of a file is closed by whoever begins to read it. */
+/** Content as a stream; reading a file to its end closes it. */
 function streamOf(body: Body & { readonly kind: 'stream' | 'file' }): Readable {
   return body.kind === 'stream' ? body.stream : fileStream(body.file, body.bytesLength);
 }
 
 /**
- * The fields of an answer that was compressed on its way: neither its length nor parts of it are
- * the source's any more, and its tag says that it has the same meaning, not the same bytes (RFC
- * 9110 §8.8.1).
+ * The fields of a compressed answer: without the source's length and ranges, and with a weak tag,
+ * since the bytes differ but the meaning is the same (RFC 9110 §8.8.1).
  */
 function compressedFields(fields: FieldList, coding: Coding): FieldList {
   const kept = withoutFields(fields, 'content-length', 'content-encoding', 'accept-ranges');
@@ -179,8 +175,8 @@ function compressedFields(fields: FieldList, coding: Coding): FieldList {
 }
 
 /**
- * A 304 names the tag that the client knows (RFC 9110 §15.4.5), the weak one, if it sent that; the
- * length is that of what the client may never have seen (§8.6).
+ * The fields of a 304: with the weak tag if the client sent that (RFC 9110 §15.4.5), and without
+ * Content-Length, which may be that of the uncompressed content (§8.6).
  */
 function notModifiedFields(said: FieldList, ifNoneMatch: string | undefined): FieldList {
   const fields = withoutFields(said, 'content-length');

@@ -11,14 +11,14 @@ import {
 } from './rewrite-headers.ts';
 
 /**
- * Said by the server that sends the answer, or (Alt-Svc, RFC 7838) of the source's host and untrue
- * of this one. The source's Date goes on as it is (RFC 9110 §6.6.1).
+ * Fields that would be wrong from this server: Server-Timing measures the source, Alt-Svc (RFC
+ * 7838) names alternatives to the source's host. The source's Date is kept (RFC 9110 §6.6.1).
  */
 const droppedFields = new Set(['alt-svc', 'server-timing']);
 
 /**
- * Passed where the rule's `pass` names them: what tells the source's software, and what has a proxy
- * in front of this server send one of its own files.
+ * Fields that are sent only if the rule's `pass` names them: they reveal the source's software, or
+ * make a proxy in front of this server send one of its own files (X-Sendfile).
  */
 const sentIfPassed = new Set([
   'server',
@@ -31,8 +31,9 @@ const sentIfPassed = new Set([
 ]);
 
 /**
- * What browsers apply to the whole origin, whichever page says it. A source says it only where its
- * rule covers the whole origin, or where the rule's `pass` names it.
+ * Fields that browsers apply to the whole origin, whichever page sends them. They are sent only if
+ * the rule covers the whole origin, or if its `pass` names them
+ * (docs/design/fetching.md#fields-of-a-source).
  */
 const originWideFields = new Set([
   'accept-ch',
@@ -54,14 +55,14 @@ const originWideFields = new Set([
   'use-as-dictionary',
 ]);
 
-/** Whether browsers apply a field, by its lower-case name, to more than the page that has it. */
+/** Whether browsers apply a field, by its lower-case name, to more than its own page. */
 export function affectsWholeOrigin(name: string): boolean {
   return originWideFields.has(name) || name === 'service-worker-allowed';
 }
 
 /**
- * What means nothing or harm behind the content (RFC 9110 §6.5.1): framing, routing, conditions,
- * credentials, cookies, and how the content is to be read or kept.
+ * Fields that must not be trailers (RFC 9110 §6.5.1): framing, routing, conditions, credentials,
+ * cookies, and fields that decide how the content is read or cached.
  */
 const forbiddenTrailers = new RegExp(
   `^(?:${[
@@ -71,7 +72,7 @@ const forbiddenTrailers = new RegExp(
   ].join('|')})$`,
 );
 
-/** The fields of the source's answer as the client has to see them. */
+/** The fields of the source's answer, filtered and rewritten for the client. */
 export function responseFields(fields: FieldList, fetched: FetchedUrl, via: string): string[] {
   const sent: string[] = [];
   const { plan } = fetched;
@@ -94,7 +95,7 @@ export function responseFields(fields: FieldList, fetched: FetchedUrl, via: stri
   return sent;
 }
 
-/** The fields behind the content of the source's answer that the client gets. */
+/** The trailer fields of the source's answer that the client gets. */
 export function trailerFields(fields: FieldList): readonly string[] {
   const isLeftOut = (name: string): boolean =>
     isHopByHop(name, undefined) ||
@@ -103,7 +104,7 @@ export function trailerFields(fields: FieldList): readonly string[] {
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]?.toLowerCase() ?? ''));
 }
 
-/** A field as the client has to see it; undefined for one that it must not. */
+/** The value of a field for the client; undefined to drop the field. */
 function rewriteValue(name: string, value: string, fetched: FetchedUrl): string | undefined {
   switch (name) {
     case 'location':

@@ -1,21 +1,21 @@
 import { encodePath } from '../model/path.ts';
 import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 
-/** One fetch: what was asked for, and what was asked of the source for it. */
+/** The visible URL of a response, and the source URL that it was fetched from. */
 export interface FetchedUrl {
   readonly plan: FetchPlan;
   /** The visible origin and canonical path. */
   readonly origin: string;
   readonly path: string;
-  /** The source that was asked, and the path and query that it was asked for. */
+  /** The source, and the path and query of the request to it. */
   readonly source: FetchSource;
   readonly target: string;
 }
 
 /**
- * A URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) as the client
- * has to see it. What lies under a source's prefix becomes visible: an absolute URL stays
- * absolute, any other becomes a path. What lies elsewhere is left as it is.
+ * Rewrites a URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) to
+ * the visible URL. Under a source's prefix, an absolute URL stays absolute and any other becomes a
+ * path. A URL elsewhere stays unchanged.
  */
 export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
   const url = URL.parse(escaped(reference), fetched.source.origin + fetched.target);
@@ -29,8 +29,8 @@ export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
 }
 
 /**
- * A Link of the source (RFC 8288 §3) with its absolute URLs as the client has to see them. Paths
- * stay: they are those that the content names, which is passed on as it is.
+ * Rewrites the absolute URLs of a Link (RFC 8288 §3). Paths stay as they are in the content, which
+ * is not rewritten either.
  */
 export function rewriteLinks(value: string, fetched: FetchedUrl): string {
   return value.replace(quotedOrReference, (text, reference: string | undefined) =>
@@ -42,12 +42,12 @@ export function rewriteLinks(value: string, fetched: FetchedUrl): string {
 
 const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
 /**
- * A quoted text that nothing ends goes to the end of the value: behind each quote, one would be
- * looked for anew, in a time that grows with the square of the length.
+ * An unterminated quoted string extends to the end of the value. Otherwise the search would start
+ * again after each quote, in a time that grows with the square of the length.
  */
 const quotedOrReference = /"(?:[^"\\]|\\.)*\\?(?:"|$)|<([^<>]*)>/g;
 
-/** A Refresh of the source (HTML §15.6.3) with the URL that it leads to as the client sees it. */
+/** Rewrites the URL of a Refresh (HTML, "The Refresh header"). */
 export function rewriteRefresh(value: string, fetched: FetchedUrl): string {
   const [, before, quote = '', reference, after] = refresh.exec(value) ?? [];
   if (before === undefined || reference === undefined) return value;
@@ -57,7 +57,7 @@ export function rewriteRefresh(value: string, fetched: FetchedUrl): string {
 const refresh =
   /^([ \t]*[\d.]+[ \t]*[;,][ \t]*(?:url[ \t]*=[ \t]*)?)(["']?)((?!url=)[^\s"']+)(["']?[ \t]*)$/i;
 
-/** A reference of which each byte past ASCII, which clients read as UTF-8, is escaped as it is. */
+/** A reference with its non-ASCII bytes percent-encoded one by one: clients read them as UTF-8. */
 function escaped(reference: string): string {
   return reference.replace(/[\x80-\xff]/g, (byte) =>
     `%${byte.charCodeAt(0).toString(16)}`.toUpperCase(),
@@ -65,11 +65,11 @@ function escaped(reference: string): string {
 }
 
 /**
- * A Set-Cookie value of the source (RFC 6265 §4.1) as the client has to see it: without Domain, so
- * that it is the visible host's, and with a Path within the rule's. Undefined for a `__Host-`
- * cookie, whose Path has to be `/`. Where the rule covers the whole origin, or its `pass` names
- * Set-Cookie, that cookie stays, and so does Path where the source's paths are the visible ones:
- * the source may be behind other rules as well.
+ * Rewrites a Set-Cookie of the source (RFC 6265 §4.1): without Domain, so that the cookie belongs
+ * to the visible host, and with a Path within the rule's path. Drops (undefined) a `__Host-`
+ * cookie, whose Path must be `/`. If the rule covers the whole origin, or its `pass` names
+ * Set-Cookie, a `__Host-` cookie stays, and so does a Path that is the same on both sides: the
+ * source may be behind other rules as well.
  */
 export function rewriteCookie(value: string, fetched: FetchedUrl): string | undefined {
   const { plan } = fetched;
@@ -85,20 +85,20 @@ export function rewriteCookie(value: string, fetched: FetchedUrl): string | unde
     return [` Path=${cookiePath(attribute.slice(attribute.indexOf('=') + 1).trim(), fetched)}`];
   });
   const hasPath = kept.some((attribute) => attributeName(attribute) === 'path');
-  // By itself it would be for the folder of the URL, which may be above what the rule covers, or
-  // that of an operation which shows the page.
+  // The default Path is the folder of the URL, which may lie above the rule's path, or belong to an
+  // operation that shows the page.
   if (isConfined && !hasPath) kept.push(` Path=${folderPath(fetched)}`);
   return [pair, ...kept].join(';');
 }
 
-/** The folder of the visible URL, without the slash at its end (RFC 6265 §5.1.4), or the rule's. */
+/** The default Path of the visible URL (RFC 6265 §5.1.4), or the rule's path if that is longer. */
 function folderPath({ plan, path }: FetchedUrl): string {
   const folder = path.slice(0, path.lastIndexOf('/'));
   const isWithin = isFolder(plan) && folder.length > plan.visiblePrefix.length;
   return escapedPath(isWithin ? folder : plan.visiblePrefix);
 }
 
-/** A path as it stands in an attribute of a cookie. */
+/** A path that is safe in a cookie's attribute, which a semicolon would end. */
 function escapedPath(path: string): string {
   return encodePath(path).replaceAll(';', '%3B');
 }
@@ -108,9 +108,9 @@ function attributeName(attribute: string): string | undefined {
 }
 
 /**
- * A Service-Worker-Allowed of the source as the client has to see it: the path below which a
- * service worker may control pages (Service Workers §Update). Undefined for one that is not within
- * the rule's path, unless the rule's `pass` names it.
+ * Rewrites Service-Worker-Allowed, the path below which a service worker may control pages (Service
+ * Workers §Update). Drops (undefined) one outside the rule's path, unless the rule's `pass` names
+ * the field.
  */
 export function rewriteWorkerScope(value: string, fetched: FetchedUrl): string | undefined {
   const { plan, origin, path } = fetched;
@@ -122,8 +122,8 @@ export function rewriteWorkerScope(value: string, fetched: FetchedUrl): string |
 }
 
 /**
- * The Service-Worker-Allowed of a script that does not say it, where the script could control pages
- * that the rule does not cover: by itself it may control its whole folder.
+ * The Service-Worker-Allowed to add to a script that has none: by default its service worker may
+ * control its whole folder, which may contain pages outside the rule's path.
  */
 export function defaultWorkerScope(
   contentType: string | undefined,
@@ -134,12 +134,12 @@ export function defaultWorkerScope(
   return isScript && !isFolder(plan) ? encodePath(plan.visiblePrefix) : undefined;
 }
 
-/** Whether a rule covers a folder and nothing beside it. */
+/** Whether a rule covers exactly one folder, such as `/a/*`. */
 function isFolder({ visiblePrefix, visibleWildcard }: FetchPlan): boolean {
   return visibleWildcard && visiblePrefix.endsWith('/');
 }
 
-/** The source of the rule that a URL lies under, and the visible path: servers name each other. */
+/** The source that a URL belongs to, and its visible path; servers may name each other. */
 function sourceOf(
   { origin, pathname }: URL,
   { plan, source: asked, path }: FetchedUrl,
@@ -165,9 +165,7 @@ function visiblePath(
   return path === source.path ? encodePath(asked) : undefined;
 }
 
-/**
- * The query that the rule's source has of its own may be a secret, and the server adds it again.
- */
+/** Removes the query of the rule's source: it may be secret, and the server adds it again. */
 function withoutOwnQuery(search: string, own: string): string {
   if (own === '' || !search.startsWith(`?${own}`)) return search;
   const rest = search.slice(own.length + 1);
@@ -175,15 +173,14 @@ function withoutOwnQuery(search: string, own: string): string {
   return rest.startsWith('&') ? `?${rest.slice(1)}` : search;
 }
 
-/** Whether the paths under a source are those under the rule. */
+/** Whether the paths of a source are the same as the visible ones. */
 function hasSamePaths({ plan: { visiblePrefix, visibleWildcard }, source }: FetchedUrl): boolean {
   const isSameKind = visibleWildcard === (source.wildcard === 'path');
   return isSameKind && source.path === encodePath(visiblePrefix) && source.suffix === '';
 }
 
 /**
- * A path above or beside the source's prefix is not visible: the visible prefix stands for all of
- * the source.
+ * A Path outside the source's prefix has no visible counterpart: the visible prefix replaces it.
  */
 function cookiePath(path: string, { plan, source }: FetchedUrl): string {
   const { visiblePrefix, visibleWildcard } = plan;
@@ -191,7 +188,7 @@ function cookiePath(path: string, { plan, source }: FetchedUrl): string {
   return escapedPath(visiblePrefix) + ((isMapped ? captureIn(path, source) : undefined) ?? '');
 }
 
-/** What the `*` of a source stands for in a path of its; undefined for a path beside it. */
+/** The part of a path that a source's `*` stands for; undefined for a path outside the source. */
 function captureIn(path: string, { path: prefix, suffix }: FetchSource): string | undefined {
   const isUnder = path.startsWith(prefix) && path.endsWith(suffix);
   if (!isUnder || path.length < prefix.length + suffix.length) return undefined;

@@ -4,44 +4,44 @@ import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
 import type { SourceTarget } from './fetch-plan.ts';
 
-/** What is known of a server, by its origin. */
+/** The state of one server, by its origin. */
 interface SourceState {
-  /** Requests that have been sent and whose answer is not at its end. */
+  /** Requests that were sent and whose answer has not ended. */
   open: number;
   answered: number;
   failed: number;
-  /** Pauses since an answer of it last came to its end. */
+  /** Pauses since its last complete answer. */
   pauses: number;
-  /** Whether it has not answered since it was last set aside. */
+  /** Whether it was set aside and has not answered since. */
   isFailing: boolean;
   pausedAtMs: number;
-  /** Infinity while one request finds out whether it answers again. */
+  /** Infinity while one request probes whether it answers again. */
   pausedUntilMs: number;
 }
 
 /** One request to one server. */
 export interface SourceAttempt {
-  /** The server has begun to answer, whatever it was. */
+  /** The server has begun to answer, with any status. */
   answered(): void;
-  /** The whole answer has come. */
+  /** The answer is complete. */
   completed(): void;
-  /** The server could not be reached, broke off, be it in its answer, or kept silent. */
+  /** The server could not be reached, timed out, or broke off, also in the middle of its answer. */
   failed(): void;
-  /** Nothing more comes of it. */
+  /** The request is over, with or without an answer. */
   ended(): void;
 }
 
-/** A server that is set aside, as it stands at a moment. */
+/** A server that is set aside now. */
 interface SetAsideSource {
   readonly origin: string;
-  /** Milliseconds until it is tried again; undefined while it is. */
+  /** Milliseconds until it is tried again; undefined while a request probes it. */
   readonly leftMs: number | undefined;
 }
 
 /**
- * How the servers have answered that rules with several sources name: found out by the requests
- * themselves. A server that fails is set aside for a pause, twice as long each time; after it, one
- * request finds out whether the server answers again. Lives as long as the process.
+ * Passive health checks of the servers that rules with several sources name. A server that fails is
+ * set aside for a pause, twice as long each time; then one request probes whether it answers again.
+ * The state survives a reload of the configuration.
  */
 export class SourceHealth {
   readonly #monotonicMs: () => number;
@@ -55,21 +55,20 @@ export class SourceHealth {
   }
 
   /**
-   * Ways in the order in which to try them: those to the servers with the least to do first, in
-   * turn where that is the same; those to servers that are set aside last, by the end of their
-   * pause.
+   * Targets in the order in which to try them: servers with the fewest open requests first, round
+   * robin among equals; servers that are set aside last, in the order in which their pauses end.
    */
-  order(ways: readonly SourceTarget[]): readonly SourceTarget[] {
+  order(targets: readonly SourceTarget[]): readonly SourceTarget[] {
     const nowMs = this.#monotonicMs();
-    const first = this.#turn % ways.length;
+    const first = this.#turn % targets.length;
     this.#turn += 1;
-    return [...ways.slice(first), ...ways.slice(0, first)]
-      .map((way) => {
-        const { open, pausedUntilMs: restUntilMs } = this.#server(way.source.origin);
-        return { way, open, restUntilMs: Math.max(restUntilMs, nowMs) };
+    return [...targets.slice(first), ...targets.slice(0, first)]
+      .map((target) => {
+        const { open, pausedUntilMs: restUntilMs } = this.#server(target.source.origin);
+        return { target, open, restUntilMs: Math.max(restUntilMs, nowMs) };
       })
       .sort((a, b) => a.restUntilMs - b.restUntilMs || a.open - b.open)
-      .map(({ way }) => way);
+      .map(({ target }) => target);
   }
 
   /** Whether a server is set aside. */
@@ -77,34 +76,37 @@ export class SourceHealth {
     return (this.#servers.get(origin)?.pausedUntilMs ?? 0) > this.#monotonicMs();
   }
 
-  /** Notes that a server is being asked; after a pause, until the first answer, by nobody else. */
+  /**
+   * Counts a request to a server. The first one after a pause is a probe: until it has an answer,
+   * the server stays set aside for all other requests.
+   */
   start(origin: string): SourceAttempt {
     const server = this.#server(origin);
     const startMs = this.#monotonicMs();
-    const wasResting = server.pausedUntilMs > startMs;
-    const isProbe = !wasResting && server.isFailing;
+    const wasPaused = server.pausedUntilMs > startMs;
+    const isProbe = !wasPaused && server.isFailing;
     if (isProbe) server.pausedUntilMs = Infinity;
     server.open += 1;
     return {
       answered: () => {
         server.answered += 1;
         if (!server.isFailing) return;
-        this.#log.info({ server: origin }, 'a source answers again');
+        this.#log.info({ server: origin }, 'source answers again');
         server.isFailing = false;
         server.pausedUntilMs = 0;
       },
       completed: () => {
-        // One who asked before the last failure says nothing of the time since.
+        // A request that started before the last failure proves nothing about the time since.
         if (startMs >= server.pausedAtMs) server.pauses = 0;
       },
       failed: () => {
         server.failed += 1;
-        // Of many requests that meet the same failure, one counts.
-        if (!wasResting && startMs > server.pausedAtMs) this.#setAside(origin, server);
+        // Of many open requests that break off together, only the first counts.
+        if (!wasPaused && startMs > server.pausedAtMs) this.#setAside(origin, server);
       },
       ended: () => {
         server.open -= 1;
-        // Whoever asked has gone: another one finds out.
+        // The client of the probe has left: the next request probes.
         if (isProbe && server.pausedUntilMs === Infinity)
           server.pausedUntilMs = this.#monotonicMs();
       },
@@ -130,25 +132,25 @@ export class SourceHealth {
       {
         name: 'waymark_fetch_source_answers_total',
         type: 'counter',
-        help: 'Answers of a server that a rule with several sources names.',
+        help: 'Answers of a source, for rules with several sources.',
         samples: samples(({ answered }) => answered),
       },
       {
         name: 'waymark_fetch_source_failures_total',
         type: 'counter',
-        help: 'Requests to such a server that it did not answer, or not to the end.',
+        help: 'Requests to a source that failed, for rules with several sources.',
         samples: samples(({ failed }) => failed),
       },
       {
         name: 'waymark_fetch_source_requests',
         type: 'gauge',
-        help: 'Requests to such a server that are under way.',
+        help: 'Open requests to a source, for rules with several sources.',
         samples: samples(({ open }) => open),
       },
       {
         name: 'waymark_fetch_source_set_aside',
         type: 'gauge',
-        help: 'Whether such a server is set aside after a failure.',
+        help: 'Whether a source is set aside after a failure (1) or not (0).',
         samples: samples(({ pausedUntilMs: restUntilMs }) => (restUntilMs > nowMs ? 1 : 0)),
       },
     ];
@@ -159,8 +161,8 @@ export class SourceHealth {
     server.isFailing = true;
     server.pausedAtMs = this.#monotonicMs();
     server.pausedUntilMs = server.pausedAtMs + pauseMs(server.pauses);
-    const told = { server: origin, pauseMs: pauseMs(server.pauses) };
-    this.#log.warn(told, 'a source has failed and is set aside');
+    const details = { server: origin, pauseMs: pauseMs(server.pauses) };
+    this.#log.warn(details, 'source failed; set aside for a pause');
   }
 
   #server(origin: string): SourceState {

@@ -14,7 +14,7 @@ import type { SourceResponse } from '../outbound/exchange.ts';
 import { trailerFields } from './response-fields.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 
-/** The reply that a source's answer comes to, with the fields as the client has to see them. */
+/** Turns a source's answer into the reply to the client; `fields` are already rewritten. */
 export function replyToClient(
   answer: SourceResponse,
   {
@@ -52,12 +52,12 @@ function bodyFrom(answer: SourceResponse, contentLength: string | undefined): Bo
   return { kind: 'stream', stream: content, bytesLength };
 }
 
-/** Whether a client knows what to do with trailers (RFC 9110 §10.1.4). */
+/** Whether a client accepts trailer fields (RFC 9110 §10.1.4). */
 function acceptsTrailers({ fields }: ContentRequest): boolean {
   return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
 }
 
-/** Content without a known length, with what the source says behind it. */
+/** Content without a known length, with the source's trailer fields. */
 function bodyWithTrailers(answer: SourceResponse): Body {
   const content = answer.content();
   const trailers = (): FieldList => trailerFields(answer.trailers());
@@ -66,7 +66,7 @@ function bodyWithTrailers(answer: SourceResponse): Body {
   return { kind: 'stream', stream, bytesLength: undefined, trailers };
 }
 
-/** RFC 5842 §7.2 in spirit: the request comes back to the rule that sent it. */
+/** The reply to a request that comes back to the rule that sent it (508, after RFC 5842 §7.2). */
 export function loopReply({ id }: FetchPlan): Reply {
   const page = plainPage('508 Loop Detected', 'This page is fetched from itself.');
   const bytes = Buffer.from(page);

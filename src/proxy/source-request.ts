@@ -12,8 +12,8 @@ import type { SourceHealth } from './source-health.ts';
 import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.ts';
 
 /**
- * What questions are asked through: `via` is this server's name in Via fields, `bodyBytesMax`
- * bounds the content of a request.
+ * What requests are sent through: `via` is this server's name in Via fields, `bodyBytesMax` limits
+ * the content of a request.
  */
 export interface SourceRequestParts {
   readonly dialler: Dialler;
@@ -21,20 +21,20 @@ export interface SourceRequestParts {
   readonly via: string;
 }
 
-/** What a request asks of the sources of a plan. */
+/** A request that can be sent to any source of a plan. */
 interface SourceRequest {
   readonly plan: FetchPlan;
   readonly request: ContentRequest;
   readonly targets: readonly [SourceTarget, ...SourceTarget[]];
   readonly body: Readable | undefined;
-  readonly send: (way: SourceTarget, asking: Asking, begun?: () => void) => Promise<SourceResponse>;
-  /** The fields of a source's answer as the client has to see them. */
-  readonly clientFields: (fields: FieldList, way: SourceTarget) => FieldList;
+  readonly send: (to: SourceTarget, asking: Asking, begun?: () => void) => Promise<SourceResponse>;
+  /** The fields of a source's answer, rewritten for the client. */
+  readonly clientFields: (fields: FieldList, to: SourceTarget) => FieldList;
 }
 
 /**
- * Makes a request ready to be sent; throws `not_found` where its path would leave every source, and
- * `too_large`.
+ * Creates the request to the sources of a plan. Throws `not_found` if its path would leave every
+ * source, and `too_large`.
  */
 export function createSourceRequest(
   { dialler, bodyBytesMax, via }: SourceRequestParts,
@@ -44,79 +44,79 @@ export function createSourceRequest(
 ): SourceRequest {
   const { origin, path, method } = request;
   const body = bodyOf(request, bodyBytesMax);
-  const ways = requireTargets(plan, request);
+  const targets = requireTargets(plan, request);
   const fields = requestFields(plan, request, body !== undefined, via);
-  const seen = (said: FieldList, { source, target }: SourceTarget): FieldList =>
-    responseFields(said, { plan, source, target, origin, path }, via);
+  const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
+    responseFields(fields, { plan, source, target, origin, path }, via);
   return {
     plan,
     request,
-    targets: ways,
+    targets: targets,
     body,
-    send: (way, { signal, interim }, begun) =>
+    send: (to, { signal, interim }, begun) =>
       dialler.send({
-        origin: way.source.origin,
-        target: way.target,
+        origin: to.source.origin,
+        target: to.target,
         method,
         fields,
         body: body && limitBody(body, bodyBytesMax),
         signal,
         interim:
           interim &&
-          ((status, said) => {
-            // It has no content (RFC 9110 §8.6), whatever its source says.
-            interim(status, withoutFields(seen(said, way), 'content-length'));
+          ((status, fields) => {
+            // A 1xx has no content (RFC 9110 §8.6).
+            interim(status, withoutFields(clientFields(fields, to), 'content-length'));
           }),
         ...(begun !== undefined && { begun }),
         ...(upgrade !== undefined && { upgrade }),
       }),
-    clientFields: seen,
+    clientFields: clientFields,
   };
 }
 
-/** Asks a source of a plan; resolves to its answer and the fields as the client has to see them. */
+/** Sends a request to one source of its plan, or to several until one answers. */
 export async function sendToSource(
-  question: SourceRequest,
+  sourceRequest: SourceRequest,
   health: SourceHealth,
 ): Promise<{ readonly answer: SourceResponse; readonly fields: FieldList }> {
-  const { plan, request, targets: ways, body } = question;
+  const { plan, request, targets: targets, body } = sourceRequest;
   const { method, signal } = request;
-  const askBy: SendTo = (way, begun) => question.send(way, request, begun);
-  const [only] = ways;
-  const { way, answer }: TargetAnswer =
+  const sendTo: SendTo = (to, begun) => sourceRequest.send(to, request, begun);
+  const [only] = targets;
+  const { target: to, answer }: TargetAnswer =
     plan.sources.length === 1
-      ? { way: only, answer: await askBy(only) }
-      : await sendWithFailover(ways, { method, body, signal }, { ask: askBy, health });
+      ? { target: only, answer: await sendTo(only) }
+      : await sendWithFailover(targets, { method, body, signal }, { sendTo, health });
   requireUsable(answer);
-  return { answer, fields: question.clientFields(answer.fields, way) };
+  return { answer, fields: sourceRequest.clientFields(answer.fields, to) };
 }
 
 /**
- * Refuses an answer that nobody could make anything of: content that is compressed in its framing,
- * which nobody has asked for (RFC 9112 §6.1, §7.2) and without the field nobody could tell; a
- * status that is none (RFC 9110 §15), and cannot be sent over HTTP/2.
+ * Rejects an answer that no client could read: with a compressing transfer coding, which TE did not
+ * request (RFC 9112 §6.1, §7.4) and which no field would name to the client, or with a status
+ * beyond 599 (RFC 9110 §15), which HTTP/2 cannot carry.
  */
 function requireUsable(answer: SourceResponse): void {
   const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
   if (!isCompressed && answer.status <= lastStatus) return;
   answer.discard();
-  const what = isCompressed ? 'a transfer coding that is not asked for' : 'a status that is none';
-  throw new Failure('bad_gateway', `The source answers with ${what}.`);
+  const what = isCompressed ? 'a transfer coding that was not requested' : 'an invalid status';
+  throw new Failure('bad_gateway', `The source answered with ${what}.`);
 }
 
-/** The transfer codings that are registered (RFC 9112 §12.2) besides chunks. */
+/** All registered transfer codings (RFC 9112 §12.2) except chunked. */
 const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)/i;
 
 const lastStatus = 599;
 
-/** The content of a GET or HEAD means nothing (RFC 9110 §9.3.1) and is not passed on. */
+/** Content of a GET or HEAD has no meaning (RFC 9110 §9.3.1) and is not forwarded. */
 function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
   if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
   if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
   return body;
 }
 
-/** The ways to an answer; throws `not_found` where there is none. */
+/** The targets of a request; throws `not_found` if there are none. */
 export function requireTargets(
   plan: FetchPlan,
   asked: { readonly path: string; readonly query: string },
@@ -127,22 +127,22 @@ export function requireTargets(
 }
 
 /**
- * The content of a request on its way to a source, at the source's speed. Fails with `too_large`
- * past `bytesMax`, or with what the content itself failed with. Destroying it leaves the request's
- * own stream paused and whole, since its connection still has to carry the answer.
+ * Passes on the content of a request as fast as the source reads. Fails with `too_large` beyond
+ * `bytesMax`, or as the content fails. Destroying it leaves the request's own stream paused and
+ * undestroyed, since the reply still goes out over its connection.
  */
 export function limitBody(body: Readable, bytesMax: number): Readable {
   let bytes = 0;
   let isRead = false;
   const metered = new Readable({
     read() {
-      // To listen is to read: what a source is never sent stays with the request.
+      // A `data` listener starts the flow: content for a source that never reads must stay put.
       if (!isRead) body.on('data', take);
       isRead = true;
       body.resume();
     },
     destroy(error, done) {
-      // What it has failed with may still have to be told: to nobody, it would end the process.
+      // An `error` event may still follow; without a listener it would end the process.
       if (body.destroyed) body.on('error', () => undefined);
       stopWatching();
       body.off('data', take).pause();
@@ -159,14 +159,18 @@ export function limitBody(body: Readable, bytesMax: number): Readable {
     if (error) metered.destroy(error);
     else metered.push(null);
   });
-  // The sender stops listening when it has its answer.
+  // The sender removes its listener once it has the answer.
   metered.on('error', () => undefined);
   return metered;
 }
 
-/** What a client is told whose request's content is more than a source is sent. */
-export function bodyTooLarge(bytesMax: number): Failure {
-  return new Failure('too_large', `At most ${bytesMax} bytes can be sent to this page.`, {
-    limit: 'content_size',
-  });
+/** The failure for a request whose content exceeds the limit. */
+function bodyTooLarge(bytesMax: number): Failure {
+  return new Failure(
+    'too_large',
+    `The content is too long: this page accepts up to ${bytesMax} bytes.`,
+    {
+      limit: 'content_size',
+    },
+  );
 }

@@ -64,7 +64,7 @@ suite('several sources', () => {
     assert.deepEqual(seen, ['one', 'two', 'one', 'two']);
   });
 
-  test('share what takes long: the one with the least to do is asked', async (t) => {
+  test('share slow requests: the one with the fewest open requests is next', async (t) => {
     const slow = await httpSource(t, (_, response) => void response.writeHead(200).write('slow'));
     const quick = await named(t, 'quick');
     const rule = fetchRule({ source: [`${slow.origin}/*`, quick.source] });
@@ -76,7 +76,7 @@ suite('several sources', () => {
     await discard(first);
   });
 
-  test('are all asked for what stands under the star, each at its own place', async (t) => {
+  test('each replace their own * by the capture', async (t) => {
     const { origin } = await httpSource(t, ({ url }, response) => response.end(url));
     const rule = fetchRule({ source: [`${origin}/a/*`, `${origin}/b/c*`] });
     const fetch = testFetch(t);
@@ -90,7 +90,7 @@ suite('a source that is down', () => {
     ['GET', visit],
     ['POST', post],
   ] as const) {
-    test(`costs nobody a page, as nothing was sent: ${method}`, async (t) => {
+    test(`causes no failed page, as nothing was sent: ${method}`, async (t) => {
       const good = await named(t, 'good');
       const rule = fetchRule({ source: [await closed(), good.source], methods: ['GET', 'POST'] });
       const fetch = testFetch(t);
@@ -101,7 +101,7 @@ suite('a source that is down', () => {
     });
   }
 
-  test('is set aside, and asked again after a pause', async (t) => {
+  test('is set aside, and tried again after a pause', async (t) => {
     const clock = { ms: 0 };
     const [bad, good] = [await breaking(t), await named(t, 'good')];
     const rule = fetchRule({ source: [bad.source, good.source] });
@@ -115,7 +115,7 @@ suite('a source that is down', () => {
     assert.deepEqual([bad.asked.count, good.asked.count], [2, 12]);
   });
 
-  test('in its answers is set aside as well', async (t) => {
+  test('that breaks off its answers is set aside as well', async (t) => {
     for (const head of ['Content-Length: 9', 'Transfer-Encoding: chunked']) {
       const asked = { count: 0 };
       const { origin } = await rawSource(t, (socket) => {
@@ -135,7 +135,7 @@ suite('a source that is down', () => {
     }
   });
 
-  test('is not one whose answer nobody wants to its end', async (t) => {
+  test('is not assumed if clients leave before the end of its answer', async (t) => {
     const endless = await httpSource(t, (_, response) => void response.writeHead(200).write('a'));
     const good = await named(t, 'good');
     const rule = fetchRule({ source: [`${endless.origin}/*`, good.source] });
@@ -149,7 +149,7 @@ suite('a source that is down', () => {
     assert.deepEqual(remarks(fetch, rule), []);
   });
 
-  test('is asked all the same when all are', async (t) => {
+  test('is tried if all are down', async (t) => {
     const one = { isUp: false };
     const { origin } = await rawSource(t, (socket) => {
       if (one.isUp) socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nup');
@@ -162,7 +162,7 @@ suite('a source that is down', () => {
     assert.equal(await replyText(await fetch.respond(rule, visit())), 'up');
   });
 
-  test('takes no more than three tries, of which the last one tells', async (t) => {
+  test('takes up to three tries; the last one decides the reply', async (t) => {
     const bad = await Promise.all([1, 2, 3, 4].map(() => breaking(t)));
     const rule = fetchRule({ source: bad.map(({ source }) => source) });
     await assert.rejects(testFetch(t).respond(rule, visit()), { code: 'bad_gateway' });
@@ -173,8 +173,8 @@ suite('a source that is down', () => {
   });
 });
 
-suite('a source that had the request', () => {
-  test('and breaks off is made up for where the request may be repeated, and only there', async (t) => {
+suite('a source that received the request', () => {
+  test('and breaks off leads to another source only for an idempotent request', async (t) => {
     const cases: readonly (readonly [string, Readable | undefined, boolean])[] = [
       ['GET', undefined, true],
       ['HEAD', undefined, true],
@@ -197,7 +197,7 @@ suite('a source that had the request', () => {
     }
   });
 
-  test('and keeps silent is not made up for, but set aside', async (t) => {
+  test('and times out is set aside; no other source is tried', async (t) => {
     const silent = await httpSource(t, () => undefined);
     const good = await named(t, 'good');
     const rule = fetchRule({ source: [`${silent.origin}/*`, good.source] });
@@ -209,7 +209,7 @@ suite('a source that had the request', () => {
     }
   });
 
-  test('of a client that has gone is not blamed', async (t) => {
+  test('is not set aside because the client went away', async (t) => {
     const gone = new AbortController();
     const slow = await httpSource(t, () => {
       gone.abort();
@@ -223,7 +223,7 @@ suite('a source that had the request', () => {
   });
 
   for (const status of [502, 503, 504]) {
-    test(`and says ${status} is made up for where nothing changes, and not blamed`, async (t) => {
+    test(`and answers ${status} to a safe method leads to another source, and is not set aside`, async (t) => {
       const [busy, good] = [await named(t, 'busy', status), await named(t, 'good')];
       const rule = fetchRule({ source: [busy.source, good.source], methods: ['GET', 'POST'] });
       const fetch = testFetch(t);
@@ -234,7 +234,7 @@ suite('a source that had the request', () => {
     });
   }
 
-  test('passes its 503 on when all say so', async (t) => {
+  test('passes on its 503 if all sources answer 503', async (t) => {
     const [one, two] = [await named(t, 'one', 503), await named(t, 'two', 503)];
     const rule = fetchRule({ source: [one.source, two.source] });
     const reply = await testFetch(t).respond(rule, visit());

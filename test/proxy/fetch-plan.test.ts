@@ -14,7 +14,7 @@ function target(source: string, path: string, asked: string, query = ''): string
   return way && way.source.origin + way.target;
 }
 
-suite('what is asked of the source', () => {
+suite('the URL that is requested from the source', () => {
   /** Source, rule path, visible path, query → URL. */
   const cases: readonly (readonly [string, string, string, string, string])[] = [
     ['http://s/base/*', '/shop/*', '/shop/', '', 'http://s/base/'],
@@ -81,12 +81,12 @@ suite('what is asked of the source', () => {
     ['http://s/a/*/b', '/x/*', '/x/..'],
   ];
   for (const [source, path, asked] of climbing) {
-    test(`nothing, where source and path make a dot segment: ${source} with ${asked}`, () => {
+    test(`no request if source and path form a dot segment: ${source} with ${asked}`, () => {
       assert.equal(target(source, path, asked), undefined);
     });
   }
 
-  test('stays below the source and comes back whole, whatever the path', () => {
+  test('stays below the source and keeps the whole capture, whatever the path', () => {
     const segment = fc.string({ unit: anyCharacter, minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(fc.array(segment, { maxLength: 5 }), (segments) => {

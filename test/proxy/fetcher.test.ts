@@ -23,7 +23,7 @@ const echo = (request: IncomingMessage, response: ServerResponse): void => {
 };
 
 suite('a fetched page', () => {
-  test('is what the source says of the same path and query', async (t) => {
+  test("is the source's answer to the same path and query", async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       response.writeHead(201, { ETag: '"1"' }).end(request.url);
     });
@@ -35,7 +35,7 @@ suite('a fetched page', () => {
     assert.equal(await replyText(reply), '/base/%C3%A4?b=1');
   });
 
-  test('is asked for with the fields of the client and those of the rule', async (t) => {
+  test('is requested with the fields of the client and those of the rule', async (t) => {
     const { origin } = await httpSource(t, echo);
     const rule = fetchRule({ source: `${origin}/*`, headers: { 'X-Key': 'k' } });
     const fields = { accept: 'text/css', cookie: 'a=b', apikey: 'secret', connection: 'close' };
@@ -54,7 +54,7 @@ suite('a fetched page', () => {
     });
   });
 
-  test('that is small comes whole, with its length, even from chunks', async (t) => {
+  test('that is small has a Content-Length, even if the source sends chunks', async (t) => {
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200);
       response.write('hel');
@@ -110,7 +110,7 @@ suite('a fetched page', () => {
     });
   }
 
-  test('has no content where the rule says 204 of it, and the source is let go', async (t) => {
+  test("has no content if the rule sets 204, and the source's answer is discarded", async (t) => {
     const gone = Promise.withResolvers<undefined>();
     const { origin } = await httpSource(t, (_, response) => {
       response.on('close', () => {
@@ -126,7 +126,7 @@ suite('a fetched page', () => {
     await gone.promise;
   });
 
-  test('may be a part: ranges and conditions are between client and source', async (t) => {
+  test('may be a range: ranges and preconditions are forwarded', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       assert.equal(request.headers.range, 'bytes=0-1');
       assert.equal(request.headers['if-range'], '"x"');
@@ -142,7 +142,7 @@ suite('a fetched page', () => {
     assert.equal(await replyText(reply), 'he');
   });
 
-  test('redirects the client where the client can see it, and is not followed', async (t) => {
+  test('redirects the client to the visible URL; the server does not follow', async (t) => {
     const asked: (string | undefined)[] = [];
     const { origin } = await httpSource(t, (request, response) => {
       asked.push(request.url);
@@ -162,7 +162,7 @@ suite('a fetched page', () => {
 });
 
 suite('a page that cannot be fetched', () => {
-  test('says nothing of the source', async (t) => {
+  test('does not reveal the source', async (t) => {
     const rule = fetchRule({ source: 'http://10.1.2.3/s3cret/*', headers: { key: 's3cret' } });
     await assert.rejects(testFetch(t).respond(rule, visit()), (thrown) => {
       assert.ok(thrown instanceof Error);
@@ -198,7 +198,7 @@ suite('a page that cannot be fetched', () => {
     });
   }
 
-  test('fails with gateway_timeout when the source hangs', async (t) => {
+  test('fails with gateway_timeout if the source does not answer in time', async (t) => {
     const { origin } = await rawSource(t, () => undefined);
     const fetch = testFetch(t, { timeoutMs: 50 });
     await assert.rejects(fetch.respond(fetchRule({ source: `${origin}/*` }), visit()), {
@@ -211,7 +211,7 @@ suite('a page that cannot be fetched', () => {
     'in chunks': 'Transfer-Encoding: chunked',
   };
   for (const [what, field] of Object.entries(cuts)) {
-    test(`is seen to be cut short by the client too: ${what}`, async (t) => {
+    test(`is incomplete for the client too: ${what}`, async (t) => {
       const { origin } = await rawSource(t, (socket) => {
         socket.write(`HTTP/1.1 200 OK\r\n${field}\r\n\r\n5\r\nhello\r\n`, () => {
           setImmediate(() => socket.destroy());
@@ -227,7 +227,7 @@ suite('a page that cannot be fetched', () => {
 });
 
 suite('methods', () => {
-  test('that a rule does not list are refused, and the listed ones named', async (t) => {
+  test('that a rule does not list get 405 with Allow', async (t) => {
     const fetch = testFetch(t);
     const read = fetchRule({ source: 'http://127.0.0.1:1/*' });
     await assert.rejects(fetch.respond(read, visit({ method: 'POST' })), {
@@ -259,7 +259,7 @@ suite('methods', () => {
     });
   }
 
-  test('that read leave their content behind', async (t) => {
+  test('that are safe are forwarded without content', async (t) => {
     const { origin } = await httpSource(t, echo);
     const fields = { 'content-length': '5' };
     const body = Readable.from(['hello']);
@@ -271,7 +271,7 @@ suite('methods', () => {
     assert.equal(body.destroyed, false);
   });
 
-  test('with too much content are refused, at once where the length says so', async (t) => {
+  test('with too much content get 413, at once if Content-Length says so', async (t) => {
     let requests = 0;
     const { origin } = await httpSource(t, (request, response) => {
       requests += 1;
@@ -289,7 +289,7 @@ suite('methods', () => {
     await assert.rejects(post({}), { code: 'too_large' });
   });
 
-  test('whose content the source does not want get its answer all the same', async (t) => {
+  test('whose content the source does not read get its answer all the same', async (t) => {
     const { origin } = await rawSource(t, (socket) => {
       socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno');
     });
@@ -303,7 +303,7 @@ suite('methods', () => {
   });
 });
 
-test('a request that no source takes keeps its content', async (t) => {
+test('a request that no source accepts leaves its content unread', async (t) => {
   const body = new Readable({ read: () => undefined });
   const rule = fetchRule({ source: 'http://127.0.0.1:1/*', methods: ['POST'] });
   await assert.rejects(testFetch(t).respond(rule, visit({ method: 'POST', body })), {
@@ -314,7 +314,7 @@ test('a request that no source takes keeps its content', async (t) => {
 });
 
 suite('a rule that fetches from its own site', () => {
-  test('is a loop, said after one round', async (t) => {
+  test('gets 508 after one round', async (t) => {
     const rules: FetchRule[] = [];
     const base = await front(t, { fetch: testFetch(t), rules: () => rules });
     rules.push(fetchRule({ source: `${base}/shop/*` }));
@@ -324,7 +324,7 @@ suite('a rule that fetches from its own site', () => {
     assert.doesNotMatch(JSON.stringify([...response.headers]), /127\.0\.0\.1/);
   });
 
-  test('by way of another is a loop as well', async (t) => {
+  test('through another rule gets 508 as well', async (t) => {
     const rules: FetchRule[] = [];
     const base = await front(t, { fetch: testFetch(t), rules: () => rules });
     rules.push(fetchRule({ source: `${base}/b/*` }, { id: 'a', path: '/a/*' }));
@@ -332,7 +332,7 @@ suite('a rule that fetches from its own site', () => {
     assert.equal((await fetch(`${base}/a/`)).status, 508);
   });
 
-  test('by way of others that end is none', async (t) => {
+  test('through other rules that end is no loop', async (t) => {
     const { origin } = await httpSource(t, echo);
     const rules: FetchRule[] = [];
     const base = await front(t, { fetch: testFetch(t), rules: () => rules });
@@ -384,7 +384,7 @@ suite('streams', () => {
     assert.ok(grownMiB < 100, `${grownMiB} MiB`);
   });
 
-  test('an upload of 128 MiB goes at the speed of the source', async (t) => {
+  test('an upload of 128 MiB is read as fast as the source reads', async (t) => {
     let taken = 0;
     const { origin } = await httpSource(t, (request, response) => {
       void (async () => {
@@ -412,7 +412,7 @@ suite('streams', () => {
     assert.ok(ahead < 2 ** 25, `${ahead} bytes ahead`);
   });
 
-  test('what arrives is what was sent, byte for byte', async (t) => {
+  test('content arrives byte for byte', async (t) => {
     const sent = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * at) % 251));
     const { origin } = await httpSource(t, (_, response) => {
       response.write(sent.subarray(0, 1));
@@ -428,7 +428,7 @@ suite('streams', () => {
     assert.equal(hash(got), hash(sent));
   });
 
-  test('a client that goes away takes the request to the source with it', async (t) => {
+  test('the request to the source is aborted when the client goes away', async (t) => {
     const gone = Promise.withResolvers<undefined>();
     const { origin } = await httpSource(t, (request, response) => {
       if (request.url === '/small') return void response.end('small');
@@ -448,7 +448,7 @@ suite('streams', () => {
     assert.equal(await (await fetch(`${base}/shop/small`)).text(), 'small');
   });
 
-  test('a client that goes away in the middle of its upload does so as well', async (t) => {
+  test('the request to the source is aborted when the client goes away during its upload', async (t) => {
     const cut = Promise.withResolvers<string>();
     const arrived = Promise.withResolvers<undefined>();
     const { origin } = await httpSource(t, (request) => {

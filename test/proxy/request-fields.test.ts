@@ -34,7 +34,7 @@ const trail: Sent = {
   via: '1.1 waymark-r1',
 };
 
-suite('what the source gets of the fields of a request', () => {
+suite('the fields of a request that the source gets', () => {
   const passed: Sent = {
     accept: 'text/html',
     'accept-encoding': 'br;q=1, gzip;q=0.8',
@@ -49,7 +49,7 @@ suite('what the source gets of the fields of a request', () => {
     referer: 'http://visible.example/',
     'x-custom': 'caf\xe9',
   };
-  test('all that says what the client wants', () => {
+  test('are forwarded', () => {
     assert.deepEqual(sentFor(passed), { ...passed, ...trail });
   });
 
@@ -84,12 +84,12 @@ suite('what the source gets of the fields of a request', () => {
     dropped.push([`${name}, which makes another request of it`, { [name]: '/admin' }]);
   }
   for (const [what, fields] of dropped) {
-    test(`not ${what}`, () => {
+    test(`do not include ${what}`, () => {
       assert.deepEqual(sentFor({ ...fields, accept: '*/*' }), { accept: '*/*', ...trail });
     });
   }
 
-  test('Cookie and Authorization where the rule passes them', () => {
+  test('include Cookie and Authorization if the rule passes them', () => {
     const private_ = { cookie: 'session=1', authorization: 'Bearer x' };
     assert.deepEqual(sentFor(private_, { pass: ['Cookie'] }), { cookie: 'session=1', ...trail });
     assert.deepEqual(sentFor(private_, { pass: ['COOKIE', 'Authorization'] }), {
@@ -98,7 +98,7 @@ suite('what the source gets of the fields of a request', () => {
     });
   });
 
-  test('other names than of letters, digits and dashes where the rule passes them', () => {
+  test('include names with other characters only if the rule passes them', () => {
     const fields = { api_key: 'k', 'x.a': '1', 'x-original-url': '/x', x_real_ip: '1.1.1.1' };
     assert.deepEqual(sentFor(fields, { pass: ['API_Key', 'x.a', 'X-Original-URL', 'x_real_ip'] }), {
       ...{ api_key: 'k', 'x.a': '1', 'x-original-url': '/x' },
@@ -106,7 +106,7 @@ suite('what the source gets of the fields of a request', () => {
     });
   });
 
-  test('never the apikey, nor a field of this hop, even if the rule passes them', () => {
+  test('never include apikey or hop-by-hop fields, even if the rule passes them', () => {
     const fields = { apikey: 'wk_secret', 'proxy-authorization': 'x', te: 'y', host: 'z' };
     assert.deepEqual(
       sentFor(fields, { pass: ['apikey', 'APIKEY', ...Object.keys(fields)] }),
@@ -114,7 +114,7 @@ suite('what the source gets of the fields of a request', () => {
     );
   });
 
-  test('the length where there is content', () => {
+  test('include Content-Length if there is content', () => {
     const options = { method: 'POST', body: Readable.from(['hello']) };
     assert.deepEqual(sentFor({ 'content-length': '5' }, {}, options), {
       ...trail,
@@ -122,7 +122,7 @@ suite('what the source gets of the fields of a request', () => {
     });
   });
 
-  test('the length also where the client says that it is of this hop', () => {
+  test('include Content-Length even if Connection names it', () => {
     const options = { method: 'POST', body: Readable.from(['hello']) };
     const fields = { connection: 'content-length', 'content-length': '5' };
     assert.deepEqual(sentFor(fields, {}, options), { ...trail, 'content-length': '5' });
@@ -140,7 +140,7 @@ suite("the rule's own fields", () => {
     });
   });
 
-  test('have nothing beside them that CGI takes for the same', () => {
+  test('displace client fields with the same CGI name', () => {
     const headers = { 'X-Role': 'reader', X_Shop: 'a' };
     const fields = { x_role: 'admin', 'x.role': 'admin', 'x-shop': 'b' };
     assert.deepEqual(sentFor(fields, { headers, pass: Object.keys(fields) }), {
@@ -149,7 +149,7 @@ suite("the rule's own fields", () => {
     });
   });
 
-  test('may say who asks, and of which host', () => {
+  test('may set X-Forwarded-* and Host', () => {
     const headers = { 'X-Forwarded-For': '10.9.8.7', apikey: 'of-the-source', Host: 'v.example' };
     assert.deepEqual(sentFor({ apikey: 'of-the-client' }, { headers }), {
       ...trail,
@@ -159,7 +159,7 @@ suite("the rule's own fields", () => {
     });
   });
 
-  test('cannot frame the request or hide a loop', () => {
+  test('cannot set framing fields or Via', () => {
     const headers = {
       'Content-Length': '9',
       'Transfer-Encoding': 'chunked',
@@ -173,13 +173,13 @@ suite("the rule's own fields", () => {
     assert.deepEqual(sentFor({}, { headers }), trail);
   });
 
-  test('that are no texts are left out', () => {
+  test('are ignored if they are not texts', () => {
     assert.deepEqual(sentFor({}, { headers: { a: 1, b: null, c: ['x'] } }), trail);
     assert.deepEqual(sentFor({}, { headers: 'x', pass: 'cookie' }), trail);
   });
 });
 
-suite('the trail', () => {
+suite('Forwarded, X-Forwarded-* and Via', () => {
   const addresses: readonly (readonly [string, string, string | undefined])[] = [
     ['192.0.2.7', 'for=192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', 'for=192.0.2.7', '192.0.2.7'],
@@ -189,7 +189,7 @@ suite('the trail', () => {
     ['unix:', 'for=unknown', undefined],
   ];
   for (const [address, forwarded, list] of addresses) {
-    test(`names the client ${JSON.stringify(address)}`, () => {
+    test(`name the client ${JSON.stringify(address)}`, () => {
       const sent = sentFor({}, {}, { address, origin: 'https://v.example:8443' });
       assert.equal(sent.forwarded, `${forwarded};host="v.example:8443";proto=https`);
       assert.equal(sent['x-forwarded-for'], list);
@@ -198,7 +198,7 @@ suite('the trail', () => {
     });
   }
 
-  test('goes on from the hops before', () => {
+  test('Via continues the list of earlier hops', () => {
     const { via } = sentFor({ via: '1.0 fred, 1.1 waymark-r2 (two)' });
     assert.equal(via, '1.0 fred, 1.1 waymark-r2 (two), 1.1 waymark-r1');
   });

@@ -54,7 +54,7 @@ function begin(url: string, headers: http.OutgoingHttpHeaders): Promise<http.Inc
 }
 
 suite('fetched text', () => {
-  test('is compressed on its way, whether it comes at once or bit by bit', async (t) => {
+  test('is compressed, whether it arrives at once or in pieces', async (t) => {
     const large = texts(3_000_000);
     const url = await start(t, (request, response) => {
       const isLarge = request.url === '/large';
@@ -89,7 +89,7 @@ suite('fetched text', () => {
     }
   });
 
-  test('says the same to a HEAD', async (t) => {
+  test('has the same fields for a HEAD', async (t) => {
     const url = await start(t, always({ ...plain, etag: '"x"', 'content-length': '20000' }));
     const headers = { 'accept-encoding': 'gzip' };
     const { fields, bytes } = await ask(url, '/far/x', { method: 'HEAD', headers });
@@ -116,7 +116,7 @@ suite('fetched text', () => {
     ['is an error', plain, text, 404],
   ];
   for (const [title, headers, body = text, status = 200] of untouched) {
-    test(`is left alone where it ${title}`, async (t) => {
+    test(`is not compressed if it ${title}`, async (t) => {
       const url = await start(t, always({ etag: '"x"', ...headers }, body, status));
       const seen = await ask(url, '/far/x', { headers: { 'accept-encoding': 'gzip' } });
       assert.equal(seen.status, status);
@@ -126,7 +126,7 @@ suite('fetched text', () => {
     });
   }
 
-  test('is left alone where it is signed behind its end', async () => {
+  test('is not compressed if a trailer has its digest', async () => {
     const reply: Reply = {
       status: 200,
       fields: ['Content-Type', 'text/plain', 'Trailer', 'X-A, Repr-Digest'],
@@ -135,15 +135,15 @@ suite('fetched text', () => {
     };
     const fetch = {
       respond: () => Promise.resolve(reply),
-      foresee: () => ({ status: null }),
-      open: () => Promise.resolve(reply),
+      explain: () => ({ status: null }),
+      openWebsocket: () => Promise.resolve(reply),
     };
     const request = visit({ fields: { 'accept-encoding': 'gzip' } });
-    const passage = createResponseCompressor();
-    assert.equal(await withCompression(fetch, passage).respond(fetchRule({}), request), reply);
+    const compressor = createResponseCompressor();
+    assert.equal(await withCompression(fetch, compressor).respond(fetchRule({}), request), reply);
   });
 
-  test('is left alone where the client does not want it changed', async (t) => {
+  test('is not compressed if the client sends no-transform', async (t) => {
     const url = await start(t, always(plain));
     const headers = { 'accept-encoding': 'gzip', 'cache-control': 'no-cache, no-transform' };
     const { fields, bytes } = await ask(url, '/far/x', { headers });
@@ -151,7 +151,7 @@ suite('fetched text', () => {
     assert.ok(bytes.equals(text));
   });
 
-  test('goes out as it came where it would not become smaller', async (t) => {
+  test('is not compressed if it would not become smaller', async (t) => {
     const random = Buffer.from(
       Array.from({ length: 5_000 }, () => Math.floor(Math.random() * 256)),
     );
@@ -178,7 +178,7 @@ suite('validators of fetched text', () => {
     } else response.writeHead(200, { ...plain, ...tag }).end(text);
   };
 
-  test('are confirmed as the client knows them', async (t) => {
+  test('match in the weak form that the client got', async (t) => {
     const url = await start(t, answer);
     for (const [known, etag] of [
       ['W/"x"', 'W/"x"'],
@@ -195,7 +195,7 @@ suite('validators of fetched text', () => {
     }
   });
 
-  test('of a part are those of the source', async (t) => {
+  test('of a range are those of the source', async (t) => {
     const url = await start(t, answer);
     const headers = { 'accept-encoding': 'gzip', range: 'bytes=0-1' };
     const { status, fields, bytes } = await ask(url, '/far/x', { headers });
@@ -206,7 +206,7 @@ suite('validators of fetched text', () => {
     assert.ok(bytes.equals(text.subarray(0, 2)));
   });
 
-  test('that are dates tell nobody that a part fits what was compressed', async (t) => {
+  test('that are dates never combine a range with compressed content', async (t) => {
     const date = 'Fri, 02 Jan 2026 12:00:00 GMT';
     const url = await start(t, ({ headers: { range }, url: path }, response) => {
       const type = path === '/film' ? { 'content-type': 'video/mp4' } : plain;
@@ -229,7 +229,7 @@ suite('validators of fetched text', () => {
     }
   });
 
-  test('can be written with: what was read compressed is the same state', async (t) => {
+  test('work in If-Match, although the content was read compressed', async (t) => {
     const url = await start(t, answer);
     const read = await ask(url, '/far/x', { headers: { 'accept-encoding': 'br' } });
     const put = async (ifMatch: string | undefined) =>
@@ -238,7 +238,7 @@ suite('validators of fetched text', () => {
     assert.equal(await put('W/"y"'), 412);
   });
 
-  test('are written with as they are, whatever stands between the quotes', async (t) => {
+  test('are forwarded unchanged, whatever their quotes contain', async (t) => {
     const url = await start(t, (request, response) => {
       request.resume();
       response.writeHead(204, { 'x-if-match': request.headers['if-match'] }).end();
@@ -254,10 +254,10 @@ suite('validators of fetched text', () => {
   });
 });
 
-suite('compressing on the way', () => {
+suite('compression of a stream', () => {
   const decoders = { zstd: createZstdDecompress, br: createBrotliDecompress, gzip: createGunzip };
   for (const [coding, createDecoder] of Object.entries(decoders)) {
-    test(`holds nothing back for long: ${coding}`, async (t) => {
+    test(`delivers ${coding} content soon after the source has sent it`, async (t) => {
       const sent: ServerResponse[] = [];
       const url = await start(t, (_, response) => {
         response.writeHead(200, plain).write('first\n');
@@ -276,7 +276,7 @@ suite('compressing on the way', () => {
     });
   }
 
-  test('ends at the source when the client goes away', async (t) => {
+  test('aborts the request to the source when the client goes away', async (t) => {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     const url = await start(t, (_, response) => {
       response.on('close', () => {
@@ -289,7 +289,7 @@ suite('compressing on the way', () => {
     await promise;
   });
 
-  test('ends at the client when the source breaks off', async (t) => {
+  test('breaks off the reply when the source breaks off', async (t) => {
     const sent: ServerResponse[] = [];
     const url = await start(t, (_, response) => {
       response.writeHead(200, plain).write(text);
@@ -301,7 +301,7 @@ suite('compressing on the way', () => {
     assert.equal(message.complete, false);
   });
 
-  test('is for so many at a time; the others get it as it came', async (t) => {
+  test('is limited in number; further responses are sent uncompressed', async (t) => {
     const sent: ServerResponse[] = [];
     const url = await start(t, (_, response) => {
       response.writeHead(200, { ...plain, etag: '"x"' }).write(text);

@@ -4,7 +4,7 @@ import { responseFields, trailerFields } from '../../src/proxy/response-fields.t
 import { fetchPlan, sourceTargets } from '../../src/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 
-suite('what the client gets of the fields of an answer', () => {
+suite('the fields of an answer that the client gets', () => {
   const seen = (fields: readonly string[], pass: readonly string[] = [], path = '/shop/*') => {
     const source = `http://src.example/base/${path.endsWith('*') ? '*' : ''}`;
     const plan = fetchPlan(fetchRule({ source, pass }, { path }));
@@ -16,7 +16,7 @@ suite('what the client gets of the fields of an answer', () => {
   };
   const via = ['Via', '1.1 waymark'];
 
-  test('all of them, as they were written, in their order', () => {
+  test('are forwarded unchanged and in order', () => {
     const fields = [
       ...['Content-Type', 'text/html', 'ETag', 'W/"x"', 'content-encoding', 'br'],
       ...['Vary', 'Accept', 'vary', 'Cookie', 'Age', '7', 'Cache-Control', 'max-age=9'],
@@ -35,12 +35,12 @@ suite('what the client gets of the fields of an answer', () => {
     ['Server-Timing', 'x', 'Alt-Svc', 'h3=":443"'],
   ];
   for (const fields of dropped) {
-    test(`not ${fields.join(' ')}`, () => {
+    test(`do not include ${fields.join(' ')}`, () => {
       assert.deepEqual(seen([...fields, 'ETag', '"x"']), ['ETag', '"x"', ...via]);
     });
   }
 
-  test('places and cookies as they are visible, each line for itself', () => {
+  test('have visible URLs and cookies, each line by itself', () => {
     assert.deepEqual(
       seen([
         ...['location', 'http://src.example/base/x', 'Content-Location', '/base/y'],
@@ -61,7 +61,7 @@ suite('what the client gets of the fields of an answer', () => {
     ['X-Sendfile', '/etc/passwd'],
   ];
   for (const field of named) {
-    test(`${field.join(': ')} only where the rule passes it`, () => {
+    test(`include ${field.join(': ')} only if the rule passes it`, () => {
       for (const path of ['/shop/*', '/*']) {
         assert.deepEqual(seen(field, [], path), via);
         assert.deepEqual(seen(field, [field[0]], path), [...field, ...via]);
@@ -85,7 +85,7 @@ suite('what the client gets of the fields of an answer', () => {
     ['Set-Cookie', '__Host-a=b; Path=/; Secure'],
   ];
   for (const field of ofWholeOrigin) {
-    test(`${field.join(': ')} only where the rule covers the origin, or passes it`, () => {
+    test(`include ${field.join(': ')} only if the rule covers the origin or passes it`, () => {
       assert.deepEqual(seen(field), via);
       assert.deepEqual(seen(field, [], '/'), via);
       assert.deepEqual(seen(field, [], '/*'), [...field, ...via]);
@@ -109,7 +109,7 @@ suite('what the client gets of the fields of an answer', () => {
     ['/*', '/', '/'],
   ];
   for (const [path, scope, visible] of scopes) {
-    test(`Service-Worker-Allowed: ${scope} of a script at ${path} as ${visible ?? 'none'}`, () => {
+    test(`rewrite Service-Worker-Allowed: ${scope} of a script at ${path} to ${visible ?? 'none'}`, () => {
       const type = ['Content-Type', 'text/javascript'];
       const allowed = visible === undefined ? [] : ['Service-Worker-Allowed', visible];
       assert.deepEqual(seen([...type, 'Service-Worker-Allowed', scope], [], path), [
@@ -120,7 +120,7 @@ suite('what the client gets of the fields of an answer', () => {
     });
   }
 
-  test('the path of a service worker where its folder is more than the rule covers', () => {
+  test("confine a service worker whose folder is larger than the rule's path", () => {
     for (const [path, allowed] of [
       ['/sw.js', ['Service-Worker-Allowed', '/sw.js']],
       ['/shop*', ['Service-Worker-Allowed', '/shop']],
@@ -135,7 +135,7 @@ suite('what the client gets of the fields of an answer', () => {
     }
   });
 
-  test('behind the content nothing that it may not say before it', () => {
+  test('leave out trailers that the rule does not allow as fields', () => {
     const fields = [...named, ...ofWholeOrigin, ['Service-Worker-Allowed', '/']].flat();
     assert.deepEqual(trailerFields([...fields, 'X-Checksum', '1']), ['X-Checksum', '1']);
   });

@@ -37,7 +37,7 @@ const nameStart = fetched('http://src.example/b*', '/shop*', '/shop1');
 const below = fetched('http://src.example/api*', '/api', '/api');
 const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
 
-suite('a Location of the source, as the client sees it', () => {
+suite('a Location of the source', () => {
   const cases: readonly (readonly [string, FetchedUrl, string, string])[] = [
     ['absolute', wildcard, 'http://src.example:8080/base/x', 'https://shop.example/shop/x'],
     ['the prefix itself', wildcard, 'http://src.example:8080/base/', 'https://shop.example/shop/'],
@@ -82,7 +82,7 @@ suite('a Location of the source, as the client sees it', () => {
   }
 });
 
-suite('a Set-Cookie of the source, as the client sees it', () => {
+suite('a Set-Cookie of the source', () => {
   const cases: readonly (readonly [string, FetchedUrl, string, string | undefined])[] = [
     ['plain', wildcard, 'a=b', 'a=b; Path=/shop/a'],
     ['plain, in the folder of the rule', siblings, 'a=b', 'a=b; Path=/shop/'],
@@ -136,7 +136,7 @@ suite('a Set-Cookie of the source, as the client sees it', () => {
   }
 });
 
-suite('what else of the source leads somewhere, as the client sees it', () => {
+suite('Link and Refresh of the source', () => {
   const links: readonly (readonly [string, string])[] = [
     [
       '<http://src.example:8080/base/?p=2>; rel="next", </base/a.css>; rel=preload',

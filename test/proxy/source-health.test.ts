@@ -34,7 +34,7 @@ function rig() {
 }
 
 suite('the order in which sources are tried', () => {
-  test('goes round while all have as little to do', () => {
+  test('is round robin while all are equally busy', () => {
     const { order } = rig();
     assert.deepEqual(
       [order(), order(), order(), order()].map(([first]) => first),
@@ -43,7 +43,7 @@ suite('the order in which sources are tried', () => {
     assert.deepEqual(order(), [b, c, a]);
   });
 
-  test('begins with the one with the least to do', () => {
+  test('begins with the one with the fewest open requests', () => {
     const { health, order } = rig();
     const first = health.start(a);
     health.start(b);
@@ -53,7 +53,7 @@ suite('the order in which sources are tried', () => {
     assert.deepEqual(order().at(-1), b);
   });
 
-  test('ends with those that are set aside, the one first whose pause ends first', () => {
+  test('ends with those that are set aside, in the order in which their pauses end', () => {
     const { order, fail } = rig();
     fail(a);
     fail(b);
@@ -77,7 +77,7 @@ suite('a source that has failed', () => {
     assert.deepEqual(pauses, [...doubled, sourcePauseMsMax, sourcePauseMsMax, sourcePauseMsMax]);
   });
 
-  test('is asked by one request after its pause, and by all again once that has its answer', () => {
+  test('gets one request after its pause, and all again once that is answered', () => {
     const { clock, health, order, fail } = rig();
     fail(a);
     clock.ms += sourcePauseMs;
@@ -92,7 +92,7 @@ suite('a source that has failed', () => {
     assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: sourcePauseMs }]);
   });
 
-  test('again and again in its answers is set aside for longer each time', () => {
+  test('while it answers is set aside for longer each time', () => {
     const { clock, health } = rig();
     const pauses = Array.from({ length: 3 }, () => {
       const attempt = health.start(a);
@@ -110,7 +110,7 @@ suite('a source that has failed', () => {
     );
   });
 
-  test('is asked by another one when the first has gone away before its answer', () => {
+  test('gets another probe if the client of the first goes away', () => {
     const { clock, health, fail } = rig();
     fail(a);
     clock.ms += sourcePauseMs;
@@ -118,7 +118,7 @@ suite('a source that has failed', () => {
     assert.deepEqual(health.setAside([a]), []);
   });
 
-  test('has failed once when many requests meet the same failure', () => {
+  test('counts one failure when many requests fail together', () => {
     const { clock, health } = rig();
     const attempts = Array.from({ length: 50 }, () => health.start(a));
     clock.ms += 1;
@@ -126,7 +126,7 @@ suite('a source that has failed', () => {
     assert.deepEqual(health.setAside([a]), [{ origin: a, leftMs: sourcePauseMs }]);
   });
 
-  test('is not set aside for longer by those who ask it as a last resort', () => {
+  test('is not set aside for longer by requests that try it as a last resort', () => {
     const { health, fail } = rig();
     fail(a);
     const [before] = health.setAside([a]);
@@ -136,7 +136,7 @@ suite('a source that has failed', () => {
   });
 });
 
-test('metrics tell of each source what it answered, what not, and what is under way', () => {
+test('metrics count the answers, failures and open requests of each source', () => {
   const { health, answer, fail } = rig();
   answer(a);
   answer(a);

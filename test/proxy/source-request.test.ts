@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { limitBody } from '../../src/proxy/source-request.ts';
 
-suite('the content of a request on its way to a source', () => {
+suite('the content of a request to a source', () => {
   test('arrives whole, up to the limit', async () => {
     assert.equal(await text(limitBody(Readable.from(['he', 'llo']), 5)), 'hello');
   });
@@ -16,7 +16,7 @@ suite('the content of a request on its way to a source', () => {
     });
   });
 
-  test('arrives when it had ended before', async () => {
+  test('arrives if it ended before', async () => {
     const body = Readable.from([]);
     body.resume();
     await once(body, 'end');
@@ -31,7 +31,7 @@ suite('the content of a request on its way to a source', () => {
     await assert.rejects(arriving, { code: 'ERR_STREAM_PREMATURE_CLOSE' });
   });
 
-  test('harms nobody when it is given up in the moment in which the client goes away', async () => {
+  test('may be destroyed at the moment at which the client goes away', async () => {
     const body = new Readable({ read: () => undefined });
     const metered = limitBody(body, 5);
     body.destroy(new Error('aborted'));
@@ -41,7 +41,7 @@ suite('the content of a request on its way to a source', () => {
     assert.equal(body.closed, true);
   });
 
-  test('is not asked for faster than it is read', async () => {
+  test('is read only as fast as the source reads', async () => {
     let asked = 0;
     const body = new Readable({
       read() {
@@ -55,7 +55,7 @@ suite('the content of a request on its way to a source', () => {
     metered.destroy();
   });
 
-  test('can be given up while its own stream stays usable', async () => {
+  test("can be destroyed, and leaves the request's stream usable", async () => {
     const body = Readable.from(['he', 'llo']);
     const metered = limitBody(body, 5);
     metered.destroy();

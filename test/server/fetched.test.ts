@@ -33,7 +33,7 @@ suite('several sources of a page', () => {
     const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
     assert.match(metrics, new RegExp(`waymark_fetch_source_set_aside.source="${gone}". 1\n`));
     assert.match(metrics, new RegExp(`waymark_fetch_source_answers_total.source="${origin}". 4\n`));
-    assert.match(site.logged(), /a source has failed and is set aside/);
+    assert.match(site.logged(), /source failed; set aside for a pause/);
   });
 });
 

@@ -223,7 +223,7 @@ suite('what is said besides', () => {
       'a page comes from another server',
       { path: '/a', kind: 'content.fetch', enginedata: { source: 'http://far.example/' } },
       null,
-      ['The status is that of the source, which was not asked.'],
+      ['The source decides the status; explain sends it no request.'],
     ],
     [
       'the status of another server is replaced',
@@ -234,7 +234,7 @@ suite('what is said besides', () => {
         enginedata: { source: 'http://far.example/' },
       },
       null,
-      ['The status is that of the source, which was not asked; in place of its 200, 203.'],
+      ['The source decides the status; explain sends it no request; 203 replaces its 200.'],
     ],
     [
       'a rule names no source',
