@@ -51,7 +51,7 @@ export function createSourceRequest(
   return {
     plan,
     request,
-    targets: targets,
+    targets,
     body,
     send: (to, { signal, interim }, begun) =>
       dialler.send({
@@ -79,7 +79,7 @@ export async function sendToSource(
   sourceRequest: SourceRequest,
   health: SourceHealth,
 ): Promise<{ readonly answer: SourceResponse; readonly fields: FieldList }> {
-  const { plan, request, targets: targets, body } = sourceRequest;
+  const { plan, request, targets, body } = sourceRequest;
   const { method, signal } = request;
   const sendTo: SendTo = (to, begun) => sourceRequest.send(to, request, begun);
   const [only] = targets;
