@@ -7,9 +7,9 @@ export const purgedValue = '[purged]';
 
 /**
  * The fields of a record, or of a row about it, with `mark` in place of each header value that the
- * record does not have now: in every object under the name `headers`, also in `_unknowns_`. Such a
- * value was a credential of a source or a receiver, and may still be one. Fields without any come
- * back as they are.
+ * record does not have now: in every object under the name `headers`, also in `_unknowns_`, where
+ * headers that are a text or a list count as one value. Such a value was a credential of a source
+ * or a receiver, and may still be one. Fields without any come back as they are.
  */
 export function replaceFormerHeaders(
   fields: JsonObject,
@@ -22,30 +22,36 @@ export function replaceFormerHeaders(
 }
 
 const headersName = 'headers';
+const unknownsName = '_unknowns_';
 
 function collectValues(json: Json, values: Set<string>): void {
   if (Array.isArray(json)) for (const one of json as Json[]) collectValues(one, values);
   if (!isJsonObject(json)) return;
   for (const [name, member] of Object.entries(json)) {
-    if (name === headersName && isJsonObject(member)) {
-      for (const value of Object.values(member)) values.add(JSON.stringify(value));
-    } else collectValues(member, values);
+    if (name !== headersName) collectValues(member, values);
+    else if (!isJsonObject(member)) values.add(JSON.stringify(member));
+    else for (const value of Object.values(member)) values.add(JSON.stringify(value));
   }
 }
 
-function replaced(object: JsonObject, replace: (value: Json) => Json): JsonObject {
-  return mapMembers(object, (name, member) =>
-    name === headersName && isJsonObject(member)
-      ? mapMembers(member, (_name, value) => replace(value))
-      : replacedIn(member, replace),
-  );
+type Replace = (value: Json) => Json;
+
+function replaced(object: JsonObject, replace: Replace, areUnknowns = false): JsonObject {
+  return mapMembers(object, (name, member) => {
+    if (name === headersName && isJsonObject(member)) {
+      return mapMembers(member, (_name, value) => replace(value));
+    }
+    // What an engine knows as `headers` may be the headings of a table.
+    if (name === headersName && areUnknowns && member !== null) return replace(member);
+    return replacedIn(member, replace, areUnknowns || name === unknownsName);
+  });
 }
 
-function replacedIn(json: Json, replace: (value: Json) => Json): Json {
-  if (isJsonObject(json)) return replaced(json, replace);
+function replacedIn(json: Json, replace: Replace, areUnknowns: boolean): Json {
+  if (isJsonObject(json)) return replaced(json, replace, areUnknowns);
   if (!Array.isArray(json)) return json;
   const before = json as readonly Json[];
-  const members = before.map((one) => replacedIn(one, replace));
+  const members = before.map((one) => replacedIn(one, replace, areUnknowns));
   return members.some((member, at) => member !== before[at]) ? members : before;
 }
 

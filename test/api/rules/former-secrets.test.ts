@@ -51,6 +51,23 @@ suite('a header value that a rule has no more', () => {
     assert.deepEqual(await found('Bearer former'), [], 'nor can it be searched for');
   });
 
+  test('is masked where it was written as a text or a list, which is no header', async (t) => {
+    const { site, id, read } = await rotatedSite(t);
+    for (const headers of [former, [former], [{ authorization: former }]]) {
+      const wrong = { id, enginedata: { ...enginedataWith(current), headers } };
+      assert.deepEqual((await site.call('svc1.userinterface.edit', wrong)).data.unknowns, [
+        'enginedata',
+      ]);
+    }
+    const now = await site.call('svc1.userinterface.read', { id }, { apikey: read });
+    assert.match(texts(now), /Bearer former/, 'what it has is shown');
+    await site.call('svc1.userinterface.edit', { id, enginedata: enginedataWith(current) });
+    const history = { apikey: read, qk: 'history' };
+    const answer = await site.call('svc1.userinterface.read', { id }, history);
+    assert.match(texts(answer), /"headers":"\*\*\*"/);
+    assert.doesNotMatch(texts(answer), /former/);
+  });
+
   test('is masked in packets of a subscription', async (t) => {
     const { site, seq, read } = await rotatedSite(t);
     const subscriber = await subscribe(await site.socket(read), { from_seq: seq - 1 });
