@@ -19,6 +19,7 @@ export const limitSentences = {
   unread_answer: 'an answer was not read',
   unread_answers: 'answers that were not read yet held too many bytes: some requests were refused',
   pipelined: 'too many requests were sent ahead',
+  fetches: 'other servers were answering too many requests of one address',
   ranges: 'too many ranges of a page were asked for: it was sent whole',
   http2_resets: 'a client of HTTP/2 took back too many requests',
   http2_pings: 'a client of HTTP/2 sent too many PING and SETTINGS',

@@ -2,6 +2,8 @@ import { replyField, type Asking, type FieldList, type Reply } from '../http/rep
 import type { Duplex } from 'node:stream';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
+import { SharedLimit, type Allocation, type Shares } from '../model/shared-limit.ts';
+import { fetchesPerAddressMax } from './limits.ts';
 import { isLoop, viaName } from './request-fields.ts';
 import type { SourceHealth } from './source-health.ts';
 import {
@@ -18,9 +20,9 @@ import type { Asked, Outcome } from '../rules/source.ts';
 export interface Fetcher {
   /**
    * Streams the answer of the rule's source. Rejects with `method_not_allowed`, `too_large` (the
-   * request's content), `not_found` (a path that would leave the source), `bad_gateway` or
-   * `gateway_timeout`. The reply's content fails if the source breaks off. Destroying it, or
-   * aborting the request, aborts the fetch.
+   * request's content), `not_found` (a path that would leave the source), `rate_limited`,
+   * `bad_gateway` or `gateway_timeout`. The reply's content fails if the source breaks off.
+   * Destroying it, or aborting the request, aborts the fetch.
    */
   respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
   /**
@@ -53,6 +55,7 @@ interface FetcherParts extends SourceRequestParts {
 /** Creates a fetcher. */
 export function createFetcher(parts: FetcherParts): Fetcher {
   const { health, via } = parts;
+  const inProgress = new SharedLimit(shares);
   // An edit makes a new rule object, so plans need no invalidation.
   const plans = new WeakMap<FetchRule, FetchPlan>();
   const planOf = (rule: FetchRule): FetchPlan => {
@@ -67,9 +70,12 @@ export function createFetcher(parts: FetcherParts): Fetcher {
     async respond(rule, request) {
       const plan = requireMethod(planOf(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const sourceRequest = createSourceRequest(parts, plan, request);
-      const { answer, fields } = await sendToSource(sourceRequest, health);
-      return replyToClient(answer, { request, plan, fields });
+      const { address } = request;
+      return counted(inProgress.allocation({ keyId: undefined, address }), async () => {
+        const sourceRequest = createSourceRequest(parts, plan, request);
+        const { answer, fields } = await sendToSource(sourceRequest, health);
+        return replyToClient(answer, { request, plan, fields });
+      });
     },
     async openWebsocket(rule, request) {
       const plan = planOf(rule);
@@ -93,6 +99,33 @@ export function createFetcher(parts: FetcherParts): Fetcher {
       return { status: null, notes: [sourceStatusNote(rule), ...setAsideNotes(plan, health)] };
     },
   };
+}
+
+/** What sources may be answering for one address at the same time: slow ones keep connections. */
+const shares: Shares = {
+  what: 'requests that other servers are answering',
+  limit: 'fetches',
+  max: Infinity,
+  withoutKeyMax: Infinity,
+  perAddressMax: fetchesPerAddressMax,
+  perKeyMax: Infinity,
+};
+
+/** Counts a reply from before it is made until its content has ended. */
+async function counted(place: Allocation, fetched: () => Promise<Reply>): Promise<Reply> {
+  const free = (): void => {
+    place.free();
+  };
+  place.grow(1);
+  try {
+    const reply = await fetched();
+    if (reply.body.kind !== 'stream' || reply.body.stream.closed) free();
+    else reply.body.stream.once('close', free);
+    return reply;
+  } catch (error) {
+    free();
+    throw error;
+  }
 }
 
 function sourceStatusNote({ httpresponse }: FetchRule): string {

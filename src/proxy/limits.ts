@@ -5,3 +5,8 @@ export const sourcePauseMs = 1_000;
 export const sourcePauseMsMax = 60_000;
 /** Sources whose health is remembered. */
 export const sourcesKnownMax = 1_000;
+/**
+ * Requests of one address that sources are answering at the same time: a quarter of the connections
+ * that there are to one source.
+ */
+export const fetchesPerAddressMax = 512;

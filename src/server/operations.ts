@@ -22,7 +22,7 @@ import {
   isLinesBody,
 } from './envelope.ts';
 import type { Serving } from './serving.ts';
-import type { Allocation, SharedLimit } from './shared-limit.ts';
+import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 
 /** A validated request for an operation over HTTP. */
 interface OperationRequest {

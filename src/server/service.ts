@@ -18,7 +18,7 @@ import { isFromLoopback } from './loopback.ts';
 import { contentBegun } from './send.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from './serving.ts';
-import type { SharedLimit } from './shared-limit.ts';
+import type { SharedLimit } from '../model/shared-limit.ts';
 
 /** A validated request below `{base}/svc1`. */
 interface ServiceRequest {

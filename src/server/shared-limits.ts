@@ -14,7 +14,7 @@ import {
   unreadPerKeyBytesMax,
   unreadWithoutKeyBytesMax,
 } from './limits.ts';
-import { SharedLimit } from './shared-limit.ts';
+import { SharedLimit } from '../model/shared-limit.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 
 /** What all clients of a process share. */

@@ -1,6 +1,6 @@
 import type { Caller } from '../model/key.ts';
 import { unreadPieceBytesMin } from './limits.ts';
-import type { Allocation, SharedLimit } from './shared-limit.ts';
+import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 
 /** Content that answers refer to, and how many of them. */
 interface HeldContent {

@@ -11,6 +11,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { replyField } from '../../src/http/reply.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
+import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
 import { httpSource, rawSource } from '../outbound/sources.ts';
 import { fetchRule, front, replyText, testFetch, visit } from './fetch-rig.ts';
 
@@ -468,4 +469,26 @@ suite('streams', () => {
     request.destroy();
     assert.equal(await cut.promise, 'ECONNRESET');
   });
+});
+
+test('an address has so many requests answered at a time, until their content has ended', async (t) => {
+  const responses: ServerResponse[] = [];
+  const { origin, server } = await httpSource(t, (_, response) => {
+    responses.push(response);
+    response.write('x');
+    server.emit('begun');
+  });
+  const rule = fetchRule({ source: `${origin}/*` });
+  const fetch = testFetch(t);
+  const asked = Array.from({ length: fetchesPerAddressMax }, () => fetch.respond(rule, visit()));
+  while (responses.length < fetchesPerAddressMax) await once(server, 'begun');
+  await assert.rejects(fetch.respond(rule, visit()), { code: 'rate_limited', limit: 'fetches' });
+  const other = fetch.respond(rule, visit({ address: '192.0.2.8' }));
+  const replies = await Promise.all([...asked, other]);
+  for (const response of responses) response.end();
+  for (const reply of replies) assert.equal(await replyText(reply), 'x');
+  const again = fetch.respond(rule, visit());
+  while (responses.length < fetchesPerAddressMax + 2) await once(server, 'begun');
+  responses.at(-1)?.end();
+  assert.equal(await replyText(await again), 'x');
 });

@@ -3,7 +3,7 @@ import { Failure, failureFrom } from '../../model/failure.ts';
 import { unreadBodyBytesMax } from '../../model/limits.ts';
 import { DirectRequest } from '../h1-fast/direct-request.ts';
 import { heldPieceBytes } from '../limits.ts';
-import type { Allocation } from '../shared-limit.ts';
+import type { Allocation } from '../../model/shared-limit.ts';
 
 /** Requests whose content cannot be read further, with the failure to report. */
 const broken = new WeakMap<object, Failure>();

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { tunnelIdleMs, tunnelLookMs } from '../../model/limits.ts';
 import { notePassedBytes } from '../../outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../proxy/fetcher.ts';
-import type { SharedLimit } from '../shared-limit.ts';
+import type { SharedLimit } from '../../model/shared-limit.ts';
 import { STATUS_CODES } from './node-http.ts';
 import { fieldText, linger } from './refusal.ts';
 

@@ -19,7 +19,7 @@ import { outcomeMembers } from '../operations.ts';
 import { WebSocketMessage } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
 import type { Serving } from '../serving.ts';
-import type { Allocation } from '../shared-limit.ts';
+import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
 import { Subscriptions } from './subscriptions.ts';

@@ -8,7 +8,7 @@ import type { RuleChange } from '../../store/store.ts';
 import type { Call, Stream } from '../../api/operation.ts';
 import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
-import type { Allocation } from '../shared-limit.ts';
+import type { Allocation } from '../../model/shared-limit.ts';
 import type { SharedLimits } from '../shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
 

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
 import { requestTimeoutMs } from '../../model/limits.ts';
 import { heldPieceBytes } from '../limits.ts';
-import type { Allocation } from '../shared-limit.ts';
+import type { Allocation } from '../../model/shared-limit.ts';
 import { FrameFollower } from './frames.ts';
 
 /** What bounds the message that a client is sending. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../src/model/failure.ts';
-import { SharedLimit } from '../../src/server/shared-limit.ts';
+import { SharedLimit } from '../../src/model/shared-limit.ts';
 
 function limitOf(shares: Partial<Record<'max' | 'perAddressMax' | 'perKeyMax', number>>) {
   const limit = new SharedLimit({

@@ -1,10 +1,10 @@
-import { addressNetwork } from '../model/cidr.ts';
-import { Failure } from '../model/failure.ts';
-import type { Caller } from '../model/key.ts';
-import type { LimitName } from '../model/limit.ts';
+import { addressNetwork } from './cidr.ts';
+import { Failure } from './failure.ts';
+import type { Caller } from './key.ts';
+import type { LimitName } from './limit.ts';
 
 /** How much of something there is for all clients of a process, and how much one of them gets. */
-interface Shares {
+export interface Shares {
   /** What it is, in the plural, for messages. */
   readonly what: string;
   /** The name under which the log tells of it. */
