@@ -1,5 +1,5 @@
 import { preferredLanguage } from '../src/http/negotiation.ts';
-import { drawOf } from '../src/visitors/lot.ts';
+import { drawOf } from '../src/visitors/bucket.ts';
 import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
 
 /** What a test says of a visitor; nothing else is known of it. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { tokenSource, trimOws } from '../http/syntax.ts';
-import { languageFieldCharactersMax, languagesRemembered } from '../model/limits.ts';
+import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
 import { remembered } from '../model/remembered.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
@@ -47,7 +47,7 @@ export function withCanonicalLanguages(fields: Fields): Fields {
 }
 
 /** Browsers say the same each time. */
-const knownLanguages = remembered<string>(languagesRemembered);
+const knownLanguages = remembered<string>(languagesRememberedMax);
 
 /**
  * Fields in which those of some names that are lists of tokens have no spaces (RFC 9110 §5.6.1), as

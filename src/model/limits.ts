@@ -147,39 +147,8 @@ export const breadcrumbBranchesMax = 1_000;
 export const conditionValuesMax = 1_000;
 /** What visitors are told apart by for a share of them: too few to know one again by. */
 export const visitorLots = 2 ** 20;
-/** The name of a signed-in user, and roles of one. */
-export const userNameCharactersMax = 256;
-export const userRolesMax = 256;
-/** A token that says who somebody is (RFC 7519), and those whose user is remembered. */
-export const jwtCharactersMax = 8 * KIB;
-export const jwtRememberedMax = 4_096;
-/** How long a token is believed without being verified again: its key may have been withdrawn. */
-export const jwtTrustMs = 300_000;
-/** How far clocks of others may be off. */
-export const jwtClockToleranceSeconds = 30;
-/** Keys of tokens that name none among several which are tried. */
-export const jwtKeysTriedMax = 8;
-/** A set of keys (RFC 7517 §5), and how long its source may take for it. */
+/** A set of keys (RFC 7517 §5). */
 export const jwksBytesMax = MIB;
-export const jwksTimeoutMs = 5_000;
-/** Keys are fetched again when they are this old … */
-export const jwksFreshMs = 600_000;
-/** … and, where a token asks for one that is not there, or the source failed, not sooner than … */
-export const jwksRetryMs = 30_000;
-/** … and not believed any more when nobody could fetch them for so long. */
-export const jwksStaleMs = 86_400_000;
-/** A database of countries, and the addresses whose country is remembered. */
-export const geoDatabaseBytesMax = 512 * MIB;
-export const countriesRemembered = 4_096;
-/** How long a file that something was made of is believed not to have changed. */
-export const loadedFileTrustMs = 1_000;
-/** Accept-Language fields whose language is remembered, and the longest of them. */
-export const languagesRemembered = 1_024;
-export const languageFieldCharactersMax = 256;
-/** User-Agents, with their client hints, of which the device is remembered. */
-export const devicesRemembered = 4_096;
-/** Characters of a User-Agent, or a client hint, that are looked at. */
-export const userAgentCharactersMax = 512;
 /** Rules kept in memory with their pages, all together. */
 export const rememberedRulesBytesMax = 128 * MIB;
 /** Origins and paths with the candidates found there, twice: the exact ones, and the wildcards. */

@@ -46,7 +46,7 @@ export async function sendWithFailover(
         attempt.ended();
         continue;
       }
-      return { target: target, answer: trackContent(answer, attempt) };
+      return { target, answer: trackContent(answer, attempt) };
     } catch (thrown) {
       attempt.ended();
       if (!isSourceFailure(thrown) || request.signal.aborted) throw thrown;

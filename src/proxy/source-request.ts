@@ -70,7 +70,7 @@ export function createSourceRequest(
         ...(begun !== undefined && { begun }),
         ...(upgrade !== undefined && { upgrade }),
       }),
-    clientFields: clientFields,
+    clientFields,
   };
 }
 

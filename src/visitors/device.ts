@@ -1,7 +1,8 @@
+import type { FieldList } from '../http/reply.ts';
 import bowser from 'bowser';
 import { isbot } from 'isbot';
 import type { Fields } from '../http/request.ts';
-import { devicesRemembered, userAgentCharactersMax } from '../model/limits.ts';
+import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { DeviceClass } from '../model/visitor.ts';
 
@@ -14,7 +15,7 @@ export type DeviceReader = (fields: Fields) => ReadonlySet<DeviceClass>;
  * says the same each time.
  */
 export function createDeviceReader(): DeviceReader {
-  const known = remembered<ReadonlySet<DeviceClass>>(devicesRemembered);
+  const known = remembered<ReadonlySet<DeviceClass>>(devicesRememberedMax);
   return (fields) => {
     const said = saidBy(fields);
     const hints = said.mobile + said.platform + said.formFactors;
@@ -90,4 +91,24 @@ function formByAgent(
   // A robot may say which device it looks at a page for.
   if (type === 'bot') return /\bMobile\b/.test(agent) ? 'mobile' : undefined;
   return type === undefined && system === 'linux' ? 'desktop' : undefined;
+}
+
+const formFactors = 'Sec-CH-UA-Form-Factors';
+
+/** A system for both, and the one that a tablet claims where it wants a page for desktops. */
+const unclear: ReadonlySet<string> = new Set(['"linux"', '"chrome os"']);
+
+/**
+ * What is asked of a browser that speaks client hints and has not told a tablet from a desktop (RFC
+ * 8942 §3.1): that it does. Critical-CH lets it ask again at once, for a breadcrumb is mostly
+ * visited once; where the hints that come by themselves tell all, that would be a round trip for
+ * nothing.
+ */
+export function hintFields(fields: Fields): FieldList {
+  const platform = fields['sec-ch-ua-platform']?.toLowerCase() ?? '';
+  if (fields['sec-ch-ua-mobile'] !== '?0' || !unclear.has(platform)) return [];
+  const accept = ['Accept-CH', formFactors];
+  return fields['sec-ch-ua-form-factors'] === undefined
+    ? [...accept, 'Critical-CH', formFactors]
+    : accept;
 }

@@ -1,5 +1,5 @@
 import { open, stat } from 'node:fs/promises';
-import { loadedFileTrustMs } from '../model/limits.ts';
+import { loadedFileTrustMs } from './limits.ts';
 
 /**
  * What is made of a file, for those who ask for it: read when it is first needed, and again when

@@ -2,15 +2,7 @@ import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { JWKSMultipleMatchingKeys, JWSSignatureVerificationFailed } from 'jose/errors';
 import { jwtVerify } from 'jose/jwt/verify';
 import { isJsonObject } from '../model/json.ts';
-import {
-  jwtCharactersMax,
-  jwtClockToleranceSeconds,
-  jwtKeysTriedMax,
-  jwtRememberedMax,
-  jwtTrustMs,
-  userNameCharactersMax,
-  userRolesMax,
-} from '../model/limits.ts';
+import { jwtCharactersMax, jwtClockToleranceSeconds, jwtKeysTriedMax, jwtRememberedMax, jwtTrustMs, userNameCharactersMax, userRolesMax } from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { User } from '../model/visitor.ts';
 import type { KeySet } from './jwks.ts';

@@ -1,15 +1,15 @@
+import { preferredLanguage } from '../http/negotiation.ts';
+import { languageFieldCharactersMax, languagesRememberedMax, userNameCharactersMax, userRolesMax } from './limits.ts';
+import { remembered } from '../model/remembered.ts';
 import type { Config } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../model/location.ts';
-import { userNameCharactersMax } from '../model/limits.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
-import { createLocations, type Locations } from './location.ts';
-import { listedRoles, tokenIn } from './credentials.ts';
+import { createLocations, type Locations } from './geo-database.ts';
 import { createDeviceReader, type DeviceReader } from './device.ts';
-import { createTokenService } from './identity.ts';
-import { rememberLanguages, type LanguageReader } from './language.ts';
-import { drawOf, lotOf } from './lot.ts';
+import { createTokenService } from './token-service.ts';
+import { drawOf, lotOf } from './bucket.ts';
 import type { Tokens } from './tokens.ts';
 
 /** What is known of a visitor at once. */
@@ -205,4 +205,49 @@ function toldName(written: string | undefined): readonly string[] | undefined {
   const utf8 = Buffer.from(written, 'latin1').toString('utf8');
   const name = placeName(utf8.includes('\ufffd') ? written : utf8);
   return name === undefined ? undefined : [name];
+}
+
+/** A bearer token (RFC 6750 §2.1), or else one in a cookie; undefined for none. */
+export function tokenIn({ authorization, cookie }: Fields, cookieName: string): string | undefined {
+  const bearer = authorization === undefined ? null : /^bearer +(\S+)$/i.exec(authorization);
+  return bearer?.[1] ?? cookieValue(cookie, cookieName);
+}
+
+/** The first cookie of a name (RFC 6265 §4.2.1), without the quotes that may be around it. */
+function cookieValue(cookies: string | undefined, name: string): string | undefined {
+  for (const pair of cookies?.split(';') ?? []) {
+    const equals = pair.indexOf('=');
+    if (equals === -1 || pair.slice(0, equals).trim() !== name) continue;
+    return pair
+      .slice(equals + 1)
+      .trim()
+      .replace(/^"(.*)"$/, '$1');
+  }
+  return undefined;
+}
+
+/** Roles as a proxy lists them, with commas between them. */
+export function listedRoles(roles: string | undefined): readonly string[] {
+  if (roles === undefined) return [];
+  const names = roles.split(',').map((role) => role.trim());
+  return names.filter((role) => role !== '').slice(0, userRolesMax);
+}
+
+/** Tells which language an Accept-Language field likes best. */
+export type LanguageReader = typeof preferredLanguage;
+
+/** Makes a reader that does not find out again what most browsers send. */
+export function rememberLanguages(): LanguageReader {
+  const known = remembered<{ readonly language: string | undefined }>(languagesRememberedMax);
+  return (field) => {
+    if (field === undefined || field.length > languageFieldCharactersMax) {
+      return preferredLanguage(field);
+    }
+    let entry = known.get(field);
+    if (entry === undefined) {
+      entry = { language: preferredLanguage(field) };
+      known.set(field, entry);
+    }
+    return entry.language;
+  };
 }

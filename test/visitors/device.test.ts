@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createDeviceReader } from '../../src/visitors/device.ts';
-import { hintFields } from '../../src/visitors/hints.ts';
+import { createDeviceReader, hintFields } from '../../src/visitors/device.ts';
 
 const read = createDeviceReader();
 const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0';

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { suite, test } from 'node:test';
-import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../../src/model/limits.ts';
-import { createKeySet } from '../../src/visitors/jwks.ts';
-import { fetchJwks } from '../../src/visitors/key-source.ts';
+import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../../src/visitors/limits.ts';
+import { createKeySet, fetchJwks } from '../../src/visitors/jwks.ts';
 import { httpSource, oneAddress, testDialler } from '../outbound/sources.ts';
 import { newIssuer, type Issuer } from './issuer.ts';
 

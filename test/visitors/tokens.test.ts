@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { createLocalJWKSet, exportSPKI, importJWK, type JWK } from 'jose';
 import { suite, test } from 'node:test';
-import { jwtCharactersMax, jwtTrustMs } from '../../src/model/limits.ts';
+import { jwtCharactersMax, jwtTrustMs } from '../../src/visitors/limits.ts';
 import { createTokens, type TokenRules } from '../../src/visitors/tokens.ts';
 import { newIssuer, unsigned, type Claims, type Issuer } from './issuer.ts';
 

@@ -6,7 +6,7 @@ import { Failure } from '../../model/failure.ts';
 import { hasScope } from '../../model/key.ts';
 import type { Location } from '../../model/location.ts';
 import type { Visitor } from '../../model/visitor.ts';
-import { drawOf, lotOf } from '../../visitors/lot.ts';
+import { drawOf, lotOf } from '../../visitors/bucket.ts';
 import type { Call } from '../operation.ts';
 
 /** A visitor as somebody describes one: what is left out is not known of it. */

@@ -1,7 +1,7 @@
 import { headerBlockBytesMax } from '../../model/limits.ts';
 import { isDeviceClass, deviceClasses, type DeviceClass } from '../../model/visitor.ts';
 import { callers, callerOf, isCaller, type CallerKind } from '../../visitors/caller.ts';
-import { hintFields } from '../../visitors/hints.ts';
+import { hintFields } from '../../visitors/device.ts';
 import { defineCondition, listOf, listText, setOf, textField } from '../condition.ts';
 
 /** `lang`: the language that the visitor prefers, or a variety of it: `de` holds for de-CH too. */

@@ -1,5 +1,5 @@
 import { millionths } from '../../model/visitor.ts';
-import { knownLot, lotCookie } from '../../visitors/lot.ts';
+import { knownLot, lotCookie } from '../../visitors/bucket.ts';
 import type { Condition, ConditionType } from '../condition.ts';
 
 const millionthsPerCent = millionths / 100;

@@ -1,4 +1,4 @@
-import { userNameCharactersMax, userRolesMax } from '../../model/limits.ts';
+import { userNameCharactersMax, userRolesMax } from '../../visitors/limits.ts';
 import { defineCondition, listText, setOf, someText, textField } from '../condition.ts';
 
 /** `user`: users by name, or `*` for anybody who is signed in. */

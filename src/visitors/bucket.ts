@@ -1,5 +1,6 @@
 import type { Fields } from '../http/request.ts';
-import { userAgentCharactersMax, visitorLots } from '../model/limits.ts';
+import { visitorLots } from '../model/limits.ts';
+import { userAgentCharactersMax } from './limits.ts';
 import { millionths } from '../model/visitor.ts';
 
 const cookieName = 'waymark_lot';

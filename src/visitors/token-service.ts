@@ -3,11 +3,11 @@ import { JWKSNoMatchingKey } from 'jose/errors';
 import { createLocalJWKSet } from 'jose/jwks/local';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
-import { jwksBytesMax, jwksTimeoutMs } from '../model/limits.ts';
+import { jwksBytesMax } from '../model/limits.ts';
+import { jwksTimeoutMs } from './limits.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
-import { createKeySet, type KeySet } from './jwks.ts';
-import { fetchJwks } from './key-source.ts';
+import { createKeySet, fetchJwks, type KeySet } from './jwks.ts';
 import { LoadedFile } from './loaded-file.ts';
 import { createTokens, type Tokens } from './tokens.ts';
 

@@ -1,7 +1,7 @@
 import { Reader, type Response } from 'mmdb-lib';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../model/location.ts';
-import { countriesRemembered, geoDatabaseBytesMax } from '../model/limits.ts';
+import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { Log } from '../observability/log.ts';
 import { LoadedFile } from './loaded-file.ts';
@@ -45,7 +45,7 @@ export function createLocations({
 /** Makes the look-up of a database; throws for what is none. */
 function readDatabase(bytes: Buffer): (address: string) => Location {
   const reader = new Reader<Response>(bytes);
-  const known = remembered<Location>(countriesRemembered);
+  const known = remembered<Location>(locationsRememberedMax);
   // A database of IPv4 alone would find something for others too.
   const isCovered = (address: string): boolean =>
     address !== '' && (reader.metadata.ipVersion !== 4 || !address.includes(':'));

@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { silentLog } from '../../src/observability/log.ts';
-import { createLocations } from '../../src/visitors/location.ts';
+import { createLocations } from '../../src/visitors/geo-database.ts';
 import { temporaryFolder } from '../folder.ts';
 import { mmdb } from './mmdb.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { visitorLots } from '../../src/model/limits.ts';
-import { knownLot, lotCookie, lotOf } from '../../src/visitors/lot.ts';
+import { knownLot, lotCookie, lotOf } from '../../src/visitors/bucket.ts';
 
 suite('where a visitor stands among all', () => {
   const address = '192.0.2.7';

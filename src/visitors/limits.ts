@@ -1,0 +1,35 @@
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** Characters of a signed-in user's name, and roles of one user. */
+export const userNameCharactersMax = 256;
+export const userRolesMax = 256;
+/** A user's token (RFC 7519), and verified tokens in memory. */
+export const jwtCharactersMax = 8 * KIB;
+export const jwtRememberedMax = 4_096;
+/** How long a verified token is valid without verification: its key may have been withdrawn. */
+export const jwtTrustMs = 300_000;
+/** How far the clock of a token's issuer may differ. */
+export const jwtClockToleranceSeconds = 30;
+/** Keys that are tried for a token that names none of several. */
+export const jwtKeysTriedMax = 8;
+/** How long fetching a key set (RFC 7517 §5) may take. */
+export const jwksTimeoutMs = 5_000;
+/** Keys are fetched again at this age … */
+export const jwksFreshMs = 600_000;
+/** … for a token with an unknown key, or after a failure, no sooner than after this time … */
+export const jwksRetryMs = 30_000;
+/** … and are not used beyond this age if they cannot be fetched. */
+export const jwksStaleMs = 86_400_000;
+/** A geo database, and the addresses whose location is in memory. */
+export const geoDatabaseBytesMax = 512 * MIB;
+export const locationsRememberedMax = 4_096;
+/** How long a loaded file is used before the disk is checked for a change. */
+export const loadedFileTrustMs = 1_000;
+/** Accept-Language fields whose result is in memory, and the longest of them. */
+export const languagesRememberedMax = 1_024;
+export const languageFieldCharactersMax = 256;
+/** User-Agents with client hints whose device is in memory. */
+export const devicesRememberedMax = 4_096;
+/** Characters of a User-Agent or client hint that are read. */
+export const userAgentCharactersMax = 512;
