@@ -1,5 +1,5 @@
 import { preferredLanguage } from '../src/http/negotiation.ts';
-import { drawOf } from '../src/visitors/bucket.ts';
+import { bucketOf } from '../src/visitors/bucket.ts';
 import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
 
 /** What a test says of a visitor; nothing else is known of it. */
@@ -9,7 +9,7 @@ export interface VisitorTraits {
   /** Accept-Language. */
   readonly lang?: string | undefined;
   readonly devices?: readonly DeviceClass[];
-  readonly lot?: number;
+  readonly seed?: number;
   readonly user?: User | undefined;
   readonly country?: string | undefined;
   readonly regions?: readonly string[];
@@ -25,7 +25,7 @@ export function someVisitor({
   nowMs = Date.UTC(2026, 0, 31),
   lang,
   devices = [],
-  lot = 0,
+  seed: seed = 0,
   user,
   country,
   regions = [],
@@ -38,8 +38,8 @@ export function someVisitor({
     nowMs,
     language: () => preferredLanguage(lang),
     devices: () => new Set(devices),
-    lot: () => lot,
-    draw: (ruleId) => drawOf(lot, ruleId),
+    seed: () => seed,
+    bucket: (ruleId) => bucketOf(seed, ruleId),
     prepare: () => undefined,
     user: () => user,
     location: () => ({ country, regions, cities }),
@@ -47,7 +47,7 @@ export function someVisitor({
     field: (name) => fields[name],
     with: (other) =>
       someVisitor({
-        ...{ address, lang, devices, lot, user, country, regions, cities, place, fields },
+        ...{ address, lang, devices, seed: seed, user, country, regions, cities, place, fields },
         nowMs: other.nowMs ?? nowMs,
       }),
   };

@@ -26,7 +26,7 @@ export class EvaluationContext {
 
   /** The visitor's bucket for shares of this rule, in millionths. */
   bucket(): number {
-    this.#bucket ??= this.visitor.draw(this.#ruleId);
+    this.#bucket ??= this.visitor.bucket(this.#ruleId);
     return this.#bucket;
   }
 

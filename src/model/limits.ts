@@ -145,8 +145,8 @@ export const breadcrumbHopsMax = 8;
 /** Branches of a breadcrumb, and values of one of its conditions. */
 export const breadcrumbBranchesMax = 1_000;
 export const conditionValuesMax = 1_000;
-/** What visitors are told apart by for a share of them: too few to know one again by. */
-export const visitorLots = 2 ** 20;
+/** Seeds of visitors for percentages: too few to identify a visitor. */
+export const visitorSeeds = 2 ** 20;
 /** A set of keys (RFC 7517 §5). */
 export const jwksBytesMax = MIB;
 /** Rules kept in memory with their pages, all together. */

@@ -56,12 +56,12 @@ export interface Visitor {
   /** What its device is; empty where nothing tells. */
   devices(): ReadonlySet<DeviceClass>;
   /**
-   * Where it stands among all visitors, a whole number below visitorLots: the same each time, and
-   * any of them as likely as another.
+   * A number below visitorSeeds that stays the same for a visitor; all are equally likely. The
+   * buckets for percentages are made of it.
    */
-  lot(): number;
-  /** What it drew at a breadcrumb, in millionths: the same each time, another number elsewhere. */
-  draw(ruleId: string): number;
+  seed(): number;
+  /** Its bucket at a rule, in millionths: the same each time, and independent of other rules. */
+  bucket(ruleId: string): number;
   /**
    * Finds out what is needed of the following; undefined where nothing has to be waited for. Never
    * rejects.

@@ -11,10 +11,10 @@ import type { RequestMessage } from './request-message.ts';
 
 /** A validated request, with what a trusted proxy says about its client. */
 export interface IncomingRequest extends Opened {
-  readonly told: ProxyClaims;
+  readonly claims: ProxyClaims;
 }
 
-const nothingTold: ProxyClaims = {
+const noClaims: ProxyClaims = {
   user: undefined,
   roles: undefined,
   country: undefined,
@@ -39,23 +39,23 @@ export function acceptRequest({ config }: Serving, message: RequestMessage): Inc
     ),
   );
   const identityFields = identityFieldsOf(config);
-  if (identityFields.length === 0) return { ...opened, told: nothingTold };
+  if (identityFields.length === 0) return { ...opened, claims: noClaims };
   // What only a trusted proxy may say is removed, lest a fetched source believe it: of the proxy
   // itself what the client wrote under another spelling of the name.
   const isTrusted = isTrustedPeer(peerAddress, config.server.trustProxy);
   const fields = without(opened.fields, identityFields, isTrusted ? identityFields : []);
-  if (!isTrusted) return { ...opened, fields, told: nothingTold };
+  if (!isTrusted) return { ...opened, fields, claims: noClaims };
   const { userHeader, rolesHeader } = config.auth;
   const { countryHeader, regionHeader, cityHeader } = config.geo;
   const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
-  const told = {
+  const claims = {
     user: valueOf(userHeader),
     roles: valueOf(rolesHeader),
     country: valueOf(countryHeader),
     region: valueOf(regionHeader),
     city: valueOf(cityHeader),
   };
-  return { ...opened, fields, told };
+  return { ...opened, fields, claims };
 }
 
 /** Whether a request came over TLS. */
@@ -97,8 +97,8 @@ export function authenticateRequest(
  * not as the user who has it open.
  */
 export function withoutUser(incoming: IncomingRequest): IncomingRequest {
-  const told = { ...incoming.told, user: undefined, roles: undefined };
-  return { ...incoming, fields: without(incoming.fields, ['cookie'], []), told };
+  const claims = { ...incoming.claims, user: undefined, roles: undefined };
+  return { ...incoming, fields: without(incoming.fields, ['cookie'], []), claims };
 }
 
 /** Fields without those of some names, in any spelling but those `kept`. */

@@ -1,13 +1,13 @@
 import { prefersHtml } from '../http/negotiation.ts';
 
-/** What requests a page (docs/design/rendering.md#generic-pages). */
+/** The kinds of callers that request a page. */
 export const callers = ['navigation', 'iframe', 'image', 'script', 'fetch', 'api'] as const;
 
-/** One of them. */
+/** One of the kinds of callers. */
 export type CallerKind = (typeof callers)[number];
 
-/** Whether a text names one. */
-export function isCaller(text: string): text is CallerKind {
+/** Whether a text names a kind of caller. */
+export function isCallerKind(text: string): text is CallerKind {
   return (callers as readonly string[]).includes(text);
 }
 
@@ -26,9 +26,9 @@ const byDestination: Readonly<Record<string, CallerKind>> = {
 };
 
 /**
- * What requests a page, by the Fetch Metadata of browsers (Sec-Fetch-Dest, Sec-Fetch-Mode); a
- * request without them is a navigation where its Accept prefers HTML, an image where it prefers
- * images, else that of a program. `field` gives a field of the request by lower-case name.
+ * The kind of caller, by the Fetch Metadata of browsers (Sec-Fetch-Dest, Sec-Fetch-Mode). Without
+ * them, a request whose Accept prefers HTML is a navigation, one that prefers images an image, and
+ * any other comes from a program. `field` returns a field of the request by lower-case name.
  */
 export function callerOf(field: (name: string) => string | undefined): CallerKind {
   const destination = field('sec-fetch-dest');

@@ -6,39 +6,39 @@ import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { DeviceClass } from '../model/visitor.ts';
 
-/** Tells from the fields of a request what device it comes from. */
-export type DeviceReader = (fields: Fields) => ReadonlySet<DeviceClass>;
+/** Detects the classes of the device that sent a request. */
+export type DeviceDetector = (fields: Fields) => ReadonlySet<DeviceClass>;
 
 /**
- * Makes a reader that asks the client hints first (User-Agent Client Hints §3: Sec-CH-UA-Mobile,
- * -Platform and -Form-Factors), then the User-Agent, and remembers the latest answers: a browser
- * says the same each time.
+ * Creates a detector that reads the client hints first (User-Agent Client Hints §3:
+ * Sec-CH-UA-Mobile, -Platform and -Form-Factors), then the User-Agent. It caches the latest
+ * results, since a browser sends the same fields each time.
  */
-export function createDeviceReader(): DeviceReader {
+export function createDeviceDetector(): DeviceDetector {
   const known = remembered<ReadonlySet<DeviceClass>>(devicesRememberedMax);
   return (fields) => {
-    const said = saidBy(fields);
-    const hints = said.mobile + said.platform + said.formFactors;
-    const key = hints === '' ? said.agent : `${hints}\n${said.agent}`;
+    const device = readDeviceFields(fields);
+    const hints = device.mobile + device.platform + device.formFactors;
+    const key = hints === '' ? device.agent : `${hints}\n${device.agent}`;
     let classes = known.get(key);
     if (classes === undefined) {
-      classes = classify(said);
+      classes = classify(device);
       known.set(key, classes);
     }
     return classes;
   };
 }
 
-/** What a browser says of its device; empty texts for what it leaves out. */
-interface Said {
+/** The fields that describe a device; empty texts for missing ones. */
+interface DeviceFields {
   readonly agent: string;
   readonly mobile: string;
   readonly platform: string;
   readonly formFactors: string;
 }
 
-/** No browser says as much: what says more is not read to its end. */
-function saidBy(fields: Fields): Said {
+/** Cuts each field at a length that no browser reaches. */
+function readDeviceFields(fields: Fields): DeviceFields {
   const short = (name: string): string => fields[name]?.slice(0, userAgentCharactersMax) ?? '';
   return {
     agent: short('user-agent'),
@@ -59,17 +59,18 @@ const systems: ReadonlyMap<string, DeviceClass> = new Map([
   ['chromeos', 'linux'],
 ]);
 
-function classify(said: Said): ReadonlySet<DeviceClass> {
-  const agent = said.agent === '' ? undefined : bowser.parse(said.agent);
-  const hinted = systems.get(said.platform.replaceAll('"', '').toLowerCase());
+function classify(device: DeviceFields): ReadonlySet<DeviceClass> {
+  const agent = device.agent === '' ? undefined : bowser.parse(device.agent);
+  const hinted = systems.get(device.platform.replaceAll('"', '').toLowerCase());
   const system = hinted ?? systems.get(agent?.os.name?.toLowerCase() ?? '');
-  const form = formByHints(said, system) ?? formByAgent(said.agent, agent?.platform.type, system);
-  const classes = [isbot(said.agent) ? ('bot' as const) : undefined, form, system];
+  const form =
+    formByHints(device, system) ?? formByAgent(device.agent, agent?.platform.type, system);
+  const classes = [isbot(device.agent) ? ('bot' as const) : undefined, form, system];
   return new Set(classes.filter((one) => one !== undefined));
 }
 
 function formByHints(
-  { mobile, formFactors }: Said,
+  { mobile, formFactors }: DeviceFields,
   system: DeviceClass | undefined,
 ): DeviceClass | undefined {
   const factors = formFactors.toLowerCase();
@@ -77,7 +78,7 @@ function formByHints(
     if (factors.includes(`"${form}"`)) return form;
   }
   if (mobile === '?1') return 'mobile';
-  // What runs a telephone's system and is none is a tablet.
+  // A phone's operating system on a device that is not a phone: a tablet.
   if (mobile === '?0') return system === 'android' || system === 'ios' ? 'tablet' : 'desktop';
   return undefined;
 }
@@ -88,23 +89,22 @@ function formByAgent(
   system: DeviceClass | undefined,
 ): DeviceClass | undefined {
   if (type === 'mobile' || type === 'tablet' || type === 'desktop') return type;
-  // A robot may say which device it looks at a page for.
+  // Some robots name the kind of device that they index for.
   if (type === 'bot') return /\bMobile\b/.test(agent) ? 'mobile' : undefined;
   return type === undefined && system === 'linux' ? 'desktop' : undefined;
 }
 
 const formFactors = 'Sec-CH-UA-Form-Factors';
 
-/** A system for both, and the one that a tablet claims where it wants a page for desktops. */
+/** Systems of desktops and tablets alike; tablets also claim them to get a desktop's page. */
 const unclear: ReadonlySet<string> = new Set(['"linux"', '"chrome os"']);
 
 /**
- * What is asked of a browser that speaks client hints and has not told a tablet from a desktop (RFC
- * 8942 §3.1): that it does. Critical-CH lets it ask again at once, for a breadcrumb is mostly
- * visited once; where the hints that come by themselves tell all, that would be a round trip for
- * nothing.
+ * The fields that request Sec-CH-UA-Form-Factors (RFC 8942 §3.1) from a browser whose default hints
+ * do not tell a tablet from a desktop. Critical-CH makes it repeat the request at once, since most
+ * visitors follow a breadcrumb only once. For other browsers that would be a wasted round trip.
  */
-export function hintFields(fields: Fields): FieldList {
+export function clientHintFields(fields: Fields): FieldList {
   const platform = fields['sec-ch-ua-platform']?.toLowerCase() ?? '';
   if (fields['sec-ch-ua-mobile'] !== '?0' || !unclear.has(platform)) return [];
   const accept = ['Accept-CH', formFactors];

@@ -6,19 +6,16 @@ import { remembered } from '../model/remembered.ts';
 import type { Log } from '../observability/log.ts';
 import { LoadedFile } from './loaded-file.ts';
 
-/** Tells where addresses are. */
-export interface Locations {
-  /** Has to be done before a location is looked up; undefined where nothing is to be waited for. */
+/** Looks up the location of addresses. */
+export interface GeoDatabase {
+  /** To be awaited before locationOf; undefined if the database is ready. */
   prepare(): Promise<void> | undefined;
-  /** Where an address is, as far as the database knows. */
+  /** The location of an address, as far as the database knows it. */
   locationOf(address: string): Location;
 }
 
-/**
- * Makes a look-up in a database of MaxMind's format (MMDB 2.0), which is read when the first
- * location is looked up, and again when its file changes.
- */
-export function createLocations({
+/** Opens a database in MaxMind's format (MMDB 2.0); reads it on first use and after a change. */
+export function openGeoDatabase({
   file,
   now,
   log,
@@ -26,14 +23,17 @@ export function createLocations({
   readonly file: string;
   readonly now: () => number;
   readonly log: Log;
-}): Locations {
+}): GeoDatabase {
   const database = new LoadedFile({
     file,
     bytesMax: geoDatabaseBytesMax,
     read: readDatabase,
     now,
     failed: (error) => {
-      log.warn({ err: error }, '[geo] database cannot be used; what it said before still holds.');
+      log.warn(
+        { err: error },
+        'Cannot read [geo] database. The server keeps its previous content.',
+      );
     },
   });
   return {
@@ -42,14 +42,14 @@ export function createLocations({
   };
 }
 
-/** Makes the look-up of a database; throws for what is none. */
+/** Parses a database into a function that looks up addresses; throws for an invalid one. */
 function readDatabase(bytes: Buffer): (address: string) => Location {
   const reader = new Reader<Response>(bytes);
   const known = remembered<Location>(locationsRememberedMax);
-  // A database of IPv4 alone would find something for others too.
+  // An IPv4 database would also return a record for an IPv6 address.
   const isCovered = (address: string): boolean =>
     address !== '' && (reader.metadata.ipVersion !== 4 || !address.includes(':'));
-  // A file that was cut off, or is of another format, shows it when something is looked up.
+  // A truncated file, or one in another format, only fails when an address is looked up.
   reader.get('192.0.2.1');
   return (address) => {
     if (!isCovered(address)) return unknownLocation;
@@ -66,12 +66,12 @@ function lookUp(reader: Reader<Response>, address: string): Location {
   try {
     return locationIn(reader.get(address));
   } catch {
-    // An address that is none, or a damaged record.
+    // An invalid address, or a damaged record.
     return unknownLocation;
   }
 }
 
-/** What a record says, in the ways in which the databases that can be had do. */
+/** The location in a record, in the formats of the common providers. */
 function locationIn(record: unknown): Location {
   if (!isJsonObject(record)) return unknownLocation;
   const country = countryIn(record);
@@ -87,7 +87,7 @@ function locationIn(record: unknown): Location {
   };
 }
 
-/** Code and names of a place: `{iso_code, names: {en, …}}` as MaxMind has it, or a text. */
+/** The code and names of a place: `{iso_code, names: {en, …}}` in MaxMind's format, or a text. */
 function namesIn(place: unknown): readonly string[] {
   const texts = isJsonObject(place)
     ? [place.iso_code, ...(isJsonObject(place.names) ? Object.values(place.names) : [])]

@@ -7,25 +7,25 @@ import type { JWTVerifyGetKey } from 'jose';
 import { JWKSNoMatchingKey } from 'jose/errors';
 import { createLocalJWKSet } from 'jose/jwks/local';
 
-/** The keys by which tokens are verified (RFC 7517). */
+/** The keys that tokens are verified with (RFC 7517). */
 export interface KeySet {
-  /** The key of a token; rejects where there is none, or nobody knows the keys. */
+  /** The key of a token; rejects if there is none, or if the keys are not available. */
   readonly keyOf: JWTVerifyGetKey;
 }
 
-/** Keys as they were fetched. */
-interface Fetched {
+/** Fetched keys and their time. */
+interface FetchedKeys {
   readonly keys: JWTVerifyGetKey;
   readonly atMs: number;
 }
 
 /**
- * Keeps the keys that `fetchKeys` brings, an unparsed JWK Set: fetched when they are first needed,
- * and again when they are old or a token asks for one that is not among them (RFC 7517 does not say
- * when keys change). Who verifies meanwhile has the former ones. A source that fails is left alone
- * for a while; `failed` is told.
+ * Creates a key set that calls `fetchKeys`, which resolves to an unparsed JWK Set: for the first
+ * token, and again when the keys are old or a token names an unknown one, since issuers do not
+ * announce when keys change. Meanwhile it uses the previous keys. After a failure it waits a while
+ * before it tries again; it reports each failure to `failed`.
  */
-export function createKeySet({
+export function createRemoteKeySet({
   fetchKeys,
   now,
   failed,
@@ -34,7 +34,7 @@ export function createKeySet({
   readonly now: () => number;
   readonly failed: (error: unknown) => void;
 }): KeySet {
-  let current: Fetched | undefined;
+  let current: FetchedKeys | undefined;
   let triedMs = -Infinity;
   let pending: Promise<void> | undefined;
 
@@ -50,7 +50,7 @@ export function createKeySet({
     }
   }
 
-  /** Fetches the keys, unless that was tried a moment ago. */
+  /** Fetches the keys, unless the last attempt was too recent. */
   function refresh(): Promise<void> {
     if (pending === undefined && now() - triedMs >= jwksRetryMs) {
       pending = fetchOnce().finally(() => {
@@ -86,8 +86,8 @@ export function createKeySet({
 }
 
 /**
- * Fetches a JWK Set (RFC 7517 §5) from its URL. Rejects with what the dialler refuses, and for an
- * answer that is not 200, too large, not whole in time or no JSON; redirects are not followed.
+ * Fetches a JWK Set (RFC 7517 §5) from its URL; does not follow redirects. Rejects as the dialler
+ * does, and for an answer that is not 200, too large, too slow or not JSON.
  */
 export async function fetchJwks(
   dialler: Dialler,
@@ -114,7 +114,7 @@ async function contentOf(answer: SourceResponse, url: URL): Promise<Buffer> {
   const content = answer.content();
   const chunks: Buffer[] = [];
   let bytes = 0;
-  // Leaving the loop early destroys the stream, and with it the exchange.
+  // Leaving the loop early destroys the stream, and so aborts the request.
   for await (const chunk of Readable.from(content) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > jwksBytesMax) throw new Error(`${url.href} has more than ${jwksBytesMax} bytes`);

@@ -2,8 +2,8 @@ import { open, stat } from 'node:fs/promises';
 import { loadedFileTrustMs } from './limits.ts';
 
 /**
- * What is made of a file, for those who ask for it: read when it is first needed, and again when
- * the file has changed. What cannot be used changes nothing: the former value stays.
+ * A value that is read from a file on first use, and again after the file has changed. If the file
+ * becomes unusable, the previous value stays.
  */
 export class LoadedFile<T> {
   readonly #file: string;
@@ -17,8 +17,8 @@ export class LoadedFile<T> {
   #pending: Promise<void> | undefined;
 
   /**
-   * `read` may throw; `failed` is told of that, and of a file that cannot be read, once for each
-   * state of the file. `now` gives milliseconds.
+   * `failed` is called when `read` throws or the file cannot be read, once for each version of the
+   * file. `now` is in milliseconds.
    */
   constructor({
     file,
@@ -40,12 +40,12 @@ export class LoadedFile<T> {
     this.#failed = failed;
   }
 
-  /** Undefined before the file could be used for the first time. */
+  /** Undefined until the file has been read for the first time. */
   get value(): T | undefined {
     return this.#value;
   }
 
-  /** Looks whether the file has changed; undefined where that was done a moment ago. */
+  /** Checks whether the file has changed; undefined if that was done a moment ago. */
   prepare(): Promise<void> | undefined {
     if (this.#pending !== undefined) return this.#pending;
     const ageMs = this.#now() - this.#lookedMs;
@@ -73,7 +73,7 @@ export class LoadedFile<T> {
   }
 }
 
-/** The content of a file, cut at a length: it may grow while it is being read. */
+/** The content of a file, cut at a length: the file may grow while it is read. */
 async function readBytes(path: string, bytesMax: number): Promise<Buffer> {
   await using file = await open(path);
   const bytes = await file.readFile();

@@ -7,33 +7,33 @@ import { jwksBytesMax } from '../model/limits.ts';
 import { jwksTimeoutMs } from './limits.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
-import { createKeySet, fetchJwks, type KeySet } from './jwks.ts';
+import { createRemoteKeySet, fetchJwks, type KeySet } from './jwks.ts';
 import { LoadedFile } from './loaded-file.ts';
-import { createTokens, type Tokens } from './tokens.ts';
+import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
 
-/** The verification of tokens under a configuration, with what has to be closed afterwards. */
-interface TokenService extends Tokens {
+/** The token verifier of a configuration, with its connections and keys. */
+interface TokenService extends TokenVerifier {
   close(): Promise<void>;
 }
 
-/** What the verification of tokens needs of its surroundings. */
-interface Surroundings {
+/** The clock and the log. */
+interface ServiceOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Log;
 }
 
-/** Makes what `[auth] jwt_…` asks for; undefined where there is no `jwt_jwks`. */
+/** Creates the verifier that `[auth] jwt_…` configures; undefined without `jwt_jwks`. */
 export function createTokenService(
   auth: Config['auth'],
-  { now, log }: Surroundings,
+  { now, log }: ServiceOptions,
 ): TokenService | undefined {
   const { jwtJwks, jwtIssuer, jwtAudience, jwtUser, jwtRoles } = auth;
   if (jwtJwks === undefined) return undefined;
   const { keys, close } = isUrl(jwtJwks)
-    ? keysAt(new URL(jwtJwks), auth, { now, log })
-    : keysIn(jwtJwks, { now, log });
-  const tokens = createTokens({
+    ? remoteKeys(new URL(jwtJwks), auth, { now, log })
+    : localKeys(jwtJwks, { now, log });
+  const tokens = createTokenVerifier({
     keys,
     rules: {
       issuer: jwtIssuer,
@@ -43,36 +43,43 @@ export function createTokenService(
     },
     now,
     refused: (error) => {
-      // Anybody can send a token that is none: nothing that everybody has to read.
-      log.debug({ err: error }, 'A token is not valid: whoever sent it is nobody in particular.');
+      // Debug level: anybody can send an invalid token.
+      log.debug({ err: error }, 'A token is not valid. Its visitor is anonymous.');
     },
   });
   return { userOf: (token) => tokens.userOf(token), close };
 }
 
-interface OpenKeys {
+interface ClosableKeys {
   readonly keys: KeySet;
   readonly close: () => Promise<void>;
 }
 
-function keysAt(url: URL, { allowPrivate }: Config['auth'], { now, log }: Surroundings): OpenKeys {
+function remoteKeys(
+  url: URL,
+  { allowPrivate }: Config['auth'],
+  { now, log }: ServiceOptions,
+): ClosableKeys {
   const dialler = createDialler({
     allowPrivate,
     connectTimeoutMs: jwksTimeoutMs,
     timeoutMs: jwksTimeoutMs,
   });
-  const keys = createKeySet({
+  const keys = createRemoteKeySet({
     fetchKeys: () => fetchJwks(dialler, url, { timeoutMs: jwksTimeoutMs }),
     now,
     failed: (error) => {
       const reason = reasonOf(error);
-      log.warn({ reason }, 'The keys of [auth] jwt_jwks could not be fetched.');
+      log.warn(
+        { reason },
+        'Cannot fetch the keys of [auth] jwt_jwks. The previous keys stay valid for a day.',
+      );
     },
   });
   return { keys, close: () => dialler.close() };
 }
 
-function keysIn(file: string, { now, log }: Surroundings): OpenKeys {
+function localKeys(file: string, { now, log }: ServiceOptions): ClosableKeys {
   const loaded = new LoadedFile<JWTVerifyGetKey>({
     file,
     bytesMax: jwksBytesMax,
@@ -81,7 +88,7 @@ function keysIn(file: string, { now, log }: Surroundings): OpenKeys {
     failed: (error) => {
       log.warn(
         { err: error },
-        'The keys in [auth] jwt_jwks cannot be used; former ones still hold.',
+        'Cannot read the keys of [auth] jwt_jwks. The server keeps the previous keys.',
       );
     },
   });

@@ -2,32 +2,40 @@ import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { JWKSMultipleMatchingKeys, JWSSignatureVerificationFailed } from 'jose/errors';
 import { jwtVerify } from 'jose/jwt/verify';
 import { isJsonObject } from '../model/json.ts';
-import { jwtCharactersMax, jwtClockToleranceSeconds, jwtKeysTriedMax, jwtRememberedMax, jwtTrustMs, userNameCharactersMax, userRolesMax } from './limits.ts';
+import {
+  jwtCharactersMax,
+  jwtClockToleranceSeconds,
+  jwtKeysTriedMax,
+  jwtRememberedMax,
+  jwtTrustMs,
+  userNameCharactersMax,
+  userRolesMax,
+} from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { User } from '../model/visitor.ts';
 import type { KeySet } from './jwks.ts';
 
-/** Tells users by their tokens (JWT, RFC 7519). */
-export interface Tokens {
+/** Verifies the tokens of users (JWT, RFC 7519). */
+export interface TokenVerifier {
   /**
-   * The user of a token; undefined for one that is not valid. Never rejects, and needs no waiting
-   * for a token that was seen a moment ago.
+   * The user of a token; undefined for an invalid one. Never rejects. Returns no promise for a
+   * token that was verified recently.
    */
   userOf(token: string): User | undefined | Promise<User | undefined>;
 }
 
-/** What a token is held against. */
+/** What a token must contain. */
 export interface TokenRules {
   readonly issuer: string | undefined;
   readonly audience: string | undefined;
-  /** Names on the way to the claim that holds the user's name. */
+  /** The path of the claim with the user's name. */
   readonly userClaim: readonly string[];
   readonly rolesClaim: readonly string[];
 }
 
 /**
- * Signatures by a private key only: who can verify a token must not be able to make one (RFC 8725
- * §3.1). `none` and every HS are out of the question.
+ * Asymmetric signatures only (RFC 8725 §3.1): with HS256, whoever can verify a token could also
+ * make one, and `none` has no signature.
  */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
@@ -35,10 +43,10 @@ const algorithms = [
 ];
 
 /**
- * Makes the verification of tokens: signature, expiry, and issuer and audience where the rules name
- * them. `refused` is told why a token is not valid.
+ * Creates a verifier of the signature and expiry of tokens, and of issuer and audience if the rules
+ * name them. It calls `refused` with the reason for each invalid token.
  */
-export function createTokens({
+export function createTokenVerifier({
   keys,
   rules,
   now,
@@ -48,12 +56,12 @@ export function createTokens({
   readonly rules: TokenRules;
   readonly now: () => number;
   readonly refused: (error: unknown) => void;
-}): Tokens {
-  const known = remembered<Known>(jwtRememberedMax);
+}): TokenVerifier {
+  const known = remembered<VerifiedToken>(jwtRememberedMax);
 
   async function verify(token: string): Promise<User | undefined> {
     try {
-      const payload = await verified(token, keys, optionsFor(rules, now()));
+      const payload = await verifyWithKeys(token, keys, optionsFor(rules, now()));
       const user = userIn(payload, rules);
       const untilMs = Math.min(now() + jwtTrustMs, Number(payload.exp) * 1_000);
       if (user !== undefined) known.set(token, { user, untilMs });
@@ -74,7 +82,7 @@ export function createTokens({
   };
 }
 
-interface Known {
+interface VerifiedToken {
   readonly user: User;
   readonly untilMs: number;
 }
@@ -84,14 +92,14 @@ function optionsFor({ issuer, audience }: TokenRules, nowMs: number): JWTVerifyO
     algorithms,
     clockTolerance: jwtClockToleranceSeconds,
     currentDate: new Date(nowMs),
-    // What never expires could never be taken back.
+    // A token without expiry could never be revoked.
     requiredClaims: ['exp'],
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   };
 }
 
-async function verified(
+async function verifyWithKeys(
   token: string,
   { keyOf }: KeySet,
   options: JWTVerifyOptions,
@@ -100,12 +108,12 @@ async function verified(
     return (await jwtVerify(token, keyOf, options)).payload;
   } catch (error) {
     if (!(error instanceof JWKSMultipleMatchingKeys)) throw error;
-    return firstVerified(token, error, options);
+    return verifyWithEach(token, error, options);
   }
 }
 
-/** A token that names no key is held against each that may be its own. */
-async function firstVerified(
+/** Tries each matching key for a token that names none. */
+async function verifyWithEach(
   token: string,
   several: JWKSMultipleMatchingKeys,
   options: JWTVerifyOptions,
@@ -140,7 +148,7 @@ function claimAt(payload: JWTPayload, path: readonly string[]): unknown {
   return at;
 }
 
-/** A list of texts, or one text with spaces between them, as `scope` has it (RFC 8693 §4.2). */
+/** A list of texts, or one text separated by spaces, like `scope` (RFC 8693 §4.2). */
 function rolesFrom(claim: unknown): readonly string[] {
   const roles = typeof claim === 'string' ? claim.split(' ') : claim;
   if (!Array.isArray(roles)) return [];

@@ -1,26 +1,31 @@
 import { preferredLanguage } from '../http/negotiation.ts';
-import { languageFieldCharactersMax, languagesRememberedMax, userNameCharactersMax, userRolesMax } from './limits.ts';
+import {
+  languageFieldCharactersMax,
+  languagesRememberedMax,
+  userNameCharactersMax,
+  userRolesMax,
+} from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 import type { Config } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../model/location.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
-import { createLocations, type Locations } from './geo-database.ts';
-import { createDeviceReader, type DeviceReader } from './device.ts';
+import { openGeoDatabase, type GeoDatabase } from './geo-database.ts';
+import { createDeviceDetector, type DeviceDetector } from './device.ts';
 import { createTokenService } from './token-service.ts';
-import { drawOf, lotOf } from './bucket.ts';
-import type { Tokens } from './tokens.ts';
+import { bucketOf, seedOf } from './bucket.ts';
+import type { TokenVerifier } from './tokens.ts';
 
-/** What is known of a visitor at once. */
-interface Arrived {
+/** The parts of a request that describe its visitor. */
+interface VisitorRequest {
   readonly address: string;
   readonly fields: Fields;
-  /** What a trusted proxy says of the visitor. */
-  readonly told: ProxyClaims;
+  /** What a trusted proxy claims about the visitor. */
+  readonly claims: ProxyClaims;
 }
 
-/** Fields that only a trusted proxy may set, as they came; undefined for those that did not. */
+/** The fields that only a trusted proxy may set; undefined for missing ones. */
 export interface ProxyClaims {
   /** `[auth] user_header`. */
   readonly user: string | undefined;
@@ -34,7 +39,7 @@ export interface ProxyClaims {
   readonly city: string | undefined;
 }
 
-/** The names in lower case of the fields that only a trusted proxy may set. */
+/** The lower-case names of the fields that only a trusted proxy may set. */
 export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): readonly string[] {
   const names = [
     ...[auth.userHeader, auth.rolesHeader],
@@ -43,15 +48,15 @@ export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): r
   return names.filter((name) => name !== undefined);
 }
 
-/** Tells visitors by their requests. */
+/** Describes visitors by their requests. */
 export interface Visitors {
-  visitorOf(arrived: Arrived): Visitor;
-  /** Where an address is, as far as `[geo] database` knows. */
+  visitorOf(arrived: VisitorRequest): Visitor;
+  /** The location of an address, as far as `[geo] database` knows it. */
   locationOf(address: string): Promise<Location>;
   close(): Promise<void>;
 }
 
-/** Makes what tells visitors under a configuration: `[auth]` and `[geo]`. */
+/** Creates the description of visitors that `[auth]` and `[geo]` configure. */
 export function createVisitors({
   config: { auth, geo, node },
   now,
@@ -64,14 +69,14 @@ export function createVisitors({
 }): Visitors {
   const tokens = createTokenService(auth, { now, log });
   const locations =
-    geo.database === undefined ? undefined : createLocations({ file: geo.database, now, log });
+    geo.database === undefined ? undefined : openGeoDatabase({ file: geo.database, now, log });
   const parts = {
     ...{ now, tokens, locations, jwtCookie: auth.jwtCookie, place: node.place },
-    devices: createDeviceReader(),
-    languages: rememberLanguages(),
+    devices: createDeviceDetector(),
+    languages: createLanguageReader(),
   };
   return {
-    visitorOf: (arrived) => new Arrival(arrived, parts),
+    visitorOf: (arrived) => new RequestVisitor(arrived, parts),
     async locationOf(address) {
       await locations?.prepare();
       return locations?.locationOf(address) ?? unknownLocation;
@@ -80,28 +85,28 @@ export function createVisitors({
   };
 }
 
-interface Parts {
+interface VisitorParts {
   readonly now: () => number;
-  readonly devices: DeviceReader;
+  readonly devices: DeviceDetector;
   readonly languages: LanguageReader;
-  readonly tokens: Tokens | undefined;
+  readonly tokens: TokenVerifier | undefined;
   readonly jwtCookie: string;
-  readonly locations: Locations | undefined;
+  readonly locations: GeoDatabase | undefined;
   readonly place: string | undefined;
 }
 
-class Arrival implements Visitor {
+class RequestVisitor implements Visitor {
   readonly address: string;
-  readonly #arrived: Arrived;
-  readonly #parts: Parts;
+  readonly #arrived: VisitorRequest;
+  readonly #parts: VisitorParts;
   #nowMs: number | undefined;
   #language: string | undefined | null = null;
   #devices: ReadonlySet<DeviceClass> | undefined;
   #location: Location | undefined;
-  /** The user of its token, once that is verified. */
+  /** The user of its token, once the token is verified. */
   #verified: { readonly user: User | undefined } | undefined;
 
-  constructor(arrived: Arrived, parts: Parts, nowMs?: number) {
+  constructor(arrived: VisitorRequest, parts: VisitorParts, nowMs?: number) {
     this.address = arrived.address;
     this.#nowMs = nowMs;
     this.#arrived = arrived;
@@ -125,12 +130,12 @@ class Arrival implements Visitor {
     return this.#devices;
   }
 
-  lot(): number {
-    return lotOf(this.#arrived.fields, this.address);
+  seed(): number {
+    return seedOf(this.#arrived.fields, this.address);
   }
 
-  draw(ruleId: string): number {
-    return drawOf(this.lot(), ruleId);
+  bucket(ruleId: string): number {
+    return bucketOf(this.seed(), ruleId);
   }
 
   prepare({ user, location }: VisitorNeeds): Promise<void> | undefined {
@@ -141,22 +146,22 @@ class Arrival implements Visitor {
   }
 
   user(): User | undefined {
-    const name = this.#toldUser();
+    const name = this.#claimedUser();
     if (name === undefined) return this.#verified?.user;
-    return { name, roles: listedRoles(this.#arrived.told.roles) };
+    return { name, roles: listedRoles(this.#arrived.claims.roles) };
   }
 
-  /** What a trusted proxy says goes before what the database has. */
+  /** The claims of a trusted proxy win over the database. */
   location(): Location {
     if (this.#location === undefined) {
       const found = this.#parts.locations?.locationOf(this.address) ?? unknownLocation;
-      const { country, region, city } = this.#arrived.told;
+      const { country, region, city } = this.#arrived.claims;
       const code = countryCode(country ?? '');
       this.#location = {
-        // XX is what proxies write for a country that they do not know.
+        // Proxies send XX for an unknown country.
         country: code === undefined || code === 'XX' ? found.country : code,
-        regions: toldName(region) ?? found.regions,
-        cities: toldName(city) ?? found.cities,
+        regions: claimedName(region) ?? found.regions,
+        cities: claimedName(city) ?? found.cities,
       };
     }
     return this.#location;
@@ -170,24 +175,24 @@ class Arrival implements Visitor {
     return this.#arrived.fields[name];
   }
 
-  #toldUser(): string | undefined {
-    const { user = '' } = this.#arrived.told;
+  #claimedUser(): string | undefined {
+    const { user = '' } = this.#arrived.claims;
     return user === '' || user.length > userNameCharactersMax ? undefined : user;
   }
 
   with({ nowMs = this.#nowMs, fields }: VisitorChange): Visitor {
     const arrived = this.#arrived;
-    if (fields === undefined) return new Arrival(arrived, this.#parts, nowMs);
+    if (fields === undefined) return new RequestVisitor(arrived, this.#parts, nowMs);
     const both = Object.create(null) as Record<string, string | undefined>;
     Object.assign(both, arrived.fields, fields);
-    return new Arrival({ ...arrived, fields: both }, this.#parts, nowMs);
+    return new RequestVisitor({ ...arrived, fields: both }, this.#parts, nowMs);
   }
 
   #verify(): Promise<void> | undefined {
     const { tokens, jwtCookie } = this.#parts;
-    const isKnown = this.#verified !== undefined || this.#toldUser() !== undefined;
+    const isKnown = this.#verified !== undefined || this.#claimedUser() !== undefined;
     if (tokens === undefined || isKnown) return undefined;
-    const token = tokenIn(this.#arrived.fields, jwtCookie);
+    const token = tokenOf(this.#arrived.fields, jwtCookie);
     const user = token === undefined ? undefined : tokens.userOf(token);
     if (!(user instanceof Promise)) {
       this.#verified = { user };
@@ -199,21 +204,21 @@ class Arrival implements Visitor {
   }
 }
 
-/** A name that a proxy tells, which may be UTF-8 in a field that is read as latin1. */
-function toldName(written: string | undefined): readonly string[] | undefined {
+/** A name from a proxy's field, which Node decodes as latin1 although it may be UTF-8. */
+function claimedName(written: string | undefined): readonly string[] | undefined {
   if (written === undefined) return undefined;
   const utf8 = Buffer.from(written, 'latin1').toString('utf8');
   const name = placeName(utf8.includes('\ufffd') ? written : utf8);
   return name === undefined ? undefined : [name];
 }
 
-/** A bearer token (RFC 6750 §2.1), or else one in a cookie; undefined for none. */
-export function tokenIn({ authorization, cookie }: Fields, cookieName: string): string | undefined {
+/** The bearer token of a request (RFC 6750 §2.1), else the one in its cookie. */
+function tokenOf({ authorization, cookie }: Fields, cookieName: string): string | undefined {
   const bearer = authorization === undefined ? null : /^bearer +(\S+)$/i.exec(authorization);
   return bearer?.[1] ?? cookieValue(cookie, cookieName);
 }
 
-/** The first cookie of a name (RFC 6265 §4.2.1), without the quotes that may be around it. */
+/** The value of the first cookie with a name (RFC 6265 §4.2.1), without quotes around it. */
 function cookieValue(cookies: string | undefined, name: string): string | undefined {
   for (const pair of cookies?.split(';') ?? []) {
     const equals = pair.indexOf('=');
@@ -226,18 +231,18 @@ function cookieValue(cookies: string | undefined, name: string): string | undefi
   return undefined;
 }
 
-/** Roles as a proxy lists them, with commas between them. */
-export function listedRoles(roles: string | undefined): readonly string[] {
+/** The roles in a proxy's field, separated by commas. */
+function listedRoles(roles: string | undefined): readonly string[] {
   if (roles === undefined) return [];
   const names = roles.split(',').map((role) => role.trim());
   return names.filter((role) => role !== '').slice(0, userRolesMax);
 }
 
-/** Tells which language an Accept-Language field likes best. */
-export type LanguageReader = typeof preferredLanguage;
+/** Returns the preferred language of an Accept-Language field. */
+type LanguageReader = typeof preferredLanguage;
 
-/** Makes a reader that does not find out again what most browsers send. */
-export function rememberLanguages(): LanguageReader {
+/** Creates a language reader that caches the results of short fields. */
+function createLanguageReader(): LanguageReader {
   const known = remembered<{ readonly language: string | undefined }>(languagesRememberedMax);
   return (field) => {
     if (field === undefined || field.length > languageFieldCharactersMax) {

@@ -199,13 +199,13 @@ const cases: readonly (readonly [
       ],
     ],
   ],
-  [{ percent: 100 }, [{ visitor: { lot: 1 } }, { visitor: { lot: 2 } }], []],
+  [{ percent: 100 }, [{ visitor: { seed: 1 } }, { visitor: { seed: 2 } }], []],
   [
     { percent: 0 },
     [],
     [
       [
-        { visitor: { lot: 1 } },
+        { visitor: { seed: 1 } },
         'It takes 0 % of the visitors, from 0 to 0; this one drew 99.4193.',
       ],
     ],
@@ -296,8 +296,8 @@ suite('branches', () => {
       ],
     });
     const counts = new Map<number, number>();
-    for (let lot = 0; lot < 4_000; lot += 1) {
-      const asking = { path: '/crumb', visitor: { lot } };
+    for (let seed = 0; seed < 4_000; seed += 1) {
+      const asking = { path: '/crumb', visitor: { seed } };
       const { status } = await serve(site, asking);
       assert.equal((await serve(site, asking)).status, status);
       counts.set(status, (counts.get(status) ?? 0) + 1);
@@ -314,9 +314,9 @@ suite('branches', () => {
       ['/one', '/two'].map((path) => ({ path, kind: 'resolve', enginedata })),
     );
     const ways = new Set<string>();
-    for (let lot = 0; lot < 100; lot += 1) {
-      const one = await serve(site, { path: '/one', visitor: { lot } });
-      const two = await serve(site, { path: '/two', visitor: { lot } });
+    for (let seed = 0; seed < 100; seed += 1) {
+      const one = await serve(site, { path: '/one', visitor: { seed } });
+      const two = await serve(site, { path: '/two', visitor: { seed } });
       ways.add(`${one.status} ${two.status}`);
     }
     assert.equal(ways.size, 4);

@@ -8,7 +8,7 @@ import { statusOf } from '../../src/http/status.ts';
 import { winnerName, type Explanation, type Tried } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
-import { visitorLots } from '../../src/model/limits.ts';
+import { visitorSeeds } from '../../src/model/limits.ts';
 import { matchingOrigin, type Rule, type RuleKind, type StoredRule } from '../../src/model/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
@@ -316,7 +316,7 @@ const visitors: fc.Arbitrary<VisitorTraits> = fc
     address: fc.constantFrom('192.0.2.7', '198.51.100.1', '2001:db8::1', ''),
     nowMs: fc.constantFrom(Date.UTC(2026, 0, 10), Date.UTC(2026, 0, 20)),
     devices: fc.constantFrom<readonly DeviceClass[]>([], ['mobile', 'ios'], ['bot', 'desktop']),
-    lot: fc.nat({ max: visitorLots - 1 }),
+    seed: fc.nat({ max: visitorSeeds - 1 }),
     user: optional(fc.constantFrom({ name: 'ann', roles: [] }, { name: 'eve', roles: ['editor'] })),
     country: optional(fc.constantFrom('CH', 'DE')),
     regions: optional(fc.constantFrom(['zh'], ['be'])),

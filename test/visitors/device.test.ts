@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { createDeviceReader, hintFields } from '../../src/visitors/device.ts';
+import { createDeviceDetector, clientHintFields } from '../../src/visitors/device.ts';
 
-const read = createDeviceReader();
+const read = createDeviceDetector();
 const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0';
 const agents = {
   iphone:
@@ -82,9 +82,9 @@ suite('a device by its client hints, before its User-Agent', () => {
   ]);
 });
 
-suite('further hints are asked for', () => {
+suite('Sec-CH-UA-Form-Factors is requested', () => {
   const asked = (mobile?: string, platform?: string, form?: string) => {
-    const fields = hintFields({
+    const fields = clientHintFields({
       'sec-ch-ua-mobile': mobile,
       'sec-ch-ua-platform': platform,
       'sec-ch-ua-form-factors': form,

@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { silentLog } from '../../src/observability/log.ts';
-import { createLocations } from '../../src/visitors/geo-database.ts';
+import { openGeoDatabase } from '../../src/visitors/geo-database.ts';
 import { temporaryFolder } from '../folder.ts';
 import { mmdb } from './mmdb.ts';
 
@@ -15,7 +15,7 @@ async function lookUpIn(t: TestContext, content: Buffer | undefined) {
   if (content !== undefined) await writeFile(file, content);
   let nowMs = 0;
   const warnings: string[] = [];
-  const locations = createLocations({
+  const locations = openGeoDatabase({
     file,
     now: () => nowMs,
     log: {
@@ -39,7 +39,7 @@ async function lookUpIn(t: TestContext, content: Buffer | undefined) {
 }
 
 suite('the country of an address', () => {
-  test('is that of its network', async (t) => {
+  test('is the one of its network', async (t) => {
     const { countryOf } = await lookUpIn(
       t,
       mmdb({
@@ -71,14 +71,14 @@ suite('the country of an address', () => {
     }
   });
 
-  test('is not looked for among IPv4 networks where it has another form', async (t) => {
+  test('is unknown for IPv6 in a database of IPv4', async (t) => {
     const database = mmdb({ '0.0.0.0/1': swiss, '128.0.0.0/1': swiss }, { ipVersion: 4 });
     const { countryOf } = await lookUpIn(t, database);
     assert.equal(await countryOf('192.0.2.1'), 'CH');
     assert.equal(await countryOf('2001:db8::1'), undefined);
   });
 
-  test('follows the file, within a second', async (t) => {
+  test('follows a change of the file within a second', async (t) => {
     const { file, countryOf, later, warnings } = await lookUpIn(t, mmdb({ '192.0.2.0/24': swiss }));
     assert.equal(await countryOf('192.0.2.1'), 'CH');
     await writeFile(`${file}.new`, mmdb({ '192.0.2.0/24': { country: { iso_code: 'LI' } } }));
@@ -89,7 +89,7 @@ suite('the country of an address', () => {
     assert.deepEqual(warnings, []);
   });
 
-  test('stays what it was while the file is of no use, which is said once', async (t) => {
+  test('stays the same while the file is unusable, which is logged once', async (t) => {
     const good = mmdb({ '192.0.2.0/24': swiss });
     const { file, countryOf, later, warnings } = await lookUpIn(t, good);
     assert.equal(await countryOf('192.0.2.1'), 'CH');
@@ -111,13 +111,13 @@ suite('the country of an address', () => {
     assert.equal(await countryOf('192.0.2.1'), 'LI');
   });
 
-  test('is nowhere as long as there is no file', async (t) => {
+  test('is unknown as long as there is no file', async (t) => {
     const { countryOf, warnings } = await lookUpIn(t, undefined);
     assert.equal(await countryOf('192.0.2.1'), undefined);
     assert.equal(warnings.length, 1);
   });
 
-  test('is waited for at first, and once a second', async (t) => {
+  test('waits for the first read, and for a check once a second', async (t) => {
     const { countryOf, waits, later } = await lookUpIn(t, mmdb({ '192.0.2.0/24': swiss }));
     assert.ok(waits());
     assert.ok(waits(), 'as long as the file is being read');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { suite, test } from 'node:test';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../../src/visitors/limits.ts';
-import { createKeySet, fetchJwks } from '../../src/visitors/jwks.ts';
+import { createRemoteKeySet, fetchJwks } from '../../src/visitors/jwks.ts';
 import { httpSource, oneAddress, testDialler } from '../outbound/sources.ts';
 import { newIssuer, type Issuer } from './issuer.ts';
 
@@ -14,7 +14,7 @@ function keySet(keys: readonly Issuer[]) {
     fetches: 0,
     failures: 0,
   };
-  const set = createKeySet({
+  const set = createRemoteKeySet({
     fetchKeys: () => {
       state.fetches += 1;
       if (state.keys instanceof Error) return Promise.reject(state.keys);
@@ -41,7 +41,7 @@ suite('the keys of an issuer', async () => {
   const one = await newIssuer('one');
   const two = await newIssuer('two');
 
-  test('are fetched when the first token comes, and kept', async () => {
+  test('are fetched for the first token, and cached', async () => {
     const { state, has } = keySet([one]);
     assert.equal(state.fetches, 0);
     assert.deepEqual(await Promise.all([has(one), has(one), has(one)]), [true, true, true]);
@@ -49,7 +49,7 @@ suite('the keys of an issuer', async () => {
     assert.equal(state.fetches, 1);
   });
 
-  test('are fetched again when a token names one that is not there, but not for every such token', async () => {
+  test('are fetched again for a token with an unknown key, but not for each', async () => {
     const { state, has } = keySet([one]);
     assert.equal(await has(one), true);
     state.keys = [one, two];
@@ -60,7 +60,7 @@ suite('the keys of an issuer', async () => {
     assert.equal(state.fetches, 2);
   });
 
-  test('are fetched again when they are old, while those who come have the former ones', async () => {
+  test('are fetched again when they are old; requests meanwhile use the previous ones', async () => {
     const { state, has } = keySet([one]);
     assert.equal(await has(one), true);
     state.keys = [two];
@@ -71,7 +71,7 @@ suite('the keys of an issuer', async () => {
     assert.equal(state.fetches, 2);
   });
 
-  test('stay what they were while nobody can fetch them, for a day', async () => {
+  test('stay valid for a day if they cannot be fetched', async () => {
     const { state, has } = keySet([one]);
     assert.equal(await has(one), true);
     state.keys = new Error('down');
@@ -87,7 +87,7 @@ suite('the keys of an issuer', async () => {
     assert.equal(await has(one), true);
   });
 
-  test('are none where the source has none from the start, and it is not asked for every token', async () => {
+  test('are missing if the first fetch fails, which is not repeated for each token', async () => {
     const { state, has } = keySet([]);
     state.keys = new Error('down');
     for (let sent = 0; sent < 5; sent += 1) assert.equal(await has(one), false);
@@ -95,7 +95,7 @@ suite('the keys of an issuer', async () => {
   });
 });
 
-suite('a source of keys', () => {
+suite('a URL of keys', () => {
   const refused: readonly (readonly [title: string, listener: RequestListener])[] = [
     ['that never answers', () => undefined],
     [
@@ -128,14 +128,14 @@ suite('a source of keys', () => {
     ['that breaks off', (_, response) => response.destroy()],
   ];
   for (const [title, listener] of refused) {
-    test(`${title} is none`, async (t) => {
+    test(`${title} is refused`, async (t) => {
       const { origin } = await httpSource(t, listener);
       const asked = fetchJwks(testDialler(t), new URL(origin), { timeoutMs: 300 });
       await assert.rejects(asked);
     });
   }
 
-  test('is asked for its path and query, and gives what it has', async (t) => {
+  test('is requested with its path and query', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       response.end(JSON.stringify({ url: request.url, accept: request.headers.accept }));
     });
@@ -146,7 +146,7 @@ suite('a source of keys', () => {
     });
   });
 
-  test('is not asked at an address that is private', async (t) => {
+  test('is not requested from a private address', async (t) => {
     let asked = 0;
     const { port } = await httpSource(
       t,

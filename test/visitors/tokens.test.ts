@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createLocalJWKSet, exportSPKI, importJWK, type JWK } from 'jose';
 import { suite, test } from 'node:test';
 import { jwtCharactersMax, jwtTrustMs } from '../../src/visitors/limits.ts';
-import { createTokens, type TokenRules } from '../../src/visitors/tokens.ts';
+import { createTokenVerifier, type TokenRules } from '../../src/visitors/tokens.ts';
 import { newIssuer, unsigned, type Claims, type Issuer } from './issuer.ts';
 
 const nowMs = Date.UTC(2026, 0, 31);
@@ -20,7 +20,7 @@ function tokensOf(keys: readonly JWK[], rules: Partial<TokenRules> = {}) {
   const refusals: string[] = [];
   const asked: string[] = [];
   const local = createLocalJWKSet({ keys: [...keys] });
-  const tokens = createTokens({
+  const tokens = createTokenVerifier({
     keys: {
       keyOf: (header, token) => {
         asked.push(header.alg);
@@ -82,7 +82,7 @@ suite('a token that is valid', () => {
     });
   }
 
-  test('without the name of its key is held against each that may be it', async () => {
+  test('without a key id is tried with each key that matches', async () => {
     const issuers = await Promise.all([1, 2, 3].map(() => newIssuer(undefined)));
     const { tokens } = tokensOf(issuers.map(({ jwk }) => jwk));
     for (const { sign } of issuers) assert.ok(await tokens.userOf(await sign({ nowMs })));
@@ -92,7 +92,7 @@ suite('a token that is valid', () => {
     );
   });
 
-  test('is verified once, and again after a while, and never after its end', async () => {
+  test('is verified once, then again after a while, and never accepted after its expiry', async () => {
     const { jwk, sign } = await issuer;
     const { tokens, clock, asked } = tokensOf([jwk]);
     const token = await sign({ claims: { exp: nowSeconds + 400 } });
@@ -109,7 +109,7 @@ suite('a token that is valid', () => {
   });
 });
 
-suite('a token that is not valid is nobody in particular', () => {
+suite('an invalid token leaves its visitor anonymous', () => {
   const issuer = newIssuer('one');
   const cases: readonly (readonly [title: string, claims: Claims, rules?: Partial<TokenRules>])[] =
     [
@@ -137,7 +137,7 @@ suite('a token that is not valid is nobody in particular', () => {
     });
   }
 
-  test('with another key, signature, or claims than were signed', async () => {
+  test('with another key or signature, or with changed claims', async () => {
     const { jwk, sign } = await issuer;
     const { tokens } = tokensOf([jwk]);
     const token = await sign({ nowMs });
@@ -156,7 +156,7 @@ suite('a token that is not valid is nobody in particular', () => {
     assert.ok(await tokens.userOf(token));
   });
 
-  test('without a signature, or with one that anybody can make', async () => {
+  test('without a signature, or with a symmetric one', async () => {
     const { jwk } = await issuer;
     const secret = { kty: 'oct', k: Buffer.from('secret').toString('base64url'), kid: 'one' };
     const { tokens } = tokensOf([jwk, secret]);
@@ -181,7 +181,7 @@ suite('a token that is not valid is nobody in particular', () => {
     }
   });
 
-  test('that is no token at all, or one without end', async () => {
+  test('that is no JWT, or that never expires', async () => {
     const { jwk, sign } = await issuer;
     const { tokens, asked } = tokensOf([jwk]);
     const large = await sign({ nowMs, claims: { more: 'x'.repeat(jwtCharactersMax) } });

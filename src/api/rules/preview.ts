@@ -6,7 +6,7 @@ import { Failure } from '../../model/failure.ts';
 import { hasScope } from '../../model/key.ts';
 import type { Location } from '../../model/location.ts';
 import type { Visitor } from '../../model/visitor.ts';
-import { drawOf, lotOf } from '../../visitors/bucket.ts';
+import { bucketOf, seedOf } from '../../visitors/bucket.ts';
 import type { Call } from '../operation.ts';
 
 /** A visitor as somebody describes one: what is left out is not known of it. */
@@ -71,14 +71,14 @@ export async function previewVisitor(
     regions: traits.regions ?? found?.regions ?? [],
     cities: traits.cities ?? found?.cities ?? [],
   };
-  const lot = lotOf({}, address);
+  const seed = seedOf({}, address);
   const visitor = described({
     address,
     nowMs: traits.nowMs ?? nowMs,
     language: () => preferredLanguage(fields['accept-language']),
     devices: () => traits.devices ?? new Set(),
-    lot: () => lot,
-    draw: (ruleId) => traits.bucket ?? drawOf(lot, ruleId),
+    seed: () => seed,
+    bucket: (ruleId) => traits.bucket ?? bucketOf(seed, ruleId),
     prepare: () => undefined,
     user: () => (user === undefined ? undefined : { name: user, roles }),
     location: () => location,

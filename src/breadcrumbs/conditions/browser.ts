@@ -1,7 +1,7 @@
 import { headerBlockBytesMax } from '../../model/limits.ts';
 import { isDeviceClass, deviceClasses, type DeviceClass } from '../../model/visitor.ts';
-import { callers, callerOf, isCaller, type CallerKind } from '../../visitors/caller.ts';
-import { hintFields } from '../../visitors/device.ts';
+import { callers, callerOf, isCallerKind, type CallerKind } from '../../visitors/caller.ts';
+import { clientHintFields } from '../../visitors/device.ts';
 import { defineCondition, listOf, listText, setOf, textField } from '../condition.ts';
 
 /** `lang`: the language that the visitor prefers, or a variety of it: `de` holds for de-CH too. */
@@ -43,7 +43,7 @@ export const device = defineCondition<readonly DeviceClass[]>({
     return `It is for devices that are ${listText(classes)}; ${what}.`;
   },
   vary: ['User-Agent', 'Sec-CH-UA-Mobile', 'Sec-CH-UA-Platform', 'Sec-CH-UA-Form-Factors'],
-  answerFields: ({ fields }) => hintFields(fields),
+  answerFields: ({ fields }) => clientHintFields(fields),
   preview: {
     device: textField(
       "What the visitor's device is.",
@@ -59,7 +59,7 @@ export const device = defineCondition<readonly DeviceClass[]>({
 /** `caller`: what requests the page, by Sec-Fetch-Mode and -Dest (Fetch Metadata), then Accept. */
 export const caller = defineCondition<ReadonlySet<CallerKind>>({
   name: 'caller',
-  parse: (value) => setOf(value, (text) => (isCaller(text) ? text : undefined)),
+  parse: (value) => setOf(value, (text) => (isCallerKind(text) ? text : undefined)),
   holds: (wanted, { visitor }) => wanted.has(callerOf((name) => visitor.field(name))),
   explain(wanted, { visitor }) {
     const found = callerOf((name) => visitor.field(name));
@@ -69,7 +69,7 @@ export const caller = defineCondition<ReadonlySet<CallerKind>>({
   preview: {
     caller: textField(
       'What requests the page.',
-      (text) => (isCaller(text) ? { fields: callerFields[text] } : undefined),
+      (text) => (isCallerKind(text) ? { fields: callerFields[text] } : undefined),
       { form: `one of ${callers.join(', ')}`, choices: callers },
     ),
   },

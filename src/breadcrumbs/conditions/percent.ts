@@ -1,5 +1,5 @@
 import { millionths } from '../../model/visitor.ts';
-import { knownLot, lotCookie } from '../../visitors/bucket.ts';
+import { seedInCookie, seedCookie } from '../../visitors/bucket.ts';
 import type { Condition, ConditionType } from '../condition.ts';
 
 const millionthsPerCent = millionths / 100;
@@ -14,8 +14,8 @@ export const percent: ConditionType = {
   vary: ['Cookie', 'User-Agent'],
   needs: {},
   answerFields({ origin, fields, visitor }) {
-    if (knownLot(fields) !== undefined) return [];
-    return ['Set-Cookie', lotCookie(visitor.lot(), { secure: origin.startsWith('https:') })];
+    if (seedInCookie(fields) !== undefined) return [];
+    return ['Set-Cookie', seedCookie(visitor.seed(), { secure: origin.startsWith('https:') })];
   },
   preview: {
     draw: {

@@ -51,7 +51,7 @@ export function openWebsocket(
     caller,
     origin: target.origin,
     fields: asking.fields,
-    told: asking.told,
+    claims: asking.claims,
   });
   return caller;
 }

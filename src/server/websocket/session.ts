@@ -30,7 +30,7 @@ export interface SocketOpening {
   readonly caller: Caller;
   readonly origin: string;
   readonly fields: Fields;
-  readonly told: ProxyClaims;
+  readonly claims: ProxyClaims;
 }
 
 /** What websockets need of their surroundings. */
