@@ -25,7 +25,7 @@ export function someVisitor({
   nowMs = Date.UTC(2026, 0, 31),
   lang,
   devices = [],
-  seed: seed = 0,
+  seed = 0,
   user,
   country,
   regions = [],
