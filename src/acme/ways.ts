@@ -1,4 +1,4 @@
-import type { Listen } from '../config/config.ts';
+import type { Listen } from '../config/addresses.ts';
 import { defaultPorts } from '../model/authority.ts';
 import type { AcmeChallenge } from './acme-order.ts';
 

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, Option } from 'commander';
-import type { Config, ConfigProblem } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import type { FolderSettings } from '../config/folder-ini.ts';
 import { nearestName } from '../config/nearest.ts';
-import { problemText } from '../config/problem.ts';
+import { problemText, type ConfigProblem } from '../config/problem.ts';
 import { readWhenStable } from '../config/stable.ts';
 import { Failure } from '../model/failure.ts';
 import type { Terminal } from './command.ts';

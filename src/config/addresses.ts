@@ -1,8 +1,7 @@
-import { defaultPorts, parseOrigin } from '../model/authority.ts';
+import { defaultPorts, parseOrigin, type Scheme } from '../model/authority.ts';
 import { parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
 import { pathBytesMax } from '../model/limits.ts';
 import { encodeNonAscii, readPath } from '../model/path.ts';
-import type { Listen } from './config.ts';
 import type { ValueParser } from './values.ts';
 
 /** An IPv4 or IPv6 address, in its standard form. */
@@ -12,6 +11,17 @@ export const ipAddress: ValueParser<string> = (text) => {
     ? { refused: 'write an IP address, such as `192.0.2.7` or `2001:db8::7`' }
     : { value };
 };
+
+/** Where the server listens: `host:port`, in the clear or over TLS, or `unix:/path`. */
+export type Listen =
+  | {
+      readonly kind: 'tcp';
+      readonly scheme: Scheme;
+      /** Empty for all interfaces. */
+      readonly host: string;
+      readonly port: number;
+    }
+  | { readonly kind: 'unix'; readonly path: string };
 
 const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0-9_-]{0,62})*$/i;
 const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
@@ -136,4 +146,17 @@ function listenHost(written: string): string | undefined {
   }
   if (endsInNumber.test(written)) return parseAddress(written) ? written : undefined;
   return hostName.test(written) ? written.toLowerCase() : undefined;
+}
+
+/** Where to listen, as listenAddress reads it. */
+export function listenText(listen: Listen): string {
+  if (listen.kind === 'unix') return `unix:${listen.path}`;
+  const { scheme, host, port } = listen;
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return scheme === 'https' ? `https://${address}` : address;
+}
+
+/** A canonical path with those characters escaped that the ini file would not take as they are. */
+export function escapedPath(path: string): string {
+  return path.replace(/[%?#]/g, encodeURIComponent);
 }

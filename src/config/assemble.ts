@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
 import type { JsonObject } from '../model/json.ts';
-import { isUrl } from './addresses.ts';
-import type { AcmeBinding, Certificate, Config, DiskMount, Listen, TableConfig } from './config.ts';
+import { isUrl, type Listen } from './addresses.ts';
+import type { AcmeBinding, Certificate, Config, DiskMount, TableConfig } from './config.ts';
+import { fieldName, type Keys } from './key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
+import { sections, type SectionFields, type SectionKind } from './schema.ts';
 
 /** What a configuration depends on besides the text of its ini file. */
 interface Surroundings {
@@ -21,7 +23,7 @@ interface Surroundings {
 /** Makes the frozen configuration of an ini text that has no problems. */
 export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Config {
   const { file, folder, hostName } = surroundings;
-  const { tls, auth, geo } = ini;
+  const { tls, auth } = ini;
   const jwks = auth.values.jwt_jwks;
   return frozen({
     file,
@@ -41,64 +43,48 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
       hsts: tls.values.hsts,
     },
     disk: mountsOf(ini, folder),
-    fetch: {
-      allowPrivate: ini.fetch.values.allow_private,
-      connectTimeoutMs: ini.fetch.values.connect_timeout,
-      timeoutMs: ini.fetch.values.timeout,
-      cacheBytesMax: ini.fetch.values.cache,
-      bodyBytesMax: ini.fetch.values.max_body,
-    },
+    fetch: fieldsOf('fetch', ini.fetch, folder),
     auth: {
+      ...fieldsOf('auth', auth, folder),
       anonymous: unique(auth.values.anonymous),
-      keyRate: auth.values.key_rate,
       corsOrigins: unique(auth.values.cors_origins),
-      userHeader: auth.values.user_header,
-      rolesHeader: auth.values.roles_header,
       jwtJwks: jwks === undefined || isUrl(jwks) ? jwks : resolve(folder, jwks),
-      jwtIssuer: auth.values.jwt_issuer,
-      jwtAudience: auth.values.jwt_audience,
-      jwtCookie: auth.values.jwt_cookie,
-      jwtUser: auth.values.jwt_user,
-      jwtRoles: auth.values.jwt_roles,
-      allowPrivate: auth.values.allow_private,
     },
-    engines: ini.engines.map(({ name, values }) => ({ name, ...values })),
+    engines: ini.engines.map((section) => ({
+      name: section.name,
+      ...fieldsOf('engine.<name>', section, folder),
+    })),
     tables: ini.tables.flatMap((section) => tableOf(section, surroundings)),
-    webhook: {
-      allowPrivate: ini.webhook.values.allow_private,
-      connectTimeoutMs: ini.webhook.values.connect_timeout,
-      timeoutMs: ini.webhook.values.timeout,
-      concurrency: ini.webhook.values.concurrency,
-      retentionMs: ini.webhook.values.retention,
-      localAddress: ini.webhook.values.local_address,
-      retryMs: ini.webhook.values.retry,
-    },
-    node: {
-      role: ini.node.values.role,
-      name: ini.node.values.name ?? hostName,
-      place: ini.node.values.place,
-    },
-    geo: {
-      database: geo.values.database && resolve(folder, geo.values.database),
-      countryHeader: geo.values.country_header,
-      regionHeader: geo.values.region_header,
-      cityHeader: geo.values.city_header,
-    },
-    log: { ...ini.log.values, file: ini.log.values.file && resolve(folder, ini.log.values.file) },
+    webhook: fieldsOf('webhook', ini.webhook, folder),
+    node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
+    geo: fieldsOf('geo', ini.geo, folder),
+    log: fieldsOf('log', ini.log, folder),
   });
 }
 
+/** The values of a section under their names in the configuration, paths absolute. */
+function fieldsOf<K extends SectionKind>(
+  kind: K,
+  { values }: ParsedSection<K>,
+  folder: string,
+): SectionFields<K> {
+  const keys: Keys = sections[kind];
+  const fields = Object.entries(values).map(([name, value]) => {
+    const key = keys[name];
+    if (key === undefined) throw new TypeError(`[${kind}] has no key ${name}`);
+    const isPath = key.isPath === true && typeof value === 'string';
+    return [fieldName(name, key), isPath ? resolve(folder, value) : value] as const;
+  });
+  // The names are those that the schema gives its keys, and each value is of its key's parser.
+  return Object.fromEntries(fields) as SectionFields<K>;
+}
+
 function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Config['server'] {
-  const { listen, data, base, public_url, trust_proxy, connections_per_address, workers } =
-    server.values;
+  const { listen, base, workers } = server.values;
   return {
+    ...fieldsOf('server', server, folder),
     listen: listen.map((one) => listenOf(one, folder)),
-    data: resolve(folder, data),
-    import: server.values.import && resolve(folder, server.values.import),
     base: base ?? '',
-    publicUrl: public_url,
-    trustProxy: trust_proxy,
-    connectionsPerAddress: connections_per_address,
     workers: workers === 'auto' ? Math.max(1, cores) : workers,
   };
 }
@@ -125,16 +111,11 @@ function certificateOf(
 
 function mountsOf({ disk, headers }: ParsedIni, folder: string): readonly DiskMount[] {
   const fields = new Map(headers.map((section) => [section.name, section.fields]));
-  const mounts = disk.map(({ name, values }) => {
-    const { root, cache_control, ...rest } = values;
-    return {
-      name,
-      ...rest,
-      root: resolve(folder, root),
-      cacheControl: cache_control,
-      headers: fields.get(name) ?? [],
-    };
-  });
+  const mounts = disk.map((section) => ({
+    name: section.name,
+    ...fieldsOf('disk.<name>', section, folder),
+    headers: fields.get(section.name) ?? [],
+  }));
   return mounts.toSorted(
     (one, other) =>
       Number(one.origin === '*') - Number(other.origin === '*') ||

@@ -1,38 +1,11 @@
-import type { Scheme } from '../model/authority.ts';
 import type { Cidr } from '../model/cidr.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Scope } from '../model/key.ts';
-
-/** Where the server listens: `host:port`, in the clear or over TLS, or `unix:/path`. */
-export type Listen =
-  | {
-      readonly kind: 'tcp';
-      readonly scheme: Scheme;
-      /** Empty for all interfaces. */
-      readonly host: string;
-      readonly port: number;
-    }
-  | { readonly kind: 'unix'; readonly path: string };
+import type { ConfigProblem } from './problem.ts';
+import type { SectionFields } from './schema.ts';
 
 /** `[disk.<name>]`: a folder that answers a part of the site. */
-export interface DiskMount {
+export interface DiskMount extends SectionFields<'disk.<name>'> {
   readonly name: string;
-  /** `scheme://host[:port]`, lower case, or `*`. */
-  readonly origin: string;
-  /** Canonical path prefix that ends in `/`. */
-  readonly path: string;
-  /** Absolute path of the folder. */
-  readonly root: string;
-  readonly index: readonly string[];
-  readonly listing: boolean;
-  readonly dotfiles: 'deny' | 'allow';
-  readonly symlinks: 'within' | 'deny' | 'follow';
-  readonly precompressed: boolean;
-  readonly cacheControl: string | undefined;
-  /** Path below the root of a file served with 200 for what no source has. */
-  readonly fallback: string | undefined;
-  /** Path below the root of a folder of pages for failures: `404.html`, `5xx.html` and such. */
-  readonly errors: string | undefined;
   /** Flat list of name, value, name, value, added to every answer of the mount. */
   readonly headers: readonly string[];
 }
@@ -71,11 +44,8 @@ export interface AcmeBinding {
 }
 
 /** `[engine.<name>]`: an engine added to the built-in ones. */
-export interface EngineConfig {
+export interface EngineConfig extends SectionFields<'engine.<name>'> {
   readonly name: string;
-  readonly page: string | undefined;
-  readonly script: string | undefined;
-  readonly reference: string | undefined;
 }
 
 /** `[table.<name>]`: what is known of a table's fields. */
@@ -88,26 +58,17 @@ export interface TableConfig {
 
 /**
  * The whole ini file (docs/design/configuration.md#the-ini-file), parsed and validated; frozen, and
- * swapped as one on reload.
+ * swapped as one on reload. What schema.ts says of a key decides its name and type here; all paths
+ * of files are absolute.
  */
 export interface Config {
   /** Absolute path of the ini file. */
   readonly file: string;
   /** What `${NAME}` stands for in the ini file and in the file of `[server] import`. */
   readonly variables: Readonly<Record<string, string>>;
-  readonly server: {
-    readonly listen: readonly Listen[];
-    /** Absolute path of the LMDB folder. */
-    readonly data: string;
-    /** Absolute path of an .ndjson file, imported once into an empty data folder. */
-    readonly import: string | undefined;
+  readonly server: Omit<SectionFields<'server'>, 'base' | 'workers'> & {
     /** Empty, or a canonical path without a final slash. */
     readonly base: string;
-    /** An origin, `scheme://host[:port]`. */
-    readonly publicUrl: string | undefined;
-    readonly trustProxy: readonly Cidr[];
-    /** Of one process; trusted proxies may have any number. */
-    readonly connectionsPerAddress: number;
     /** A number of processes; `auto` is resolved to one a core. */
     readonly workers: number;
   };
@@ -122,77 +83,14 @@ export interface Config {
   };
   /** In the order in which they are asked: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];
-  readonly fetch: {
-    readonly allowPrivate: readonly Cidr[];
-    readonly connectTimeoutMs: number;
-    readonly timeoutMs: number;
-    readonly cacheBytesMax: number;
-    readonly bodyBytesMax: number;
-  };
-  readonly auth: {
-    readonly anonymous: readonly Scope[];
-    /** Operations a second for a key without a rate of its own; undefined for any number. */
-    readonly keyRate: number | undefined;
-    /** Origins, or `*`. */
-    readonly corsOrigins: readonly string[];
-    /** Lower case field names. */
-    readonly userHeader: string | undefined;
-    readonly rolesHeader: string | undefined;
-    /** A URL, or the absolute path of a file. */
-    readonly jwtJwks: string | undefined;
-    readonly jwtIssuer: string | undefined;
-    readonly jwtAudience: string | undefined;
-    readonly jwtCookie: string;
-    /** Claims by the names on the way to them. */
-    readonly jwtUser: readonly string[];
-    readonly jwtRoles: readonly string[];
-    /** Networks that `jwtJwks` may lead to though they are private. */
-    readonly allowPrivate: readonly Cidr[];
-  };
+  readonly fetch: SectionFields<'fetch'>;
+  readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
   readonly tables: readonly TableConfig[];
-  readonly webhook: {
-    readonly allowPrivate: readonly Cidr[];
-    readonly connectTimeoutMs: number;
-    readonly timeoutMs: number;
-    readonly concurrency: number;
-    readonly retentionMs: number;
-    /** The address of this machine that deliveries come from. */
-    readonly localAddress: string | undefined;
-    readonly retryMs: readonly number[];
-  };
-  readonly node: {
-    readonly role: 'all' | 'central' | 'counter';
-    readonly name: string;
-    /** Where the node is, such as a shop or a branch: the condition `place` of breadcrumbs. */
-    readonly place: string | undefined;
-  };
-  readonly geo: {
-    readonly database: string | undefined;
-    /** Lower case field name. */
-    readonly countryHeader: string | undefined;
-    readonly regionHeader: string | undefined;
-    readonly cityHeader: string | undefined;
-  };
-  readonly log: {
-    readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
-    readonly access: boolean;
-    readonly format: 'pretty' | 'json' | 'combined';
-    /** Absolute path of a file for the access log; undefined for standard output. */
-    readonly file: string | undefined;
-    /**
-     * Whether every content answer names its source in Server-Timing
-     * (docs/design/requests.md#precedence).
-     */
-    readonly explain: boolean;
-  };
-}
-
-/** One thing that is wrong with an ini file; `line` counts from 1, 0 where no line is to blame. */
-export interface ConfigProblem {
-  readonly file: string;
-  readonly line: number;
-  readonly message: string;
+  readonly webhook: SectionFields<'webhook'>;
+  readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
+  readonly geo: SectionFields<'geo'>;
+  readonly log: SectionFields<'log'>;
 }
 
 /** The outcome of reading an ini file: a whole configuration or every problem found. */

@@ -1,4 +1,4 @@
-import type { Listen } from './config.ts';
+import type { Listen } from './addresses.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';

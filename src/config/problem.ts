@@ -1,4 +1,9 @@
-import type { ConfigProblem } from './config.ts';
+/** One thing that is wrong with an ini file; `line` counts from 1, 0 where no line is to blame. */
+export interface ConfigProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly message: string;
+}
 
 /** Something wrong with an ini text, whatever file it came from; `line` as in ConfigProblem. */
 export interface LineProblem {

@@ -1,11 +1,14 @@
 import { connectionsMax, keyRateMax, tableCharactersMax } from '../model/limits.ts';
+import { durationText, sizeText } from '../model/units.ts';
 import {
   basePath,
   cidr,
+  escapedPath,
   httpsUrl,
   ipAddress,
   link,
   listenAddress,
+  listenText,
   mailAddress,
   mountPath,
   origin,
@@ -15,7 +18,7 @@ import {
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue } from './headers.ts';
 import { hsts } from './hsts.ts';
-import { list, optional, repeated, single, type Keys } from './key.ts';
+import { list, optional, repeated, single, type FieldsOf, type Keys } from './key.ts';
 import {
   anyText,
   choice,
@@ -33,16 +36,29 @@ import {
   type ValueParser,
 } from './values.ts';
 
+/** A time, in milliseconds in the configuration. */
+function time<const Field extends string>(field: Field) {
+  return { field, write: durationText };
+}
+
+/** A size, in bytes in the configuration. */
+function bytes<const Field extends string>(field: Field) {
+  return { field, write: sizeText };
+}
+
 /**
  * Every section and key of the ini file (docs/design/configuration.md#the-ini-file) with its
  * default, in the order in which they are described.
  */
 export const sections = {
   server: {
-    listen: repeated(listenAddress, '127.0.0.1:8080'),
-    data: single(anyText, './data'),
-    import: optional(anyText),
-    base: optional(basePath),
+    listen: repeated(listenAddress, '127.0.0.1:8080', { write: listenText }),
+    /** The folder of LMDB. */
+    data: single(anyText, './data', { isPath: true }),
+    /** An .ndjson file, imported once into an empty data folder. */
+    import: optional(anyText, { isPath: true }),
+    /** A canonical path without a final slash. */
+    base: optional(basePath, { write: escapedPath }),
     public_url: optional(origin),
     trust_proxy: list(cidr, ''),
     connections_per_address: single(wholeNumber(1, connectionsMax), '2000'),
@@ -67,56 +83,69 @@ export const sections = {
   },
   'disk.<name>': {
     origin: single(wordOr('*', origin), '*'),
-    path: single(mountPath, '/'),
-    root: single(anyText, '../site'),
+    /** A canonical path prefix that ends in `/`. */
+    path: single(mountPath, '/', { write: escapedPath }),
+    root: single(anyText, '../site', { isPath: true }),
     index: list(plainFileName, 'index.html'),
     listing: single(yesNo, 'no'),
     dotfiles: single(choice('deny', 'allow'), 'deny'),
     symlinks: single(choice('within', 'deny', 'follow'), 'within'),
     precompressed: single(yesNo, 'yes'),
     cache_control: optional(fieldValue),
+    /** The path below the root of a file served with 200 for what no source has. */
     fallback: optional(pathBelow),
+    /** The path below the root of a folder of pages for failures: `404.html`, `5xx.html`. */
     errors: optional(pathBelow),
   },
   fetch: {
     allow_private: list(cidr, ''),
-    connect_timeout: single(duration('1ms', '10m'), '3s'),
-    timeout: single(duration('1ms', '1d'), '30s'),
-    cache: single(size, '256MiB'),
-    max_body: single(size, '64MiB'),
+    connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
+    timeout: single(duration('1ms', '1d'), '30s', time('timeoutMs')),
+    cache: single(size, '256MiB', bytes('cacheBytesMax')),
+    max_body: single(size, '64MiB', bytes('bodyBytesMax')),
   },
   auth: {
     anonymous: list(scope, 'render'),
+    /** Operations a second for a key without a rate of its own. */
     key_rate: optional(wholeNumber(1, keyRateMax)),
     cors_origins: list(wordOr('*', origin), '*'),
     user_header: optional(fieldName),
     roles_header: optional(fieldName),
+    /** A URL, or the path of a file. */
     jwt_jwks: optional(urlOrFile),
     jwt_issuer: optional(anyText),
     jwt_audience: optional(anyText),
     jwt_cookie: single(cookieName, 'jwt'),
-    jwt_user: single(claimPath, 'sub'),
-    jwt_roles: single(claimPath, 'roles'),
+    /** Claims by the names on the way to them. */
+    jwt_user: single(claimPath, 'sub', { write: dotted }),
+    jwt_roles: single(claimPath, 'roles', { write: dotted }),
+    /** Networks that `jwt_jwks` may lead to though they are private. */
     allow_private: list(cidr, ''),
   },
-  'engine.<name>': { page: optional(sitePath), script: optional(link), reference: optional(link) },
+  'engine.<name>': {
+    page: optional(sitePath, { write: escapedPath }),
+    script: optional(link),
+    reference: optional(link),
+  },
   'table.<name>': { schema: optional(anyText) },
   webhook: {
     allow_private: list(cidr, ''),
-    connect_timeout: single(duration('1ms', '10m'), '3s'),
-    timeout: single(duration('1ms', '1d'), '15s'),
+    connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
+    timeout: single(duration('1ms', '1d'), '15s', time('timeoutMs')),
     concurrency: single(wholeNumber(1, 10_000), '64'),
-    retention: single(duration('1s', '3650d'), '30d'),
-    retry: list(duration('1ms', '30d'), '5s, 5m, 30m, 2h, 5h, 10h, 14h, 20h, 24h'),
+    retention: single(duration('1s', '3650d'), '30d', time('retentionMs')),
+    retry: list(duration('1ms', '30d'), '5s, 5m, 30m, 2h, 5h, 10h, 14h, 20h, 24h', time('retryMs')),
+    /** The address of this machine that deliveries come from. */
     local_address: optional(ipAddress),
   },
   node: {
     role: single(choice('all', 'central', 'counter'), 'all'),
     name: optional(shortText(253)),
+    /** Where the node is, such as a shop or a branch: the condition `place` of breadcrumbs. */
     place: optional(shortText(253)),
   },
   geo: {
-    database: optional(anyText),
+    database: optional(anyText, { isPath: true }),
     country_header: optional(fieldName),
     region_header: optional(fieldName),
     city_header: optional(fieldName),
@@ -125,10 +154,17 @@ export const sections = {
     level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
     access: single(yesNo, 'yes'),
     format: single(choice('pretty', 'json', 'combined'), 'pretty'),
-    file: optional(anyText),
+    /** A file for the access log; standard output without it. */
+    file: optional(anyText, { isPath: true }),
+    /** Whether content names its source in Server-Timing (docs/design/requests.md#precedence). */
     explain: single(yesNo, 'no'),
   },
 } as const satisfies Readonly<Record<string, Keys>>;
+
+/** Writes a list of names with dots between them. */
+function dotted(names: readonly string[]): string {
+  return names.join('.');
+}
 
 /** The keys of each kind of section. */
 export type Sections = typeof sections;
@@ -138,6 +174,9 @@ export type Sections = typeof sections;
  * instead.
  */
 export type SectionKind = keyof Sections;
+
+/** The values of a section under the names that the configuration has for them. */
+export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 
 /** What the part after the dot of a section's name may be. */
 export const sectionNames: Readonly<

@@ -33,3 +33,18 @@ export function sizeBytes(text: string): number | undefined {
   const bytes = digits === '' || scale === undefined ? NaN : Number(digits) * scale;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
+
+const timeUnits = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 } as const;
+const sizeUnits = { TiB: 2 ** 40, GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 } as const;
+
+/** A time in milliseconds as durationMs reads it, in the largest unit that it is whole in. */
+export function durationText(ms: number): string {
+  const unit = Object.entries(timeUnits).find(([, unitMs]) => ms % unitMs === 0 && ms > 0);
+  return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
+}
+
+/** A number of bytes as sizeBytes reads it, in the largest unit that it is whole in. */
+export function sizeText(bytes: number): string {
+  const unit = Object.entries(sizeUnits).find(([, unitBytes]) => bytes % unitBytes === 0);
+  return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unit[1]}${unit[0]}`;
+}

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type Server as HttpsServer } from 'nod
 import { connect, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import type { Listen } from '../config/config.ts';
+import type { Listen } from '../config/addresses.ts';
 import { Failure, lacksDescriptors } from '../model/failure.ts';
 import {
   headerBlockBytesMax,

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Listen } from '../config/config.ts';
+import type { Listen } from '../config/addresses.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import type { Failure } from '../model/failure.ts';

@@ -4,6 +4,8 @@ import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DiskMount } from '../../src/config/config.ts';
+import { fieldName, initialValue, type IniKey } from '../../src/config/key.ts';
+import { sections, type SectionFields } from '../../src/config/schema.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/static/disk.ts';
@@ -59,22 +61,11 @@ export async function eventually<T>(
 
 /** A mount of a folder; `/` of every origin with nothing special unless told otherwise. */
 export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMount {
-  return {
-    name: 'site',
-    origin: '*',
-    path: '/',
-    root,
-    index: ['index.html'],
-    listing: false,
-    dotfiles: 'deny',
-    symlinks: 'within',
-    precompressed: false,
-    cacheControl: undefined,
-    fallback: undefined,
-    errors: undefined,
-    headers: [],
-    ...options,
-  };
+  const keys = Object.entries<IniKey<unknown>>(sections['disk.<name>']);
+  const defaults = Object.fromEntries(
+    keys.map(([name, key]) => [fieldName(name, key), initialValue(key)]),
+  ) as SectionFields<'disk.<name>'>;
+  return { ...defaults, name: 'site', root, precompressed: false, headers: [], ...options };
 }
 
 /** The disk source alone, asked for paths and with fields; `now` is its clock. */
