@@ -16,6 +16,8 @@ export const preparedPerTurnBytesMax = MIB;
 /** What an attempt costs besides its body, and an event besides its text, as if it were bytes. */
 export const attemptCostBytes = 16 * KIB;
 export const eventCostBytes = 512;
+/** What waking a sender costs, as if it were bytes. */
+export const wakeCostBytes = 8 * KIB;
 /** How much of a long body is signed, or written, without a pause. */
 export const bodySliceBytes = MIB;
 /** Senders that are woken without a pause. */

@@ -191,7 +191,9 @@ export class Sender {
     this.#wakeMs = timeMs;
     const waitMs = Math.min(Math.ceil(timeMs - nowMs), wakeMsMax);
     this.#timer = setTimeout(() => {
-      this.wake();
+      this.#clearTimer();
+      // Batches of many hooks may be due at the same time of the day.
+      this.#parts.turns.wakeLater(this);
     }, waitMs).unref();
   }
 

@@ -1,4 +1,4 @@
-import { preparedPerTurnBytesMax } from './limits.ts';
+import { preparedPerTurnBytesMax, wakeCostBytes } from './limits.ts';
 
 /** What can be told that it may go on. */
 export interface Waker {
@@ -50,6 +50,7 @@ export class Turns {
     for (const waker of this.#waiting) {
       if (this.isSpent) break;
       this.#waiting.delete(waker);
+      this.#spentBytes += wakeCostBytes;
       waker.wake();
     }
     if (this.#waiting.size > 0) this.#endLater();

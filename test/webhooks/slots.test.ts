@@ -7,6 +7,7 @@ import {
   largeBodiesInFlightBytesMax,
   preparedPerTurnBytesMax,
   smallBodyBytesMax,
+  wakeCostBytes,
 } from '../../src/webhooks/limits.ts';
 import { Slots } from '../../src/webhooks/slots.ts';
 import { Turns } from '../../src/webhooks/turns.ts';
@@ -79,6 +80,29 @@ suite('attempts under way', () => {
     slots.free(2 * half);
     assert.deepEqual(order, ['longest', 'shorter']);
   });
+});
+
+test('senders whose time has come at once are woken over several turns, in order', async () => {
+  const turns = new Turns();
+  const woken: number[] = [];
+  const senders = Array.from({ length: 1_000 }, (_, name) => ({
+    wake: () => {
+      woken.push(name);
+    },
+  }));
+  for (const sender of senders) turns.wakeLater(sender);
+  let most = 0;
+  while (woken.length < senders.length) {
+    const before = woken.length;
+    await nextTurn();
+    most = Math.max(most, woken.length - before);
+  }
+  assert.ok(most <= preparedPerTurnBytesMax / wakeCostBytes, `${most} in one turn`);
+  assert.deepEqual(
+    woken,
+    senders.map((_, name) => name),
+  );
+  assert.ok(!senders.some((sender) => turns.isWaiting(sender)));
 });
 
 test('what one turn of the event loop has no time for is done in the next ones, in order', async () => {
