@@ -8,7 +8,7 @@ import {
 } from '../../model/event.ts';
 import { hookTakes, hookWants, placeOf, type Hook, type Node } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { eventCounterCharactersMax, eventDataBytesMax } from '../../model/limits.ts';
+import { eventCounterCharactersMax, eventDataBytesMax, limitLogMs } from '../../model/limits.ts';
 import type { Problem } from '../../model/problem.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
@@ -43,6 +43,7 @@ interface InsertInput {
  * always has one, by which the request can be repeated.
  */
 export function insertEvent(parts: EventOperations): Handler<InsertInput> {
+  const warn = createWarning(parts);
   return {
     ...eventInsertDescription,
     input: {
@@ -66,7 +67,7 @@ export function insertEvent(parts: EventOperations): Handler<InsertInput> {
       const write = idempotency('event.insert', { ...v }, call);
       // An event of now is another one each time it is told.
       const made = v.occurred_at === undefined ? parts.newId() : `fields:${write.requestHash}`;
-      return putEvent(parts, call, { fields, vk: call.vk ?? made, write });
+      return putEvent(parts, call, { fields, vk: call.vk ?? made, write, warn });
     },
   };
 }
@@ -130,19 +131,22 @@ function eventFields(v: InsertInput, now: string): EventFields {
 }
 
 function putEvent(
-  { store, newId, node, log }: EventOperations,
+  { store, newId, node }: EventOperations,
   call: Call,
   {
     fields,
     vk,
     write,
     require,
+    warn,
   }: {
     readonly fields: EventFields;
     readonly vk: string;
     readonly write: ReturnType<typeof idempotency>;
     /** Throws where the event may not be told; not asked of what was told before. */
     readonly require?: (reads: Reads) => void;
+    /** Told of hooks that do not get the event, since no node executes them. */
+    readonly warn?: Warning;
   },
 ): Promise<OperationResult> {
   const answer = (
@@ -176,11 +180,27 @@ function putEvent(
       drafts: [{ family: 'event', id, action: 'insert', data, vk: write.claim(vk) }],
       answer: ([change]) => {
         if (change === undefined) throw new TypeError('a draft was not logged');
-        for (const { message } of problems) log.warn({ event: id }, message);
+        warn?.(id, problems);
         return answer({ ...change, hooks }, problems, false);
       },
     };
   });
+}
+
+type Warning = (eventId: string, problems: readonly Problem[]) => void;
+
+/** Makes a log of events that no node delivers: one line a minute, however many there are. */
+function createWarning({ log, now }: Pick<EventOperations, 'log' | 'now'>): Warning {
+  let [warnedMs, more] = [-Infinity, 0];
+  return (event, [problem]) => {
+    if (problem === undefined) return;
+    if (Math.abs(now() - warnedMs) < limitLogMs) {
+      more += 1;
+      return;
+    }
+    log.warn({ event, ...(more > 0 && { more }) }, problem.message);
+    [warnedMs, more] = [now(), 0];
+  };
 }
 
 interface TakenEvent {

@@ -142,7 +142,8 @@ function readHeaders(value: Json, members: JsonObject = {}): FieldReading {
     if (problem === undefined) valid.set(name, content);
     else {
       waiting.set(name, content);
-      problems.push({ field: `headers.${name}`, ...problem });
+      const field = `headers.${name}`;
+      problems.push({ ...problem, field, message: `${field}: ${problem.message}` });
     }
   }
   return {

@@ -60,6 +60,8 @@ test('a hook or an event for a place that no node runs is told', async (t) => {
   assert.equal(hooks, 0);
   assert.deepEqual([problems[0].field, problems[0].reason], ['counter', 'no_effect']);
   assert.match(problems[0].message, new RegExp(`${id} .*counter-7`));
+  await site.call('svc1.event.insert', event);
+  assert.equal(site.logged().split('does not get the event').length, 2, 'one line a minute');
   const here = (await site.call('svc1.event.insert', { type: 'stock.counted' })).data;
   assert.deepEqual([here.hooks, here.problems], [1, []]);
 });
