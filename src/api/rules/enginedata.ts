@@ -13,7 +13,7 @@ import type { Problem, ProblemReason } from '../../model/problem.ts';
 import { isTarget } from '../../model/target.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
 import type { RuleKind } from '../../model/rule.ts';
-import { waitingMembersMax } from '../limits.ts';
+import { problemsMax, waitingMembersMax } from '../limits.ts';
 import { ownSchemas } from '../own-schemas.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
@@ -159,18 +159,14 @@ export function splitEnginedata(
   for (let round = 0; round < roundsMax; round += 1) {
     const paths = waitingPaths(valid, placing);
     if (paths.length === 0) return { valid, waiting };
-    for (const path of paths) {
-      const member = memberAt(valid, path);
-      if (member === undefined) continue;
-      // Of an object, some members may wait already.
-      waiting = mergeEnginedata(waiting ?? {}, withMember({}, path, member));
-      valid = withoutMember(valid, path);
-      const old = before === undefined ? undefined : memberAt(before, path);
-      const restored = old === undefined ? undefined : withMember(valid, path, old);
-      if (restored === undefined) continue;
-      const isValid = !waitingPaths(restored, placing).some((one) => isSamePath(one, path));
-      if (isValid) valid = restored;
-    }
+    // Of an object, some members may wait already.
+    waiting = mergeEnginedata(waiting ?? {}, withMembers({}, membersAt(valid, paths)));
+    valid = withoutMembers(valid, paths);
+    if (before === undefined) continue;
+    const old = membersAt(before, paths);
+    const wrong = waitingPaths(withMembers(valid, old), placing);
+    const usable = old.filter(([path]) => !wrong.some((one) => isSamePath(one, path)));
+    valid = withMembers(valid, usable);
   }
   return { valid: before ?? {}, waiting: value };
 }
@@ -219,7 +215,7 @@ function schemaProblems(schema: JsonObject, value: JsonObject): EnginedataProble
 
 function shapeProblems(schema: JsonObject, value: JsonObject): EnginedataProblem[] {
   validate(explainingAjv, explaining, schema, value);
-  const errors = explaining.get(schema)?.errors ?? [];
+  const errors = (explaining.get(schema)?.errors ?? []).slice(0, errorsMax);
   const problems = errors.filter(isOwnError).map((error) => shapeProblem(error, value));
   const fields = new Set<string>();
   return problems.filter(({ problem: { field } }) => {
@@ -228,6 +224,9 @@ function shapeProblems(schema: JsonObject, value: JsonObject): EnginedataProblem
     return isNew;
   });
 }
+
+/** Of more, the members that they are in wait as a whole. */
+const errorsMax = 10 * waitingMembersMax;
 
 /** Of alternatives, what is wrong with each is left out, but for the first of the whole shape. */
 function isOwnError({ schemaPath, keyword, propertyName }: ErrorObject): boolean {
@@ -350,12 +349,15 @@ function unknownMembers(
 ): readonly EnginedataProblem[] {
   if (!isJsonObject(properties)) return [];
   const known = Object.keys(properties);
-  return Object.entries(value).flatMap(([name, member]) => {
+  const problems: EnginedataProblem[] = [];
+  for (const [name, member] of Object.entries(value)) {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const path = `${field}.${name}`;
-    if (!isJsonObject(schema)) return [unknownMember(path, name, known)];
-    return isJsonObject(member) ? unknownMembers(schema, member, path) : [];
-  });
+    if (!isJsonObject(schema)) problems.push(unknownMember(path, name, known));
+    else if (isJsonObject(member)) problems.push(...unknownMembers(schema, member, path));
+    if (problems.length >= problemsMax) break;
+  }
+  return problems;
 }
 
 /** It is kept and served, as the seed has arbitrary members. */
@@ -383,10 +385,16 @@ function branchProblems(value: JsonObject, kind: RuleKind): readonly EnginedataP
   const unknown = branches.flatMap((branch, at) =>
     Object.keys(isJsonObject(branch) ? branch : {})
       .filter((name) => !members.includes(name))
-      .map((name) => unknownMember(`enginedata.when[${at}].${name}`, name, members)),
+      .map((name) => ({ name, at })),
   );
-  const unread = unreadPaths(value, kind).map((path) => branchProblem(branches, path));
-  return [...unread, ...unknown];
+  return [
+    ...unreadPaths(value, kind)
+      .slice(0, problemsMax)
+      .map((path) => branchProblem(branches, path)),
+    ...unknown
+      .slice(0, problemsMax)
+      .map(({ name, at }) => unknownMember(`enginedata.when[${at}].${name}`, name, members)),
+  ];
 }
 
 /** The members that a branch of a page may have. */
@@ -448,22 +456,41 @@ function memberAt(value: JsonObject, [name = '', ...rest]: readonly string[]): J
   return isJsonObject(member) ? memberAt(member, rest) : undefined;
 }
 
-function withMember(
-  value: JsonObject,
-  [name = '', ...rest]: readonly string[],
-  member: Json,
-): JsonObject {
-  const members = new Map(Object.entries(value));
-  const inner = members.get(name);
-  const next =
-    rest.length === 0 ? member : withMember(isJsonObject(inner) ? inner : {}, rest, member);
-  return Object.fromEntries(members.set(name, next));
+/** Members of an object by the names on the way to them. */
+type Members = readonly (readonly [path: readonly string[], member: Json])[];
+
+function membersAt(value: JsonObject, paths: readonly (readonly string[])[]): Members {
+  return paths.flatMap((path) => {
+    const member = memberAt(value, path);
+    return member === undefined ? [] : [[path, member] as const];
+  });
 }
 
-function withoutMember(value: JsonObject, [name = '', ...rest]: readonly string[]): JsonObject {
-  const members = new Map(Object.entries(value));
-  const inner = members.get(name);
-  if (rest.length > 0 && isJsonObject(inner)) members.set(name, withoutMember(inner, rest));
-  else members.delete(name);
-  return Object.fromEntries(members);
+/** Puts members in, in one pass: there may be thousands of others. */
+function withMembers(value: JsonObject, members: Members): JsonObject {
+  if (members.length === 0) return value;
+  const result = new Map(Object.entries(value));
+  for (const [[name = '', ...rest], member] of members) {
+    if (rest.length === 0) result.set(name, member);
+  }
+  const inner = members.filter(([{ length }]) => length > 1);
+  for (const [name, those] of Map.groupBy(inner, ([[first = '']]) => first)) {
+    const at = result.get(name);
+    const deeper = those.map(([[, ...rest], member]) => [rest, member] as const);
+    result.set(name, withMembers(isJsonObject(at) ? at : {}, deeper));
+  }
+  return Object.fromEntries(result);
+}
+
+/** Takes members out, in one pass. */
+function withoutMembers(value: JsonObject, paths: readonly (readonly string[])[]): JsonObject {
+  const result = new Map(Object.entries(value));
+  for (const [name = '', ...rest] of paths) if (rest.length === 0) result.delete(name);
+  const inner = paths.filter(({ length }) => length > 1);
+  for (const [name, those] of Map.groupBy(inner, ([first = '']) => first)) {
+    const at = result.get(name);
+    const deeper = those.map(([, ...rest]) => rest);
+    if (isJsonObject(at)) result.set(name, withoutMembers(at, deeper));
+  }
+  return Object.fromEntries(result);
 }

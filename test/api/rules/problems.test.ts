@@ -205,6 +205,19 @@ test('an invalid member waits alone, and moves up when it is valid', async (t) =
   assert.deepEqual(again._unknowns_, { enginedata: { html: 5 } });
 });
 
+test('of a great many invalid members, the one that they are in waits', async (t) => {
+  const site = await startSite(t);
+  const wrong = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`w${at}`, at]));
+  const { data } = await site.call(`${rule}.insert`, {
+    ...{ path: '/f', kind: 'insert-record', table: 't' },
+    enginedata: { submit: { url: '/a', a: 'b' }, words: { ...wrong, insert: 'Add' }, ...wrong },
+  });
+  assert.equal(data._unknowns_.enginedata.words.insert, 'Add');
+  assert.equal(data.enginedata.words, undefined);
+  assert.equal(data.enginedata.w0, 0);
+  assert.equal(data.problems.length, 100);
+});
+
 test('a rule whose origin is not valid matches nothing, and explain says so', async (t) => {
   const site = await startSite(t);
   const sent = { path: '/w', kind: 'content', content: 'x', origin: 'ftp://x' };
