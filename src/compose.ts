@@ -17,12 +17,11 @@ import type { ResponseCompressor } from './compression/response-compressor.ts';
 import { withCompression } from './proxy/response-compression.ts';
 import type { SourceHealth } from './proxy/source-health.ts';
 import { createFetcher, withFailureEvents, type Fetcher } from './proxy/fetcher.ts';
-import { createGenericPages } from './pages/generic.ts';
-import type { OwnFiles } from './pages/own-files.ts';
-import type { PublicFiles } from './pages/public.ts';
-import type { RememberedRules } from './rules/rules.ts';
+import { createGenericPages } from './pages/generic-pages.ts';
+import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
+import type { RuleCache } from './rules/rule-cache.ts';
 import { createSite, type Site } from './site/site.ts';
-import type { StoredPages } from './pages/stored.ts';
+import type { StoredPages } from './pages/stored-pages.ts';
 import { claimFolder } from './store/lock.ts';
 import type { Store } from './store/store.ts';
 import {
@@ -51,8 +50,8 @@ export interface AppContext {
   readonly store: Store;
   readonly logs: Logs;
   readonly publicFiles: PublicFiles;
-  readonly rules: RememberedRules;
-  readonly ownFiles: OwnFiles;
+  readonly rules: RuleCache;
+  readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
   readonly responseCompressor: ResponseCompressor;
   readonly answers: Answers;

@@ -20,10 +20,13 @@ import { openAnswers, prepareAnswers, settleAnswers } from './cache/open-answers
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
 import { SourceHealth } from './proxy/source-health.ts';
-import { createOwnFiles } from './pages/own-files.ts';
-import { loadPublicFiles, type PublicFiles } from './pages/public.ts';
-import { rememberRules } from './rules/rules.ts';
-import { createStoredPages } from './pages/stored.ts';
+import {
+  createPublicFileReplies,
+  loadPublicFiles,
+  type PublicFiles,
+} from './pages/public-files.ts';
+import { createRuleCache } from './rules/rule-cache.ts';
+import { createStoredPages } from './pages/stored-pages.ts';
 import { claimFolder } from './store/lock.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
@@ -180,8 +183,8 @@ class Process implements Running {
       store,
       logs,
       publicFiles,
-      rules: rememberRules(store),
-      ownFiles: createOwnFiles(this.#pageCompressor),
+      rules: createRuleCache(store),
+      ownFiles: createPublicFileReplies(this.#pageCompressor),
       storedPages: createStoredPages(this.#pageCompressor),
       responseCompressor: createResponseCompressor(),
       answers: this.#answers,

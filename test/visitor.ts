@@ -47,7 +47,7 @@ export function someVisitor({
     field: (name) => fields[name],
     with: (other) =>
       someVisitor({
-        ...{ address, lang, devices, seed: seed, user, country, regions, cities, place, fields },
+        ...{ address, lang, devices, seed, user, country, regions, cities, place, fields },
         nowMs: other.nowMs ?? nowMs,
       }),
   };

@@ -1,7 +1,7 @@
 // The process behind matching.ts: a few matches a turn of the event loop, as requests come. Its
 // arguments are the data folder and how many rules it has; it prints MatchTimes as JSON.
 import { uuidv7 } from 'uuidv7';
-import { contendersFor, inOrder } from '../../src/rules/matcher.ts';
+import { possibleWinners, sortByPrecedence } from '../../src/rules/matcher.ts';
 import { openStore } from '../../src/store/open.ts';
 import { visitOf } from './fill.ts';
 import { percentilesOf, type MatchTimes } from './matching.ts';
@@ -19,8 +19,8 @@ for (let done = 0; done < 2 * matches; done += 1) {
   at = (at * 48_271) % 2_147_483_647;
   const visit = visitOf(at % rules);
   const started = performance.now();
-  const [winner] = inOrder(
-    contendersFor(store, visit, () => true),
+  const [winner] = sortByPrecedence(
+    possibleWinners(store, visit, () => true),
     {},
   );
   times.push((performance.now() - started) * 1000);

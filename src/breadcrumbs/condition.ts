@@ -1,7 +1,7 @@
 import type { FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import type { Json, JsonObject } from '../model/json.ts';
-import { conditionValuesMax } from '../model/limits.ts';
+import { conditionValuesMax } from './limits.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../model/visitor.ts';
 import type { EvaluationContext } from './evaluation.ts';
 

@@ -1,7 +1,7 @@
 import { statusOf } from '../http/status.ts';
 import type { BranchLoss, Explanation, Tried, TriedBranch } from '../model/explanation.ts';
 import { waitingOrigin, type StoredRule } from '../model/rule.ts';
-import { namedRules, waitingRules } from '../rules/named-rules.ts';
+import { explainCandidates, explainWaiting } from '../rules/find.ts';
 import {
   breadcrumbCandidates,
   resolveVisit,
@@ -9,8 +9,8 @@ import {
   type BreadcrumbHop,
   type Visit,
 } from './resolve.ts';
-import type { SiteRules } from '../rules/rules.ts';
-import { outcomeOf, type LookedAnswer } from '../rules/source.ts';
+import type { RuleReader } from '../rules/rule-cache.ts';
+import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
 import { EvaluationContext } from './evaluation.ts';
 import { decideRender, type RenderWhen } from './render-when.ts';
 import { firstFailing, type Branch } from './when.ts';
@@ -19,9 +19,9 @@ import { firstFailing, type Branch } from './when.ts';
  * What a resolve rule comes to, with its branches, and with the looks at the keys that it leads
  * over; the id is that of the rule that decides. The visitor has been prepared.
  */
-export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedAnswer {
+export function explainHops(rules: RuleReader, start: Start, visit: Visit): ExplainedReply {
   const steps: BreadcrumbHop[] = [];
-  const outcome = outcomeOf(() => {
+  const outcome = replyOrFailure(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
     if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
     const { status, target } = resolved;
@@ -39,7 +39,7 @@ export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedA
     status: outcome.status,
     notes: outcome.notes ?? [],
     branches: steps[0] === undefined ? [] : branchesOf(steps[0].breadcrumb, steps[0]),
-    over: [...over, ...missed],
+    hops: [...over, ...missed],
   };
 }
 
@@ -48,7 +48,7 @@ export function lookAlong(rules: SiteRules, start: Start, visit: Visit): LookedA
  * userinterface.link.htm.
  */
 export function explainKey(
-  rules: SiteRules,
+  rules: RuleReader,
   { key, ...visit }: Visit & { readonly key: string },
 ): Explanation {
   const { tried, winner } = lookUp(rules, key, visit);
@@ -56,7 +56,13 @@ export function explainKey(
     return { winner: null, status: statusOf.not_found, tried: [tried], notes: [] };
   }
   const start = { stored: winner, capture: undefined };
-  const { id, status, notes = [], over = [], branches = [] } = lookAlong(rules, start, visit);
+  const {
+    id,
+    status,
+    notes = [],
+    hops: over = [],
+    branches = [],
+  } = explainHops(rules, start, visit);
   return {
     winner: { source: 'stored', ...(id !== undefined && { id }), status },
     status,
@@ -75,14 +81,14 @@ export function withBranches(
 }
 
 function lookUp(
-  rules: SiteRules,
+  rules: RuleReader,
   key: string,
   visit: Visit,
   step?: Omit<BreadcrumbHop, 'key'>,
 ): { readonly tried: Tried; readonly winner: StoredRule | undefined } {
   const ordered = breadcrumbCandidates(rules, key, visit);
   const [winner] = ordered;
-  const { candidates, ...omitted } = namedRules(ordered, visit.fields);
+  const { candidates, ...omitted } = explainCandidates(ordered, visit.fields);
   const branches = step === undefined ? undefined : branchesOf(step.breadcrumb, step);
   const named = branches === undefined ? candidates : withBranches(candidates, branches);
   const waiting = rules.exactRules(waitingOrigin, key).filter(({ kind }) => kind === 'resolve');
@@ -90,7 +96,7 @@ function lookUp(
     tried: {
       source: 'stored',
       key,
-      candidates: [...named, ...waitingRules(waiting)],
+      candidates: [...named, ...explainWaiting(waiting)],
       ...omitted,
     },
     winner: winner && rules.ruleOf(winner),

@@ -1,15 +1,15 @@
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Resolution } from '../model/found.ts';
-import { breadcrumbHopsMax } from '../model/limits.ts';
+import { breadcrumbHopsMax } from './limits.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { breadcrumbOf, decide, type ReadyBreadcrumb } from './breadcrumb.ts';
 import { locationOf, type Destination } from './destination.ts';
 import { EvaluationContext } from './evaluation.ts';
 import { joinedDependencies, type Branch, type Dependencies } from './when.ts';
-import { inOrder, type CandidateReads } from '../rules/matcher.ts';
-import type { SiteRules } from '../rules/rules.ts';
+import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
+import type { RuleReader } from '../rules/rule-cache.ts';
 
 /** Who follows a breadcrumb, from where, and the query that it may forward. */
 export interface Visit {
@@ -50,7 +50,7 @@ export interface Resolved extends Resolution {
  * what has to be found out.
  */
 export function resolveKey(
-  reads: SiteRules,
+  reads: RuleReader,
   { key, ...visit }: Visit & { readonly key: string },
 ): Resolved | Promise<Resolved> {
   const stored = breadcrumbRule(reads, key, visit);
@@ -62,7 +62,7 @@ export function resolveKey(
  * rules that it leads over are added to `steps`, whether it comes to anything or not.
  */
 export function resolveVisit(
-  reads: SiteRules,
+  reads: RuleReader,
   start: Start,
   visit: Visit,
   steps: BreadcrumbHop[] = [],
@@ -78,7 +78,7 @@ export function breadcrumbCandidates(
   { origin, fields }: Pick<Visit, 'origin' | 'fields'>,
 ): readonly Candidate[] {
   const candidates = rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
-  return inOrder(
+  return sortByPrecedence(
     candidates.filter(({ kind }) => kind === 'resolve'),
     fields,
   );
@@ -96,7 +96,7 @@ interface Place extends Start {
 }
 
 function follow(
-  reads: SiteRules,
+  reads: RuleReader,
   start: Place,
   visit: Visit,
   steps: BreadcrumbHop[],
@@ -118,7 +118,7 @@ function follow(
   }
 }
 
-function hop(reads: SiteRules, key: string, visit: Visit, steps: readonly BreadcrumbHop[]): Place {
+function hop(reads: RuleReader, key: string, visit: Visit, steps: readonly BreadcrumbHop[]): Place {
   if (steps.length > breadcrumbHopsMax || steps.some((step) => step.key === key)) {
     throw new Failure(
       'unprocessable',
@@ -128,7 +128,7 @@ function hop(reads: SiteRules, key: string, visit: Visit, steps: readonly Breadc
   return { key, stored: breadcrumbRule(reads, key, visit), capture: undefined };
 }
 
-function breadcrumbRule(reads: SiteRules, key: string, visit: Visit): StoredRule {
+function breadcrumbRule(reads: RuleReader, key: string, visit: Visit): StoredRule {
   const [winner] = breadcrumbCandidates(reads, key, visit);
   const stored = winner && reads.ruleOf(winner);
   if (stored === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');

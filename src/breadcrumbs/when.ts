@@ -1,6 +1,6 @@
 import type { FieldList } from '../http/reply.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { breadcrumbBranchesMax } from '../model/limits.ts';
+import { breadcrumbBranchesMax } from './limits.ts';
 import { millionths, type VisitorNeeds } from '../model/visitor.ts';
 import type { Condition, ConditionVisit } from './condition.ts';
 import { parseConditions } from './conditions/table.ts';

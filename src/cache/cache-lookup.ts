@@ -1,7 +1,7 @@
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { urlOf } from '../model/path.ts';
 import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
-import type { Asked } from '../rules/source.ts';
+import type { PageRequest } from '../rules/source.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { Answers } from './answers.ts';
 import type { Forwarded } from './cache-status.ts';
@@ -32,7 +32,7 @@ export interface CacheLookup {
  * What the cache knows of a request. Where another spelling of its fields means the same, the
  * request has that one: the source has to be sent what a stored answer is selected by.
  */
-export function knownOf<T extends Asked & ForwardedRequest>(
+export function knownOf<T extends PageRequest & ForwardedRequest>(
   { answers, via }: { readonly answers: Pick<Answers, 'find'>; readonly via: string },
   plan: CachePlan,
   given: T,

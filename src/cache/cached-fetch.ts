@@ -8,7 +8,7 @@ import { remembered } from '../model/remembered.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import type { FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
-import type { Asked, Outcome } from '../rules/source.ts';
+import type { PageRequest, ExpectedReply } from '../rules/source.ts';
 import { contentOf, type CachedResponse } from './cached-response.ts';
 import { receive } from './arrival.ts';
 import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
@@ -107,7 +107,7 @@ class Cache {
     return this.#ask(visit, held);
   }
 
-  foresee(rule: FetchRule, asked: Asked): Outcome {
+  foresee(rule: FetchRule, asked: PageRequest): ExpectedReply {
     const foreseen = this.#parts.fetch.explain(rule, asked);
     if (!isRead(asked.method)) return foreseen;
     const request = { ...asked, address: '', body: undefined };

@@ -1,4 +1,4 @@
-import type { Outcome } from '../rules/source.ts';
+import type { ExpectedReply } from '../rules/source.ts';
 import type { CachedResponse } from './cached-response.ts';
 import { ageMs, remainingMs } from './freshness.ts';
 import type { RequestDirectives } from './request.ts';
@@ -7,9 +7,9 @@ import { reuseOf } from './reuse.ts';
 /** What an explanation says of a request that a kept answer may fit, and else of its source. */
 export function foreseeKept(
   held: CachedResponse | undefined,
-  foreseen: Outcome,
+  foreseen: ExpectedReply,
   { asked, nowMs }: { readonly asked: RequestDirectives; readonly nowMs: number },
-): Outcome {
+): ExpectedReply {
   if (held === undefined) return withNote(foreseen, 'The cache has no answer for this request.');
   const { freshness, shownStatus: status } = held.answer;
   const age = seconds(ageMs(freshness, nowMs));
@@ -28,7 +28,7 @@ export function foreseeKept(
   }
 }
 
-function withNote(foreseen: Outcome, note: string): Outcome {
+function withNote(foreseen: ExpectedReply, note: string): ExpectedReply {
   return { ...foreseen, notes: [...(foreseen.notes ?? []), note] };
 }
 

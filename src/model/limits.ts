@@ -140,21 +140,10 @@ export const pathBytesMax = 4 * KIB;
 export const wildcardPathBytesMax = KIB;
 export const originBytesMax = 512;
 export const breadcrumbKeyCharactersMax = 512;
-/** Keys a breadcrumb may lead over before it is refused. */
-export const breadcrumbHopsMax = 8;
-/** Branches of a breadcrumb, and values of one of its conditions. */
-export const breadcrumbBranchesMax = 1_000;
-export const conditionValuesMax = 1_000;
 /** Seeds of visitors for percentages: too few to identify a visitor. */
 export const visitorSeeds = 2 ** 20;
 /** A set of keys (RFC 7517 §5). */
 export const jwksBytesMax = MIB;
-/** Rules kept in memory with their pages, all together. */
-export const rememberedRulesBytesMax = 128 * MIB;
-/** Origins and paths with the candidates found there, twice: the exact ones, and the wildcards. */
-export const rememberedPlacesBytesMax = 8 * MIB;
-/** Candidates that an explanation names of one source, the one that answers among them. */
-export const explainCandidatesMax = 100;
 /** The longest method that is registered has 17. */
 export const methodCharactersMax = 32;
 export const tableCharactersMax = 128;

@@ -14,7 +14,7 @@ import {
 } from './source-request.ts';
 import { loopReply, replyToClient } from './source-reply.ts';
 import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-plan.ts';
-import type { Asked, Outcome } from '../rules/source.ts';
+import type { PageRequest, ExpectedReply } from '../rules/source.ts';
 
 /** Fetches content from other servers (docs/design/fetching.md#sources). */
 export interface Fetcher {
@@ -34,7 +34,7 @@ export interface Fetcher {
    * Explains respond without sending anything to the source. Throws as respond rejects before it
    * sends, except for loops and the request's content.
    */
-  explain(rule: FetchRule, asked: Asked): Outcome;
+  explain(rule: FetchRule, asked: PageRequest): ExpectedReply;
 }
 
 /** A websocket that a source has opened. */

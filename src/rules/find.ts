@@ -1,11 +1,21 @@
+import type { Fields } from '../http/request.ts';
+import { explainCandidatesMax } from './limits.ts';
+import type { TriedCandidate } from '../model/explanation.ts';
+import {
+  candidatesFor,
+  captureOf,
+  possibleWinners,
+  sortByPrecedence,
+  lossAgainst,
+  varyByLanguage,
+} from './matcher.ts';
+import type { PageRequest, SourceExplanation } from './source.ts';
 import type { FoundRule } from '../model/found.ts';
 import { waitingOrigin, type Candidate } from '../model/rule.ts';
-import { candidatesFor, captureOf, contendersFor, inOrder, varyByLanguage } from './matcher.ts';
-import type { SiteRules } from './rules.ts';
-import type { Asked } from './source.ts';
+import type { RuleReader } from './rule-cache.ts';
 
 /** What a rule is looked for by. */
-type Where = Pick<Asked, 'origin' | 'path' | 'fields'>;
+type RuleLookup = Pick<PageRequest, 'origin' | 'path' | 'fields'>;
 
 /** The kinds of rule that make up a source: content.fetch alone, or all others. */
 type RuleSource = 'stored' | 'content.fetch';
@@ -13,17 +23,17 @@ type RuleSource = 'stored' | 'content.fetch';
 /** The rules of a source that cover an origin and path, in the order in which they win. */
 export function candidatesOf(
   source: RuleSource,
-  rules: SiteRules,
-  where: Where,
+  rules: RuleReader,
+  where: RuleLookup,
 ): readonly Candidate[] {
-  return inOrder(candidatesFor(rules, where).filter(isOf[source]), where.fields);
+  return sortByPrecedence(candidatesFor(rules, where).filter(isOf[source]), where.fields);
 }
 
 /** The rules of a source that would cover a path, but wait with their origin. */
-export function waitingOf(
+export function waitingCandidatesOf(
   source: RuleSource,
-  rules: SiteRules,
-  { path }: Pick<Where, 'path'>,
+  rules: RuleReader,
+  { path }: Pick<RuleLookup, 'path'>,
 ): readonly Candidate[] {
   const wildcards = [...rules.wildcardRules(waitingOrigin, path)].flat();
   return [...rules.exactRules(waitingOrigin, path), ...wildcards].filter(isOf[source]);
@@ -37,8 +47,8 @@ const isOf: Readonly<Record<RuleSource, (rule: Candidate) => boolean>> = {
 /** The winner of candidates in their order; undefined when there is none. */
 export function winnerOf(
   candidates: readonly Candidate[],
-  rules: SiteRules,
-  { path }: Where,
+  rules: RuleReader,
+  { path }: RuleLookup,
 ): FoundRule | undefined {
   const [winner] = candidates;
   const stored = winner && rules.ruleOf(winner);
@@ -53,9 +63,39 @@ export function winnerOf(
 /** The rule with which a source answers; undefined when it has none. */
 export function findRule(
   source: RuleSource,
-  rules: SiteRules,
-  where: Where,
+  rules: RuleReader,
+  where: RuleLookup,
 ): FoundRule | undefined {
-  const contenders = contendersFor(rules, where, isOf[source]);
-  return winnerOf(inOrder(contenders, where.fields), rules, where);
+  const contenders = possibleWinners(rules, where, isOf[source]);
+  return winnerOf(sortByPrecedence(contenders, where.fields), rules, where);
 }
+
+/** Rules in the order in which they win, each but the first with what it lost to the first by. */
+export function explainCandidates(
+  ordered: readonly Candidate[],
+  fields: Fields,
+): Pick<SourceExplanation, 'candidates' | 'omitted'> {
+  const [winner] = ordered;
+  const omitted = ordered.length - explainCandidatesMax;
+  return {
+    candidates: ordered.slice(0, explainCandidatesMax).map((rule) => {
+      const { id, kind, origin, path } = rule;
+      const lost = winner && lossAgainst(winner, rule, fields);
+      return { id, kind, origin, path, ...(lost && { lost }) };
+    }),
+    ...(omitted > 0 && { omitted }),
+  };
+}
+
+/** Rules that would cover a path, and match nothing while their origin waits in `_unknowns_`. */
+export function explainWaiting(found: readonly Candidate[]): readonly TriedCandidate[] {
+  return found.slice(0, explainCandidatesMax).map(({ id, kind, path }) => ({
+    id,
+    kind,
+    origin: waitingOrigin,
+    path,
+    lost: { code: 'waits', says: waits },
+  }));
+}
+
+const waits = 'It matches nothing, for its origin is not valid and waits in _unknowns_.';

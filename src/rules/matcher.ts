@@ -72,7 +72,7 @@ const criteria: readonly Criterion[] = [
 ];
 
 /** What a rule is looked for by. */
-interface Place {
+interface RulePlace {
   readonly origin: string;
   readonly path: string;
 }
@@ -83,7 +83,7 @@ interface Place {
  */
 export function candidatesFor(
   reads: CandidateReads,
-  { origin, path }: Place,
+  { origin, path }: RulePlace,
 ): readonly Candidate[] {
   return [origin, '*'].flatMap((owner) => [
     ...reads.exactRules(owner, path),
@@ -96,9 +96,9 @@ export function candidatesFor(
  * earlier look-up win over all of a later one, but for those in a language that the caller
  * excludes: behind a rule without a language, which nobody excludes, nothing is even looked for.
  */
-export function contendersFor(
+export function possibleWinners(
   reads: CandidateReads,
-  { origin, path }: Place,
+  { origin, path }: RulePlace,
   counts: (rule: Candidate) => boolean,
 ): readonly Candidate[] {
   let found: readonly Candidate[] = [];
@@ -125,14 +125,17 @@ function isDecided(contenders: readonly Candidate[]): boolean {
  * The rules in the one order in which they win (docs/design/page-rules.md#matching): the first is
  * the winner.
  */
-export function inOrder(candidates: readonly Candidate[], fields: Fields): readonly Candidate[] {
+export function sortByPrecedence(
+  candidates: readonly Candidate[],
+  fields: Fields,
+): readonly Candidate[] {
   if (candidates.length < 2) return candidates;
   const preference = languagePreference(fields['accept-language']);
   return candidates.toSorted((one, other) => precedence(one, other, preference));
 }
 
 /** Why a rule comes after another one for a caller; undefined when it does not. */
-export function lossTo(winner: Candidate, loser: Candidate, fields: Fields): Loss | undefined {
+export function lossAgainst(winner: Candidate, loser: Candidate, fields: Fields): Loss | undefined {
   const preference = languagePreference(fields['accept-language']);
   const criterion = criteria[precedence(loser, winner, preference) - 1];
   return criterion && { code: criterion.code, says: criterion.says(loser, winner) };

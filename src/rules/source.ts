@@ -8,7 +8,7 @@ import { Failure } from '../model/failure.ts';
 export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;
 
 /** What decides how a request is answered. */
-export type Asked = Pick<
+export type PageRequest = Pick<
   ContentRequest,
   'method' | 'origin' | 'path' | 'query' | 'fields' | 'visitor'
 >;
@@ -17,7 +17,7 @@ export type Asked = Pick<
  * One source of content (docs/design/requests.md#precedence). Both of its functions stand on the
  * same decisions; `opened` counts the generic pages that a request has come through.
  */
-export interface Source {
+export interface ContentSource {
   readonly name: SourceName;
   /**
    * The answer; undefined where the source does not have the page. Throws or rejects with
@@ -25,27 +25,27 @@ export interface Source {
    */
   respond(request: ContentRequest, opened: number): ReplyOrPromise;
   /** What respond would come to; reads only, and asks no other server. */
-  look(asked: Asked, opened: number): Look;
+  explain(asked: PageRequest, opened: number): SourceExplanation;
 }
 
 /** What a look into a source came to; all candidates but the one that answers have lost. */
-export interface Look extends Pick<Tried, 'candidates' | 'omitted'> {
+export interface SourceExplanation extends Pick<Tried, 'candidates' | 'omitted'> {
   /** What is answered; undefined where the source does not have the page. */
-  readonly answer: LookedAnswer | undefined;
+  readonly reply: ExplainedReply | undefined;
 }
 
 /** What would be answered, and by whom. */
-export interface LookedAnswer extends Outcome {
+export interface ExplainedReply extends ExpectedReply {
   readonly mount?: string;
   readonly id?: string;
   /** The branches of a breadcrumb. */
   readonly branches?: readonly TriedBranch[];
   /** Looks at further keys that it leads over. */
-  readonly over?: readonly Tried[];
+  readonly hops?: readonly Tried[];
 }
 
 /** What is answered. */
-export interface Outcome {
+export interface ExpectedReply {
   /** HTTP status; null where only another server knows it. */
   readonly status: number | null;
   /** What is worth a sentence besides. */
@@ -65,28 +65,28 @@ const readOptionsReply = optionsReply(readMethods);
  * The answer of a page that can only be read to other methods than GET and HEAD: OPTIONS is told
  * so, all others throw `method_not_allowed`.
  */
-export function answerUnread(method: string): Reply {
+export function readOnlyReply(method: string): Reply {
   if (method === 'OPTIONS') return readOptionsReply;
   throw new Failure('method_not_allowed', 'This page can only be read.', { allow: readMethods });
 }
 
 /** What answerUnread comes to; throws as it does. */
-export function lookUnread(method: string): Outcome {
-  const { status } = answerUnread(method);
+export function explainReadOnly(method: string): ExpectedReply {
+  const { status } = readOnlyReply(method);
   return { status };
 }
 
 /** The answer where no source has the page: throws `not_found` but to OPTIONS. */
-export function answerAbsence(method: string): Reply {
+export function notFoundReply(method: string): Reply {
   if (method === 'OPTIONS') return readOptionsReply;
-  throw absence;
+  throw notFound;
 }
 
 /** Made once: a stack would take a tenth of the time that such an answer takes, and say nothing. */
-const absence = new Failure('not_found', 'There is no page here.');
+const notFound = new Failure('not_found', 'There is no page here.');
 
 /** What a decision comes to, a Failure being an answer as well. */
-export function outcomeOf<T>(decide: () => T): T | Outcome {
+export function replyOrFailure<T>(decide: () => T): T | ExpectedReply {
   try {
     return decide();
   } catch (thrown) {

@@ -3,7 +3,7 @@ import { escapeHtml, plainPage } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import { publicFile, type PublicFile } from '../http/page.ts';
 import { builtInEngines } from '../model/engine.ts';
-import type { PublicFiles } from '../pages/public.ts';
+import type { PublicFiles } from '../pages/public-files.ts';
 
 /** What stands below `{base}/svc1`, for people and for programs (docs/design/requests.md). */
 export interface IndexPages {

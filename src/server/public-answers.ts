@@ -5,7 +5,7 @@ import type { ContentRequest } from '../http/request.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
 import { ownBytes } from '../model/own-bytes.ts';
-import type { OwnFiles } from '../pages/own-files.ts';
+import type { PublicFileReplies } from '../pages/public-files.ts';
 import type { PublicFile } from '../http/page.ts';
 
 /** Envelopes that anybody is answered with, as representations: validated, compressed, prepared. */
@@ -24,7 +24,7 @@ export interface PublicAnswers {
 }
 
 /** Keeps the answers given last, so that each is compressed once and not each time. */
-export function createPublicAnswers(ownFiles: OwnFiles): PublicAnswers {
+export function createPublicAnswers(ownFiles: PublicFileReplies): PublicAnswers {
   const latest = new LRUCache<string, PublicFile>({
     maxSize: publicAnswersBytesMax,
     sizeCalculation: ({ bytes }) => bytes.length + publicAnswerBytes,

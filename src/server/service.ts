@@ -7,7 +7,7 @@ import { withVary } from '../http/vary.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { metricsType } from '../observability/metrics.ts';
-import { answerUnread } from '../rules/source.ts';
+import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
 import { corsFields } from './cors.ts';
 import type { DirectRequest } from './h1-fast/direct-request.ts';
@@ -136,7 +136,7 @@ const negotiatedFields: FieldList = [...ownFields, 'Vary', 'Accept'];
 
 /** The answer to other methods than GET and HEAD, as that of pages; undefined to those. */
 function unread({ method = '' }: RequestMessage): Reply | undefined {
-  return isRead(method) ? undefined : { ...answerUnread(method), source: 'svc1' };
+  return isRead(method) ? undefined : { ...readOnlyReply(method), source: 'svc1' };
 }
 
 /** An answer that is another one each time. */

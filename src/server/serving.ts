@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts';
 import type { Caller } from '../model/key.ts';
-import type { OwnFiles } from '../pages/own-files.ts';
-import type { PublicFiles } from '../pages/public.ts';
+import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
 import type { Visitors } from '../visitors/visitor.ts';
@@ -30,7 +29,7 @@ export interface Serving {
   /** Throws `unauthenticated` when the caller's key has been revoked. */
   readonly requireUnrevoked: (caller: Caller) => void;
   readonly publicFiles: PublicFiles;
-  readonly ownFiles: OwnFiles;
+  readonly ownFiles: PublicFileReplies;
   readonly documents: Documents;
   readonly indexPages: IndexPages;
   /** The metrics of all processes on the port, as Prometheus reads them. */

@@ -1,38 +1,48 @@
 import { winnerName, type Explanation, type Tried, type Winner } from '../model/explanation.ts';
-import { answerAbsence, outcomeOf, type Asked, type Look, type Source } from '../rules/source.ts';
+import {
+  notFoundReply,
+  replyOrFailure,
+  type PageRequest,
+  type SourceExplanation,
+  type ContentSource,
+} from '../rules/source.ts';
 
 /**
  * What asking the sources in their order would come to, and why
- * (docs/design/operations.md#explain). The sources behind the one that answers are looked into as
+ * (docs/design/operations.md#explain). The sources behind the one that answers are explained into as
  * well, for whoever wonders about a rule there.
  */
-export function explainFrom(sources: readonly Source[], asked: Asked, opened: number): Explanation {
+export function explainFrom(
+  sources: readonly ContentSource[],
+  asked: PageRequest,
+  opened: number,
+): Explanation {
   const tried: Tried[] = [];
   let winner: Winner | undefined;
   let notes: readonly string[] = [];
   for (const source of sources) {
-    const { answer, ...looked } = source.look(asked, opened);
+    const { reply, ...explained } = source.explain(asked, opened);
     tried.push({
       source: source.name,
-      ...(winner === undefined ? looked : beaten(looked, winner)),
+      ...(winner === undefined ? explained : beaten(explained, winner)),
     });
-    if (answer === undefined || winner !== undefined) continue;
-    const { mount, id, status } = answer;
+    if (reply === undefined || winner !== undefined) continue;
+    const { mount, id, status } = reply;
     winner = {
       source: source.name,
       ...(mount === undefined ? { id: id ?? '' } : { mount }),
       status,
     };
-    notes = answer.notes ?? [];
-    tried.push(...(answer.over ?? []));
+    notes = reply.notes ?? [];
+    tried.push(...(reply.hops ?? []));
   }
   if (winner !== undefined) return { winner, status: winner.status, tried, notes };
-  const { status } = outcomeOf(() => answerAbsence(asked.method));
+  const { status } = replyOrFailure(() => notFoundReply(asked.method));
   return { winner: null, status, tried, notes };
 }
 
 function beaten(
-  { candidates, omitted }: Omit<Look, 'answer'>,
+  { candidates, omitted }: Omit<SourceExplanation, 'reply'>,
   winner: Winner,
 ): Pick<Tried, 'candidates' | 'omitted'> {
   const lost = {

@@ -5,33 +5,39 @@ import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/found.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
-import { explainRender, lookAlong, withBranches } from '../breadcrumbs/explain.ts';
+import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import { allowedMethods } from '../proxy/fetch-plan.ts';
-import { candidatesOf, findRule, waitingOf, winnerOf } from '../rules/find.ts';
-import type { GenericPages } from '../pages/generic.ts';
-import { namedRules, waitingRules } from '../rules/named-rules.ts';
+import {
+  candidatesOf,
+  findRule,
+  explainCandidates,
+  waitingCandidatesOf,
+  explainWaiting,
+  winnerOf,
+} from '../rules/find.ts';
+import type { GenericPages } from '../pages/generic-pages.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { resolveVisit, type BreadcrumbHop } from '../breadcrumbs/resolve.ts';
-import type { SiteRules } from '../rules/rules.ts';
+import type { RuleReader } from '../rules/rule-cache.ts';
 import {
   type ReplyOrPromise,
-  answerUnread,
-  lookUnread,
+  readOnlyReply,
+  explainReadOnly,
   optionsReply,
-  outcomeOf,
-  type Asked,
-  type LookedAnswer,
-  type Outcome,
-  type Source,
+  replyOrFailure,
+  type PageRequest,
+  type ExplainedReply,
+  type ExpectedReply,
+  type ContentSource,
 } from '../rules/source.ts';
-import { pageStatus, type StoredPages } from '../pages/stored.ts';
+import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 
 /** The whole precedence, asked again for the page that a generic page shows. */
 interface Precedence {
   respond(request: ContentRequest, opened: number): ReplyOrPromise;
-  explain(asked: Asked, opened: number): Explanation;
+  explain(asked: PageRequest, opened: number): Explanation;
 }
 
 /** All page rules but content.fetch; they hide what is behind them from every method. */
@@ -41,65 +47,68 @@ export function storedSource(
     stored,
     generic,
   }: {
-    readonly rules: SiteRules;
+    readonly rules: RuleReader;
     readonly stored: StoredPages;
     readonly generic: GenericPages;
   },
   precedence: Precedence,
-): Source {
+): ContentSource {
   return {
     name: 'stored',
     respond(request, opened) {
       const found = findRule('stored', rules, request);
       if (found === undefined) return undefined;
-      const way = wayOf(found.stored, opened);
+      const way = replyKindOf(found.stored, opened);
       if (way === 'none') return undefined;
       const steps: BreadcrumbHop[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
-      return naming(failingAs(last), () => {
-        if (!isRead(request.method)) return answerUnread(request.method);
+      return withRuleFailure(failWith(last), () => {
+        if (!isRead(request.method)) return readOnlyReply(request.method);
         switch (way) {
           case 'breadcrumb':
-            return chosen(found, replyTo(resolveVisit(rules, found, request, steps), request));
+            return withLanguageVary(
+              found,
+              replyTo(resolveVisit(rules, found, request, steps), request),
+            );
           case 'generic': {
             const open = (page: ContentRequest) => precedence.respond(page, opened + 1);
-            return chosen(found, generic.respond(found, request, open));
+            return withLanguageVary(found, generic.respond(found, request, open));
           }
           case 'page':
             return stored.respond(found, request);
         }
       });
     },
-    look(asked, opened) {
+    explain(asked, opened) {
       const ordered = candidatesOf('stored', rules, asked);
       const found = winnerOf(ordered, rules, asked);
-      const way = found === undefined ? 'none' : wayOf(found.stored, opened);
-      const waiting = waitingRules(waitingOf('stored', rules, asked));
-      if (found === undefined || way === 'none') return { candidates: waiting, answer: undefined };
-      const decide = (): LookedAnswer => {
-        if (!isRead(asked.method)) return lookUnread(asked.method);
+      const way = found === undefined ? 'none' : replyKindOf(found.stored, opened);
+      const waiting = explainWaiting(waitingCandidatesOf('stored', rules, asked));
+      if (found === undefined || way === 'none') return { candidates: waiting, reply: undefined };
+      const decide = (): ExplainedReply => {
+        if (!isRead(asked.method)) return explainReadOnly(asked.method);
         switch (way) {
           case 'breadcrumb':
-            return lookAlong(rules, found, asked);
+            return explainHops(rules, found, asked);
           case 'generic':
-            return generic.look(found, asked, (page) => precedence.explain(page, opened + 1));
+            return generic.explain(found, asked, (page) => precedence.explain(page, opened + 1));
           case 'page':
             return { status: pageStatus(found.stored.rule) };
         }
       };
       const renderWhen = renderWhenOf(found.stored);
-      const answer: LookedAnswer = {
+      const answer: ExplainedReply = {
         id: found.stored.rule.id,
-        ...outcomeOf(decide),
+        ...replyOrFailure(decide),
         ...(renderWhen && { branches: explainRender(renderWhen, found.stored, asked) }),
       };
-      const { candidates, ...omitted } = namedRules(ordered, asked.fields);
+      const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
       const { branches } = answer;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
       return {
         candidates: [...named, ...waiting],
         ...omitted,
-        answer,
+        reply: answer,
       };
     },
   };
@@ -110,33 +119,33 @@ export function fetchedSource({
   rules,
   fetch,
 }: {
-  readonly rules: SiteRules;
+  readonly rules: RuleReader;
   readonly fetch: Fetcher;
-}): Source {
+}): ContentSource {
   return {
     name: 'content.fetch',
     respond(request) {
       const found = findRule('content.fetch', rules, request);
       if (found === undefined) return undefined;
       const { rule } = found.stored;
-      const fail = failingAs(() => rule);
-      return naming(fail, () => {
-        if (!asksSource(rule, request.method)) return optionsReply(allowedMethods(rule));
-        return chosen(found, fetch.respond(rule, request));
+      const fail = failWith(() => rule);
+      return withRuleFailure(fail, () => {
+        if (!isForwarded(rule, request.method)) return optionsReply(allowedMethods(rule));
+        return withLanguageVary(found, fetch.respond(rule, request));
       });
     },
-    look(asked) {
+    explain(asked) {
       const ordered = candidatesOf('content.fetch', rules, asked);
       const rule = winnerOf(ordered, rules, asked)?.stored.rule;
-      const waiting = waitingRules(waitingOf('content.fetch', rules, asked));
-      if (rule === undefined) return { candidates: waiting, answer: undefined };
-      const outcome = outcomeOf((): Outcome => {
-        if (!asksSource(rule, asked.method)) return { status: 204 };
+      const waiting = explainWaiting(waitingCandidatesOf('content.fetch', rules, asked));
+      if (rule === undefined) return { candidates: waiting, reply: undefined };
+      const outcome = replyOrFailure((): ExpectedReply => {
+        if (!isForwarded(rule, asked.method)) return { status: 204 };
         return fetch.explain(rule, asked);
       });
-      const { candidates, ...omitted } = namedRules(ordered, asked.fields);
+      const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
       const answer = { id: rule.id, ...outcome };
-      return { candidates: [...candidates, ...waiting], ...omitted, answer };
+      return { candidates: [...candidates, ...waiting], ...omitted, reply: answer };
     },
   };
 }
@@ -147,14 +156,17 @@ export function failureOf({ id }: Rule, thrown: unknown): Failure {
 }
 
 /** Makes a failure that of a rule. */
-function failingAs(rule: () => Rule): (thrown: unknown) => never {
+function failWith(rule: () => Rule): (thrown: unknown) => never {
   return (thrown) => {
     throw failureOf(rule(), thrown);
   };
 }
 
 /** What a rule answers; where it fails, the failure is the rule's. */
-function naming(fail: (thrown: unknown) => never, respond: () => ReplyOrPromise): ReplyOrPromise {
+function withRuleFailure(
+  fail: (thrown: unknown) => never,
+  respond: () => ReplyOrPromise,
+): ReplyOrPromise {
   try {
     const answer = respond();
     return answer instanceof Promise ? answer.catch(fail) : answer;
@@ -164,7 +176,10 @@ function naming(fail: (thrown: unknown) => never, respond: () => ReplyOrPromise)
 }
 
 /** An answer that says so where the caller's languages have chosen its rule (RFC 9110 §12.5.5). */
-function chosen({ variesByLanguage }: FoundRule, answer: Reply | Promise<Reply>): ReplyOrPromise {
+function withLanguageVary(
+  { variesByLanguage }: FoundRule,
+  answer: Reply | Promise<Reply>,
+): ReplyOrPromise {
   if (!variesByLanguage) return answer;
   return answer instanceof Promise ? answer.then(byLanguage) : byLanguage(answer);
 }
@@ -185,15 +200,18 @@ function replyTo(
  * How a rule answers: as a breadcrumb, with its own page, or, with an engine or a record to edit
  * and no content, with a generic page. A generic page shown by a generic page would have no end.
  */
-function wayOf({ rule }: StoredRule, opened: number): 'breadcrumb' | 'page' | 'generic' | 'none' {
+function replyKindOf(
+  { rule }: StoredRule,
+  opened: number,
+): 'breadcrumb' | 'page' | 'generic' | 'none' {
   if (rule.kind === 'resolve') return 'breadcrumb';
   if (rule.content !== undefined) return 'page';
-  if (rule.kind === 'content' && !asksForEngine(rule)) return 'page';
+  if (rule.kind === 'content' && !usesEngine(rule)) return 'page';
   return opened > 0 ? 'none' : 'generic';
 }
 
 /** OPTIONS is answered here, unless the rule lists it. */
-function asksSource({ enginedata }: Rule, method: string): boolean {
+function isForwarded({ enginedata }: Rule, method: string): boolean {
   if (method !== 'OPTIONS') return true;
   const methods = enginedata?.methods;
   return Array.isArray(methods) && methods.includes('OPTIONS');
@@ -203,6 +221,6 @@ function asksSource({ enginedata }: Rule, method: string): boolean {
  * Also for one that nobody knows: its generic page says so, and is never blank
  * (docs/design/rendering.md#generic-pages).
  */
-function asksForEngine({ engine, _unknowns_ }: Rule): boolean {
+function usesEngine({ engine, _unknowns_ }: Rule): boolean {
   return engine !== undefined || typeof _unknowns_?.engine === 'string';
 }

@@ -11,17 +11,22 @@ import type { Disk, FailedRequest } from '../static/disk.ts';
 import { explainFrom } from './explain.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import { findRule } from '../rules/find.ts';
-import type { GenericPages } from '../pages/generic.ts';
+import type { GenericPages } from '../pages/generic-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
 import { resolveKey, type Resolved, type Visit } from '../breadcrumbs/resolve.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
-import type { SiteRules } from '../rules/rules.ts';
-import { type ReplyOrPromise, answerAbsence, type Asked, type Source } from '../rules/source.ts';
-import type { StoredPages } from '../pages/stored.ts';
+import type { RuleReader } from '../rules/rule-cache.ts';
+import {
+  type ReplyOrPromise,
+  notFoundReply,
+  type PageRequest,
+  type ContentSource,
+} from '../rules/source.ts';
+import type { StoredPages } from '../pages/stored-pages.ts';
 
 /** What the site's sources are made of. */
 interface SiteParts {
-  readonly rules: SiteRules;
+  readonly rules: RuleReader;
   readonly disk: Disk;
   readonly stored: StoredPages;
   readonly generic: GenericPages;
@@ -44,7 +49,7 @@ export interface Site {
    * whatever else is there: nothing else can. Resolves to what the source answers instead; rejects
    * as Fetch.open, and with `not_found` where there is no such rule.
    */
-  open(request: ContentRequest): Promise<OpenedWebsocket | Reply>;
+  openWebsocket(request: ContentRequest): Promise<OpenedWebsocket | Reply>;
   /** The site's own page for a failure, with its status; undefined where it has none. */
   errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
   /** The rule that answers an origin and path if no file does; undefined when there is none. */
@@ -60,7 +65,7 @@ export interface Site {
   /** What get_resolve answers of a breadcrumb, and what it tells caches. */
   breadcrumbData(resolved: Resolved): { readonly data: Resolution; readonly caching: FieldList };
   /** How respond would answer, and why: reads only, and asks no other server. */
-  explain(asked: Asked): Explanation;
+  explain(asked: PageRequest): Explanation;
   /** How a breadcrumb's key would be answered. */
   explainKey(asked: Visit & { readonly key: string }): Explanation;
   /** The same sources over page rules of another moment. */
@@ -72,7 +77,7 @@ export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
   // THE precedence (docs/design/requests.md#precedence): the first source that has a page answers,
   // whatever the method.
-  const sources: readonly Source[] = [
+  const sources: readonly ContentSource[] = [
     diskSource(disk),
     storedSource(parts, {
       respond: (request, opened) => respondFrom(sources, request, opened),
@@ -84,10 +89,10 @@ export function createSite(parts: SiteParts): Site {
   return {
     respond(request) {
       const answer = respondFrom(sources, request, 0);
-      if (!(answer instanceof Promise)) return answer ?? answerAbsence(request.method);
-      return answer.then((reply) => reply ?? answerAbsence(request.method));
+      if (!(answer instanceof Promise)) return answer ?? notFoundReply(request.method);
+      return answer.then((reply) => reply ?? notFoundReply(request.method));
     },
-    async open(request) {
+    async openWebsocket(request) {
       const rule = findRule('content.fetch', rules, request)?.stored.rule;
       if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
       try {
@@ -110,7 +115,7 @@ export function createSite(parts: SiteParts): Site {
     at: (past) =>
       createSite({
         ...parts,
-        fetch: { ...parts.fetch, respond: refuseThen },
+        fetch: { ...parts.fetch, respond: refuseFetch },
         rules: {
           exactRules: (origin, path) => past.exactRules(origin, path),
           wildcardRules: (origin, path) => past.wildcardRules(origin, path),
@@ -125,7 +130,7 @@ export function createSite(parts: SiteParts): Site {
  * counts the generic pages that the request has come through.
  */
 function respondFrom(
-  sources: readonly Source[],
+  sources: readonly ContentSource[],
   request: ContentRequest,
   opened: number,
   first = 0,
@@ -141,7 +146,7 @@ function respondFrom(
 }
 
 /** What another server answered then nobody knows; what it would answer now is not asked for. */
-const refuseThen: Fetcher['respond'] = () =>
+const refuseFetch: Fetcher['respond'] = () =>
   Promise.reject(
     new Failure('unprocessable', 'This page was fetched from another server, and not kept.'),
   );

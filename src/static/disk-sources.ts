@@ -1,50 +1,50 @@
 import { isRead } from '../http/request.ts';
 import type { LossCode, MountLoss, TriedCandidate } from '../model/explanation.ts';
-import { explainCandidatesMax } from '../model/limits.ts';
+import { explainCandidatesMax } from '../rules/limits.ts';
 import { encodePath } from '../model/path.ts';
 import type { Disk } from './disk.ts';
 import type { MountExplanation } from './explain.ts';
 import type { Mount } from './mount.ts';
 import {
-  answerUnread,
-  lookUnread,
-  outcomeOf,
-  type Asked,
-  type Look,
-  type LookedAnswer,
-  type Outcome,
-  type Source,
+  readOnlyReply,
+  explainReadOnly,
+  replyOrFailure,
+  type PageRequest,
+  type SourceExplanation,
+  type ExplainedReply,
+  type ExpectedReply,
+  type ContentSource,
 } from '../rules/source.ts';
 
 /**
  * The files of the mounts: the first source. It answers for every method, so that a POST cannot
  * reach another page than the GET of the same URL.
  */
-export function diskSource(disk: Disk): Source {
+export function diskSource(disk: Disk): ContentSource {
   return {
     name: 'disk',
     respond(request) {
       if (isRead(request.method)) return disk.respond(request);
       const exists = disk.mounts.some((mount) => 'status' in mount.explain(request));
-      return exists ? answerUnread(request.method) : undefined;
+      return exists ? readOnlyReply(request.method) : undefined;
     },
-    look: (asked) =>
+    explain: (asked) =>
       explainMounts(disk.mounts, (mount) => {
         const looked = mount.explain(asked);
         if ('loss' in looked) return looked;
-        if (!isRead(asked.method)) return lookUnread(asked.method);
+        if (!isRead(asked.method)) return explainReadOnly(asked.method);
         return looked.status === 301 ? { ...looked, notes: [redirectNote(asked)] } : looked;
       }),
   };
 }
 
 /** The fallback files of the mounts: the last source, for GET and HEAD only. */
-export function fallbackSource(disk: Disk): Source {
+export function fallbackSource(disk: Disk): ContentSource {
   const mounts = disk.mounts.filter(({ hasFallback }) => hasFallback);
   return {
     name: 'fallback',
     respond: (request) => disk.fallback(request),
-    look: (asked) =>
+    explain: (asked) =>
       explainMounts(mounts, (mount) =>
         isRead(asked.method) ? mount.explainFallback(asked) : { loss: 'method' },
       ),
@@ -65,10 +65,10 @@ const losses: Readonly<Record<MountLoss, (mount: Mount) => string>> = {
 /** Explains mounts in their order until one answers. */
 function explainMounts(
   mounts: readonly Mount[],
-  look: (mount: Mount) => MountExplanation | Outcome,
-): Look {
+  look: (mount: Mount) => MountExplanation | ExpectedReply,
+): SourceExplanation {
   const candidates: TriedCandidate[] = [];
-  let answer: LookedAnswer | undefined;
+  let answer: ExplainedReply | undefined;
   for (const mount of mounts) {
     const { name, origin, path } = mount;
     const lose = (code: LossCode, says: string) => {
@@ -78,7 +78,7 @@ function explainMounts(
       lose('earlier_mount', `The mount ${answer.mount ?? ''} comes first and answers.`);
       continue;
     }
-    const looked = outcomeOf(() => look(mount));
+    const looked = replyOrFailure(() => look(mount));
     if ('loss' in looked) {
       lose(looked.loss, losses[looked.loss](mount));
     } else {
@@ -86,11 +86,13 @@ function explainMounts(
       candidates.push({ mount: name, origin, path });
     }
   }
-  return { ...bounded(candidates), answer };
+  return { ...bounded(candidates), reply: answer };
 }
 
 /** The first mounts up to the limit, and always the one that answers. */
-function bounded(candidates: readonly TriedCandidate[]): Pick<Look, 'candidates' | 'omitted'> {
+function bounded(
+  candidates: readonly TriedCandidate[],
+): Pick<SourceExplanation, 'candidates' | 'omitted'> {
   const omitted = candidates.length - explainCandidatesMax;
   if (omitted <= 0) return { candidates };
   const answering = candidates.findIndex(({ lost }) => lost === undefined);
@@ -99,6 +101,6 @@ function bounded(candidates: readonly TriedCandidate[]): Pick<Look, 'candidates'
   return { candidates: [...first, ...candidates.slice(last, last + 1)], omitted };
 }
 
-function redirectNote({ path }: Asked): string {
+function redirectNote({ path }: PageRequest): string {
   return `It is a folder: the server redirects to ${encodePath(path)}/.`;
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/model/json.ts';
 import type { Candidate, Rule, StoredRule } from '../../src/model/rule.ts';
 import { breadcrumbReply } from '../../src/breadcrumbs/reply.ts';
 import { resolveKey, resolveVisit, type Resolved } from '../../src/breadcrumbs/resolve.ts';
-import type { SiteRules } from '../../src/rules/rules.ts';
+import type { RuleReader } from '../../src/rules/rule-cache.ts';
 import { enginedataProblems, type EnginedataPlacing } from '../../src/api/rules/enginedata.ts';
 import { startSite } from '../harness.ts';
 import { someVisitor } from '../visitor.ts';
@@ -24,7 +24,7 @@ const origin = 'http://shop.example';
 type Crumb = readonly [path: string, enginedata: JsonObject, more?: Partial<Rule>];
 
 /** Breadcrumbs as the site reads them, each inserted after the one before. */
-function rulesOf(crumbs: readonly Crumb[]): SiteRules {
+function rulesOf(crumbs: readonly Crumb[]): RuleReader {
   const stored = crumbs.map(([path, enginedata, more], at): StoredRule => {
     const rule = { id: `rule ${at}`, origin: '*', path, kind: 'resolve', enginedata } as const;
     return { rule: { ...rule, ...more }, seq: at + 1, insertedSeq: at + 1 };

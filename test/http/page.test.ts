@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { builtInEngines } from '../../src/model/engine.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { genericPage } from '../../src/http/page.ts';
-import { loadPublicFiles } from '../../src/pages/public.ts';
+import { loadPublicFiles } from '../../src/pages/public-files.ts';
 
 const folder = fileURLToPath(new URL('../../public/', import.meta.url));
 const files = await loadPublicFiles(folder);

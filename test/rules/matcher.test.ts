@@ -4,9 +4,9 @@ import { suite, test } from 'node:test';
 import type { Candidate } from '../../src/model/rule.ts';
 import {
   candidatesFor,
-  contendersFor,
+  possibleWinners,
   captureOf,
-  inOrder,
+  sortByPrecedence,
   varyByLanguage,
   type CandidateReads,
 } from '../../src/rules/matcher.ts';
@@ -36,7 +36,7 @@ function candidate(id: string, fields: Partial<Candidate> = {}): Candidate {
 
 function winners(candidates: readonly Candidate[], acceptLanguage?: string): readonly string[] {
   const fields = acceptLanguage === undefined ? {} : { 'accept-language': acceptLanguage };
-  return inOrder(candidates, fields).map(({ id }) => id);
+  return sortByPrecedence(candidates, fields).map(({ id }) => id);
 }
 
 suite('the order in which rules win', () => {
@@ -248,9 +248,9 @@ const rules = fc.record({
 function winnerOf(reads: CandidateReads, { origin, path, acceptLanguage }: Asked): string {
   const field = acceptLanguage.map(({ tag, q }) => `${tag};q=${q}`).join(', ');
   const fields = acceptLanguage.length === 0 ? {} : { 'accept-language': field };
-  const [winner] = inOrder(candidatesFor(reads, { origin, path }), fields);
-  const [contender] = inOrder(
-    contendersFor(reads, { origin, path }, () => true),
+  const [winner] = sortByPrecedence(candidatesFor(reads, { origin, path }), fields);
+  const [contender] = sortByPrecedence(
+    possibleWinners(reads, { origin, path }, () => true),
     fields,
   );
   assert.equal(contender?.id, winner?.id);

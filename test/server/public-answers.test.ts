@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { createPageCompressor } from '../../src/compression/page-compressor.ts';
-import { createOwnFiles } from '../../src/pages/own-files.ts';
+import { createPublicFileReplies } from '../../src/pages/public-files.ts';
 import { createPublicAnswers } from '../../src/server/public-answers.ts';
 
 test('an answer is compressed only once it is asked for again', async (t) => {
@@ -18,7 +18,7 @@ test('an answer is compressed only once it is asked for again', async (t) => {
   t.after(() => {
     compressor.close();
   });
-  const answers = createPublicAnswers(createOwnFiles(compressor));
+  const answers = createPublicAnswers(createPublicFileReplies(compressor));
   const ask = (name: string) =>
     answers.respond({ bytes: () => Buffer.from(name.repeat(2_000)), digest: name }, undefined, {
       method: 'GET',

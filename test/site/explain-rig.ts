@@ -14,12 +14,12 @@ import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
 import { createPageCompressor } from '../../src/compression/page-compressor.ts';
 import { createDisk } from '../../src/static/disk.ts';
-import { createGenericPages } from '../../src/pages/generic.ts';
-import { createOwnFiles } from '../../src/pages/own-files.ts';
+import { createGenericPages } from '../../src/pages/generic-pages.ts';
+import { createPublicFileReplies } from '../../src/pages/public-files.ts';
 import { publicFile } from '../../src/http/page.ts';
-import type { SiteRules } from '../../src/rules/rules.ts';
+import type { RuleReader } from '../../src/rules/rule-cache.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
-import { createStoredPages } from '../../src/pages/stored.ts';
+import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { candidateOf } from '../../src/store/candidates.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { someVisitor, type VisitorTraits } from '../visitor.ts';
@@ -44,7 +44,7 @@ export interface Asking {
 }
 
 /** The rules `rule 1`, `rule 2` …, each inserted after the one before. */
-export function rulesOf(rules: readonly RuleFields[]): SiteRules {
+export function rulesOf(rules: readonly RuleFields[]): RuleReader {
   const stored = rules.map((fields, at): StoredRule => {
     const kind: RuleKind = 'content';
     const rule = { id: `rule ${at + 1}`, origin: '*', kind, ...fields };
@@ -115,7 +115,7 @@ export async function layGround(t: TestContext): Promise<Ground> {
       { name: 'paged', page: '/app.html' },
     ],
     builtInPage: publicFile('text/html', Buffer.from('the built-in page')),
-    ownFiles: createOwnFiles(compressor),
+    ownFiles: createPublicFileReplies(compressor),
   });
   return {
     folder,

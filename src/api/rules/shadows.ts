@@ -1,6 +1,6 @@
 import type { Problem } from '../../model/problem.ts';
 import type { Candidate, StoredRule } from '../../model/rule.ts';
-import { inOrder, lossTo } from '../../rules/matcher.ts';
+import { sortByPrecedence, lossAgainst } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { SiteAccess } from './gets.ts';
@@ -58,11 +58,11 @@ function ruleShadow(own: Candidate, rules: readonly Candidate[]): string | undef
   const rivals = rules.filter(
     ({ kind, lang }) => lang === own.lang && (kind === 'content.fetch') === isFetched,
   );
-  const ordered = inOrder(rivals, {});
+  const ordered = sortByPrecedence(rivals, {});
   const [winner, next] = ordered;
   if (winner === undefined || next === undefined) return undefined;
   if (winner.id !== own.id) {
-    const why = lossTo(winner, own, {})?.says ?? '';
+    const why = lossAgainst(winner, own, {})?.says ?? '';
     return `The page rule ${winner.id} at the same path hides this one. ${why}`;
   }
   return `It hides the page rule ${next.id}, which has the same path.`;

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../model/json.ts';
-import { conditionValuesMax } from '../../model/limits.ts';
+import { conditionValuesMax } from '../limits.ts';
 import { defineCondition, listText, setOf } from '../condition.ts';
 
 /** A parameter of the query, and its values; undefined for any value. */

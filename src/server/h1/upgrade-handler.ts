@@ -127,7 +127,7 @@ export class UpgradeHandler {
     const place = tunnels.take(incoming.address);
     socket.once('close', abort);
     try {
-      const opened = await site.open({
+      const opened = await site.openWebsocket({
         ...incoming.target,
         method: 'GET',
         fields: incoming.fields,

@@ -10,14 +10,13 @@ import { Failure } from '../../../src/model/failure.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { Caller, Scope } from '../../../src/model/key.ts';
 import { createLogs, silentLog } from '../../../src/observability/log.ts';
-import { loadPublicFiles } from '../../../src/pages/public.ts';
-import { rememberRules } from '../../../src/rules/rules.ts';
+import { createPublicFileReplies, loadPublicFiles } from '../../../src/pages/public-files.ts';
+import { createRuleCache } from '../../../src/rules/rule-cache.ts';
 import { openAnswers, prepareAnswers } from '../../../src/cache/open-answers.ts';
 import { createPageCompressor } from '../../../src/compression/page-compressor.ts';
 import { createResponseCompressor } from '../../../src/compression/response-compressor.ts';
 import { SourceHealth } from '../../../src/proxy/source-health.ts';
-import { createOwnFiles } from '../../../src/pages/own-files.ts';
-import { createStoredPages } from '../../../src/pages/stored.ts';
+import { createStoredPages } from '../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createKeyRates } from '../../../src/api/keys/key-rates.ts';
@@ -95,8 +94,8 @@ function composed(
     store,
     publicFiles,
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
-    rules: rememberRules(store),
-    ownFiles: createOwnFiles(coder),
+    rules: createRuleCache(store),
+    ownFiles: createPublicFileReplies(coder),
     storedPages: createStoredPages(coder),
     responseCompressor: createResponseCompressor(),
     answers,

@@ -1,18 +1,18 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, joinedUse, type CacheUse } from '../observability/memory-use.ts';
-import { rememberedPlacesBytesMax, rememberedRulesBytesMax } from '../model/limits.ts';
+import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
 import type { CandidateReads } from './matcher.ts';
 
 /** The page rules as the site reads them. */
-export interface SiteRules extends CandidateReads {
+export interface RuleReader extends CandidateReads {
   /** The rule of a candidate; undefined when it has gone since. */
   ruleOf(candidate: Candidate): StoredRule | undefined;
 }
 
 /** What the store is asked for. */
-export interface RuleReads extends CandidateReads {
+export interface RuleStore extends CandidateReads {
   rule(id: string): StoredRule | undefined;
   /** Seq of the newest change. */
   seq(): number;
@@ -21,7 +21,7 @@ export interface RuleReads extends CandidateReads {
 }
 
 /** The page rules as they were last, some of them in memory. */
-export interface RememberedRules extends SiteRules {
+export interface RuleCache extends RuleReader {
   /** Seq of the newest change that is seen. */
   seq(): number;
   /** As that of what is read: called when something is asked. */
@@ -37,16 +37,16 @@ const ruleBytes = 2_048;
  * Reads rules by their candidates, and remembers the latest ones: the seq of a candidate tells
  * whether what is remembered is still the rule, in whichever process it was edited.
  */
-export function rememberRules(reads: RuleReads): RememberedRules {
+export function createRuleCache(reads: RuleStore): RuleCache {
   const remembered = new LRUCache<string, StoredRule>({
-    maxSize: rememberedRulesBytesMax,
+    maxSize: ruleCacheBytesMax,
     sizeCalculation: ({ rule }) =>
       ruleBytes + 2 * contentLength(rule.content) + enginedataBytes(rule.enginedata),
   });
-  const newest = onceARun(() => reads.seq());
+  const newest = readOncePerTurn(() => reads.seq());
   const seq = (): number => newest.read();
-  const exact = rememberPlaces(seq, (origin, path) => reads.exactRules(origin, path));
-  const wildcard = rememberPlaces(seq, (origin, path) => [...reads.wildcardRules(origin, path)]);
+  const exact = cacheLookups(seq, (origin, path) => reads.exactRules(origin, path));
+  const wildcard = cacheLookups(seq, (origin, path) => [...reads.wildcardRules(origin, path)]);
   return {
     memory: () => [
       cacheUse('rules', remembered),
@@ -77,7 +77,7 @@ export function rememberRules(reads: RuleReads): RememberedRules {
  * Remembers what is found at an origin and path as long as nothing is written: each source looks
  * there, and the same places are asked for again and again.
  */
-function rememberPlaces<T extends readonly unknown[]>(
+function cacheLookups<T extends readonly unknown[]>(
   seq: () => number,
   find: (origin: string, path: string) => T,
 ): {
@@ -85,7 +85,7 @@ function rememberPlaces<T extends readonly unknown[]>(
   readonly remembered: LRUCache<string, T>;
 } {
   const remembered = new LRUCache<string, T>({
-    maxSize: rememberedPlacesBytesMax,
+    maxSize: ruleLookupsBytesMax,
     sizeCalculation: (found, key) => 2 * key.length + placeBytes * (1 + found.flat().length),
   });
   let upTo = 0;
@@ -117,7 +117,10 @@ function rememberPlaces<T extends readonly unknown[]>(
  * Reads once in a run of code that nothing comes between: all sources look at the same moment, and
  * no request can have come since but one that has it forgotten.
  */
-function onceARun<T>(look: () => T): { readonly read: () => T; readonly forget: () => void } {
+function readOncePerTurn<T>(look: () => T): {
+  readonly read: () => T;
+  readonly forget: () => void;
+} {
   let known: { readonly value: T } | undefined;
   const forget = (): void => {
     known = undefined;

@@ -5,7 +5,7 @@ import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { FoundRule } from '../../src/model/found.ts';
 import type { Rule } from '../../src/model/rule.ts';
 import { createPageCompressor } from '../../src/compression/page-compressor.ts';
-import { createStoredPages } from '../../src/pages/stored.ts';
+import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { askUntilCoded, decoded, texts } from '../compression/codings.ts';
 import { ask } from '../static/disk-rig.ts';

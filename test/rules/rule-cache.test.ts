@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Candidate } from '../../src/model/rule.ts';
-import { rememberRules, type RuleReads } from '../../src/rules/rules.ts';
+import { createRuleCache, type RuleStore } from '../../src/rules/rule-cache.ts';
 
 function candidate(id: string, path: string): Candidate {
   return {
@@ -18,7 +18,7 @@ function candidate(id: string, path: string): Candidate {
 }
 
 /** Reads of a log that stands at `seq`, with a list of what they were asked for. */
-function readsAt(position: { seq: number; exact: string }, asked: string[]): RuleReads {
+function readsAt(position: { seq: number; exact: string }, asked: string[]): RuleStore {
   return {
     rule: () => undefined,
     seq: () => position.seq,
@@ -37,7 +37,7 @@ function readsAt(position: { seq: number; exact: string }, asked: string[]): Rul
 suite('the rules that the site remembers', () => {
   test('a place is looked for once, however often it is asked for', () => {
     const asked: string[] = [];
-    const rules = rememberRules(readsAt({ seq: 1, exact: 'a' }, asked));
+    const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, asked));
     for (let times = 0; times < 3; times += 1) {
       assert.deepEqual(
         rules.exactRules('http://s', '/p').map(({ id }) => id),
@@ -53,7 +53,7 @@ suite('the rules that the site remembers', () => {
 
   test('who asks behind a change finds it, though another one has just asked', () => {
     const position = { seq: 1, exact: 'a' };
-    const rules = rememberRules(readsAt(position, []));
+    const rules = createRuleCache(readsAt(position, []));
     const found = () => [rules.seq(), ...rules.exactRules('http://s', '/p').map(({ id }) => id)];
     assert.deepEqual(found(), [1, 'a']);
     Object.assign(position, { seq: 2, exact: 'b' });
@@ -65,7 +65,7 @@ suite('the rules that the site remembers', () => {
   test('after a change, wherever it was made, every place is looked for again', async () => {
     const asked: string[] = [];
     const position = { seq: 1, exact: 'a' };
-    const rules = rememberRules(readsAt(position, asked));
+    const rules = createRuleCache(readsAt(position, asked));
     rules.exactRules('http://s', '/p');
     // Requests and changes come one after the other.
     await Promise.resolve();
@@ -79,7 +79,7 @@ suite('the rules that the site remembers', () => {
 
   test('origin and path do not run into each other', () => {
     const asked: string[] = [];
-    const rules = rememberRules(readsAt({ seq: 1, exact: 'a' }, asked));
+    const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, asked));
     rules.exactRules('http://s', '/p/q');
     rules.exactRules('http://s/p', '/q');
     assert.equal(asked.length, 2);

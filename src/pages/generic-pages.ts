@@ -5,10 +5,10 @@ import { winnerName, type Explanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/found.ts';
 import { canonicalPath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
-import type { OwnFiles } from './own-files.ts';
+import type { PublicFileReplies } from './public-files.ts';
 import type { PublicFile } from '../http/page.ts';
-import type { ReplyOrPromise, Asked, Outcome } from '../rules/source.ts';
-import { pageStatus } from './stored.ts';
+import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../rules/source.ts';
+import { pageStatus } from './stored-pages.ts';
 
 /**
  * Answers visible URLs whose rule has an engine with that engine's generic page, without a redirect
@@ -22,7 +22,11 @@ export interface GenericPages {
     open: (request: ContentRequest) => ReplyOrPromise,
   ): Promise<Reply>;
   /** What respond comes to, where `explain` does for it what `open` does. */
-  look(found: FoundRule, asked: Asked, explain: (asked: Asked) => Explanation): Outcome;
+  explain(
+    found: FoundRule,
+    asked: PageRequest,
+    explain: (asked: PageRequest) => Explanation,
+  ): ExpectedReply;
 }
 
 const conditional: ReadonlySet<string> = new Set([
@@ -47,7 +51,7 @@ export function createGenericPages({
   readonly engines: readonly { readonly name: string; readonly page: string | undefined }[];
   /** The page shown where none is named, with its entity tag. */
   readonly builtInPage: PublicFile;
-  readonly ownFiles: OwnFiles;
+  readonly ownFiles: PublicFileReplies;
 }): GenericPages {
   /** The path of the page that a rule shows; undefined for the built-in one. */
   function pageOf(rule: Rule): string | undefined {
@@ -64,13 +68,13 @@ export function createGenericPages({
       const asked =
         pageStatus(rule) === 200
           ? request
-          : { ...request, method, fields: unconditional(request.fields) };
+          : { ...request, method, fields: withoutConditions(request.fields) };
       const opened =
         page === undefined ? undefined : await open({ ...asked, path: page, query: '' });
       const reply = opened ?? sendBuiltIn(asked);
       return withStatus(reply, statusFor(rule, reply.status), `rule:${rule.id}`);
     },
-    look({ stored }, asked, explain) {
+    explain({ stored }, asked, explain) {
       const { rule } = stored;
       const path = pageOf(rule);
       if (path === undefined) return { status: statusFor(rule, 200), notes: [`${builtIn}.`] };
@@ -118,7 +122,7 @@ function withStatus(reply: Reply, status: number, source: string): Reply {
  * A page answered with the rule's own status, such as 404, is sent whole: there is nothing to
  * compare or to cut.
  */
-function unconditional(fields: Fields): Fields {
+function withoutConditions(fields: Fields): Fields {
   const others = Object.entries(fields).filter(([name]) => !conditional.has(name));
   return Object.assign(Object.create(null) as Record<string, string>, Object.fromEntries(others));
 }
