@@ -11,21 +11,21 @@ import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../rules/source
 import { pageStatus } from './stored-pages.ts';
 
 /**
- * Answers visible URLs whose rule has an engine with that engine's generic page, without a redirect
+ * Replies with the engine's generic page at each URL whose rule has an engine, without a redirect
  * (docs/design/rendering.md#generic-pages).
  */
 export interface GenericPages {
-  /** `open` answers another path of the same site, undefined where there is nothing. */
+  /** `open` gives the reply of another path of the site; undefined if there is none. */
   respond(
     found: FoundRule,
     request: ContentRequest,
     open: (request: ContentRequest) => ReplyOrPromise,
   ): Promise<Reply>;
-  /** What respond comes to, where `explain` does for it what `open` does. */
+  /** Explains respond; `explain` explains `open`. */
   explain(
     found: FoundRule,
-    asked: PageRequest,
-    explain: (asked: PageRequest) => Explanation,
+    pageRequest: PageRequest,
+    explain: (pageRequest: PageRequest) => Explanation,
   ): ExpectedReply;
 }
 
@@ -39,9 +39,9 @@ const conditional: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Makes the answers of generic pages: the rule's `enginedata.page`, else the engine's own page,
- * else the built-in one. The page is the same under every URL that shows it, so its validators are
- * its own; only the status is the rule's.
+ * Creates the replies: with the rule's `enginedata.page`, else the engine's own page, else the
+ * built-in one. The page is the same at every URL that shows it and keeps its validators; only the
+ * status comes from the rule.
  */
 export function createGenericPages({
   engines,
@@ -49,11 +49,11 @@ export function createGenericPages({
   ownFiles,
 }: {
   readonly engines: readonly { readonly name: string; readonly page: string | undefined }[];
-  /** The page shown where none is named, with its entity tag. */
+  /** The page for rules and engines that name none. */
   readonly builtInPage: PublicFile;
   readonly ownFiles: PublicFileReplies;
 }): GenericPages {
-  /** The path of the page that a rule shows; undefined for the built-in one. */
+  /** The path of a rule's generic page; undefined for the built-in one. */
   function pageOf(rule: Rule): string | undefined {
     const named = rule.enginedata?.page;
     const engine = engines.find(({ name }) => name === rule.engine);
@@ -65,21 +65,21 @@ export function createGenericPages({
       const { rule } = stored;
       const page = pageOf(rule);
       const method = methodFor(rule, request.method);
-      const asked =
+      const pageRequest =
         pageStatus(rule) === 200
           ? request
           : { ...request, method, fields: withoutConditions(request.fields) };
       const opened =
-        page === undefined ? undefined : await open({ ...asked, path: page, query: '' });
-      const reply = opened ?? sendBuiltIn(asked);
+        page === undefined ? undefined : await open({ ...pageRequest, path: page, query: '' });
+      const reply = opened ?? sendBuiltIn(pageRequest);
       return withStatus(reply, statusFor(rule, reply.status), `rule:${rule.id}`);
     },
-    explain({ stored }, asked, explain) {
+    explain({ stored }, pageRequest, explain) {
       const { rule } = stored;
       const path = pageOf(rule);
       if (path === undefined) return { status: statusFor(rule, 200), notes: [`${builtIn}.`] };
-      const method = methodFor(rule, asked.method);
-      const { winner, status } = explain({ ...asked, method, path, query: '' });
+      const method = methodFor(rule, pageRequest.method);
+      const { winner, status } = explain({ ...pageRequest, method, path, query: '' });
       if (winner === null) {
         return { status: statusFor(rule, 200), notes: [`${builtIn}: nothing is at ${path}.`] };
       }
@@ -98,12 +98,12 @@ export function createGenericPages({
 
 const builtIn = 'It shows the built-in generic page';
 
-/** The method by which a rule opens its page: nothing is opened of what will not be sent. */
+/** The method for the generic page: HEAD if the rule's status allows no content. */
 function methodFor(rule: Rule, method: string): string {
   return isEmptyStatus(pageStatus(rule)) ? 'HEAD' : method;
 }
 
-/** The rule's own status in place of its page's 200. */
+/** The rule's own status replaces its page's 200. */
 function statusFor(rule: Rule, status: number): number {
   return status === 200 ? pageStatus(rule) : status;
 }
@@ -113,14 +113,14 @@ function withStatus(reply: Reply, status: number, source: string): Reply {
     return { ...reply, status, source };
   }
   const fields = withoutFields(reply.fields, 'content-type', 'content-length', 'content-encoding');
-  // A 205 says so by its length, a 204 and a 304 by themselves (RFC 9110 §8.6).
+  // A 205 needs Content-Length: 0; a 204 and a 304 must not have the field (RFC 9110 §8.6).
   const length = status === 205 ? ['Content-Length', '0'] : [];
   return { status, fields: [...fields, ...length], body: noBody, source };
 }
 
 /**
- * A page answered with the rule's own status, such as 404, is sent whole: there is nothing to
- * compare or to cut.
+ * The fields of a request without preconditions and ranges: they apply to a 200 only, and the rule
+ * sets another status, such as 404.
  */
 function withoutConditions(fields: Fields): Fields {
   const others = Object.entries(fields).filter(([name]) => !conditional.has(name));

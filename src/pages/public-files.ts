@@ -16,14 +16,14 @@ interface EngineReference {
   readonly schema: PublicFile;
 }
 
-/** What Waymark itself gives to browsers, all in memory: no request for it reaches the disk. */
+/** Waymark's own files for browsers, all in memory: no request for them reads the disk. */
 export interface PublicFiles {
   /**
-   * A script, style or page of documentation by its path below `{base}/svc1`; undefined for any
-   * other text.
+   * A script, style sheet or documentation page by its path below `{base}/svc1`; undefined for any
+   * other path.
    */
   file(path: string): PublicFile | undefined;
-  /** The documentation of a built-in engine by its exact name; undefined for any other text. */
+  /** The documentation of a built-in engine by its exact name; undefined for any other name. */
   engineReference(name: string): EngineReference | undefined;
   /** The built-in generic page. */
   page(values: PageValues): PublicFile;
@@ -34,16 +34,15 @@ const contentTypes: ReadonlyMap<string, string> = new Map([
   ['.css', 'text/css; charset=utf-8'],
 ]);
 
-/** Modules of packages that a browser loads, each beside the file that its package runs in Node. */
+/** Browser builds of packages; each lies in the same folder as the build for Node. */
 const modules = {
   '/engines/liquid.js': new URL('liquid.browser.mjs', import.meta.resolve('liquidjs')),
   '/engines/purify.js': new URL('purify.es.mjs', import.meta.resolve('dompurify')),
 };
 
 /**
- * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html`
- * stands beside its `engines/<name>.schema.json`. Rejects with the file system's error where the
- * installation lacks one.
+ * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html` has
+ * an `engines/<name>.schema.json`. Rejects with the file system's error if a file is missing.
  */
 export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   const read = (...names: string[]) => readFile(join(folder, ...names));
@@ -75,9 +74,9 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   };
 }
 
-/** Answers with what Waymark itself brings along, all of it held in memory. */
+/** Replies with Waymark's own files from memory. */
 export interface PublicFileReplies {
-  /** The answer of a file, which says the same fields of it and names the same source each time. */
+  /** The reply with a file. The fields and source of a file must be the same each time. */
   respond(
     file: PublicFile,
     said: { readonly fields: FieldList; readonly source: string },
@@ -85,7 +84,7 @@ export interface PublicFileReplies {
   ): Reply;
 }
 
-/** Keeps own files ready to send, each as long as somebody keeps the file. */
+/** Creates the replies; the compressed forms of a file live as long as the file itself. */
 export function createPublicFileReplies(compressor: PageCompressor): PublicFileReplies {
   const offered = new WeakMap<PublicFile, CompressiblePage>();
   return {

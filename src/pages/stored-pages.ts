@@ -9,23 +9,23 @@ import type { Rule, RuleContent, StoredRule } from '../model/rule.ts';
 import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import type { Page } from '../http/held-page.ts';
 
-/** Answers from the content that page rules hold. */
+/** Replies with the content of page rules. */
 export interface StoredPages {
-  /** The answer of a rule of kind content, or of a generic page that its own content is. */
+  /** The reply of a rule with content. */
   respond(found: FoundRule, request: Pick<ContentRequest, 'method' | 'fields'>): Reply;
 }
 
 /**
- * Keeps stored pages ready to send, each as long as somebody keeps its rule: an edit makes another
- * rule, so a prepared page never has to be looked after.
+ * Creates the replies. A prepared page lives as long as its rule object; an edit makes a new one,
+ * so nothing has to be invalidated.
  */
 export function createStoredPages(compressor: PageCompressor): StoredPages {
-  const alike = new WeakMap<StoredRule, CompressiblePage>();
-  const varying = new WeakMap<StoredRule, CompressiblePage>();
+  const sharedPages = new WeakMap<StoredRule, CompressiblePage>();
+  const pagesByLanguage = new WeakMap<StoredRule, CompressiblePage>();
 
   return {
     respond({ stored, variesByLanguage }, request) {
-      const pages = variesByLanguage ? varying : alike;
+      const pages = variesByLanguage ? pagesByLanguage : sharedPages;
       let page = pages.get(stored);
       if (page === undefined) {
         page = compressor.prepare(preparePage(stored, variesByLanguage), `rule:${stored.rule.id}`);
@@ -48,12 +48,12 @@ function preparePage({ rule }: StoredRule, variesByLanguage: boolean): Page {
     ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),
     ...pageFields,
   ];
-  const said = { status: pageStatus(rule), contentType: contentType(rule), fields };
+  const described = { status: pageStatus(rule), contentType: contentType(rule), fields };
   return {
     bytes,
     representation: {
-      ...said,
-      etag: entityTag(said, bytes),
+      ...described,
+      etag: entityTag(described, bytes),
       lastModifiedMs: undefined,
       bytesLength: bytes.length,
     },
@@ -61,15 +61,15 @@ function preparePage({ rule }: StoredRule, variesByLanguage: boolean): Page {
 }
 
 /**
- * A strong entity tag (RFC 9110 §8.8.3), of all that is sent: the seq of a rule may come a second
- * time, after a backup was put back, and stand for another page.
+ * A strong entity tag (RFC 9110 §8.8.3): a hash of everything that is sent. The seq of a rule would
+ * not do, since after the restore of a backup the same seq may stand for another page.
  */
-function entityTag(said: object, bytes: Buffer): string {
-  const hash = createHash('sha256').update(JSON.stringify(said)).update(bytes);
+function entityTag(described: object, bytes: Buffer): string {
+  const hash = createHash('sha256').update(JSON.stringify(described)).update(bytes);
   return `"${hash.digest('base64url').slice(0, 22)}"`;
 }
 
-/** What is stored as text is sent as UTF-8, and what is stored as bytes as it is. */
+/** Text is sent as UTF-8, so its charset is set to that; bytes keep their type. */
 function contentType({ contenttype = 'text/html; charset=utf-8', content }: Rule): string {
   return typeof content === 'string' ? utf8Type(contenttype, content) : contenttype;
 }

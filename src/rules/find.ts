@@ -14,13 +14,13 @@ import type { FoundRule } from '../model/found.ts';
 import { waitingOrigin, type Candidate } from '../model/rule.ts';
 import type { RuleReader } from './rule-cache.ts';
 
-/** What a rule is looked for by. */
+/** The parts of a request that rules are matched with. */
 type RuleLookup = Pick<PageRequest, 'origin' | 'path' | 'fields'>;
 
-/** The kinds of rule that make up a source: content.fetch alone, or all others. */
+/** A source consists of the rules of the kind content.fetch, or of all others. */
 type RuleSource = 'stored' | 'content.fetch';
 
-/** The rules of a source that cover an origin and path, in the order in which they win. */
+/** The rules of a source that match an origin and path, by precedence: the first one wins. */
 export function candidatesOf(
   source: RuleSource,
   rules: RuleReader,
@@ -29,7 +29,7 @@ export function candidatesOf(
   return sortByPrecedence(candidatesFor(rules, where).filter(isOf[source]), where.fields);
 }
 
-/** The rules of a source that would cover a path, but wait with their origin. */
+/** The rules of a source that would match a path if their origin were valid. */
 export function waitingCandidatesOf(
   source: RuleSource,
   rules: RuleReader,
@@ -44,7 +44,7 @@ const isOf: Readonly<Record<RuleSource, (rule: Candidate) => boolean>> = {
   'content.fetch': ({ kind }) => kind === 'content.fetch',
 };
 
-/** The winner of candidates in their order; undefined when there is none. */
+/** The first of some candidates with its rule; undefined if there is none. */
 export function winnerOf(
   candidates: readonly Candidate[],
   rules: RuleReader,
@@ -60,7 +60,7 @@ export function winnerOf(
   };
 }
 
-/** The rule with which a source answers; undefined when it has none. */
+/** The rule that a source replies with; undefined if it has none. */
 export function findRule(
   source: RuleSource,
   rules: RuleReader,
@@ -70,7 +70,7 @@ export function findRule(
   return winnerOf(sortByPrecedence(contenders, where.fields), rules, where);
 }
 
-/** Rules in the order in which they win, each but the first with what it lost to the first by. */
+/** Explains rules in order of precedence: each but the first with its loss against the first. */
 export function explainCandidates(
   ordered: readonly Candidate[],
   fields: Fields,
@@ -87,7 +87,7 @@ export function explainCandidates(
   };
 }
 
-/** Rules that would cover a path, and match nothing while their origin waits in `_unknowns_`. */
+/** Explains rules that would match a path, but whose invalid origin waits in `_unknowns_`. */
 export function explainWaiting(found: readonly Candidate[]): readonly TriedCandidate[] {
   return found.slice(0, explainCandidatesMax).map(({ id, kind, path }) => ({
     id,
@@ -98,4 +98,4 @@ export function explainWaiting(found: readonly Candidate[]): readonly TriedCandi
   }));
 }
 
-const waits = 'It matches nothing, for its origin is not valid and waits in _unknowns_.';
+const waits = 'It matches nothing: its origin is not valid and waits in _unknowns_.';

@@ -3,65 +3,66 @@ import type { Fields } from '../http/request.ts';
 import type { Loss, RuleLoss } from '../model/explanation.ts';
 import type { Candidate } from '../model/rule.ts';
 
-/** What the matcher reads of the store. */
+/** What the matcher reads from the store. */
 export interface CandidateReads {
   exactRules(origin: string, path: string): readonly Candidate[];
   /** The rules of each wildcard, longest first. */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
 }
 
-/** What rules are compared by. */
+/** A criterion that rules are compared by. */
 interface Criterion {
-  /** What a rule loses by that has less of it. */
+  /** The loss of the rule with less merit. */
   readonly code: RuleLoss;
-  /** The rule with more of it wins; `rank` is that of its language, none for an excluded one. */
+  /**
+   * The rule with more merit wins; `rank` is that of its language, undefined for an excluded one.
+   */
   readonly merit: (rule: Candidate, rank: number | undefined) => number;
-  /** The sentence to the code. */
+  /** The sentence that explains the loss. */
   readonly says: (loser: Candidate, winner: Candidate) => string;
 }
 
 /**
- * THE order in which rules win (docs/design/page-rules.md#matching): the first criterion in which
- * two differ decides. It is total, for no two rules share an insert.
+ * The precedence of rules (docs/design/page-rules.md#matching): the first criterion in which two
+ * rules differ decides. The order is total, since no two rules have the same insert.
  */
 const criteria: readonly Criterion[] = [
   {
     code: 'language_excluded',
     merit: (_, rank) => (rank === undefined ? 0 : 1),
-    says: ({ lang }) => `The caller does not want its language, ${lang ?? 'none'}.`,
+    says: ({ lang }) => `The client excludes its language, ${lang ?? 'none'}.`,
   },
   {
     code: 'any_origin',
     merit: ({ origin }) => (origin === '*' ? 0 : 1),
-    says: (_, winner) => `It is for every origin, and there is a rule for ${winner.origin}.`,
+    says: (_, winner) => `It applies to every origin; another rule applies to ${winner.origin}.`,
   },
   {
     code: 'wildcard',
     merit: ({ path }) => (isWildcard(path) ? 0 : 1),
-    says: (_, winner) => `It is a wildcard, and there is a rule for exactly ${winner.path}.`,
+    says: (_, winner) => `It is a wildcard; another rule has exactly the path ${winner.path}.`,
   },
   {
     code: 'shorter_wildcard',
     merit: ({ path }) => path.length,
-    says: (_, winner) => `There is a rule with the longer wildcard ${winner.path}.`,
+    says: (_, winner) => `Another rule has the longer wildcard ${winner.path}.`,
   },
   {
     code: 'language',
     merit: (_, rank) => -(rank ?? 0),
     says: (loser, winner) =>
-      `The caller prefers ${languageOf(winner)} to ${languageOf(loser)}, which is this rule's.`,
+      `The client prefers ${languageOf(winner)}; this rule has ${languageOf(loser)}.`,
   },
   {
     code: 'lower_rve',
     merit: ({ rve }) => rve ?? 0,
-    says: (loser, winner) =>
-      `Its rve is ${loser.rve ?? 0}; there is a rule with ${winner.rve ?? 0}.`,
+    says: (loser, winner) => `Its rve is ${loser.rve ?? 0}; another rule has ${winner.rve ?? 0}.`,
   },
   {
     code: 'older_design',
     merit: ({ designedAtMs }) => designedAtMs ?? -Infinity,
     says: (loser, winner) =>
-      `It was designed ${designOf(loser)}; there is a rule designed ${designOf(winner)}.`,
+      `It was designed ${designOf(loser)}, another rule ${designOf(winner)}.`,
   },
   {
     code: 'older_insert',
@@ -71,16 +72,13 @@ const criteria: readonly Criterion[] = [
   },
 ];
 
-/** What a rule is looked for by. */
+/** The origin and path that a rule is looked up by. */
 interface RulePlace {
   readonly origin: string;
   readonly path: string;
 }
 
-/**
- * The rules that cover an origin and path (docs/design/page-rules.md#matching), in no special
- * order.
- */
+/** The rules that match an origin and path (docs/design/page-rules.md#matching), unordered. */
 export function candidatesFor(
   reads: CandidateReads,
   { origin, path }: RulePlace,
@@ -92,9 +90,9 @@ export function candidatesFor(
 }
 
 /**
- * Those of the candidates that can win for anybody, of the rules that count. All rules of an
- * earlier look-up win over all of a later one, but for those in a language that the caller
- * excludes: behind a rule without a language, which nobody excludes, nothing is even looked for.
+ * The candidates that can win for some client. All rules of an earlier look-up win over those of a
+ * later one, except in a language that the client excludes. So the search ends at the first look-up
+ * with a rule without a language, which no client excludes. `counts` selects the rules to consider.
  */
 export function possibleWinners(
   reads: CandidateReads,
@@ -121,10 +119,7 @@ function isDecided(contenders: readonly Candidate[]): boolean {
   return contenders.some(({ lang }) => lang === undefined);
 }
 
-/**
- * The rules in the one order in which they win (docs/design/page-rules.md#matching): the first is
- * the winner.
- */
+/** Sorts rules by precedence (docs/design/page-rules.md#matching): the first one wins. */
 export function sortByPrecedence(
   candidates: readonly Candidate[],
   fields: Fields,
@@ -134,29 +129,26 @@ export function sortByPrecedence(
   return candidates.toSorted((one, other) => precedence(one, other, preference));
 }
 
-/** Why a rule comes after another one for a caller; undefined when it does not. */
+/** Why a rule loses against another one for a client; undefined if it does not. */
 export function lossAgainst(winner: Candidate, loser: Candidate, fields: Fields): Loss | undefined {
   const preference = languagePreference(fields['accept-language']);
   const criterion = criteria[precedence(loser, winner, preference) - 1];
   return criterion && { code: criterion.code, says: criterion.says(loser, winner) };
 }
 
-/**
- * Whether some of the rules are in other languages than others, so that Accept-Language chooses
- * between them.
- */
+/** Whether rules differ in language, so that Accept-Language chooses between them. */
 export function varyByLanguage(candidates: readonly Candidate[]): boolean {
   return candidates.some(({ lang }) => lang !== candidates[0]?.lang);
 }
 
-/** The part of a path under a rule's `*`; undefined for an exact rule. */
+/** The part of a path that a rule's `*` matches; undefined for an exact rule. */
 export function captureOf(rulePath: string, path: string): string | undefined {
   return isWildcard(rulePath) ? path.slice(rulePath.length - 1) : undefined;
 }
 
 /**
- * Negative when `one` wins over `other`, positive when it loses; its size is the place of the
- * criterion that decides, counted from 1.
+ * Negative if `one` wins over `other`, positive if it loses; the absolute value is the number of
+ * the deciding criterion, counted from 1.
  */
 function precedence(one: Candidate, other: Candidate, preference: LanguagePreference): number {
   const oneRank = preference.rank(one.lang);

@@ -5,37 +5,37 @@ import type { JsonObject } from '../model/json.ts';
 import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
 import type { CandidateReads } from './matcher.ts';
 
-/** The page rules as the site reads them. */
+/** Reads page rules for the site. */
 export interface RuleReader extends CandidateReads {
-  /** The rule of a candidate; undefined when it has gone since. */
+  /** The rule of a candidate; undefined if it is gone. */
   ruleOf(candidate: Candidate): StoredRule | undefined;
 }
 
-/** What the store is asked for. */
+/** What the cache reads from the store. */
 export interface RuleStore extends CandidateReads {
   rule(id: string): StoredRule | undefined;
   /** Seq of the newest change. */
   seq(): number;
-  /** Has all that is read from now on be no older than this moment. */
+  /** Makes later reads see all changes up to now, also of other processes. */
   refresh(): void;
 }
 
-/** The page rules as they were last, some of them in memory. */
+/** The current page rules, with the recently used ones in memory. */
 export interface RuleCache extends RuleReader {
-  /** Seq of the newest change that is seen. */
+  /** Seq of the newest change that reads see. */
   seq(): number;
-  /** As that of what is read: called when something is asked. */
+  /** As RuleStore.refresh; called at the beginning of each request. */
   refresh(): void;
-  /** What is in memory of rules, and of where they stand. */
+  /** The memory that rules and look-ups use now. */
   memory(): readonly CacheUse[];
 }
 
-/** What a rule costs besides its content. */
+/** The memory of a rule besides its content. */
 const ruleBytes = 2_048;
 
 /**
- * Reads rules by their candidates, and remembers the latest ones: the seq of a candidate tells
- * whether what is remembered is still the rule, in whichever process it was edited.
+ * Creates a cache of rules. The seq of a candidate, which is always read from the store, tells
+ * whether the rule in memory is current, whichever process edited it.
  */
 export function createRuleCache(reads: RuleStore): RuleCache {
   const remembered = new LRUCache<string, StoredRule>({
@@ -74,8 +74,8 @@ export function createRuleCache(reads: RuleStore): RuleCache {
 }
 
 /**
- * Remembers what is found at an origin and path as long as nothing is written: each source looks
- * there, and the same places are asked for again and again.
+ * Caches look-ups by origin and path until the next change of the log: each source repeats the same
+ * look-up, and so do further requests.
  */
 function cacheLookups<T extends readonly unknown[]>(
   seq: () => number,
@@ -89,7 +89,7 @@ function cacheLookups<T extends readonly unknown[]>(
     sizeCalculation: (found, key) => 2 * key.length + placeBytes * (1 + found.flat().length),
   });
   let upTo = 0;
-  // One source after the other looks for a request at the same places, its origin and every one.
+  // Each source repeats the latest look-ups of a request: with its origin, and with `*`.
   const newest = new Map<boolean, { origin: string; path: string; found: T }>();
   const findOnce = (origin: string, path: string): T => {
     const now = seq();
@@ -100,7 +100,7 @@ function cacheLookups<T extends readonly unknown[]>(
     upTo = now;
     const latest = newest.get(origin === '*');
     if (latest?.path === path && latest.origin === origin) return latest.found;
-    // An origin has no line end.
+    // No origin contains a line end.
     const key = `${origin}\n${path}`;
     let found = remembered.get(key);
     if (found === undefined) {
@@ -114,8 +114,8 @@ function cacheLookups<T extends readonly unknown[]>(
 }
 
 /**
- * Reads once in a run of code that nothing comes between: all sources look at the same moment, and
- * no request can have come since but one that has it forgotten.
+ * Reads a value once until the next microtask: all sources of a request see the same moment, and
+ * each request that begins meanwhile calls `forget` first.
  */
 function readOncePerTurn<T>(look: () => T): {
   readonly read: () => T;
@@ -137,10 +137,10 @@ function readOncePerTurn<T>(look: () => T): {
   };
 }
 
-/** What an entry, and each candidate in it, costs besides its key. */
+/** The memory of an entry, and of each candidate in it, besides its key. */
 const placeBytes = 512;
 
-/** What enginedata costs, and what is made of it: a breadcrumb ready to be followed. */
+/** The memory of enginedata, and of the breadcrumb that is parsed from it. */
 function enginedataBytes(enginedata: JsonObject | undefined): number {
   return enginedata === undefined ? 0 : 4 * JSON.stringify(enginedata).length;
 }

@@ -4,57 +4,57 @@ import type { ContentRequest } from '../http/request.ts';
 import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 
-/** An answer, at once or after bytes were read; undefined where there is nothing. */
+/** A reply, or a promise if it has to be read or fetched; undefined if there is none. */
 export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;
 
-/** What decides how a request is answered. */
+/** The parts of a request that decide which source answers it, and how. */
 export type PageRequest = Pick<
   ContentRequest,
   'method' | 'origin' | 'path' | 'query' | 'fields' | 'visitor'
 >;
 
 /**
- * One source of content (docs/design/requests.md#precedence). Both of its functions stand on the
- * same decisions; `opened` counts the generic pages that a request has come through.
+ * One source of content (docs/design/requests.md#precedence). Both of its functions make the same
+ * decisions. `opened` counts the generic pages that the request has passed through.
  */
 export interface ContentSource {
   readonly name: SourceName;
   /**
-   * The answer; undefined where the source does not have the page. Throws or rejects with
-   * `method_not_allowed` where it does not take the method, and with what it fails with itself.
+   * The reply; undefined if the source does not have the page. Throws or rejects with
+   * `method_not_allowed` if the page does not allow the method, and with the source's own failures.
    */
   respond(request: ContentRequest, opened: number): ReplyOrPromise;
-  /** What respond would come to; reads only, and asks no other server. */
+  /** Explains respond; reads only, and sends no request to another server. */
   explain(asked: PageRequest, opened: number): SourceExplanation;
 }
 
-/** What a look into a source came to; all candidates but the one that answers have lost. */
+/** What a source would reply, and why; each candidate but the one that replies has a loss. */
 export interface SourceExplanation extends Pick<Tried, 'candidates' | 'omitted'> {
-  /** What is answered; undefined where the source does not have the page. */
+  /** Undefined if the source does not have the page. */
   readonly reply: ExplainedReply | undefined;
 }
 
-/** What would be answered, and by whom. */
+/** A reply as far as explain knows it, and the rule or mount that it comes from. */
 export interface ExplainedReply extends ExpectedReply {
   readonly mount?: string;
   readonly id?: string;
   /** The branches of a breadcrumb. */
   readonly branches?: readonly TriedBranch[];
-  /** Looks at further keys that it leads over. */
+  /** The look-ups of further keys that a breadcrumb leads over. */
   readonly hops?: readonly Tried[];
 }
 
-/** What is answered. */
+/** A reply as far as it is known without making it. */
 export interface ExpectedReply {
-  /** HTTP status; null where only another server knows it. */
+  /** HTTP status; null if another server decides it. */
   readonly status: number | null;
-  /** What is worth a sentence besides. */
+  /** Further sentences for the reader. */
   readonly notes?: readonly string[];
 }
 
 const readMethods = ['GET', 'HEAD', 'OPTIONS'] as const;
 
-/** What OPTIONS is told of a page that takes some methods (RFC 9110 §9.3.7). */
+/** The reply to OPTIONS for a page that allows some methods (RFC 9110 §9.3.7). */
 export function optionsReply(allowed: readonly string[]): Reply {
   return { status: 204, fields: ['Allow', allowed.join(', ')], body: noBody, source: 'none' };
 }
@@ -62,30 +62,30 @@ export function optionsReply(allowed: readonly string[]): Reply {
 const readOptionsReply = optionsReply(readMethods);
 
 /**
- * The answer of a page that can only be read to other methods than GET and HEAD: OPTIONS is told
- * so, all others throw `method_not_allowed`.
+ * The reply of a read-only page to methods other than GET and HEAD: Allow for OPTIONS; throws
+ * `method_not_allowed` for all others.
  */
 export function readOnlyReply(method: string): Reply {
   if (method === 'OPTIONS') return readOptionsReply;
   throw new Failure('method_not_allowed', 'This page can only be read.', { allow: readMethods });
 }
 
-/** What answerUnread comes to; throws as it does. */
+/** Explains readOnlyReply; throws as it does. */
 export function explainReadOnly(method: string): ExpectedReply {
   const { status } = readOnlyReply(method);
   return { status };
 }
 
-/** The answer where no source has the page: throws `not_found` but to OPTIONS. */
+/** The reply if no source has the page: Allow for OPTIONS; throws `not_found` for all others. */
 export function notFoundReply(method: string): Reply {
   if (method === 'OPTIONS') return readOptionsReply;
   throw notFound;
 }
 
-/** Made once: a stack would take a tenth of the time that such an answer takes, and say nothing. */
+/** Made once: capturing a stack would take a tenth of the time of a 404, and help nobody. */
 const notFound = new Failure('not_found', 'There is no page here.');
 
-/** What a decision comes to, a Failure being an answer as well. */
+/** The result of a decision; a Failure becomes a reply with its status. */
 export function replyOrFailure<T>(decide: () => T): T | ExpectedReply {
   try {
     return decide();

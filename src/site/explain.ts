@@ -8,9 +8,8 @@ import {
 } from '../rules/source.ts';
 
 /**
- * What asking the sources in their order would come to, and why
- * (docs/design/operations.md#explain). The sources behind the one that answers are explained into as
- * well, for whoever wonders about a rule there.
+ * Explains which source replies, and why (docs/design/operations.md#explain). Explains the sources
+ * after the one that replies as well, since the reader may wonder about a rule there.
  */
 export function explainFrom(
   sources: readonly ContentSource[],
@@ -24,7 +23,7 @@ export function explainFrom(
     const { reply, ...explained } = source.explain(asked, opened);
     tried.push({
       source: source.name,
-      ...(winner === undefined ? explained : beaten(explained, winner)),
+      ...(winner === undefined ? explained : withLoss(explained, winner)),
     });
     if (reply === undefined || winner !== undefined) continue;
     const { mount, id, status } = reply;
@@ -41,13 +40,13 @@ export function explainFrom(
   return { winner: null, status, tried, notes };
 }
 
-function beaten(
+function withLoss(
   { candidates, omitted }: Omit<SourceExplanation, 'reply'>,
   winner: Winner,
 ): Pick<Tried, 'candidates' | 'omitted'> {
   const lost = {
     code: 'earlier_source',
-    says: `The source ${winner.source} is asked before it, and ${winnerName(winner)} answers.`,
+    says: `The source ${winner.source} comes first, and ${winnerName(winner)} answers.`,
   } as const;
   return {
     candidates: candidates.map((one) => (one.lost === undefined ? { ...one, lost } : one)),

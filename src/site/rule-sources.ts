@@ -34,13 +34,16 @@ import {
 } from '../rules/source.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 
-/** The whole precedence, asked again for the page that a generic page shows. */
+/** The whole precedence, which a generic page uses to find its page. */
 interface Precedence {
   respond(request: ContentRequest, opened: number): ReplyOrPromise;
   explain(asked: PageRequest, opened: number): Explanation;
 }
 
-/** All page rules but content.fetch; they hide what is behind them from every method. */
+/**
+ * All page rules except content.fetch. They answer for every method, so that a POST cannot reach
+ * another page than the GET of the same URL.
+ */
 export function storedSource(
   {
     rules,
@@ -58,13 +61,13 @@ export function storedSource(
     respond(request, opened) {
       const found = findRule('stored', rules, request);
       if (found === undefined) return undefined;
-      const way = replyKindOf(found.stored, opened);
-      if (way === 'none') return undefined;
+      const kind = replyKindOf(found.stored, opened);
+      if (kind === 'none') return undefined;
       const steps: BreadcrumbHop[] = [];
       const last = (): Rule => (steps.at(-1)?.stored ?? found.stored).rule;
       return withRuleFailure(failWith(last), () => {
         if (!isRead(request.method)) return readOnlyReply(request.method);
-        switch (way) {
+        switch (kind) {
           case 'breadcrumb':
             return withLanguageVary(
               found,
@@ -82,12 +85,12 @@ export function storedSource(
     explain(asked, opened) {
       const ordered = candidatesOf('stored', rules, asked);
       const found = winnerOf(ordered, rules, asked);
-      const way = found === undefined ? 'none' : replyKindOf(found.stored, opened);
+      const kind = found === undefined ? 'none' : replyKindOf(found.stored, opened);
       const waiting = explainWaiting(waitingCandidatesOf('stored', rules, asked));
-      if (found === undefined || way === 'none') return { candidates: waiting, reply: undefined };
+      if (found === undefined || kind === 'none') return { candidates: waiting, reply: undefined };
       const decide = (): ExplainedReply => {
         if (!isRead(asked.method)) return explainReadOnly(asked.method);
-        switch (way) {
+        switch (kind) {
           case 'breadcrumb':
             return explainHops(rules, found, asked);
           case 'generic':
@@ -97,24 +100,24 @@ export function storedSource(
         }
       };
       const renderWhen = renderWhenOf(found.stored);
-      const answer: ExplainedReply = {
+      const reply: ExplainedReply = {
         id: found.stored.rule.id,
         ...replyOrFailure(decide),
         ...(renderWhen && { branches: explainRender(renderWhen, found.stored, asked) }),
       };
       const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
-      const { branches } = answer;
+      const { branches } = reply;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
       return {
         candidates: [...named, ...waiting],
         ...omitted,
-        reply: answer,
+        reply,
       };
     },
   };
 }
 
-/** The page rules of the kind content.fetch, which may take any method. */
+/** The page rules of the kind content.fetch, which may allow any method. */
 export function fetchedSource({
   rules,
   fetch,
@@ -144,25 +147,25 @@ export function fetchedSource({
         return fetch.explain(rule, asked);
       });
       const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
-      const answer = { id: rule.id, ...outcome };
-      return { candidates: [...candidates, ...waiting], ...omitted, reply: answer };
+      const reply = { id: rule.id, ...outcome };
+      return { candidates: [...candidates, ...waiting], ...omitted, reply };
     },
   };
 }
 
-/** A failure as that of a rule, which it names as an answer of the rule would. */
+/** A failure with the name of its rule as its source, as in a reply of the rule. */
 export function failureOf({ id }: Rule, thrown: unknown): Failure {
   return failureFrom(thrown).of(`rule:${id}`);
 }
 
-/** Makes a failure that of a rule. */
+/** Throws a failure as that of a rule. */
 function failWith(rule: () => Rule): (thrown: unknown) => never {
   return (thrown) => {
     throw failureOf(rule(), thrown);
   };
 }
 
-/** What a rule answers; where it fails, the failure is the rule's. */
+/** The reply of a rule; a failure goes through `fail`. */
 function withRuleFailure(
   fail: (thrown: unknown) => never,
   respond: () => ReplyOrPromise,
@@ -175,16 +178,16 @@ function withRuleFailure(
   }
 }
 
-/** An answer that says so where the caller's languages have chosen its rule (RFC 9110 §12.5.5). */
+/** Adds Vary if Accept-Language has chosen the rule (RFC 9110 §12.5.5). */
 function withLanguageVary(
   { variesByLanguage }: FoundRule,
   answer: Reply | Promise<Reply>,
 ): ReplyOrPromise {
   if (!variesByLanguage) return answer;
-  return answer instanceof Promise ? answer.then(byLanguage) : byLanguage(answer);
+  return answer instanceof Promise ? answer.then(addLanguageVary) : addLanguageVary(answer);
 }
 
-function byLanguage(reply: Reply): Reply {
+function addLanguageVary(reply: Reply): Reply {
   return { ...reply, fields: withVary(reply.fields, 'Accept-Language') };
 }
 
@@ -193,12 +196,13 @@ function replyTo(
   request: ContentRequest,
 ): Reply | Promise<Reply> {
   if (!(resolved instanceof Promise)) return breadcrumbReply(resolved, request);
-  return resolved.then((come) => breadcrumbReply(come, request));
+  return resolved.then((found) => breadcrumbReply(found, request));
 }
 
 /**
- * How a rule answers: as a breadcrumb, with its own page, or, with an engine or a record to edit
- * and no content, with a generic page. A generic page shown by a generic page would have no end.
+ * How a rule replies: as a breadcrumb, with its own content, or, with an engine or a record to edit
+ * and no content, with a generic page. A generic page cannot show another generic page, which could
+ * go on forever.
  */
 function replyKindOf(
   { rule }: StoredRule,
@@ -210,17 +214,14 @@ function replyKindOf(
   return opened > 0 ? 'none' : 'generic';
 }
 
-/** OPTIONS is answered here, unless the rule lists it. */
+/** Whether a method is forwarded: this server answers OPTIONS itself, unless the rule lists it. */
 function isForwarded({ enginedata }: Rule, method: string): boolean {
   if (method !== 'OPTIONS') return true;
   const methods = enginedata?.methods;
   return Array.isArray(methods) && methods.includes('OPTIONS');
 }
 
-/**
- * Also for one that nobody knows: its generic page says so, and is never blank
- * (docs/design/rendering.md#generic-pages).
- */
+/** Also true for an unknown engine: its generic page explains the mistake and is never blank. */
 function usesEngine({ engine, _unknowns_ }: Rule): boolean {
   return engine !== undefined || typeof _unknowns_?.engine === 'string';
 }

@@ -24,7 +24,7 @@ import {
 } from '../rules/source.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 
-/** What the site's sources are made of. */
+/** What a site is made of. */
 interface SiteParts {
   readonly rules: RuleReader;
   readonly disk: Disk;
@@ -34,49 +34,49 @@ interface SiteParts {
 }
 
 /**
- * The site under one configuration: serving, the get operations, explain and tests all ask it, and
- * it has one precedence.
+ * The site under one configuration. Visitors, the get operations, explain and tests all use it, so
+ * that there is only one precedence.
  */
 export interface Site {
   /**
-   * The answer to a request for content. Throws or rejects with `not_found` when no source has it,
-   * `method_not_allowed` when the source that has it does not take the method, and with what the
-   * source itself fails with.
+   * The reply to a request for content. Throws or rejects with `not_found` if no source has the
+   * page, with `method_not_allowed` if the source does not allow the method, and with the source's
+   * own failures.
    */
   respond(request: ContentRequest): Reply | Promise<Reply>;
   /**
-   * Opens the websocket that a request asks for, by the content.fetch rule that covers its path,
-   * whatever else is there: nothing else can. Resolves to what the source answers instead; rejects
-   * as Fetch.open, and with `not_found` where there is no such rule.
+   * Opens a websocket by the content.fetch rule that matches the path. Other sources are skipped:
+   * they cannot open websockets. Rejects as Fetcher.openWebsocket, and with `not_found` if no such
+   * rule matches.
    */
   openWebsocket(request: ContentRequest): Promise<OpenedWebsocket | Reply>;
-  /** The site's own page for a failure, with its status; undefined where it has none. */
+  /** The site's own error page for a failure, with its status; undefined if it has none. */
   errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
-  /** The rule that answers an origin and path if no file does; undefined when there is none. */
+  /** The rule that replies at an origin and path if no file does; undefined if there is none. */
   findRule(asked: {
     readonly origin: string;
     readonly path: string;
     readonly fields: Fields;
   }): FoundRule | undefined;
-  /** What a breadcrumb's key comes to; fails as resolveKey does. */
+  /** Resolves a breadcrumb's key; fails as resolveKey does. */
   resolve(asked: Visit & { readonly key: string }): Resolved | Promise<Resolved>;
-  /** The HTTP answer to a visitor of a breadcrumb. */
+  /** The HTTP reply to a visitor of a breadcrumb. */
   breadcrumb(resolved: Resolved, visit: Visit): Reply;
-  /** What get_resolve answers of a breadcrumb, and what it tells caches. */
+  /** The data of get_resolve for a breadcrumb, and the fields for caches. */
   breadcrumbData(resolved: Resolved): { readonly data: Resolution; readonly caching: FieldList };
-  /** How respond would answer, and why: reads only, and asks no other server. */
+  /** Explains respond; reads only, and sends no request to another server. */
   explain(asked: PageRequest): Explanation;
-  /** How a breadcrumb's key would be answered. */
+  /** Explains resolve. */
   explainKey(asked: Visit & { readonly key: string }): Explanation;
-  /** The same sources over page rules of another moment. */
+  /** The same site with the page rules of another moment. */
   at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): Site;
 }
 
-/** Puts the sources of content together. */
+/** Creates a site. */
 export function createSite(parts: SiteParts): Site {
   const { rules, disk } = parts;
-  // THE precedence (docs/design/requests.md#precedence): the first source that has a page answers,
-  // whatever the method.
+  // The precedence (docs/design/requests.md#precedence): the first source that has a page replies,
+  // whatever the method is.
   const sources: readonly ContentSource[] = [
     diskSource(disk),
     storedSource(parts, {
@@ -126,8 +126,8 @@ export function createSite(parts: SiteParts): Site {
 }
 
 /**
- * Asks the sources in their order, and waits only for those that have to wait themselves. `opened`
- * counts the generic pages that the request has come through.
+ * Tries the sources in order, and waits only for those that return promises. `opened` counts the
+ * generic pages that the request has passed through.
  */
 function respondFrom(
   sources: readonly ContentSource[],
@@ -145,8 +145,11 @@ function respondFrom(
   return undefined;
 }
 
-/** What another server answered then nobody knows; what it would answer now is not asked for. */
+/** The past answers of other servers are not stored, and their present ones would mislead. */
 const refuseFetch: Fetcher['respond'] = () =>
   Promise.reject(
-    new Failure('unprocessable', 'This page was fetched from another server, and not kept.'),
+    new Failure(
+      'unprocessable',
+      'This page comes from another server, whose past answers are not stored.',
+    ),
   );

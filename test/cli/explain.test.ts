@@ -29,9 +29,9 @@ disk
 
 stored
     ${page} (content) at /a*
-      The source disk is asked before it, and disk:site answers. [earlier_source]
+      The source disk comes first, and disk:site answers. [earlier_source]
     ${other} (content) at /*
-      There is a rule with the longer wildcard /a*. [shorter_wildcard]
+      Another rule has the longer wildcard /a*. [shorter_wildcard]
 
 content.fetch
   nothing for this

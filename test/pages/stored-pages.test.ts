@@ -20,7 +20,7 @@ async function varyLines(site: TestSite, head: string): Promise<readonly string[
 }
 
 suite('a stored page', () => {
-  test('is compressed, and after an edit its new content is', async (t) => {
+  test('is compressed, after an edit with its new content', async (t) => {
     const site = await startSite(t, { rules: [{ ...page, path: '/a', content: text }] });
     const first = await askUntilCoded(site.url, '/a', 'br');
     assert.equal(decoded(first.bytes, 'br').toString(), text);
@@ -37,7 +37,7 @@ suite('a stored page', () => {
   });
 
   for (const content of ['small', { base64: 'c21hbGw=' }]) {
-    test(`of ${JSON.stringify(content)} keeps nothing alive but itself`, () => {
+    test(`of ${JSON.stringify(content)} keeps no larger buffer in memory`, () => {
       const pages = createStoredPages(createPageCompressor());
       const rule = { id: 'a', origin: '*', path: '/a', kind: 'content', content } as const;
       const found: FoundRule = {
@@ -52,7 +52,7 @@ suite('a stored page', () => {
     });
   }
 
-  test('is sent to who has another one of its seq, from before a backup was put back', () => {
+  test('is sent to a client that has another page of the same seq, from before a restore', () => {
     const said = { id: 'a', origin: '*', path: '/a', kind: 'content', content: 'new' } as const;
     const sent = (rule: Rule, known: Readonly<Record<string, string>>): Reply => {
       const stored = { rule, seq: 7, insertedSeq: 1 };
@@ -68,7 +68,7 @@ suite('a stored page', () => {
     }
   });
 
-  test('of text says how that is encoded, one of bytes what it was told', async (t) => {
+  test('of text is sent as UTF-8, one of bytes with its own content type', async (t) => {
     const latin1 = { base64: Buffer.from('é', 'latin1').toString('base64') };
     const site = await startSite(t, {
       rules: [
@@ -107,7 +107,7 @@ suite('a stored page', () => {
     }
   });
 
-  test('of another form than text, or a short one, does not vary', async (t) => {
+  test('that is short or not text has no Vary: Accept-Encoding', async (t) => {
     const site = await startSite(t, {
       rules: [
         { ...page, path: '/image', contenttype: 'image/png', content: text },
@@ -119,7 +119,7 @@ suite('a stored page', () => {
     }
   });
 
-  test('is shown by get_content as it is', async (t) => {
+  test('is returned uncompressed by get_content', async (t) => {
     const site = await startSite(t, { rules: [{ ...page, path: '/a', content: text }] });
     await askUntilCoded(site.url, '/a', 'gzip');
     const socket = await site.socket(site.adminKey);
@@ -132,8 +132,8 @@ suite('a stored page', () => {
   });
 });
 
-suite('what Waymark brings along', () => {
-  test('is compressed too: its script, its documents; and so is a generic page', async (t) => {
+suite("Waymark's own files", () => {
+  test('are compressed: scripts, documents and the generic page', async (t) => {
     const rule = { kind: 'content', engine: 'html', enginedata: { page: '/page' } };
     const site = await startSite(t, {
       rules: [
@@ -162,7 +162,7 @@ suite('what Waymark brings along', () => {
     }
   });
 
-  test('a generic page without content is not said to be encoded', async (t) => {
+  test('a generic page without content has no Content-Encoding', async (t) => {
     const rule = { kind: 'content', engine: 'html', enginedata: { page: '/page' } };
     const site = await startSite(t, {
       rules: [

@@ -39,7 +39,7 @@ function winners(candidates: readonly Candidate[], acceptLanguage?: string): rea
   return sortByPrecedence(candidates, fields).map(({ id }) => id);
 }
 
-suite('the order in which rules win', () => {
+suite('the precedence of rules', () => {
   const orders: readonly (readonly [
     title: string,
     candidates: readonly (readonly [id: string, fields: Partial<Candidate>])[],
@@ -141,12 +141,12 @@ suite('the order in which rules win', () => {
     });
   }
 
-  test('an excluded language answers where there is no other', () => {
+  test('a rule in an excluded language answers if there is no other', () => {
     assert.deepEqual(winners([candidate('de', { lang: 'de' })], 'de;q=0'), ['de']);
   });
 });
 
-test('the capture is what lies under the *', () => {
+test('the capture is the part of the path that * matches', () => {
   const cases: readonly (readonly [rule: string, path: string, capture: string | undefined])[] = [
     ['/a*', '/a', ''],
     ['/a*', '/ab', 'b'],
@@ -163,7 +163,7 @@ test('the capture is what lies under the *', () => {
   }
 });
 
-test('Accept-Language chooses where rules differ in it', () => {
+test('Accept-Language chooses between rules in several languages', () => {
   const langs = (...all: readonly (string | undefined)[]) =>
     varyByLanguage(all.map((lang) => candidate('x', { lang })));
   assert.deepEqual([langs(), langs('de'), langs('de', 'de')], [false, false, false]);
@@ -258,7 +258,7 @@ function winnerOf(reads: CandidateReads, { origin, path, acceptLanguage }: Asked
 }
 
 suite('the winner', () => {
-  test('is that of a plain sort by the documented criteria', () => {
+  test('is the first by the documented criteria', () => {
     fc.assert(
       fc.property(fc.array(rules, { maxLength: 12 }), asks, (made, asked) => {
         const all = made.map((fields, at) => candidate(`rule ${at}`, fields));
@@ -281,7 +281,7 @@ suite('the winner', () => {
     );
   });
 
-  test('is the same when the store looks for the candidates', async (t) => {
+  test('is the same with candidates from the store', async (t) => {
     const store = await scratchStore(t);
     const made = fc.sample(rules, { numRuns: 400, seed: 7 });
     const changes = await commit(

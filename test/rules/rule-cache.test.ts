@@ -34,8 +34,8 @@ function readsAt(position: { seq: number; exact: string }, asked: string[]): Rul
   };
 }
 
-suite('the rules that the site remembers', () => {
-  test('a place is looked for once, however often it is asked for', () => {
+suite('the rule cache', () => {
+  test('looks up an origin and path once', () => {
     const asked: string[] = [];
     const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, asked));
     for (let times = 0; times < 3; times += 1) {
@@ -51,7 +51,7 @@ suite('the rules that the site remembers', () => {
     assert.deepEqual(asked, ['exact http://s/p', 'wildcard http://s/p']);
   });
 
-  test('who asks behind a change finds it, though another one has just asked', () => {
+  test('shows a change to the next request, although another request has just read', () => {
     const position = { seq: 1, exact: 'a' };
     const rules = createRuleCache(readsAt(position, []));
     const found = () => [rules.seq(), ...rules.exactRules('http://s', '/p').map(({ id }) => id)];
@@ -62,7 +62,7 @@ suite('the rules that the site remembers', () => {
     assert.deepEqual(found(), [2, 'b']);
   });
 
-  test('after a change, wherever it was made, every place is looked for again', async () => {
+  test('looks everything up again after a change of any process', async () => {
     const asked: string[] = [];
     const position = { seq: 1, exact: 'a' };
     const rules = createRuleCache(readsAt(position, asked));
@@ -77,7 +77,7 @@ suite('the rules that the site remembers', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('origin and path do not run into each other', () => {
+  test('keeps origin and path apart', () => {
     const asked: string[] = [];
     const rules = createRuleCache(readsAt({ seq: 1, exact: 'a' }, asked));
     rules.exactRules('http://s', '/p/q');

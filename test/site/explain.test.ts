@@ -18,7 +18,7 @@ import {
 } from './explain-rig.ts';
 
 suite('an explanation', () => {
-  test('names who answers and with which status, whatever the rules, files and requests', async (t) => {
+  test('agrees with the reply for random rules, files and requests', async (t) => {
     const ground = await layGround(t);
     const all = mountsOf(ground.folder);
     const sites = fc.record({ rules: ruleSets(ground.source), mounts: fc.subarray([...all]) });
@@ -45,7 +45,7 @@ suite('an explanation', () => {
     );
   });
 
-  test('is given as of the moment when it was asked, and leaves no file open', async (t) => {
+  test('reads one moment, and leaves no file open', async (t) => {
     const ground = await layGround(t);
     const site = ground.siteOf([], [mountOf(join(ground.folder, 'site'))]);
     const large = { path: '/b/large.bin' };
@@ -55,7 +55,7 @@ suite('an explanation', () => {
     assert.deepEqual(reasons(explain(site, large).tried), ['disk: site no_file']);
   });
 
-  test('names a hundred candidates of a source, among them the one that answers', async (t) => {
+  test('names up to a hundred candidates of a source, including the one that answers', async (t) => {
     const ground = await layGround(t);
     const rules = Array.from({ length: 130 }, (_, at): RuleFields => ({ path: '/a', rve: at }));
     const mounts = Array.from({ length: 130 }, (_, at) =>
@@ -71,7 +71,7 @@ suite('an explanation', () => {
   });
 });
 
-test('rules whose origin waits are named, and answer nothing', async (t) => {
+test('rules with an invalid origin are named, and match nothing', async (t) => {
   const ground = await layGround(t);
   const waits = { _unknowns_: { origin: 'ftp://x' } };
   const rules = [{ path: '/x', ...waits }, { path: '/x*', ...waits }, { path: '/x' }];
@@ -84,7 +84,7 @@ test('rules whose origin waits are named, and answer nothing', async (t) => {
   ]);
 });
 
-suite('what a rule lost by', () => {
+suite('why a rule does not win', () => {
   const cases: readonly (readonly [
     code: string,
     winner: RuleFields,
@@ -96,45 +96,45 @@ suite('what a rule lost by', () => {
       'language_excluded',
       { path: '/*' },
       { path: '/a', lang: 'de' },
-      'The caller does not want its language, de.',
+      'The client excludes its language, de.',
       'en, de;q=0',
     ],
     [
       'any_origin',
       { path: '/*', origin: shop },
       { path: '/a' },
-      `It is for every origin, and there is a rule for ${shop}.`,
+      `It applies to every origin; another rule applies to ${shop}.`,
     ],
     [
       'wildcard',
       { path: '/a' },
       { path: '/a*', rve: 9 },
-      'It is a wildcard, and there is a rule for exactly /a.',
+      'It is a wildcard; another rule has exactly the path /a.',
     ],
     [
       'shorter_wildcard',
       { path: '/a*' },
       { path: '/*', rve: 9 },
-      'There is a rule with the longer wildcard /a*.',
+      'Another rule has the longer wildcard /a*.',
     ],
     [
       'language',
       { path: '/a', lang: 'en' },
       { path: '/a', rve: 9 },
-      "The caller prefers en to no language, which is this rule's.",
+      'The client prefers en; this rule has no language.',
       'en',
     ],
     [
       'lower_rve',
       { path: '/a', rve: 0.5 },
       { path: '/a', designed_at: '2026-01-01T00:00:00.000Z' },
-      'Its rve is 0; there is a rule with 0.5.',
+      'Its rve is 0; another rule has 0.5.',
     ],
     [
       'older_design',
       { path: '/a', designed_at: '2026-01-01T00:00:00.000Z' },
       { path: '/a' },
-      'It was designed at an unknown time; there is a rule designed at 2026-01-01T00:00:00.000Z.',
+      'It was designed at an unknown time, another rule at 2026-01-01T00:00:00.000Z.',
     ],
     [
       'older_insert',
@@ -157,7 +157,7 @@ suite('what a rule lost by', () => {
     });
   }
 
-  test('a source before its own, which it would have won', async (t) => {
+  test('an earlier source answers', async (t) => {
     const { folder, source, siteOf } = await layGround(t);
     const far: RuleFields = { path: '/a', kind: 'content.fetch', enginedata: { source } };
     const site = siteOf([{ path: '/a' }, { path: '/*' }, far], [mountOf(join(folder, 'site'))]);
@@ -170,12 +170,12 @@ suite('what a rule lost by', () => {
     ]);
     assert.equal(
       tried[1]?.candidates[0]?.lost?.says,
-      'The source disk is asked before it, and disk:site answers.',
+      'The source disk comes first, and disk:site answers.',
     );
   });
 });
 
-suite('what is said besides', () => {
+suite('notes', () => {
   const cases: readonly (readonly [
     title: string,
     rule: RuleFields,

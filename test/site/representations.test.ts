@@ -141,7 +141,7 @@ function assertParts({ bytes }: Seen, form: Form, whole: Buffer, title: string):
   }
 }
 
-suite('a page has one state in four representations', () => {
+suite('the four representations of a page agree', () => {
   for (const subject of subjects) {
     test(`${subject.name}: every precondition and range, by GET and HEAD`, async (t) => {
       const url = await start(t);
