@@ -68,11 +68,10 @@ export function storedSource(
       return withRuleFailure(failWith(last), () => {
         if (!isRead(request.method)) return readOnlyReply(request.method);
         switch (kind) {
-          case 'breadcrumb':
-            return withLanguageVary(
-              found,
-              replyTo(resolveVisit(rules, found, request, steps), request),
-            );
+          case 'breadcrumb': {
+            const resolved = resolveVisit(rules, found, request, steps);
+            return withLanguageVary(found, replyTo(resolved, request));
+          }
           case 'generic': {
             const open = (page: ContentRequest) => precedence.respond(page, opened + 1);
             return withLanguageVary(found, generic.respond(found, request, open));
@@ -108,11 +107,7 @@ export function storedSource(
       const { candidates, ...omitted } = explainCandidates(ordered, asked.fields);
       const { branches } = reply;
       const named = branches === undefined ? candidates : withBranches(candidates, branches);
-      return {
-        candidates: [...named, ...waiting],
-        ...omitted,
-        reply,
-      };
+      return { candidates: [...named, ...waiting], ...omitted, reply };
     },
   };
 }
