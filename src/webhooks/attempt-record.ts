@@ -4,9 +4,9 @@ import type { HookMessage } from './message.ts';
 import type { Verdict } from './outcome.ts';
 import { retryDelayMs } from './schedule.ts';
 
-/** An attempt that is over, with what decides whether another one follows. */
+/** A finished attempt, with the facts that decide whether another attempt follows. */
 interface Judged {
-  /** Milliseconds since 1970: when it began. */
+  /** The start of the attempt, in milliseconds since 1970. */
   readonly at: number;
   readonly attempted: Attempted;
   readonly verdict: Verdict;
@@ -14,15 +14,15 @@ interface Judged {
   readonly attemptsMax: number;
   /** `[webhook] retry`. */
   readonly retryMs: readonly number[];
-  /** Whether it is sent otherwise from now on, and never again as it was. */
+  /** Whether the batch was split: the halves replace it, and it is not retried. */
   readonly isSplit: boolean;
   /** 0 to 1, for the jitter. */
   readonly random: number;
-  /** By the clock that never jumps. */
+  /** On the steady clock (clock.ts). */
   readonly clockMs: number;
 }
 
-/** What is kept of an attempt: how it ended, and when the next one is due. */
+/** Makes the record of an attempt: its outcome, and the time of the next one. */
 export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
   const { status, answer, ms, problem, retryAfterMs } = judged.attempted;
   const { outcome } = judged.verdict;

@@ -8,35 +8,35 @@ import { outboundProblem, type OutboundProblem } from '../outbound/problem.ts';
 import { outboundUrl } from '../outbound/url.ts';
 import { signatureFields, type SignedMessage } from './sign.ts';
 
-/** Where a message goes, as its hook says it. */
+/** The destination of a message, from the fields of its hook. */
 interface Destination {
   readonly url: string;
   readonly method: string;
-  /** Fields of the hook's own. Those that isHookHeader refuses are left out. */
+  /** The hook's own header fields. Fields that isHookHeader refuses are not sent. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A message at one attempt: what is signed is what is sent. */
+/** A message at one attempt. The attempt signs exactly the bytes that it sends. */
 type Message = Omit<SignedMessage, 'nowMs' | 'body'> & {
   /** JSON (RFC 8259). */
   readonly body: Buffer;
 };
 
-/** What one attempt came to. */
+/** The result of one attempt. */
 export interface Attempted {
-  /** Undefined where no answer came. */
+  /** Undefined if the receiver sent no answer. */
   readonly status: number | undefined;
-  /** What the receiver asked for, as readRetryAfter has it. */
+  /** The answer's Retry-After, as readRetryAfter parses it. */
   readonly retryAfterMs: number | undefined;
-  /** The first KiB of the answer's content, as text, as it was sent. */
+  /** The first KiB of the answer's content, as text. */
   readonly answer: string;
-  /** From the beginning of the attempt to its end. */
+  /** The duration of the attempt. */
   readonly ms: number;
-  /** What went wrong; beside a status, only about the content of the answer. */
+  /** Why the attempt failed. With a status, the problem concerns the content of the answer only. */
   readonly problem: OutboundProblem | undefined;
 }
 
-/** What may withdraw an attempt: its `problem` is `withdrawn` then, and it is as if never made. */
+/** Cancels an attempt: its `problem` is then `withdrawn`, and the sender does not count it. */
 type Withdrawal = Pick<BriefRequest, 'mayBegin' | 'signal'>;
 
 /** Makes one attempt. Never rejects. */
@@ -47,8 +47,8 @@ export type DeliveryAttempt = (
 ) => Promise<Attempted>;
 
 /**
- * Makes attempts, through a guarded dialler and within its time-outs. `now` gives milliseconds
- * since 1970, `monotonicMs` measures durations; `userAgent` is what a hook may say otherwise.
+ * Makes attempts through a dialler that checks addresses and applies its time-outs. `now` gives
+ * milliseconds since 1970, `monotonicMs` measures durations. A hook may replace `userAgent`.
  */
 export function createAttempt({
   dialler,
@@ -93,7 +93,7 @@ export function createAttempt({
   };
 }
 
-/** What is the same at every attempt of a hook. */
+/** The part of a request that is the same at every attempt of a hook. */
 type Receiver = Omit<BriefRequest, 'body'>;
 
 const unsendable: BriefAnswer = {
@@ -103,7 +103,7 @@ const unsendable: BriefAnswer = {
   problem: outboundProblem('request'),
 };
 
-/** Undefined for a URL that none of ours may be. */
+/** Undefined for a URL that outboundUrl refuses. */
 function createReceiver(
   { url, method, headers }: Destination,
   userAgent: string,
@@ -134,7 +134,7 @@ function urlOf(text: string): URL | undefined {
   }
 }
 
-/** Bytes of whatever kind, as a person may look at them; no character of them is cut. */
+/** Decodes the beginning of the content as text, without an incomplete last character. */
 function reported(content: Buffer): string {
   if (content.length <= reportedAnswerBytesMax) return content.toString();
   const beginning = content.subarray(0, reportedAnswerBytesMax);

@@ -5,19 +5,22 @@ import { durationMs, sizeBytes } from '../model/units.ts';
 import type { Batch, QueuedEvent } from '../store/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './body.ts';
 
-/** What makes a batch complete (docs/design/webhooks.md#registration). */
+/** The limits at which a batch is complete (docs/design/webhooks.md#registration). */
 interface BatchLimits {
   readonly when: BatchTime;
   readonly eventsMax: number;
   readonly bytesMax: number;
 }
 
-/** How long an event waits, or at which times of the day all of them are sent. */
+/** Either how long an event may wait, or the times of the day at which batches are sent. */
 type BatchTime =
   | { readonly everyMs: number }
   | { readonly minutes: readonly number[]; readonly zone: string };
 
-/** The limits of a hook's batches; undefined for a hook that is told of each event by itself. */
+/**
+ * The limits of a hook's batches; undefined for a hook that gets each event in a message of its
+ * own.
+ */
 export function batchLimits({ frequency }: Hook): BatchLimits | undefined {
   if (frequency.mode === 'each') return undefined;
   const { at, zone = 'UTC', every = '', max_events: eventsMax, max_bytes: bytes } = frequency;
@@ -28,7 +31,7 @@ export function batchLimits({ frequency }: Hook): BatchLimits | undefined {
   return { when, eventsMax, bytesMax: sizeBytes(bytes) ?? 0 };
 }
 
-/** A moment by both clocks: the one that never jumps, and the time of day. */
+/** A moment on two clocks: the steady clock, and the time of day. */
 interface Moment {
   readonly nowMs: number;
   /** Milliseconds since 1970. */
@@ -41,47 +44,47 @@ export class BatchBuffer {
   #first: number | undefined;
   #logSeqs: number[] = [];
   #bytes = batchFrameBytes;
-  /** By the clock that never jumps; Infinity for a batch that waits for a time of the day. */
+  /** On the steady clock; Infinity for a batch that waits for a time of the day. */
   #deadlineMs = Infinity;
-  /** The time of the day that it waits for, in milliseconds since 1970. */
+  /** The time of day at which the batch is sent, in milliseconds since 1970. */
   #sentAtMs = Infinity;
 
   constructor(limits: BatchLimits) {
     this.#limits = limits;
   }
 
-  /** When it is sent, whatever else comes; Infinity as long as it is empty. */
+  /** The latest time at which the batch is sent; Infinity while it is empty. */
   deadlineMs({ nowMs, wallMs }: Moment): number {
     return Math.min(this.#deadlineMs, nowMs + Math.max(0, this.#sentAtMs - wallMs));
   }
 
-  /** What it holds. */
+  /** The events of the batch; undefined while it is empty. */
   get batch(): Batch | undefined {
     if (this.#first === undefined) return undefined;
     return { n: this.#first, logSeqs: this.#logSeqs };
   }
 
-  /** Whether nothing more fits in. */
+  /** Whether the batch has reached one of its limits. */
   get isFull(): boolean {
     return this.#logSeqs.length >= this.#limits.eventsMax || this.#bytes >= this.#limits.bytesMax;
   }
 
-  /** Whether it is sent as soon as nothing more fits in. */
+  /** Whether the hook sends a batch as soon as it is full. */
   get isSentWhenFull(): boolean {
     return 'everyMs' in this.#limits.when;
   }
 
   /**
-   * Takes an event; false for one that has to go into the next batch. A batch waits for the oldest
-   * event in it no longer than the hook says, or for the first of its times of the day after that
-   * event; for a test not at all.
+   * Adds an event; returns false for one that belongs in the next batch. The oldest event waits at
+   * most as long as the hook says, or until the first of its times of the day. A batch with a test
+   * event is sent at once.
    */
   add({ n, logSeq }: QueuedEvent, text: EventText, moment: Moment): boolean {
     const bytes = batchedBytes(text);
     if (this.#first !== undefined) {
       const isNext = n === this.#first + this.#logSeqs.length;
       if (!isNext || this.#bytes + bytes > this.#limits.bytesMax) return false;
-      // One of these times has passed between them.
+      // A time of the day lies between the first event and this one.
       if (text.storedMs >= this.#sentAtMs) return false;
     }
     this.#first ??= n;

@@ -3,21 +3,21 @@ import type { WaymarkEvent } from '../model/event.ts';
 import { bodySliceBytes } from './limits.ts';
 
 /**
- * An event as deliveries tell it (docs/design/webhooks.md#deliveries): its JSON in front of its
- * `seq` and behind it.
+ * An event as a delivery sends it (docs/design/webhooks.md#deliveries): the JSON text before its
+ * `seq`, and the text after it.
  */
 export interface EventText {
   readonly id: string;
   readonly type: string;
-  /** Milliseconds since 1970: when it was stored. */
+  /** The time at which it was stored, in milliseconds since 1970. */
   readonly storedMs: number;
   readonly head: string;
   readonly tail: string;
-  /** Of both together. */
+  /** The length of head and tail together. */
   readonly bytes: number;
 }
 
-/** Writes an event as deliveries tell it; every time the same. */
+/** Serialises an event for deliveries. The same event always gives the same text. */
 export function eventText(event: WaymarkEvent): EventText {
   const { id, type, occurred_at, counter, data } = event;
   const storedMs = Date.parse(event.stored_at);
@@ -27,24 +27,24 @@ export function eventText(event: WaymarkEvent): EventText {
   return { id, type, storedMs, head, tail, bytes };
 }
 
-/** The body of a delivery of one event, the n-th of the hook. */
+/** The body of a delivery of one event, the hook's n-th. */
 export function eachBody(event: EventText, n: number): Buffer {
   return Buffer.from(numbered(event, n));
 }
 
-/** About how many bytes an event adds to a batch, at most. */
+/** An upper estimate of the bytes that an event adds to a batch. */
 export function batchedBytes({ bytes }: EventText): number {
   return bytes + numberBytesMax;
 }
 
-/** About how many bytes a batch has besides its events. */
+/** An estimate of the bytes of a batch without its events. */
 export const batchFrameBytes = 64;
 /** The digits of a seq, and a comma. */
 const numberBytesMax = 17;
 
 /**
- * The body of a delivery of several events, the first of which is the n-th of the hook; others have
- * their turn after each slice of it.
+ * The body of a delivery of several events; the first is the hook's n-th. The function yields to
+ * the event loop after each slice.
  */
 export async function batchBody(
   logSeqs: readonly number[],

@@ -1,11 +1,10 @@
-/** A clock that goes forward with time alone, in milliseconds since about 1970. */
+/** A clock that changes of the system time do not affect, in milliseconds since about 1970. */
 export type SteadyClock = () => number;
 
 /**
- * Makes the clock by which deliveries are due: it starts from the time of day, or from where it was
- * when it was last written down if that is later, and from then on does not look at the time of day
- * again. So nothing that is done to that, while it runs or while it does not, makes deliveries come
- * all at once or wait for a day.
+ * Makes the clock that schedules deliveries. It starts at the system time, or at its last stored
+ * value if that is later, and does not read the system time again. So a change of the system time,
+ * before or after the start, never makes all deliveries due at once and never delays them by a day.
  */
 export function createSteadyClock({
   now,

@@ -8,29 +8,31 @@ import {
 import type { Verdict } from './outcome.ts';
 
 /**
- * How many attempts of one hook may be under way at the same time: more while its receiver takes
- * what comes, fewer as it fails, down to one, which probes it (docs/design/webhooks.md#deliveries).
- * Times are of a clock that never jumps, in milliseconds.
+ * How many attempts of one hook may be in flight at once: the window grows while the receiver
+ * accepts messages and shrinks when it fails, down to a single probe
+ * (docs/design/webhooks.md#deliveries). Times are on the steady clock, in milliseconds.
  */
 export interface ConcurrencyWindow {
   readonly inFlight: number;
-  /** How many may be in flight, from 1; a fraction is what it has grown on the way to the next. */
+  /**
+   * How many attempts may be in flight, at least 1; the fraction is growth towards the next one.
+   */
   readonly width: number;
-  /** Up to here the width doubles with each round of successes, from here it grows by one. */
+  /** Below this width each round of successes doubles it; above, each round adds one. */
   readonly threshold: number;
-  /** How often it has shrunk. */
+  /** How often the window has shrunk. */
   readonly shrinks: number;
   /** Failures since the last success. */
   readonly failures: number;
-  /** How many of them were those of a single probe. */
+  /** How many of these failures were single probes. */
   readonly failedProbes: number;
-  /** Until when nothing is sent for the first time: what is to be sent again is probe enough. */
+  /** Until this time the hook sends no new messages: the retries probe the receiver. */
   readonly restsUntilMs: number;
-  /** Until when nothing is sent at all, since the receiver asked for it. */
+  /** Until this time the hook sends nothing, because the receiver answered with Retry-After. */
   readonly heldUntilMs: number;
 }
 
-/** The lane of a hook of which nothing is known yet. */
+/** The initial window of a hook. */
 export const newLane: ConcurrencyWindow = {
   inFlight: 0,
   width: laneWidthFirst,
@@ -42,12 +44,12 @@ export const newLane: ConcurrencyWindow = {
   heldUntilMs: 0,
 };
 
-/** An attempt that is over. */
+/** A finished attempt. */
 export interface Ended {
   readonly receiver: Verdict['receiver'];
-  /** The lane's `shrinks` when the attempt began. */
+  /** The window's `shrinks` when the attempt began. */
   readonly shrinksBefore: number;
-  /** What the receiver asked for, as readRetryAfter has it. */
+  /** The answer's Retry-After, as readRetryAfter parses it. */
   readonly retryAfterMs: number | undefined;
   readonly nowMs: number;
   /** `[webhook] concurrency`. */
@@ -55,8 +57,9 @@ export interface Ended {
 }
 
 /**
- * Whether another attempt may begin; `isFirst` says that of the delivery none was made before. One
- * that is to be made again is due by its own schedule, whatever the lane thinks of the receiver.
+ * Whether another attempt may begin; `isFirst` marks the first attempt of a message. The retry
+ * schedule alone decides when a retry is due, so the rest after a failed probe delays only first
+ * attempts.
  */
 export function hasRoom(
   { inFlight, width, restsUntilMs, heldUntilMs }: ConcurrencyWindow,
@@ -70,12 +73,12 @@ export function hasRoom(
   return !isFirst || nowMs >= restsUntilMs;
 }
 
-/** The lane once an attempt has begun. */
+/** The window after the start of an attempt. */
 export function laneWithBegun(lane: ConcurrencyWindow): ConcurrencyWindow {
   return { ...lane, inFlight: lane.inFlight + 1 };
 }
 
-/** The lane once an attempt is over. */
+/** The window after the end of an attempt. */
 export function laneWithEnded(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
   const after = ended.receiver === 'well' ? withSuccess(lane, ended) : withFailure(lane, ended);
   return { ...after, inFlight: lane.inFlight - 1 };
@@ -83,7 +86,7 @@ export function laneWithEnded(lane: ConcurrencyWindow, ended: Ended): Concurrenc
 
 function withSuccess(lane: ConcurrencyWindow, { widthMax }: Ended): ConcurrencyWindow {
   const { inFlight, width, threshold } = lane;
-  // A width that is not used has not been tried either.
+  // Successes at less than half the width do not show that the receiver can take more.
   const isUsed = 2 * inFlight >= width;
   const grown = isUsed ? width + (width < threshold ? 1 : 1 / width) : width;
   return {
@@ -105,9 +108,9 @@ function withFailure(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
         ? Math.max(lane.heldUntilMs, nowMs + Math.min(retryAfterMs, laneHoldMsMax))
         : lane.heldUntilMs,
   };
-  // A refusal between successes is about the message, a row of them about the receiver.
+  // A single refusal concerns the message; several in a row concern the receiver.
   if (receiver === 'unwilling' && held.failures < refusalsInARow) return held;
-  // Failures of one round that others came through are one sign of too much, not one each.
+  // Several failures in one round shrink the window only once.
   if (lane.failures === 0 && shrinksBefore !== lane.shrinks) return held;
   const width = Math.max(1, Math.floor(lane.width / 2));
   const isProbe = lane.width < 2;

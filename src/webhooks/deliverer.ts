@@ -26,7 +26,7 @@ import { Sender, type SenderParts } from './sender.ts';
 import { Slots } from './slots.ts';
 import { Turns } from './turns.ts';
 
-/** What the ini file says of deliveries, as it is in force. */
+/** The `[webhook]` and `[node]` settings that are in force. */
 interface DeliverySettings {
   readonly retryMs: readonly number[];
   readonly concurrency: number;
@@ -34,12 +34,14 @@ interface DeliverySettings {
   readonly node: Node;
 }
 
-/** What delivering stands on. */
+/** The dependencies of a Deliverer. */
 interface DelivererParts {
   readonly store: Store;
   readonly attempt: DeliveryAttempt;
   readonly settings: () => DeliverySettings;
-  /** Claims the deliveries of the data folder; rejects with `conflict` while another has them. */
+  /**
+   * Claims the deliveries of the data folder; rejects with `conflict` while another process does.
+   */
   readonly claim: () => Promise<FolderClaim>;
   readonly log: Log;
   /** Milliseconds since 1970. */
@@ -52,9 +54,9 @@ interface DelivererParts {
 
 /**
  * Delivers the webhooks of a data folder in the background (docs/design/webhooks.md#deliveries):
- * follows the log, puts each event into the queues of its hooks, and has a sender for each hook
- * with something in its queue. Of several processes on a folder one does it; where that ends,
- * another takes over. Without hooks it does nothing but look for one now and then.
+ * follows the log, puts each event into the queues of its hooks, and keeps a sender for each hook
+ * whose queue is not empty. If several processes share a folder, one delivers; when it ends,
+ * another takes over. Without hooks the deliverer only polls for a first hook.
  */
 export class Deliverer {
   readonly #parts: DelivererParts;
@@ -66,12 +68,12 @@ export class Deliverer {
   #turn = new AbortController();
   #running: Promise<void> | undefined;
   #settled: Promise<void> = Promise.resolve();
-  /** The state of the hooks up to which the log was read, and when, by the steady clock. */
+  /** The hooksStamp of the last dispatch, and the time of that dispatch on the steady clock. */
   #stamp: string | undefined;
   #dispatchedMs = -Infinity;
   #graceMs = 0;
   #delivers = false;
-  /** What was said last of why nothing is delivered. */
+  /** The error that was logged last; the same error is not logged again. */
   #said = '';
 
   constructor(parts: DelivererParts) {
@@ -80,19 +82,21 @@ export class Deliverer {
     this.#eventText = rememberEventTexts((logSeq) => parts.store.deliveries.event(logSeq));
   }
 
-  /** Begins; what goes wrong stands in the log. */
+  /** Starts delivering. Errors go to the log. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Lets what is under way end, withdraws it after the grace; resolves when all is recorded. */
+  /**
+   * Waits up to graceMs for attempts in flight, then cancels them; resolves when all are recorded.
+   */
   async stop(graceMs: number): Promise<void> {
     this.#graceMs = graceMs;
     this.#stopped.abort();
     await this.#running;
   }
 
-  /** What has become of deliveries; of the queues, where this process is the one that delivers. */
+  /** The metrics of attempts; with those of the queues if this process delivers. */
   metrics(): readonly Metric[] {
     return this.#metrics.metrics(this.#delivers ? this.#queues() : []);
   }
@@ -112,18 +116,21 @@ export class Deliverer {
       try {
         if (await this.#isNeeded()) await this.#claimAndDeliver();
       } catch (error) {
-        // That another process delivers is as it should be.
+        // `conflict` means that another process delivers, which is normal.
         const isHeld = error instanceof Failure && error.code === 'conflict';
         if (!isHeld && String(error) !== this.#said) {
           this.#said = String(error);
-          this.#parts.log.error({ err: error }, 'no webhooks are delivered; it is tried again');
+          const reason = error instanceof Failure ? error.message : this.#said;
+          const wait = `Retrying in ${deliveryClaimMs / 1000} s.`;
+          const text = `Webhook delivery stopped: ${reason.replace(/\.$/, '')}. ${wait}`;
+          this.#parts.log.error({ err: error }, text);
         }
         await this.#pause(deliveryClaimMs);
       }
     }
   }
 
-  /** Whether there was ever a hook; resolves when there is, or when this is to stop. */
+  /** Waits for a first hook: resolves to true when there is or was one, to false at a stop. */
   async #isNeeded(): Promise<boolean> {
     const { store } = this.#parts;
     const { signal } = this.#stopped;
@@ -140,7 +147,7 @@ export class Deliverer {
     try {
       await store.deliveries.begin();
       this.#turn = new AbortController();
-      log.debug({}, 'this process delivers the webhooks');
+      log.debug({}, 'This process delivers the webhooks.');
       this.#delivers = true;
       this.#said = '';
       await this.#deliver(AbortSignal.any([this.#stopped.signal, this.#turn.signal]));
@@ -175,7 +182,7 @@ export class Deliverer {
       },
       broken: (error, queue) => {
         const hook = this.#receivers.hookId(queue);
-        log.error({ err: error, hook }, 'a webhook cannot be delivered');
+        log.error({ err: error, hook }, 'Stopped delivering a webhook after an internal error.');
       },
     };
     const retention = new Retention({
@@ -215,22 +222,22 @@ export class Deliverer {
     }
   }
 
-  /** Puts what is new in the log into the queues; resolves to the seq up to which it looked. */
+  /** Puts new events of the log into the queues; resolves to the last seq that it read. */
   async #dispatch(hasHooks: boolean, parts: SenderParts, signal: AbortSignal): Promise<number> {
     const { store, settings } = this.#parts;
-    // In this order: what the stamp tells of is in the log by then.
+    // The stamp is read first, so that the log already has the changes that it covers.
     const stamp = store.hooksStamp();
     const newest = store.seq();
     const hasChanged = stamp !== this.#stamp;
     const nowMs = parts.clockMs();
-    // Without hooks it is enough to go over the log now and then.
+    // Without hooks, reading the log once per deliveryIdlePollMs is enough.
     const isIdle = !hasHooks && !hasChanged && nowMs - this.#dispatchedMs < deliveryIdlePollMs;
     if (isIdle) return newest;
     this.#dispatchedMs = nowMs;
     const { upTo, grown, changed, hasSkipped } = await store.deliveries.dispatch(settings().node);
     if (upTo >= newest) this.#stamp = stamp;
     if (hasSkipped && hasChanged) {
-      // Of the hooks that were changed there, nobody has read which they are.
+      // The skipped part was not read, so any hook may have changed in it.
       this.#settle(upTo, new Set([...changed, ...this.#senders.keys()]), parts);
     } else if (changed.size > 0) {
       this.#settle(upTo, changed, parts);
@@ -242,11 +249,11 @@ export class Deliverer {
   #count({ record: { outcome, ms }, event }: EndedAttempt): void {
     this.#metrics.attempted(outcome, ms);
     const isCompleted = outcome === 'completed' || outcome === 'completed_404';
-    // A clock that was put back does not make an event one of the future.
+    // After the system time was set back, an event can seem to lie in the future.
     if (isCompleted) this.#metrics.completed(Math.max(0, this.#parts.now() - event.storedMs));
   }
 
-  /** Has the senders of queues send what they have; others have their turn in between. */
+  /** Wakes the senders of queues, and yields to the event loop between groups of them. */
   async #wakeAll(
     queues: Iterable<QueueKey>,
     parts: SenderParts,
@@ -270,9 +277,9 @@ export class Deliverer {
   }
 
   /**
-   * Hooks have changed: what is under way for them ends, and then those know who wait for that. One
-   * that was paused or gone may have something to send: its sender is there before anything is
-   * waited for, so that nobody makes a second one in the meantime.
+   * Ends the attempts in flight of changed hooks, then records that the changes are in effect. A
+   * hook that was resumed may have messages to send. Its sender is created before the first await,
+   * so that no other caller creates a second one meanwhile.
    */
   #settle(upTo: number, changed: ReadonlySet<QueueKey>, parts: SenderParts): void {
     const settling = [...changed].map(async (queue) => {
@@ -283,7 +290,8 @@ export class Deliverer {
     this.#settled = Promise.all([this.#settled, ...settling])
       .then(() => parts.deliveries.settle(upTo))
       .catch((error: unknown) => {
-        if (!(error instanceof Failure)) this.#parts.log.error({ err: error }, 'cannot settle');
+        if (error instanceof Failure) return;
+        this.#parts.log.error({ err: error }, 'Cannot record that changed webhooks are in effect.');
       });
   }
 

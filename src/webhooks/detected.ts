@@ -6,23 +6,23 @@ import type { Store } from '../store/store.ts';
 
 const minuteMs = 60_000;
 
-/** Something that has failed, as an `error.detected` tells it. */
+/** A failure that an `error.detected` event reports. */
 interface DetectedError {
   readonly code: string;
-  /** For people; without secrets and addresses. */
+  /** A sentence for people, without secrets and addresses. */
   readonly message: string;
-  /** What it is about: the id of a rule or a hook. */
+  /** The id of the rule or hook that failed. */
   readonly id: string;
   /** Other members of the event's data. */
   readonly more?: JsonObject;
-  /** The hook that is not told of it: what tells of its failures would only fail again. */
+  /** The hook that does not get the event: a delivery about its own failure would fail again. */
   readonly about?: string;
 }
 
 /** Raises an `error.detected`, at most one a minute for an id. Rejects when it cannot be stored. */
 export type Detect = (error: DetectedError) => Promise<void>;
 
-/** Makes what raises errors as events of the log; other processes on it count too. */
+/** Makes a Detect. The limit of one a minute holds across all processes on the log. */
 export function createDetect({
   store,
   newId,
@@ -33,10 +33,10 @@ export function createDetect({
   readonly newId: () => string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Who they are said to be by. */
+  /** The author of the events in the log. */
   readonly by: string;
 }): Detect {
-  // What fails often must not ask the store each time.
+  // So frequent failures do not query the store each time.
   const latest = remembered<number>(detectedRememberedMax);
 
   return async ({ code, message, id, more = {}, about }) => {

@@ -3,7 +3,7 @@ import type { WaymarkEvent } from '../model/event.ts';
 import { eventTextsCharactersMax } from '../model/limits.ts';
 import { eventText, type EventText } from './body.ts';
 
-/** Keeps the texts of the latest events, which many hooks get: makes each from the event once. */
+/** Caches the texts of the latest events, because many hooks get the same event. */
 export function rememberEventTexts(
   eventAt: (logSeq: number) => WaymarkEvent,
 ): (logSeq: number) => EventText {

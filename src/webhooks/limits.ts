@@ -5,31 +5,31 @@ import { eventDataBytesMax } from '../model/limits.ts';
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Bodies of all attempts that are under way. */
+/** Bodies of all attempts in flight together. */
 export const bodiesInFlightBytesMax = 64 * MIB;
 /** Of them, the bodies that are longer than smallBodyBytesMax: the rest is kept for short ones. */
 export const largeBodiesInFlightBytesMax = 48 * MIB;
 /** Up to this size a body counts as short. */
 export const smallBodyBytesMax = 64 * KIB;
-/** What senders prepare in one turn of the event loop: bytes of events and bodies. */
+/** Bytes of events and bodies that all senders prepare in one turn of the event loop. */
 export const preparedPerTurnBytesMax = MIB;
-/** What an attempt costs besides its body, and an event besides its text, as if it were bytes. */
+/** The overhead of an attempt and of an event, in bytes of the limit above. */
 export const attemptCostBytes = 16 * KIB;
 export const eventCostBytes = 512;
-/** What waking a sender costs, as if it were bytes. */
+/** The overhead of waking a sender, likewise. */
 export const wakeCostBytes = 8 * KIB;
-/** How much of a long body is signed, or written, without a pause. */
+/** Bytes of a long body that are signed or written in one turn of the event loop. */
 export const bodySliceBytes = MIB;
-/** Senders that are woken without a pause. */
+/** Senders that are woken in one turn of the event loop. */
 export const wokenAtOnceMax = 64;
-/** The text of an event in a body, but for data that escapes in JSON make longer. */
+/** The text of an event in a body, if JSON escapes do not lengthen its data. */
 export const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
-/** How often the deliverer writes its clock down … */
+/** How often the deliverer stores its clock … */
 export const clockNotedMs = 600_000;
-/** … and how long it must have stood still for that time not to count as kept. */
+/** … and the shortest gap in it that counts as an outage, which retention does not count. */
 export const outageMsMin = 3_600_000;
-/** Outages that are remembered, the newest ones. */
+/** The number of newest outages that are stored. */
 export const outagesMax = 1_000;
-/** Characters of the hooks that are kept at hand for their deliveries, and of what each adds. */
+/** Characters of the hooks in the cache of receivers, and the overhead of each entry. */
 export const receiversCharactersMax = 32 * MIB;
 export const foundReceiverCharacters = 512;

@@ -4,18 +4,18 @@ import type { AttemptRecord, Deliveries } from '../store/deliveries.ts';
 import { batchBody, eachBody, type EventText } from './body.ts';
 import { eventTextBytesMax } from './limits.ts';
 
-/** A message that is to be sent. */
+/** A message to send. */
 export interface HookMessage {
   /** The place of its first event in the hook's count. */
   readonly n: number;
   readonly logSeqs: readonly number[];
-  /** Its newest attempt, or how it was made; undefined for an event out of the queue. */
+  /** Its newest attempt, or its creation as a batch; undefined for an event from the queue. */
   readonly before: AttemptRecord | undefined;
-  /** When it was due; undefined for an event out of the queue. */
+  /** The time at which it was due; undefined for an event from the queue. */
   readonly dueMs: number | undefined;
 }
 
-/** What is the same at every attempt at a message. */
+/** The part of a message that is the same at every attempt. */
 interface Written {
   readonly id: string;
   readonly body: Buffer;
@@ -24,8 +24,8 @@ interface Written {
 }
 
 /**
- * Writes a message as it is sent (docs/design/webhooks.md#deliveries): made of the log alone, so
- * always the same. Others have their turn while a long one is written.
+ * Serialises a message (docs/design/webhooks.md#deliveries). It depends on the log alone, so it is
+ * the same at every attempt. A long message is written in several turns of the event loop.
  */
 export async function writeMessage(
   { n, logSeqs, before }: HookMessage,
@@ -40,7 +40,7 @@ export async function writeMessage(
   return { id, body: await batchBody(logSeqs, n, eventText), event };
 }
 
-/** About how long the body of a message of such events is, at most, in bytes. */
+/** An upper estimate of the length of the body of a message with these events, in bytes. */
 export function bodyBytesAtMost(
   logSeqs: readonly number[],
   { eventBytes }: Pick<Deliveries, 'eventBytes'>,
@@ -53,7 +53,7 @@ export function bodyBytesAtMost(
   return bytes;
 }
 
-/** The halves of a message that is too large for its receiver; none where it cannot be split. */
+/** The halves of a batch that is too large for its receiver; empty if it cannot be split. */
 export function halvesOf({ n, logSeqs, before }: HookMessage): readonly [] | readonly [Half, Half] {
   if (before?.batch !== true || logSeqs.length < 2) return [];
   const middle = Math.ceil(logSeqs.length / 2);

@@ -1,41 +1,40 @@
 import { hooksMeasuredMax } from '../model/limits.ts';
 import { Histogram, type Metric } from '../observability/metrics.ts';
 
-/** In seconds, up to what a whole exchange may take, and beyond for what waited. */
+/** In seconds. The bounds above 15 s are for deliveries that waited for a retry. */
 const bounds = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 60, 600,
 ];
 
-/** How the deliveries of a hook stand that have not come to an end. */
+/** The unfinished deliveries of a hook. */
 export interface HookQueue {
   readonly hook: string;
-  /** Deliveries that are under way or wait. */
+  /** Deliveries that wait or are in flight. */
   readonly pending: number;
-  /** Age of the event of the oldest one; 0 where there is none. */
+  /** Age of the oldest event among them; 0 if there are none. */
   readonly oldestMs: number;
 }
 
-/** Counts what becomes of webhooks. */
+/** Counts the attempts and outcomes of webhook deliveries. */
 export class HookMetrics {
   readonly #attempts = new Map<string, number>();
   readonly #durations = new Histogram(bounds);
   readonly #latencies = new Histogram(bounds);
 
-  /** Counts an attempt, by what the delivery came to with it. */
+  /** Counts an attempt by its outcome. */
   attempted(outcome: string, ms: number): void {
     this.#attempts.set(outcome, (this.#attempts.get(outcome) ?? 0) + 1);
     this.#durations.observe(ms / 1000);
   }
 
-  /** Counts a delivery that was completed, by the age that its event, or its oldest one, had. */
+  /** Counts a completed delivery by the age of its event, or of its oldest event. */
   completed(ageMs: number): void {
     this.#latencies.observe(ageMs / 1000);
   }
 
   /**
-   * What was counted so far, and the queues. The longest ones have a label of their own; what the
-   * others hold together is told under the hook `others`, so that any number of hooks makes no more
-   * than a known number of series.
+   * The counts so far, and the lengths of the queues. The longest queues have a label of their own;
+   * the hook `others` stands for the sum of the rest, so that the number of series is bounded.
    */
   metrics(queues: Iterable<HookQueue>): readonly Metric[] {
     const told = boundedQueues(queues);

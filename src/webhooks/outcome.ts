@@ -1,15 +1,15 @@
-/** What one attempt came to (docs/design/webhooks.md#deliveries, seed §6.4). */
+/** The judgement of one attempt (docs/design/webhooks.md#deliveries, seed §6.4). */
 export interface Verdict {
-  /** `failed` is tried again as long as the schedule goes on. */
+  /** `failed` deliveries are retried until the schedule ends. */
   readonly outcome: 'completed' | 'completed_404' | 'failed';
   /**
-   * What it says of the receiver: `well`; `sick`, where it is overloaded, broken or not there;
-   * `unwilling`, where it was quick to say no, to this message or to all.
+   * The state of the receiver: `well`; `sick` if it is overloaded, broken or unreachable;
+   * `unwilling` if it refused this message with a 4xx status.
    */
   readonly receiver: 'well' | 'unwilling' | 'sick';
-  /** Whether it wants no more of this hook: the hook is paused. */
+  /** Whether the receiver answered 410 (Gone): the hook is paused. */
   readonly isGone: boolean;
-  /** Whether it was sent too much at once: a batch is split. */
+  /** Whether the receiver answered 413 (Content Too Large): a batch is split. */
   readonly isTooLarge: boolean;
 }
 
@@ -26,8 +26,8 @@ const tooLarge: Verdict = { ...refused, isTooLarge: true };
 const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'sick' };
 
 /**
- * Judges an attempt by the status of its answer, undefined where none came: the address was
- * refused, TLS failed, the connection broke, the time was over.
+ * Judges an attempt by the status of its answer. Undefined stands for no answer: a refused address,
+ * a TLS failure, a broken connection or a time-out.
  */
 export function verdictOn(status: number | undefined): Verdict {
   if (status === undefined || status < 200 || status > 499) return failed;

@@ -5,23 +5,23 @@ import type { Reads } from '../store/store.ts';
 import { foundReceiverCharacters, receiversCharactersMax } from './limits.ts';
 import { parseSecret, type SigningKey } from './sign.ts';
 
-/** A hook that may be sent to, with what its messages are signed with. */
+/** An active hook, with the keys that sign its messages. */
 export interface Receiver {
   readonly hook: Hook;
-  /** Version of the hook: another one after each change of it. */
+  /** Version of the hook; each change of the hook gives it a new one. */
   readonly seq: number;
-  /** The keys at a time, in milliseconds since 1970, the newest first. */
+  /** The signing keys at a time in milliseconds since 1970, newest first. */
   readonly keys: (nowMs: number) => readonly [SigningKey, ...SigningKey[]];
 }
 
 interface FoundReceiver {
-  /** Undefined for a hook that is paused or gone. */
+  /** Undefined for a hook that is paused or deleted. */
   readonly receiver: Receiver | undefined;
-  /** Of its fields. */
+  /** Length of the hook as JSON. */
   readonly characters: number;
 }
 
-/** Tells who is to be sent to, as the store has it at that very moment. */
+/** Finds the receiver of a queue in the current state of the store. */
 export class Receivers {
   readonly #reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>;
   readonly #known = new LRUCache<QueueKey, FoundReceiver>({
@@ -34,7 +34,7 @@ export class Receivers {
     this.#reads = reads;
   }
 
-  /** The receiver of a queue; undefined while its hook is paused, and when it is gone. */
+  /** The receiver of a queue; undefined if its hook is paused or deleted. */
   find(queue: QueueKey): Receiver | undefined {
     const stamp = this.#reads.hooksStamp();
     if (stamp !== this.#stamp) {
@@ -49,7 +49,7 @@ export class Receivers {
     return receiver;
   }
 
-  /** The id of the hook that a queue is of. */
+  /** The id of the hook that owns a queue. */
   hookId(queue: QueueKey): string {
     const change = this.#reads.change(queue);
     if (change === undefined) throw new Error(`no hook was inserted by change ${queue}`);
@@ -75,6 +75,6 @@ function keysOf({ secret, previous, until = '' }: HookSecret): Receiver['keys'] 
 
 function signingKey(secret: string): SigningKey {
   const key = parseSecret(secret);
-  if (key === undefined) throw new Error('a secret in the store is none');
+  if (key === undefined) throw new Error('a stored webhook secret is malformed');
   return key;
 }

@@ -9,26 +9,26 @@ import type { Detect } from './detected.ts';
 import type { Verdict } from './outcome.ts';
 import type { Receiver } from './receivers.ts';
 
-/** Who the changes of the deliverer are said to be by. */
+/** The author of the changes that the deliverer makes. */
 const author = 'deliverer';
 
-/** An attempt that is over, for whoever watches. */
+/** A finished attempt, for reports and metrics. */
 export interface EndedAttempt {
   readonly receiver: Receiver;
   readonly n: number;
   readonly record: AttemptRecord;
   readonly verdict: Verdict;
-  /** The message's event, or its first. */
+  /** The message's first event. */
   readonly event: EventText;
 }
 
-/** Acts on what an attempt comes to, beyond its own record. Never rejects. */
+/** Reports a finished attempt: pauses the hook or raises an event. Never rejects. */
 export type Report = (ended: EndedAttempt) => Promise<void>;
 
 /**
- * Makes the reports: a hook whose receiver is gone is paused (docs/design/webhooks.md#deliveries),
- * a delivery that was given up is an `error.detected`, at most once a minute for a hook; both stand
- * in the log.
+ * Makes a Report. It pauses a hook whose receiver answered 410
+ * (docs/design/webhooks.md#deliveries), and raises an `error.detected` for a delivery that was
+ * given up, at most once a minute for a hook. It logs both.
  */
 export function createReports({
   store,
@@ -43,17 +43,17 @@ export function createReports({
     const told = { hook: hook.id, seq: n, attempt: record.attempt, status: record.status };
     const unstored = (error: unknown): void => {
       if (error instanceof Failure && error.code === 'unavailable') return;
-      log.error({ err: error, ...told }, 'what became of a webhook could not be stored');
+      log.error({ err: error, ...told }, 'Cannot store the outcome of a webhook delivery.');
     };
     if (verdict.isGone) {
       const isPaused = await pause(store, hook).catch(unstored);
       if (isPaused === true) {
-        log.warn(told, 'a webhook is paused: its receiver says that it is gone (410)');
+        log.warn(told, 'The webhook is paused: its receiver answered 410 (Gone).');
       }
     }
     if (record.outcome !== 'exhausted') return;
-    log.warn({ ...told, err: record.error }, 'a webhook was given up after its last attempt');
-    // Of events that tell of errors, none is made of another: that could go on without end.
+    log.warn({ ...told, err: record.error }, 'Gave up a webhook delivery after its last attempt.');
+    // A failed `error.detected` raises no further one: that could go on without end.
     if (event.type === errorDetected) return;
     const why = record.error ?? `status ${record.status ?? ''}`;
     const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
@@ -62,7 +62,7 @@ export function createReports({
   };
 }
 
-/** Pauses a hook, unless it is paused by now, or goes to another address than it did. */
+/** Pauses a hook, unless it is already paused or its URL has changed. */
 function pause(store: Store, { id, url }: Hook): Promise<boolean> {
   return store.commit(author, (reads) => {
     const now = reads.hook(id)?.hook;

@@ -7,7 +7,7 @@ import type { SteadyClock } from './clock.ts';
 import { clockNotedMs, outageMsMin, outagesMax } from './limits.ts';
 import type { Receivers } from './receivers.ts';
 
-/** What keeping messages for a time stands on. */
+/** The dependencies of Retention. */
 interface RetentionParts {
   readonly deliveries: Deliveries;
   readonly receivers: Pick<Receivers, 'hookId'>;
@@ -21,8 +21,8 @@ interface RetentionParts {
 }
 
 /**
- * Removes messages that were kept for `[webhook] retention`: attempts at them, and what waits for a
- * hook that is paused. The log says what was never delivered.
+ * Removes messages that are older than `[webhook] retention`: their attempts, and events that wait
+ * for a paused hook. It logs how many events were never delivered.
  */
 export class Retention {
   readonly #parts: RetentionParts;
@@ -34,7 +34,7 @@ export class Retention {
     this.#parts = parts;
   }
 
-  /** Notes the time since the deliverer's clock last ran. Rejects when that cannot be written. */
+  /** Stores the time in which no deliverer ran as an outage. Rejects if the write fails. */
   async begin(lastMs: number): Promise<void> {
     const { deliveries, clockMs, retentionMs } = this.#parts;
     const nowMs = clockMs();
@@ -44,13 +44,13 @@ export class Retention {
     this.#notedMs = nowMs;
   }
 
-  /** Removes what is old enough, where that was last done some time ago. */
+  /** Starts removing expired messages, at most once per retentionLookMs. */
   look(): void {
     const { clockMs, now } = this.#parts;
     const nowMs = clockMs();
     if (nowMs - this.#lookedMs <= retentionLookMs) return;
     this.#lookedMs = nowMs;
-    // A clock that was put forward takes nothing away that is not old enough by the other one.
+    // A message must be old enough on both clocks, in case one was set forward.
     this.#removing ??= this.#remove(Math.min(now(), nowMs))
       .catch((error: unknown) => {
         if (error instanceof Failure) return;
@@ -61,7 +61,7 @@ export class Retention {
       });
   }
 
-  /** Resolves when nothing is being removed any more; look is not called again. */
+  /** Waits for a removal in progress. The caller does not call look again. */
   async end(): Promise<void> {
     await this.#removing;
     await this.#note().catch(() => undefined);
@@ -81,10 +81,9 @@ export class Retention {
 }
 
 /**
- * The time before which messages have been kept for long enough: `[webhook] retention` counts only
- * while a process delivers. So neither a server that was off for long nor a clock that was wrong at
- * its start takes events away that wait for a paused hook. All in milliseconds; `nowMs` and the
- * result since 1970.
+ * The time before which messages have expired. `[webhook] retention` counts only time in which a
+ * process delivers, so neither a long shutdown nor a wrong clock at the start removes events that
+ * wait for a paused hook. All values are milliseconds; `nowMs` and the result are since 1970.
  */
 export function expiryMs(nowMs: number, retentionMs: number, outages: readonly Outage[]): number {
   let [atMs, leftMs] = [nowMs, retentionMs];
@@ -98,8 +97,8 @@ export function expiryMs(nowMs: number, retentionMs: number, outages: readonly O
 }
 
 /**
- * The outages up to a start of the deliverer, less those that matter no more; `lastMs` is its clock
- * when it last ran, 0 if it never did.
+ * The outages up to a start of the deliverer, without those that are too old to matter. `lastMs` is
+ * its clock when it last ran, or 0 if it never ran.
  */
 export function outagesAt(
   startMs: number,
@@ -131,6 +130,6 @@ async function removeExpired(
     }
     if (unsent === 0) continue;
     const told = { hook: receivers.hookId(queue), events: unsent };
-    log.warn(told, 'events of a webhook were kept for as long as they are, and not delivered');
+    log.warn(told, 'Removed undelivered webhook events: their retention has expired.');
   }
 }

@@ -22,35 +22,37 @@ import type { Slots } from './slots.ts';
 import type { Turns } from './turns.ts';
 import { Upcoming, type Next } from './upcoming.ts';
 
-/** What the sender of a hook stands on. */
+/** The dependencies of a Sender. */
 export interface SenderParts {
   readonly deliveries: Deliveries;
   readonly receivers: Receivers;
   readonly attempt: DeliveryAttempt;
   readonly eventText: (logSeq: number) => EventText;
   readonly clockMs: SteadyClock;
-  /** The attempts of all senders together. */
+  /** Limits the attempts of all senders together. */
   readonly slots: Slots;
-  /** What all senders prepare together. */
+  /** Limits the bytes that all senders prepare in one turn of the event loop. */
   readonly turns: Turns;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: () => number;
-  /** `[webhook]` of the ini file, as it is at that moment. */
+  /** The current `[webhook]` settings of the ini file. */
   readonly settings: () => { readonly retryMs: readonly number[]; readonly concurrency: number };
-  /** Acts on an attempt before it is recorded: after a crash rather twice than never. */
+  /**
+   * Called before an attempt is recorded, so that a crash repeats a report instead of losing it.
+   */
   readonly report: Report;
-  /** Told of each attempt that was recorded. */
+  /** Called after an attempt is recorded. */
   readonly ended: (ended: EndedAttempt) => void;
-  /** Told when this process may not write any more. */
+  /** Called when another process has taken over the deliveries. */
   readonly superseded: () => void;
-  /** Told of what must not happen: nothing of the hook is sent any more then. */
+  /** Called with an unexpected error; the sender of the hook then stops. */
   readonly broken: (error: unknown, queue: QueueKey) => void;
 }
 
 /**
- * Sends the messages of one hook, as many at a time as its lane has room for. Nothing is kept of
- * what waits but the next few.
+ * Sends the messages of one hook, as many at a time as its concurrency window allows. It holds only
+ * the next few messages in memory.
  */
 export class Sender {
   readonly #queue: QueueKey;
@@ -59,14 +61,14 @@ export class Sender {
   readonly #open = new Map<number, OpenMessage>();
   readonly #isOpen = (n: number): boolean => this.#open.has(n);
   #lane: ConcurrencyWindow = newLane;
-  /** The message that was measured last. */
+  /** The size of the message that was measured last. */
   #measured: { readonly n: number; readonly events: number; readonly bytes: number } | undefined;
   #version: Version | undefined;
-  /** The version of the hook whose receiver is gone: that it is paused may not be stored yet. */
+  /** The version of the hook whose receiver answered 410. The pause may not be stored yet. */
   #goneVersion: number | undefined;
-  /** How many reasons there are to begin nothing for the time being. */
+  /** While above 0, the sender begins no attempts: it waits for a write. */
   #holds = 0;
-  /** How many calls of settle are under way: each wakes the sender at its end. */
+  /** The number of running calls of settle; each wakes the sender at its end. */
   #settling = 0;
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
@@ -81,7 +83,7 @@ export class Sender {
 
   /**
    * Ends the sender if it is idle and has no state that a new one would lack. Returns whether it
-   * ended: it never sends again then, whoever still holds it.
+   * ended; an ended sender never sends again.
    */
   endIfIdle(): boolean {
     const { slots, turns } = this.#parts;
@@ -92,7 +94,7 @@ export class Sender {
     return true;
   }
 
-  /** Sends what may be sent: to be called whenever there may be more. */
+  /** Sends all messages that may be sent now. Called whenever there may be more of them. */
   wake(): void {
     try {
       this.#sendNext();
@@ -115,15 +117,15 @@ export class Sender {
     }
   }
 
-  /** Tells that messages wait which did not: see wake. */
+  /** Wakes the sender after a replay has made messages due. */
   wakeForDue(): void {
     this.#upcoming.expectDue();
     this.wake();
   }
 
   /**
-   * Resolves once nothing is under way that the hook, as it is in the store, would not send: what
-   * was begun may end for a while, and is withdrawn then. Sends what may be sent after that.
+   * Ends the attempts that began with an older version of the hook: waits up to graceMs, then
+   * cancels them. Then wakes the sender.
    */
   async settle(graceMs: number): Promise<void> {
     this.#settling += 1;
@@ -136,7 +138,7 @@ export class Sender {
     this.wake();
   }
 
-  /** Begins nothing any more; resolves when all that was begun has ended or was withdrawn. */
+  /** Begins no further attempts. Waits up to graceMs for those in flight, then cancels them. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     this.#clearTimer();
@@ -145,13 +147,13 @@ export class Sender {
 
   #versionOf({ seq }: Receiver): Version {
     if (this.#version?.seq === seq) return this.#version;
-    // Another one may want its events otherwise.
+    // The new version may batch or order its events differently.
     if (this.#version !== undefined) this.#upcoming.reset();
     this.#version = newVersion(seq);
     return this.#version;
   }
 
-  /** Does what comes next; false where that is nothing, or has to wait. */
+  /** Performs the next step; returns false if there is none or it has to wait. */
   #advance(next: Next, receiver: Receiver, version: Version, nowMs: number): boolean {
     switch (next.kind) {
       case 'nothing':
@@ -214,7 +216,7 @@ export class Sender {
     this.wake();
   }
 
-  /** About how long the body of a message is, at most: kept, for it may wait for room. */
+  /** An upper estimate of the body length, cached because the message may wait for a slot. */
   #bytesOf({ n, logSeqs }: HookMessage): number {
     if (this.#measured?.n !== n || this.#measured.events !== logSeqs.length) {
       const bytes = bodyBytesAtMost(logSeqs, this.#parts.deliveries);
@@ -239,7 +241,7 @@ export class Sender {
     this.#open.set(message.n, { version, ended });
   }
 
-  /** Resolves to false for a message that was withdrawn. */
+  /** Resolves to false if the attempt was cancelled. */
   async #send(
     message: HookMessage,
     bytes: number,
@@ -267,7 +269,7 @@ export class Sender {
       ...{ at, attempted, verdict, attemptsMax: hook.retry_limit, isSplit: split.length > 0 },
       ...{ retryMs, random: random(), clockMs: clockMs() },
     });
-    // Room for the next one, while this one is being recorded.
+    // The next attempt can begin while this one is being recorded.
     if (!hook.order) this.wake();
     const ended = { receiver, n: message.n, record, verdict, event };
     await this.#parts.report(ended);
@@ -291,19 +293,19 @@ export class Sender {
     return { attempted, event };
   }
 
-  /** What must not happen has happened: nothing more is sent, and somebody has to know. */
+  /** Stops the sender after an unexpected error, and reports the error. */
   #break(error: unknown): void {
     this.#isStopped = true;
     this.#parts.broken(error, this.#queue);
   }
 
-  /** As if a message had never been taken. */
+  /** Undoes the start of an attempt that was cancelled. */
   #putBack(): void {
     this.#lane = { ...this.#lane, inFlight: this.#lane.inFlight - 1 };
     this.#upcoming.reset();
   }
 
-  /** Records an attempt: until it is, the message stays open. */
+  /** Records an attempt. The message stays open until the record is stored. */
   async #record(
     message: HookMessage,
     record: AttemptRecord,
@@ -316,7 +318,7 @@ export class Sender {
     if (record.dueMs !== undefined || split.length > 0) this.#upcoming.expectDue();
   }
 
-  /** Writes, however long that takes; resolves to false where this process may not any more. */
+  /** Retries a write until it succeeds; resolves to false if another process has taken over. */
   async #written(write: () => Promise<void>): Promise<boolean> {
     for (;;) {
       try {
@@ -326,7 +328,7 @@ export class Sender {
         if (!(error instanceof Failure)) throw error;
         if (error.code === 'conflict') this.#parts.superseded();
         if (error.code === 'conflict' || this.#isStopped) return false;
-        // Nothing more is sent of which nothing could be written down.
+        // The sender begins no attempts while it cannot record them.
         this.#holds += 1;
         await delay(recordAgainMs);
         this.#holds -= 1;

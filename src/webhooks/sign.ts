@@ -3,18 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { secretBytes, secretBytesMax, secretBytesMin } from '../model/limits.ts';
 import { bodySliceBytes } from './limits.ts';
 
-/** The bytes that a secret stands for: the key of every HMAC. */
+/** The decoded bytes of a secret: the HMAC key. */
 export type SigningKey = Buffer;
 
-/** What every attempt of a delivery signs. */
+/** The input of the signatures of one attempt. */
 export interface SignedMessage {
-  /** The same at every attempt, by which a receiver knows what it has had already. */
+  /** The same at every attempt, so that a receiver can recognise duplicates. */
   readonly id: string;
-  /** Of this attempt, in milliseconds since 1970. */
+  /** The time of this attempt, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** The very bytes that are sent. */
+  /** The exact bytes of the body. */
   readonly body: Uint8Array;
-  /** The newest first; older ones while a rotated secret overlaps. */
+  /** Newest first; after a rotation the previous key signs too for a while. */
   readonly keys: readonly [SigningKey, ...SigningKey[]];
 }
 
@@ -27,21 +27,21 @@ export function createSecret(randomBytes: (size: number) => Buffer): string {
 
 /**
  * The bytes of a secret in its written form, `whsec_` and 24 to 64 bytes in base64 (Standard
- * Webhooks, "Signature scheme"); undefined when the text is none.
+ * Webhooks, "Signature scheme"); undefined for any other text.
  */
 export function parseSecret(text: string): SigningKey | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const encoded = text.slice(prefix.length);
   const bytes = Buffer.from(encoded, 'base64');
-  // Node passes over what is no base64.
+  // Node ignores characters that are not base64.
   if (bytes.toString('base64') !== encoded) return undefined;
   return bytes.length >= secretBytesMin && bytes.length <= secretBytesMax ? bytes : undefined;
 }
 
 /**
- * The fields by which a receiver knows whom a message is from (docs/design/webhooks.md#deliveries),
- * a flat list of name and value: the triple of Standard Webhooks, with a signature for each key,
- * and X-Service-HMAC, which has room for that of the newest key only.
+ * The header fields that authenticate a message (docs/design/webhooks.md#deliveries), as a flat
+ * list of names and values: the three of Standard Webhooks, with a signature for each key, and
+ * X-Service-HMAC, which holds the signature of the newest key only.
  */
 export async function signatureFields(message: SignedMessage): Promise<string[]> {
   const { id, nowMs, body, keys } = message;

@@ -8,9 +8,9 @@ import {
 import type { Turns, Waker } from './turns.ts';
 
 /**
- * Bounds the attempts that are under way to all receivers together, by their number and by the
- * bytes of their bodies. Senders without room stand in line; those with long bodies in a line of
- * their own, so that they do not hold up the others, nor the others them.
+ * Limits the attempts in flight to all receivers together, by their number and by the bytes of
+ * their bodies. Senders that find no room wait in a queue; those with long bodies have a queue of
+ * their own, so that neither kind delays the other.
  */
 export class Slots {
   readonly #turns: Pick<Turns, 'isSpent' | 'spend' | 'wakeLater'>;
@@ -19,7 +19,7 @@ export class Slots {
   #largeBytes = 0;
   readonly #small = new Map<Waker, number>();
   readonly #large = new Map<Waker, number>();
-  /** The sender that is being woken since there is room for it. */
+  /** The sender that is being woken because there is room for it. */
   #called: Waker | undefined;
 
   constructor(turns: Pick<Turns, 'isSpent' | 'spend' | 'wakeLater'>) {
@@ -27,8 +27,8 @@ export class Slots {
   }
 
   /**
-   * Takes room for an attempt with a body of about so many bytes; false where there is none, and
-   * then the sender is woken when there is.
+   * Takes a slot for an attempt with a body of about this many bytes. Returns false if there is no
+   * room, and wakes the sender when there is.
    */
   take(sender: Waker, bytes: number): boolean {
     const line = isLarge(bytes) ? this.#large : this.#small;
@@ -47,12 +47,12 @@ export class Slots {
     return false;
   }
 
-  /** Whether a sender was told that there is none, and has not been woken since. */
+  /** Whether a sender waits for a slot. */
   isInLine(sender: Waker): boolean {
     return this.#small.has(sender) || this.#large.has(sender);
   }
 
-  /** Gives back what was taken for a body of so many bytes. */
+  /** Releases the slot of a body of this many bytes. */
   free(bytes: number): void {
     this.#taken -= 1;
     this.#bytes -= bytes;
@@ -60,7 +60,7 @@ export class Slots {
     this.wake();
   }
 
-  /** Wakes the senders at the head of the lines, as long as there is room for them. */
+  /** Wakes the senders at the heads of the queues while there is room. */
   wake(): void {
     for (const line of [this.#small, this.#large]) this.#callFrom(line);
     const isWaiting = this.#small.size > 0 || this.#large.size > 0;
@@ -70,7 +70,7 @@ export class Slots {
   #callFrom(line: Map<Waker, number>): void {
     for (const [sender, bytes] of line) {
       if (!this.#hasRoom(bytes)) return;
-      // One that is woken may have nothing to send any more.
+      // The woken sender may have nothing left to send, so it leaves the queue here.
       line.delete(sender);
       this.#called = sender;
       sender.wake();

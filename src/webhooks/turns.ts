@@ -1,37 +1,37 @@
 import { preparedPerTurnBytesMax, wakeCostBytes } from './limits.ts';
 
-/** What can be told that it may go on. */
+/** An object that can be woken to continue its work. */
 export interface Waker {
   wake(): void;
 }
 
 /**
- * Bounds what all senders together prepare in one turn of the event loop, so that requests have
- * their turn in between, however many hooks get an event.
+ * Limits the bytes that all senders together prepare in one turn of the event loop, so that
+ * requests are served in between, however many hooks get an event.
  */
 export class Turns {
   #spentBytes = 0;
   #isEnding = false;
   readonly #waiting = new Set<Waker>();
 
-  /** Whether nothing more may be prepared in this turn. */
+  /** Whether this turn has reached its limit. */
   get isSpent(): boolean {
     return this.#spentBytes >= preparedPerTurnBytesMax;
   }
 
-  /** Counts what was prepared, in bytes. */
+  /** Counts prepared bytes. */
   spend(bytes: number): void {
     this.#spentBytes += bytes;
     this.#endLater();
   }
 
-  /** Has somebody woken in a later turn, when more may be prepared. */
+  /** Wakes the waker in a later turn of the event loop. */
   wakeLater(waker: Waker): void {
     this.#waiting.add(waker);
     this.#endLater();
   }
 
-  /** Whether somebody waits for a later turn. */
+  /** Whether the waker waits for a later turn. */
   isWaiting(waker: Waker): boolean {
     return this.#waiting.has(waker);
   }

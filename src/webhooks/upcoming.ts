@@ -7,24 +7,24 @@ import { eventCostBytes } from './limits.ts';
 import type { HookMessage } from './message.ts';
 import type { Turns } from './turns.ts';
 
-/** What a hook has to send next. */
+/** The next step of a sender. */
 export type Next =
   | {
       readonly kind: 'message';
       readonly message: HookMessage;
       readonly isFirst: boolean;
-      /** When something else is due that may be sent where this may not; Infinity for never. */
+      /** When a retry is due, which may be sent while first attempts rest; Infinity for none. */
       readonly otherMs: number;
     }
-  /** A batch that is complete and has to be made first. */
+  /** A complete batch, which has to be stored before it is sent. */
   | { readonly kind: 'batch'; readonly batch: Batch }
-  /** Something, once more events may be read. */
+  /** There are more events to read, in a later turn of the event loop. */
   | { readonly kind: 'unread' }
-  /** Nothing before that time. */
+  /** Nothing is due before this time. */
   | { readonly kind: 'later'; readonly atMs: number }
   | { readonly kind: 'nothing' };
 
-/** What it is read from. */
+/** The dependencies of Upcoming. */
 interface UpcomingParts {
   readonly deliveries: Deliveries;
   readonly eventText: (logSeq: number) => EventText;
@@ -34,18 +34,19 @@ interface UpcomingParts {
 }
 
 /**
- * What a hook has to send, read some at a time: messages that are due, the earliest first, before
- * events that were never tried, in their order. For a hook in order, the first of those that wait
- * comes before all others, and nothing comes while it is not due.
+ * Reads the messages of a hook in the order in which they are sent, a few at a time: due messages
+ * first, the earliest of them first, then events without an attempt, in their order. A hook with
+ * `order` sends its first waiting message before all others, and sends nothing until that message
+ * is due.
  */
 export class Upcoming {
   readonly #queue: QueueKey;
   readonly #parts: UpcomingParts;
-  /** The events that come next, and the n behind which others are to be read. */
+  /** The next events, and the n after which to read more. */
   #events: QueuedEvent[] = [];
   #readTo = 0;
   #gathering: BatchBuffer | undefined;
-  /** Whether anything may wait until it is due. */
+  /** Whether there may be messages that wait for their time. */
   #mayWait = true;
 
   constructor(queue: QueueKey, parts: UpcomingParts) {
@@ -53,7 +54,7 @@ export class Upcoming {
     this.#parts = parts;
   }
 
-  /** Reads everything anew: the hook has changed, or a message was withdrawn. */
+  /** Drops everything read so far, after a change of the hook or a cancelled attempt. */
   reset(): void {
     this.#events = [];
     this.#readTo = 0;
@@ -61,12 +62,12 @@ export class Upcoming {
     this.#mayWait = true;
   }
 
-  /** Tells that something waits that did not. */
+  /** Notes that the store may have new waiting messages. */
   expectDue(): void {
     this.#mayWait = true;
   }
 
-  /** What comes next, less the messages that are open, by their n; it stays next until taken. */
+  /** The next step, skipping messages in flight (`isOpen`, by n). It stays the same until taken. */
   next(hook: Hook, nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
     const due = this.#due(hook, nowMs, isOpen, open);
     if (due.kind === 'message' || (due.kind === 'later' && hook.order)) return due;
@@ -91,12 +92,12 @@ export class Upcoming {
     return { kind: 'later', atMs };
   }
 
-  /** Takes an event out of what comes next, as it is being sent. */
+  /** Removes the first event, because its attempt begins. */
   takeEvent(): void {
     this.#events.shift();
   }
 
-  /** Takes the batch out of what comes next, as it was made. */
+  /** Removes the batch, because it is stored. */
   takeBatch(): void {
     this.#gathering = undefined;
     this.#mayWait = true;
@@ -112,7 +113,8 @@ export class Upcoming {
       if (isOpen(n)) continue;
       if (dueMs > nowMs) return { kind: 'later', atMs: dueMs };
       const before = deliveries.latest(this.#queue, n);
-      if (before === undefined) throw new Error(`message ${n} waits, and nothing is known of it`);
+      if (before === undefined)
+        throw new Error(`message ${n} is waiting but has no recorded attempt`);
       const message = { n, logSeqs: before.logSeqs, before, dueMs };
       return { kind: 'message', message, isFirst: before.tries === 0, otherMs: Infinity };
     }
@@ -124,13 +126,13 @@ export class Upcoming {
       const read = this.#parts.deliveries.queued(this.#queue, this.#readTo, queuedReadMax);
       if (read.length === 0) return undefined;
       this.#readTo = read.at(-1)?.n ?? this.#readTo;
-      // After a reset it reads again what is open.
+      // After a reset the queue still holds the events in flight.
       this.#events = read.filter(({ n }) => !isOpen(n));
     }
     return this.#events[0];
   }
 
-  /** Adds events to a batch, as many as may be read in this turn. */
+  /** Adds events to a batch, as many as this turn of the event loop allows. */
   #gather(
     gathering: BatchBuffer,
     nowMs: number,
