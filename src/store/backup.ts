@@ -7,18 +7,18 @@ import { checkInThread } from './page-check-thread.ts';
 import { createReads } from './reads.ts';
 import type { Backup } from './store.ts';
 
-/** Where a backup goes; given up, without a trace, when the signal is aborted. */
+/** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
 interface BackupParts {
-  /** Absolute path of a folder that is empty or not there yet. */
+  /** Absolute path of a folder that is empty or does not exist. */
   readonly target: string;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Copies the data as it is at one moment, while it is written: beside its place first, so that what
- * stands there is whole. Rejects with `conflict` for a folder that is not empty, with `unavailable`
- * for one that cannot be written and for data that is damaged, with what the signal says when that
- * is aborted.
+ * Copies a snapshot of the data while other processes may write. It writes a draft and renames it,
+ * so that the destination is always complete. Rejects with `conflict` for a folder that is not
+ * empty, with `unavailable` for a folder that cannot be written and for damaged data, and with the
+ * reason of the signal if that aborts.
  */
 export async function backUp(
   { environment }: Databases,
@@ -26,7 +26,7 @@ export async function backUp(
 ): Promise<Backup> {
   const isThere = await isEmptyFolder(target);
   const name = `.${basename(target)}.${process.pid}.incomplete`;
-  // In a folder that is there: it may be the root of a file system, which has no beside.
+  // An existing folder may be the root of a file system, so the draft lies inside it.
   const draft = join(isThere ? target : dirname(target), name);
   try {
     await makeFolder(dirname(draft));
@@ -53,7 +53,7 @@ export async function backUp(
   }
 }
 
-/** Whether an empty folder is there; false where nothing is. */
+/** Whether an empty folder exists; false if the path does not exist. */
 async function isEmptyFolder(target: string): Promise<boolean> {
   let entries: readonly string[];
   try {
@@ -65,21 +65,18 @@ async function isEmptyFolder(target: string): Promise<boolean> {
     });
   }
   if (entries.length === 0) return true;
-  throw new Failure('conflict', `${target} is not empty; a backup wants a folder of its own`);
+  throw new Failure('conflict', `${target} is not empty: give the backup an empty or new folder`);
 }
 
-/** A copy of a damaged file is no backup. Rejects with `unavailable` then. */
+/** Checks the copy; rejects with `unavailable` if it is damaged. */
 async function requireSound(folder: string, signal = new AbortController().signal): Promise<void> {
   const { damage } = await checkInThread(join(folder, dataFile), signal);
   signal.throwIfAborted();
   if (damage === undefined) return;
-  throw new Failure(
-    'unavailable',
-    `the data is damaged, and a copy of it would be no backup: ${damage}`,
-  );
+  throw new Failure('unavailable', `the data is damaged and cannot be backed up: ${damage}`);
 }
 
-/** Opens a copy, as whoever needs it will: the seq of its newest change. */
+/** Opens the copy to check that it can be read; returns the seq of its newest change. */
 async function newestSeq(folder: string): Promise<number> {
   const environment = openEnvironment(folder);
   try {
@@ -91,8 +88,8 @@ async function newestSeq(folder: string): Promise<number> {
 }
 
 /**
- * Waits until a file, or the list of a folder, is on the disk. On Windows, LMDB writes a copy
- * through, and folders cannot be synced.
+ * Syncs a file or a folder to the disk. Not on Windows: LMDB writes copies through there, and
+ * folders cannot be synced.
  */
 export async function syncPath(path: string): Promise<void> {
   if (process.platform === 'win32') return;

@@ -21,7 +21,7 @@ import { storedJson } from './stored-json.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 
-/** id, seq, insertedSeq, kind, lang, rve, designedAtMs: what its key does not say of it. */
+/** id, seq, insertedSeq, kind, lang, rve, designedAtMs: the fields that its key does not hold. */
 type Packed = readonly [
   string,
   number,
@@ -32,7 +32,7 @@ type Packed = readonly [
   number | null,
 ];
 
-/** Where a rule is found, whatever its id and its place in the log. */
+/** The place of a rule in the index; it does not depend on the id or seq of the rule. */
 export interface RulePlace {
   readonly database: 'exact' | 'wildcard';
   readonly key: Buffer;
@@ -40,7 +40,7 @@ export interface RulePlace {
   readonly traits: string;
 }
 
-/** What matching needs to know of a rule. */
+/** The fields of a rule that matching uses. */
 export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
   const { id, path, kind, lang, rve } = rule;
   const origin = matchingOrigin(rule);
@@ -49,10 +49,10 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
 }
 
 /**
- * Where a rule is found by matching (docs/design/page-rules.md#matching): as a wildcard when its
- * path starts with `/` and ends in `*`, whatever its kind; a breadcrumb's key is never one. Throws
- * `too_large` for what LMDB's keys have no room for, and `invalid` for a wildcard that is not
- * Unicode text.
+ * The place in the index under which matching finds a rule (docs/design/page-rules.md#matching): as
+ * a wildcard when its path starts with `/` and ends in `*`, for every kind but a breadcrumb, whose
+ * key is always exact. Throws `too_large` for a place that is longer than an LMDB key, and
+ * `invalid` for a wildcard that is not Unicode text.
  */
 export function candidatePlace(stored: StoredRule): CandidatePlace {
   const { database, key, traits } = rulePlace(stored.rule);
@@ -62,8 +62,8 @@ export function candidatePlace(stored: StoredRule): CandidatePlace {
 }
 
 /**
- * All places where a rule may be found: before there was a place for those whose origin waits, they
- * stood under that which they had.
+ * All places under which a rule may be indexed: older versions indexed a rule whose origin waits
+ * under its former origin.
  */
 export function formerPlaces(stored: StoredRule): readonly CandidatePlace[] {
   const { rule } = stored;
@@ -116,7 +116,7 @@ export function findExact(
   return values.map((value) => unpack(value, origin, path));
 }
 
-/** Ids of all records that ever stood at exactly an origin and path. */
+/** Ids of all records that were ever indexed at exactly an origin and path. */
 export function everExact(
   { everexact }: Pick<Databases, 'everexact'>,
   origin: string,
@@ -127,7 +127,7 @@ export function everExact(
 
 /**
  * The rules of each wildcard of an origin that covers a path, longest first, within the limits of
- * withinLimits; none is looked for before it is asked for.
+ * withinLimits; each is read only when the caller iterates to it.
  */
 export function findWildcards(
   databases: CandidateDatabases,
@@ -143,8 +143,8 @@ export function findWildcards(
 }
 
 /**
- * The rules of the longest wildcards over a path: what a visit costs must not grow with how many
- * wildcards lie within each other.
+ * The rules of the longest wildcards over a path. The limits keep the cost of a request independent
+ * of the number of nested wildcards.
  */
 export function* withinLimits<T>(groups: Iterable<readonly T[]>): Generator<readonly T[]> {
   let [wildcards, rules] = [0, 0];
@@ -157,8 +157,8 @@ export function* withinLimits<T>(groups: Iterable<readonly T[]>): Generator<read
 }
 
 /**
- * Why a rule more cannot stand at a place, as a Failure `too_large`; undefined where it can.
- * `planned` is how many others are about to be put there.
+ * A Failure `too_large` if a place has no room for another rule; undefined if it has. `planned` is
+ * the number of other rules about to be put there.
  */
 export function roomFailure(
   databases: CandidateDatabases,
@@ -167,7 +167,7 @@ export function roomFailure(
 ): Failure | undefined {
   if (countAt(databases, { database, key }, rulesAtPlaceMax) + planned >= rulesAtPlaceMax) {
     const message =
-      `${rulesAtPlaceMax} page rules stand at this origin and path already: edit or invalidate ` +
+      `This origin and path already have ${rulesAtPlaceMax} page rules: edit or invalidate ` +
       'one of them instead.';
     return new Failure('too_large', message, { field: 'path' });
   }
@@ -185,13 +185,13 @@ export function roomFailure(
     if (wildcards < wildcardsOverPathMax && rules < wildcardRulesOverPathMax) continue;
     const message =
       `${wildcards} wildcards with ${rules} page rules cover this path already: at most ` +
-      `${wildcardsOverPathMax}, with ${wildcardRulesOverPathMax} rules, are looked at.`;
+      `${wildcardsOverPathMax} wildcards with ${wildcardRulesOverPathMax} rules are allowed.`;
     return new Failure('too_large', message, { field: 'path' });
   }
   return undefined;
 }
 
-/** Ids of all records that ever stood at a wildcard of an origin that covers a path. */
+/** Ids of all records that were ever indexed at a wildcard of an origin that covers a path. */
 export function everWildcard(
   { everwildcard }: Pick<Databases, 'everwildcard'>,
   origin: string,
@@ -211,8 +211,8 @@ interface CoveringPrefix {
 
 /**
  * The wildcards of an origin that cover a path, longest first: each step seeks the greatest key up
- * to a bound, which is either a prefix of the path or tells how far the next one can reach at most.
- * Never a scan.
+ * to a bound, which is either a prefix of the path or bounds the length of the next one. It never
+ * scans.
  */
 function* coveringPrefixes(
   database: Database<string, Uint8Array>,

@@ -3,30 +3,30 @@ import type { VkClaim } from './store.ts';
 
 const derivedPrefix = 'fields:';
 const hashHex = /^[0-9a-f]{64}$/;
-/** No UTF-8 has this byte, so that no other vk stands where the derived ones do. */
+/** This byte never occurs in UTF-8, so derived keys cannot collide with other vks. */
 const derivedMark = 'ff';
 
-/** A claim with the change that it was made for. */
+/** A claim with the change that it belongs to. */
 export interface SeqClaim extends VkClaim {
   readonly seq: number;
 }
 
 /**
- * The bytes under which a vk is remembered. A derived one is kept as the bytes of its hash: there
- * is one to almost every insert, in no order, so that the shorter they are, the fewer pages of the
- * tree a large import has to write.
+ * The key under which a vk is stored. A derived vk is stored as the bytes of its hash: almost every
+ * insert has one, in random order, so shorter keys let a large import write fewer pages of the
+ * tree.
  */
 export function claimKey(vk: string): Buffer {
   const hex = derivedHash(vk);
   return hex === undefined ? keyOf(vk) : Buffer.from(derivedMark + hex, 'hex');
 }
 
-/** A claim as it is kept: its seq, and its hash where the key does not say it. */
+/** A claim as it is stored: its seq, and its hash if the key does not hold it. */
 export function packClaim({ vk, requestHash, seq }: SeqClaim): string {
   return derivedHash(vk) === requestHash ? String(seq) : `${seq} ${requestHash}`;
 }
 
-/** The claim that is kept under a vk. */
+/** The claim that is stored under a vk. */
 export function unpackClaim(vk: string, value: string): SeqClaim {
   const space = value.indexOf(' ');
   if (space < 0) return { vk, seq: Number(value), requestHash: derivedHash(vk) ?? '' };

@@ -1,7 +1,7 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { quietenFullDisk } from './full-disk.ts';
 
-/** Version of the layout below; a data folder of a newer one is refused. */
+/** Version of the layout below. A data folder with a newer version is refused. */
 export const schemaVersion = 5;
 
 /** Versions whose layout is part of this one: opening a folder adds what it lacks. */
@@ -10,7 +10,7 @@ export const extensibleVersions: readonly number[] = [3, 4];
 /** The first version in which keys with several candidates are marked: see place-values.ts. */
 export const markedVersion = 5;
 
-/** What `meta` says under `application` in a data folder of ours. */
+/** The value of `application` in `meta` in a data folder of Waymark. */
 export const applicationMark = 'waymark';
 
 /**
@@ -20,13 +20,13 @@ export const applicationMark = 'waymark';
 export interface Databases {
   readonly environment: RootDatabase;
   /**
-   * `application`, `schema`; to be told at once, the seq of the newest change (`seq`), and seq and
-   * transaction of the newest one of any hook or secret (`hooks`).
+   * `application` and `schema`; for quick reads, the seq of the newest change (`seq`), and seq and
+   * transaction of the newest change of any hook or secret (`hooks`).
    */
   readonly meta: Database<string>;
   /** seq → Change. */
   readonly log: Database<string, number>;
-  /** Record and seq → nothing: the rows themselves are in the log. */
+  /** Record and seq → nothing; the log holds the rows. */
   readonly history: Database<string, Uint8Array>;
   /** Seq of a row that does not count → seq of the row that invalidated it. */
   readonly mark: Database<string, number>;
@@ -38,11 +38,11 @@ export interface Databases {
   readonly exact: Database<string, Uint8Array>;
   /** Origin NUL path without its `*` → candidates, as in `exact`. */
   readonly wildcard: Database<string, Uint8Array>;
-  /** The keys of `exact` → ids of all records that ever stood there. */
+  /** The keys of `exact` → ids of all records that were ever indexed there. */
   readonly everexact: Database<string, Uint8Array>;
-  /** The keys of `wildcard` → ids of all records that ever stood there. */
+  /** The keys of `wildcard` → ids of all records that were ever indexed there. */
   readonly everwildcard: Database<string, Uint8Array>;
-  /** vk → seq of the change that it was claimed for, and hash of the request: see claims.ts. */
+  /** vk → seq of the change that claimed it, and hash of the request: see claims.ts. */
   readonly vk: Database<string, Uint8Array>;
   /** Id → Key. */
   readonly key: Database<string, Uint8Array>;
@@ -50,29 +50,31 @@ export interface Databases {
   readonly keyhash: Database<string, Uint8Array>;
   /** Id → StoredHook. */
   readonly hook: Database<string, Uint8Array>;
-  /** Event type, or `*` → ids of the hooks that ask for it, sorted values under one key. */
+  /** Event type, or `*` → ids of the hooks that subscribe to it, sorted values under one key. */
   readonly hooktype: Database<string, Uint8Array>;
   /** Id of a hook → HookSecret. */
   readonly hooksecret: Database<string, Uint8Array>;
-  /** The deliverer's own: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts). */
+  /**
+   * State of the deliverer: `writer`, `cursor`, `settled`, `clock`, `outages` (delivery-log.ts).
+   */
   readonly delivery: Database<string, string>;
-  /** Hook → n of the newest event that it was given. */
+  /** Hook → n of the newest event in its queue. */
   readonly lane: Database<string, number>;
-  /** Hook and n → seq of an event of which no attempt was recorded: see delivery-keys.ts. */
+  /** Hook and n → seq of an event without a recorded attempt: see delivery-keys.ts. */
   readonly pending: Database<string, Uint8Array>;
   /** Hook, n and attempt → AttemptRecord. */
   readonly attempt: Database<string, Uint8Array>;
-  /** Hook, time and n → nothing: messages that are to be sent again then. */
+  /** Hook, time and n → nothing: messages that are due at that time. */
   readonly due: Database<string, Uint8Array>;
   /** Hook and n → nothing: messages that were given up. */
   readonly exhausted: Database<string, Uint8Array>;
-  /** Seq of the change that asks for messages to be sent again → what is left of it. */
+  /** Seq of a replay → the rest of its range. */
   readonly job: Database<string, number>;
 }
 
 /**
- * What lmdb's types do not say of its `putSync`: false is the answer where an entry was not put,
- * with `append` one whose key is not behind all others, with `noOverwrite` one whose key is there.
+ * The return value of lmdb's `putSync`, which its types lack: false if the entry was not put, with
+ * `append` because its key is not the last, with `noOverwrite` because its key exists.
  */
 export interface Conditional<K> {
   putSync(
@@ -118,7 +120,7 @@ export function openEnvironment(
   return open({ path: folder, ...environmentOptions, readOnly, mapSize });
 }
 
-/** Opens all databases, making them where they are missing; to be called in a transaction. */
+/** Opens all databases and creates missing ones. The caller runs it in a transaction. */
 export function openDatabases(environment: RootDatabase): Databases {
   const named = (name: string, dupSort = false): Database<string, Uint8Array> =>
     environment.openDB<string, Uint8Array>(name, {

@@ -33,7 +33,7 @@ export function dueKey(queue: QueueKey, dueMs: number, n: number): Buffer {
   return key;
 }
 
-/** What such a key says. */
+/** Parses a dueKey. */
 export function dueOf(key: Uint8Array): { readonly dueMs: number; readonly n: number } {
   return { dueMs: uint48At(key, queueBytes), n: uint48At(key, queueBytes + uint48Bytes) };
 }

@@ -12,13 +12,13 @@ import { putReplay } from './replay.ts';
 import type { Reads } from './store.ts';
 import { WriteQueue } from './write-queue.ts';
 
-/** The deliveries of a store, with the end of their writing. */
+/** The deliveries of a store, with a way to end their writes. */
 interface DeliveryLog extends Deliveries {
-  /** Refuses further writes; resolves when those before are done. */
+  /** Refuses further writes; resolves when the earlier ones are done. */
   close(): Promise<void>;
 }
 
-/** Makes the queues of hooks over the databases; `newId` makes the name of a writer. */
+/** Makes the Deliveries of the databases; `newId` makes the name of a writer. */
 export function createDeliveryLog(
   databases: Databases,
   reads: Reads,
@@ -27,7 +27,7 @@ export function createDeliveryLog(
   const { delivery } = databases;
   const queue = new WriteQueue(databases, condition);
   let writer: string | undefined;
-  /** How far this process has read the log for events; behind the cursor, at times. */
+  /** The seq up to which this process has read the log for events; it can be behind the cursor. */
   let readTo = 0;
   const cursor = (): number => Number(delivery.get('cursor') ?? 0);
   const write = <T>(put: () => T): Promise<T> =>
@@ -41,7 +41,7 @@ export function createDeliveryLog(
       const name = newId();
       return queue.write(() => {
         delivery.putSync('writer', name);
-        // Nothing of this process is under way, and nothing of another one, which has ended.
+        // No attempt is in flight, because the previous writer has ended.
         delivery.putSync('settled', String(reads.seq()));
         writer = name;
         readTo = 0;
@@ -68,7 +68,7 @@ export function createDeliveryLog(
         const written = cursor();
         const done = putDispatch(databases, reads, { after: Math.max(written, readTo), node });
         readTo = done.upTo;
-        // A row that is nobody's event can be read again.
+        // Reading rows that no hook gets again is harmless.
         if (done.hasWritten || readTo - written >= dispatchRowsMax) {
           delivery.putSync('cursor', String(readTo));
         }

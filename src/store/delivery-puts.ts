@@ -3,7 +3,7 @@ import type { AttemptRecord, Batch, QueueKey, RecordedAttempt } from './deliveri
 import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
 
-/** Puts what an attempt changes; to be called in a write transaction. */
+/** Stores the result of an attempt. The caller runs it in a write transaction. */
 export function putAttempt(databases: Databases, recorded: RecordedAttempt): void {
   const { pending, attempt, due, exhausted } = databases;
   const { queue, n, wasDueMs, split = [] } = recorded;
@@ -24,7 +24,7 @@ export function putAttempt(databases: Databases, recorded: RecordedAttempt): voi
   }
 }
 
-/** When a message is due that a replay has asked for while this attempt was under way. */
+/** The due time of a message that a replay requested during this attempt. */
 function askedForMs(
   databases: Databases,
   { queue, n, wasDueMs }: RecordedAttempt,
@@ -34,13 +34,15 @@ function askedForMs(
   return dueMs === wasDueMs ? undefined : dueMs;
 }
 
-/** However it ended, a round of attempts begins anew: in place of its own next one. */
+/**
+ * Whatever the outcome, the replay starts a new round of attempts, which replaces the next retry.
+ */
 function withRoundAhead(record: AttemptRecord, dueMs: number): AttemptRecord {
   const { outcome } = record;
   return { ...record, tries: 0, dueMs, outcome: outcome === 'exhausted' ? 'failed' : outcome };
 }
 
-/** Takes the events of a batch out of the queue, and makes it, for good. */
+/** Removes the events of a batch from the queue, and stores the batch as a message. */
 export function putBatch(
   databases: Databases,
   queue: QueueKey,
@@ -53,7 +55,7 @@ export function putBatch(
   putFrozen(databases, { queue, batch, attempts: 0, ...made });
 }
 
-/** Stands where its next attempt will. */
+/** The key at which the next attempt is stored. */
 function putFrozen(
   { attempt, due }: Databases,
   {

@@ -10,7 +10,7 @@ import { hasExpired } from './retention.ts';
 import { messagesIn, messageWith } from './replay.ts';
 import { storedJson } from './stored-json.ts';
 
-/** What can be read of the queues and attempts. */
+/** The reads among Deliveries. */
 type DeliveryReads = Pick<
   Deliveries,
   | 'busy'
@@ -77,7 +77,7 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
   };
 }
 
-/** What was tried most often waits longest: the first one is due last, if not first. */
+/** Messages with the most attempts wait longest, so the oldest is due first or last. */
 function firstOf({ due }: Databases, queue: QueueKey): DueMessage | undefined {
   const { start, end } = queueRange(queue);
   const soonest = due.getKeys({ start, end, limit: oldestLookedMax });
@@ -93,7 +93,7 @@ function eventAt({ log }: Databases, logSeq: number): WaymarkEvent {
   return event;
 }
 
-/** What waits to be sent for the first time has no gaps, but where attempts are under way. */
+/** The queue has no gaps but for attempts in flight. */
 function depthOf(databases: Databases, queue: QueueKey): ReturnType<Deliveries['depth']> {
   const { pending, due } = databases;
   const [first] = pending.getKeys({ ...queueRange(queue), limit: 1 });
@@ -118,7 +118,7 @@ function newestOf({ lane }: Databases, queue: QueueKey): number {
   return Number(lane.get(queue) ?? 0);
 }
 
-/** Places are given in the order of the log, so the one sought is found by halving. */
+/** Places follow the order of the log, so a binary search finds the place. */
 function placeOf(databases: Databases, queue: QueueKey, logSeq: number): number {
   let [low, high] = [1, newestOf(databases, queue) + 1];
   while (low < high) {
@@ -129,7 +129,7 @@ function placeOf(databases: Databases, queue: QueueKey, logSeq: number): number 
   return low;
 }
 
-/** The seq of the n-th event; 0 for one that is not known any more, which is older than others. */
+/** The seq of the n-th event; 0 if it was removed, because removed events are the oldest. */
 function logSeqOf(databases: Databases, queue: QueueKey, n: number): number {
   const queued = databases.pending.get(eventKey(queue, n));
   if (queued !== undefined) return Number(queued);

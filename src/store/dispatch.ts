@@ -11,9 +11,9 @@ import type { Reads } from './store.ts';
 import { storedJson } from './stored-json.ts';
 
 /**
- * Puts the next events of the log behind a seq into the queues of the hooks that get them, and
- * notes down what is to be sent again; to be called in a write transaction. So much is done at once
- * that others have their turn soon.
+ * Puts the next events of the log after a seq into the queues of the hooks that get them, and
+ * stores replays. The caller runs it in a write transaction. The size of one call is limited, so
+ * that requests are served in between.
  */
 export function putDispatch(
   databases: Databases,
@@ -26,7 +26,7 @@ export function putDispatch(
   let upTo = after;
   let hasJobs = false;
   let [rows, characters, compared] = [0, 0, 0];
-  // Nobody gets what came before the first hook.
+  // No hook gets events from before the first hook.
   if (hasNoHooks(reads) || newest - upTo > dispatchRowsMax) {
     upTo = Math.max(upTo, beforeFirstHook(reads, newest));
   }
@@ -69,7 +69,7 @@ const ownFamily = /"family":"(userinterface|webhook|key|secret|event|replay)"/;
 /** The fields before `family` in a row, which write.ts puts first, are not longer than this. */
 const rowHeadCharacters = 1_000;
 
-/** Whether a row is worth parsing: it may be megabytes of content that nobody wants to hear of. */
+/** Whether a row can concern a hook. Other rows, which may hold megabytes, are not parsed. */
 function mayMatter(reads: Reads, row: string): boolean {
   const family = ownFamily.exec(row.slice(0, rowHeadCharacters))?.[1];
   if (family === 'secret') return false;
@@ -79,7 +79,7 @@ function mayMatter(reads: Reads, row: string): boolean {
   return true;
 }
 
-/** A hook is known in the queues by the seq of its insert, which is its first row. */
+/** The id of a hook in the queues: the seq of its insert, which is its first row. */
 function queueOfHook(reads: Reads, { id, seq }: Change): QueueKey {
   return reads.hook(id)?.insertedSeq ?? reads.rows('webhook', id)[0]?.seq ?? seq;
 }

@@ -16,7 +16,7 @@ import { historyKey, historyPrefix } from './key-bytes.ts';
 import type { FeedSlice, Reads, RuleChange } from './store.ts';
 import { storedJson } from './stored-json.ts';
 
-/** A row of the log as it is remembered; `changed` is undefined for one of another family. */
+/** A cached row of the log; `changed` is undefined if it is not of a page rule. */
 interface Remembered {
   readonly changed: RuleChange | undefined;
   readonly characters: number;
@@ -28,9 +28,9 @@ interface Waiting {
 }
 
 /**
- * Reads the log for those who follow it: what the process itself wrote at once, what other
- * processes wrote within a poll. All followers share what was read, and between them they read one
- * slice in a turn of the event loop, so that a thousand of them hold up nobody else.
+ * Reads the log for its followers: rows of this process at once, rows of other processes within one
+ * poll. All followers share a cache and together read one slice in a turn of the event loop, so
+ * that a thousand followers do not delay requests.
  */
 export class Feed {
   readonly #databases: Databases;
@@ -41,7 +41,7 @@ export class Feed {
   });
   readonly #waiting = new Set<Waiting>();
   #poll: NodeJS.Timeout | undefined;
-  /** How many wait for the shared poll. */
+  /** The number of followers that wait for the shared poll. */
   #followers = 0;
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -79,14 +79,14 @@ export class Feed {
     this.#requireOpen();
   }
 
-  /** Lets those go on who wait for what is in the log by now. */
+  /** Wakes the followers that wait for rows which the log now has. */
   look(): void {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
     for (const { after, resolve } of this.#waiting) if (after < newest) resolve();
   }
 
-  /** Ends all waiting; nothing is read any more. */
+  /** Ends all waits and refuses further reads. */
   close(): void {
     this.#closed = true;
     for (const { resolve } of this.#waiting) resolve();
@@ -97,7 +97,7 @@ export class Feed {
     throw stoppingFailure();
   }
 
-  /** Resolves once there is something after a seq, or the signal is aborted. */
+  /** Resolves once the log has a row after a seq, or the signal aborts. */
   async #growth(after: number, signal: AbortSignal): Promise<void> {
     this.#requireOpen();
     if (signal.aborted || after < this.#reads.seq()) return;
@@ -167,8 +167,8 @@ export class Feed {
   #changed(change: Change): RuleChange {
     const { id, seq, action } = change;
     const previous = this.#previousSeq(id, seq);
-    // From one change to the next: a fold of all rows for each would make a long history longer
-    // than anyone can wait.
+    // Each record is derived from the previous one: a fold of all rows for each change would take
+    // quadratic time.
     const before =
       previous === undefined
         ? undefined

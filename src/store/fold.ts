@@ -11,12 +11,12 @@ interface Placed {
   readonly insertedSeq: number;
 }
 
-/** Takes a record one insert or edit further. */
+/** Applies one insert or edit to a record. */
 export type FoldOne<S extends Placed> = (before: S | undefined, change: Change) => S;
 
-/** What the rows of one record come to. */
+/** The fold of the rows of one record. */
 export interface Folded<S extends Placed> {
-  /** The record after its newest row; undefined where no insert of it counts. */
+  /** The record after its newest row; undefined if no insert of it counts. */
   readonly stored: S | undefined;
   /** Seqs of the rows that do not count, each with the row that invalidated it. */
   readonly invalidated: ReadonlyMap<number, Change>;
@@ -24,7 +24,7 @@ export interface Folded<S extends Placed> {
 
 /**
  * Folds all rows of a record, oldest first (docs/design/history.md#the-change-log): a row that an
- * invalidate names does not count, unless that has been invalidated itself.
+ * invalidate names does not count, unless that invalidate is invalidated itself.
  */
 export function foldRows<S extends Placed>(
   rows: readonly Change[],
@@ -38,14 +38,14 @@ export function foldRows<S extends Placed>(
   let stored: S | undefined;
   for (const row of rows) {
     if (row.action === 'invalidate' || invalidated.has(row.seq)) continue;
-    // Without its insert there is nothing to edit.
+    // A record without a valid insert cannot be edited.
     if (row.action === 'insert' || stored !== undefined) stored = foldOne(stored, row);
   }
   const newest = rows.at(-1);
   return { stored: stored && newest && { ...stored, seq: newest.seq }, invalidated };
 }
 
-/** What rows of a kind of record come to, the record as its fields alone. */
+/** Folds the rows of one family into the fields of the record. */
 export function foldRecord(
   family: RevertibleFamily,
   rows: readonly Change[],
@@ -66,8 +66,8 @@ export function rowsNamed({ seq, data }: Change): readonly number[] {
 }
 
 /**
- * A page rule after one more insert or edit: an insert's data are its fields, an edit's are merged
- * into them. Throws on a change that cannot follow, which is a bug.
+ * Applies an insert or edit to a page rule: an insert holds all fields, an edit is merged into
+ * them. Throws for a change that cannot follow, which is a bug.
  */
 export function foldRule(before: StoredRule | undefined, change: Change): StoredRule {
   const rule = recordAfter(before?.rule, change, ruleFields);
@@ -75,7 +75,7 @@ export function foldRule(before: StoredRule | undefined, change: Change): Stored
   return { rule: rule as unknown as Rule, seq, insertedSeq: before?.insertedSeq ?? seq };
 }
 
-/** A hook after one more insert or edit, as a page rule. */
+/** Applies an insert or edit to a hook, as for a page rule. */
 export function foldHook(before: StoredHook | undefined, change: Change): StoredHook {
   const hook = recordAfter(before?.hook, change, hookFields);
   const { seq } = change;
@@ -83,7 +83,7 @@ export function foldHook(before: StoredHook | undefined, change: Change): Stored
 }
 
 /**
- * A hook's secret after one more: the one before it goes on to sign until the time it says, unless
+ * Applies a change of a hook's secret: the previous secret signs too until the given time, unless
  * it was purged.
  */
 export function foldSecret(before: HookSecret | undefined, { data }: Change): HookSecret {
@@ -94,7 +94,7 @@ export function foldSecret(before: HookSecret | undefined, { data }: Change): Ho
   return { secret, previous: before.secret, until };
 }
 
-/** A key after one more change of its record, as for rules; an invalidate revokes it. */
+/** Applies a change to a key, as for page rules; an invalidate revokes it. */
 export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | undefined {
   const { id, action, data } = change;
   switch (action) {
@@ -109,7 +109,7 @@ export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | un
   }
 }
 
-/** Without these nobody could do anything with a record. */
+/** The fields that every record must have. */
 const ruleFields = ['origin', 'path', 'kind'] as const;
 const hookFields = ['url', 'method'] as const;
 

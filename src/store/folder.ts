@@ -4,12 +4,12 @@ import { Failure } from '../model/failure.ts';
 import { openCheckAttemptsMax, openCheckPagesMax } from './limits.ts';
 import { checkPages, newestTransaction, type PageCheck } from './page-check.ts';
 
-/** Name of the file in the data folder that LMDB keeps everything in. */
+/** Name of the LMDB data file in the data folder. */
 export const dataFile = 'data.mdb';
-/** Name of the file by which LMDB's processes know of each other. */
+/** Name of LMDB's lock file, which coordinates its processes. */
 export const lockFile = 'lock.mdb';
 
-/** Whether a folder holds data, be it damaged; false where there is no such folder. */
+/** Whether a folder holds data, damaged or not; false if the folder does not exist. */
 export async function holdsData(folder: string): Promise<boolean> {
   return stat(join(folder, dataFile)).then(
     () => true,
@@ -17,7 +17,7 @@ export async function holdsData(folder: string): Promise<boolean> {
   );
 }
 
-/** Whether a data folder that is there, and the data in it, can be written. */
+/** Whether an existing data folder and its data can be written. */
 export async function isWritable(folder: string): Promise<boolean> {
   try {
     await access(folder, constants.W_OK);
@@ -28,14 +28,14 @@ export async function isWritable(folder: string): Promise<boolean> {
   }
 }
 
-/** A Failure that tells the operator what is wrong with the data folder, in one line. */
+/** Makes a Failure about the data folder, as one line for the operator. */
 export function folderFailure(folder: string, what: string, cause?: unknown): Failure {
   return new Failure('unavailable', `the data folder ${folder} ${what}`, { cause });
 }
 
 /**
- * Makes sure that the data folder is there, made for the owner alone where it was missing, and that
- * files can be written in it. Rejects with `unavailable`.
+ * Creates the data folder if it is missing, readable by the owner alone, and checks that it can be
+ * written. Rejects with `unavailable`.
  */
 export async function prepareFolder(folder: string): Promise<void> {
   try {
@@ -49,16 +49,19 @@ export async function prepareFolder(folder: string): Promise<void> {
     if (isFile) throw folderFailure(folder, 'is a file, not a folder', error);
     const link = await deadLink(folder);
     if (link !== undefined) {
-      throw folderFailure(folder, `cannot be made: the link ${link} leads nowhere`, error);
+      throw folderFailure(
+        folder,
+        `cannot be created: the target of the link ${link} does not exist`,
+        error,
+      );
     }
     throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
   }
 }
 
 /**
- * Makes a folder and those that it stands in, where they are missing. Rejects with the system's
- * error. Node's own `recursive` tries for ever where a folder is there and mkdir says ENOENT of
- * what is to be made in it, as below /proc.
+ * Creates a folder and its missing parents. Rejects with the system's error. Node's own `recursive`
+ * loops for ever if mkdir returns ENOENT inside an existing folder, as below /proc.
  */
 export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   try {
@@ -75,7 +78,7 @@ export async function makeFolder(folder: string, mode = 0o777): Promise<void> {
   }
 }
 
-/** The part of a path that is a link to nothing; undefined where there is none. */
+/** The part of a path that is a dangling symbolic link; undefined if there is none. */
 async function deadLink(path: string): Promise<string | undefined> {
   const found = await lstat(path).catch(() => undefined);
   const parent = dirname(path);
@@ -92,9 +95,10 @@ function isFolder(path: string): Promise<boolean> {
 }
 
 /**
- * Looks at LMDB's file before the native library does, which ends the process at some damage: at
- * its first pages, so that opening takes no longer for much data. A missing file is fine; an empty
- * one is not, for LMDB would begin anew. Rejects with `unavailable`.
+ * Checks LMDB's file before the native library opens it, because some damage makes the library end
+ * the process. It checks the first pages only, so that opening a large file takes no longer. A
+ * missing file is valid; an empty one is not, because LMDB would start a new database. Rejects with
+ * `unavailable`.
  */
 export async function inspectDataFile(
   folder: string,
@@ -122,18 +126,18 @@ export async function inspectDataFile(
   }
 }
 
-/** What is to be done about a damaged data file. */
+/** Advice for a damaged data file. */
 const restoreHint =
   'put a backup in its place, or move it away and the server begins without any data';
 
-/** A Failure for a data file with a damaged page. */
+/** Makes a Failure for a data file with a damaged page. */
 export function damageFailure(folder: string, damage: string): Failure {
   return folderFailure(folder, `holds a ${dataFile} that is damaged (${damage}); ${restoreHint}`);
 }
 
 /**
- * A process that writes uses pages again that nobody reads, and nothing tells it that this one
- * does: what looks like damage counts only where no transaction was committed in the meantime.
+ * Another process may reuse pages while this one reads them, because the check registers no reader.
+ * So damage counts only if no transaction was committed meanwhile.
  */
 function checkWhileWritten(fd: number): PageCheck {
   for (let attempt = 0; attempt < openCheckAttemptsMax; attempt += 1) {
@@ -144,12 +148,12 @@ function checkWhileWritten(fd: number): PageCheck {
   return { damage: undefined, isComplete: false };
 }
 
-/** Whether the system says that there is no such file. */
+/** Whether an error means that the file does not exist. */
 export function isMissing(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }
 
-/** Why something failed, for the operator: the system's code, or the error's own words. */
+/** The reason of an error for the operator: its system code, or its message. */
 export function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return typeof code === 'string' ? code : message;

@@ -5,7 +5,7 @@ const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
 const mapFull = -30792;
 const windowsDiskFull = 112;
 
-// EIO too: lmdb says so when the disk filled up in the middle of a write.
+// lmdb reports EIO when the disk fills up during a write.
 const fullCodes: ReadonlySet<unknown> = new Set([
   ENOSPC,
   EDQUOT,
@@ -15,14 +15,14 @@ const fullCodes: ReadonlySet<unknown> = new Set([
   ...(process.platform === 'win32' ? [windowsDiskFull] : []),
 ]);
 
-/** Whether lmdb failed because the disk is full or refuses to be written. */
+/** Whether lmdb failed because the disk is full or read-only. */
 function isDiskFull(error: unknown): boolean {
   return error instanceof Error && fullCodes.has((error as { code?: unknown }).code);
 }
 
 /**
- * Why a write transaction failed: `storage_full`, or lmdb's own reason. A commit that failed on
- * lmdb's thread carries its reason in a promise that rejects; where nobody waits for that, Node
+ * The reason of a failed write transaction: `storage_full`, or lmdb's own error. A commit that
+ * failed on lmdb's thread carries its reason in a rejected promise; without a handler for it, Node
  * ends the process.
  */
 export async function writeErrorOf(error: unknown): Promise<unknown> {
@@ -43,8 +43,8 @@ async function commitErrorOf(error: unknown): Promise<unknown> {
 let isQuiet = false;
 
 /**
- * Keeps lmdb from printing the stack of a commit that found the disk full: it rejects the commit as
- * well, and whoever asked for that tells the log. All else that is printed stays.
+ * Keeps lmdb from printing a stack trace when a commit finds the disk full: lmdb rejects the commit
+ * too, and its caller logs the error. Other output is unchanged.
  */
 export function quietenFullDisk(): void {
   if (isQuiet) return;

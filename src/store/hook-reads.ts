@@ -15,14 +15,14 @@ type HookReads = Pick<
 /** The hooks that name an event type. */
 interface NamedHooks {
   readonly hooks: readonly StoredHook[];
-  /** Of their texts. */
+  /** Length of their texts. */
   readonly characters: number;
 }
 
-/** Reads of the projections of hooks, with the rows of a record to tell of the past. */
+/** Reads the projections of hooks, and their past states from the rows of the log. */
 export function createHookReads(databases: Databases, rows: Reads['rows']): HookReads {
   const { hook, hooktype, hooksecret, meta } = databases;
-  // Every event asks for them, and they change seldom. Those for all types stand there once.
+  // Every event needs them, and they change rarely. Hooks for all types are cached once.
   const byType = new LRUCache<string, NamedHooks>({
     maxSize: hooksRememberedCharactersMax,
     sizeCalculation: ({ characters }) => characters + listedHooksCharacters,

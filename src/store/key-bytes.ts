@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 
-/** Keys and sorted values of LMDB, with its pages of 4 KiB, are at most this long. */
+/** The longest key or sorted value that LMDB allows with pages of 4 KiB. */
 export const keyBytesMax = 1978;
 
 /** The greatest seq that keys have room for. */
@@ -13,8 +13,8 @@ const seqBytes = 4;
 const hashedBytes = 33;
 
 /**
- * The bytes under which a text is found: its UTF-8, or a mark and its SHA-256 where LMDB has no
- * room for it or UTF-8 no bytes (lone surrogates). Different texts have different bytes.
+ * The key for a text: its UTF-8, or a mark and its SHA-256 if it is too long for LMDB or not
+ * encodable in UTF-8 (lone surrogates). Different texts have different keys.
  */
 export function keyOf(text: string): Buffer {
   const bytes = Buffer.from(text);
@@ -24,10 +24,10 @@ export function keyOf(text: string): Buffer {
   return hashed(text);
 }
 
-/** What all history keys of a record start with, and no other key does. */
+/** The common prefix of all history keys of a record; no other key starts with it. */
 export function historyPrefix(id: string): Buffer {
   const bytes = keyOf(id);
-  // NUL ends the id; one that has it itself, or fills the key, is hashed to a fixed length.
+  // NUL ends the id. An id that contains NUL or is too long is replaced by its hash.
   const fits = bytes.length < keyBytesMax - seqBytes && !id.includes('\0');
   const prefix = Buffer.allocUnsafe((fits ? bytes.length : hashedBytes) + 1);
   prefix.set(fits ? bytes : hashed(id));

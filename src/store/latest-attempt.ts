@@ -3,7 +3,7 @@ import type { AttemptRecord, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
 import { storedJson } from './stored-json.ts';
 
-/** A message as its newest attempt left it. */
+/** The newest attempt of a message. */
 export function latestAttempt(
   { attempt }: Databases,
   queue: QueueKey,

@@ -1,9 +1,9 @@
 /**
- * Pages of the data file that are looked at before it is opened: all of them up to 1 MiB, of a
- * longer file the ones that lead to the others.
+ * Pages of the data file that are checked before it is opened: all of a file up to 1 MiB; of a
+ * larger file the upper levels of its trees.
  */
 export const openCheckPagesMax = 256;
-/** How often they are looked at again while another process writes. */
+/** How often the check is repeated while another process writes. */
 export const openCheckAttemptsMax = 5;
 /** Entries that a purge copies in one transaction … */
 export const copyBatchEntries = 20_000;
@@ -11,13 +11,13 @@ export const copyBatchEntries = 20_000;
 export const copyBatchBytes = 64 * 2 ** 20;
 /** Page rules at one origin and path, or with one wildcard of an origin. */
 export const rulesAtPlaceMax = 1_000;
-/** Wildcards of an origin that cover one path: of more, only the longest are looked at … */
+/** Wildcards of an origin that cover one path; matching reads only the longest of them … */
 export const wildcardsOverPathMax = 64;
-/** … and none behind those that have this many rules together. */
+/** … and stops once they have this many rules together. */
 export const wildcardRulesOverPathMax = 1_000;
-/** Characters of the hooks that are kept at hand, by the event types that they name … */
+/** Characters of the hooks in the cache by event type … */
 export const hooksRememberedCharactersMax = 32 * 2 ** 20;
-/** … and what a list of them counts besides, so that types without hooks do not add up. */
+/** … and the overhead of each entry, so that types without hooks are limited too. */
 export const listedHooksCharacters = 256;
-/** Hooks that events are compared with in one transaction that puts them into the queues. */
+/** Comparisons of events with hooks in one transaction of a dispatch. */
 export const dispatchComparedMax = 10_000;

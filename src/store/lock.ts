@@ -3,32 +3,31 @@ import { join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { folderFailure, isMissing, prepareFolder, reasonOf } from './folder.ts';
 
-/** A data folder that one serving process has for itself. */
+/** The claim of one process on a data folder. */
 export interface FolderClaim {
-  /** Lets others have the folder. */
+  /** Releases the claim. */
   release(): Promise<void>;
 }
 
 interface Claimant {
   readonly pid: number;
   /**
-   * What tells the process from a later one of the same pid; its start time where the system says
-   * it (Linux), unless given.
+   * Distinguishes the process from a later one with the same pid; by default its start time, where
+   * the system reports it (Linux).
    */
   readonly startToken?: string;
 }
 
-/** What a folder can be claimed for: the file that says who has it. */
+/** The purpose of a claim; it names the file that holds the claim. */
 type Purpose = 'serve' | 'deliver';
 const attemptsMax = 8;
-/** Numbers the files that this process prepares, so that no two have one name. */
+/** Numbers the draft files of this process, so that their names are unique. */
 let drafts = 0;
 
 /**
- * Claims a data folder, made where it is missing, for a process that serves from it, or that
- * delivers the webhooks of it. A claim whose
- * process is gone is replaced. Rejects with `conflict` while another process holds the folder, with
- * `unavailable` when it cannot be written.
+ * Claims a data folder for a process that serves from it or delivers its webhooks; creates the
+ * folder if it is missing. A claim of a process that has ended is replaced. Rejects with `conflict`
+ * while another process holds the folder, with `unavailable` when it cannot be written.
  */
 export async function claimFolder(
   folder: string,
@@ -51,20 +50,21 @@ export async function claimFolder(
     if (error instanceof Failure) throw error;
     throw folderFailure(folder, `cannot be claimed (${reasonOf(error)})`, error);
   }
-  throw new Failure('conflict', `the data folder ${folder} is being claimed by others`);
+  throw new Failure(
+    'conflict',
+    `other processes are claiming the data folder ${folder} right now: try again`,
+  );
 }
 
-/**
- * The pid of the process that has claimed a data folder and runs; undefined where there is none.
- */
+/** The pid of the running process that has claimed a data folder; undefined if there is none. */
 export async function claimantOf(folder: string, purpose: Purpose): Promise<number | undefined> {
   const held = await readIfThere(join(folder, `${purpose}.pid`));
   return held !== undefined && (await isAlive(held)) ? Number(held.split(' ')[0]) : undefined;
 }
 
 /**
- * Makes a file with its text in it, in one step; false when there is one of that name. On a full
- * disk it is a symbolic link to the text instead, which needs no block of the disk.
+ * Creates a file with its text atomically; returns false if the file exists. On a full disk it
+ * creates a symbolic link to the text instead, which needs no disk block.
  */
 async function createWhole(path: string, text: string): Promise<boolean> {
   drafts += 1;
@@ -93,12 +93,12 @@ async function createLink(path: string, text: string): Promise<boolean> {
   }
 }
 
-/** The text of a claim; undefined where there is none. */
+/** The text of a claim; undefined if there is none. */
 async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);
   } catch (error) {
-    // It is a file, as most often: Windows has another word for that.
+    // The claim is a file, the usual case; Windows reports it with another code.
     if (!isMissing(error)) return readFileIfThere(path);
     return undefined;
   }
@@ -113,7 +113,7 @@ async function readFileIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Takes a stale claim away, unless another process has put its own in its place meanwhile. */
+/** Removes a stale claim, unless another process has replaced it meanwhile. */
 async function removeStale(path: string, stale: string, pid: number): Promise<void> {
   const aside = `${path}.${pid}.stale`;
   try {
@@ -138,7 +138,7 @@ async function isAlive(claim: string): Promise<boolean> {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: it is there, and somebody else's.
+    // EPERM: the process exists and belongs to another user.
     if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
   }
   const state = await processState(pid);
@@ -147,13 +147,13 @@ async function isAlive(claim: string): Promise<boolean> {
 }
 
 interface ProcessState {
-  /** Dead, though its parent has not asked for its exit code yet. */
+  /** Whether the process has ended, but its parent has not yet read its exit code. */
   readonly ended: boolean;
-  /** When it started, in clock ticks since the system did. */
+  /** The start of the process, in clock ticks since the system started. */
   readonly startToken: string;
 }
 
-/** What Linux says of a process (proc_pid_stat(5)); undefined on other systems. */
+/** The state of a process on Linux (proc_pid_stat(5)); undefined on other systems. */
 async function processState(pid: number): Promise<ProcessState | undefined> {
   let text: string;
   try {
@@ -161,7 +161,7 @@ async function processState(pid: number): Promise<ProcessState | undefined> {
   } catch {
     return undefined;
   }
-  // The second field is the command in brackets, which may hold anything; these come after it.
+  // The second field, the command in brackets, may hold any text; the other fields follow it.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state = '', startToken = ''] = [fields[0], fields[19]];
   return { ended: state === 'Z' || state === 'X', startToken };

@@ -1,7 +1,7 @@
 import { single, type Metric } from '../observability/metrics.ts';
 import type { StoreCounts } from './store.ts';
 
-/** How a store stands, as metrics. */
+/** The metrics of a store. */
 export function storeMetrics({ seq, rules, keys, bytes }: StoreCounts): readonly Metric[] {
   return [
     single('gauge', 'waymark_store_seq', {

@@ -35,20 +35,20 @@ import type { Store } from './store.ts';
 import { verifyData } from './verify.ts';
 
 interface StoreParts {
-  /** Absolute path of the data folder; made where it is missing. */
+  /** Absolute path of the data folder; created if it is missing. */
   readonly folder: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ids of transactions: UUIDv7. */
   readonly newId: () => string;
-  /** Whether nothing is to be written: for a folder that cannot be. */
+  /** Whether to open read-only, for a folder that cannot be written. */
   readonly readOnly?: boolean;
 }
 
 /**
  * Opens the store of a data folder; several processes may have it open at once. Rejects with
- * `unavailable`, naming the folder, when that is a file, cannot be written, holds the database of
- * another application or of a newer Waymark, or a damaged one.
+ * `unavailable`, naming the folder, if it is a file, cannot be written, or holds a damaged database
+ * or one of another application or of a newer Waymark.
  */
 export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
   const { readOnly = false } = given;
@@ -69,7 +69,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
 
   return {
     ...reads,
-    // lmdb reads on from what it has begun to read until a timer of 1 ms has its turn.
+    // lmdb reuses its read transaction until a timer of 1 ms fires.
     refresh: () => {
       databases.environment.resetReadTxn();
     },
@@ -105,7 +105,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   };
 }
 
-/** The checks of all pages of a data file that is open. */
+/** Checks all pages of an open data file. */
 class PageChecks {
   readonly #parts: PageCheckParts;
   readonly #stopping = new AbortController();
@@ -119,7 +119,7 @@ class PageChecks {
   async check(): Promise<void> {
     const { folder, databases, condition, isDone } = this.#parts;
     if (isDone) return;
-    // Nothing that this snapshot refers to is used again meanwhile.
+    // LMDB does not reuse the pages of this snapshot during the check.
     const snapshot = databases.environment.useReadTransaction();
     const check = checkInThread(join(folder, dataFile), this.#stopping.signal).finally(() => {
       snapshot.done();
@@ -127,15 +127,15 @@ class PageChecks {
     this.#running = Promise.allSettled([this.#running, check]);
     const { damage } = await check;
     if (damage === undefined) return;
-    // A caller over the network learns neither where the data is nor what is in it.
+    // A caller over the network must learn neither the path nor the content of the data.
     condition.refusal = new Failure(
       'unavailable',
-      'The stored data is damaged, and takes no changes. The log of the server says where.',
+      'The stored data is damaged, so changes are refused. The server log names the damaged place.',
     );
     throw damageFailure(folder, damage);
   }
 
-  /** Ends those under way; resolves when they have ended. */
+  /** Cancels running checks; resolves when they have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -146,13 +146,13 @@ interface PageCheckParts {
   readonly folder: string;
   readonly databases: Databases;
   readonly condition: StoreCondition;
-  /** Whether all pages were looked at when the file was opened. */
+  /** Whether opening the file has checked all pages. */
   readonly isDone: boolean;
 }
 
 /**
- * Makes the data file beside its place, and puts it there in one step: one that is found empty or
- * half made has been damaged.
+ * Creates the data file as a draft and renames it. So an empty or incomplete data file is always a
+ * damaged one.
  */
 async function createDataFile(folder: string): Promise<void> {
   let draft: string | undefined;
@@ -166,7 +166,7 @@ async function createDataFile(folder: string): Promise<void> {
     }
     await link(join(draft, dataFile), join(folder, dataFile));
   } catch (error) {
-    // Another process has made it at the same time, or a link stands there.
+    // Another process has created it at the same time, or the path is a link.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && (await holdsData(folder))) return;
     throw folderFailure(folder, `cannot be written (${reasonOf(error)})`, error);
   } finally {
@@ -175,8 +175,8 @@ async function createDataFile(folder: string): Promise<void> {
 }
 
 /**
- * LMDB's lock file is how processes with one data file know of each other: where it has been
- * removed under a server, a second process would write over what that one reads.
+ * LMDB's lock file coordinates the processes of one data file. If it was removed while a server
+ * runs, a second process would overwrite pages that the server reads.
  */
 async function requireLockFile(
   folder: string,
@@ -186,7 +186,7 @@ async function requireLockFile(
     () => true,
     (error: unknown) => !isMissing(error),
   );
-  // Without leave to write it, this process cannot tell the other one that it reads.
+  // A process that cannot write the lock file cannot register as a reader.
   if (isThere && !readOnly) return;
   const pid = await claimantOf(folder, 'serve');
   if (pid === undefined || pid === process.pid) return;
@@ -222,7 +222,7 @@ async function openMarked(
 function refuseForeign(folder: string, environment: RootDatabase): void {
   if (environment.getKeysCount({ limit: 1 }) === 0) return;
   const unmarked = { name: 'meta', encoding: 'string', create: false } as const;
-  // Without `create`, openDB gives undefined for a database that is not there.
+  // Without `create`, openDB returns undefined for a missing database.
   const meta = environment.openDB<string, string>(unmarked) as
     | ReturnType<typeof environment.openDB<string, string>>
     | undefined;
@@ -238,7 +238,7 @@ function refuseForeign(folder: string, environment: RootDatabase): void {
   }
 }
 
-/** All in one transaction, so that no other process finds a folder half made. */
+/** All in one transaction, so that no other process finds an incomplete folder. */
 function makeDatabases(environment: RootDatabase): Databases {
   return environment.transactionSync(() => {
     const databases = openDatabases(environment);
@@ -253,7 +253,7 @@ function makeDatabases(environment: RootDatabase): Databases {
   });
 }
 
-/** The databases as they are. Throws `unavailable` for an older layout. */
+/** Opens the databases without changes. Throws `unavailable` for an older layout. */
 function presentDatabases(folder: string, environment: RootDatabase): Databases {
   const databases = openDatabases(environment);
   if (databases.meta.get('schema') === String(schemaVersion)) return databases;

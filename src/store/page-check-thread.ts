@@ -3,14 +3,14 @@ import { closeSync, openSync } from 'node:fs';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { checkPages, type PageCheck } from './page-check.ts';
 
-/** What a worker of this module is started with. */
+/** The workerData of this module. */
 interface Job {
   readonly pageCheck: { readonly file: string };
 }
 
 /**
- * Checks all pages of a data file in a thread of its own: reading them takes as long as the disk
- * does. Resolves to an incomplete check when the signal aborts; rejects with what the system says.
+ * Checks all pages of a data file in a worker thread, because reading them blocks on the disk.
+ * Resolves to an incomplete check if the signal aborts; rejects with the system's error.
  */
 export async function checkInThread(file: string, signal: AbortSignal): Promise<PageCheck> {
   const job: Job = { pageCheck: { file } };

@@ -1,13 +1,13 @@
 import { fstatSync, readSync } from 'node:fs';
 
-/** One tree of LMDB: struct MDB_db of liblmdb's mdb.c, as far as it is looked at. */
+/** One tree of LMDB: struct MDB_db of liblmdb's mdb.c, the fields that the check uses. */
 interface Tree {
   readonly name: string;
   readonly depth: number;
   readonly root: number;
 }
 
-/** A meta page: where the trees of one transaction begin. */
+/** A meta page, which holds the roots of the trees of one transaction. */
 interface Meta {
   readonly pageBytes: number;
   readonly free: Tree;
@@ -16,11 +16,11 @@ interface Meta {
   readonly txnId: bigint;
 }
 
-/** What a check of the pages of a data file has come to. */
+/** The result of a check of the pages of a data file. */
 export interface PageCheck {
-  /** What is wrong with a page; undefined where nothing was found. */
+  /** A description of the damage; undefined if none was found. */
   readonly damage: string | undefined;
-  /** Whether those were all that any entry is in. */
+  /** Whether the check covered every page that holds an entry. */
   readonly isComplete: boolean;
 }
 
@@ -39,15 +39,15 @@ const overflowBytes = 24;
 const noPage = 0xffff_ffff_ffff_ffffn;
 const depthMax = 32;
 
-/** A page that is not what LMDB writes. */
+/** A page that LMDB cannot have written. */
 class DamagedPage extends Error {}
 
 /**
- * Looks at the pages of an LMDB data file without LMDB, which ends the process (SIGBUS, SIGSEGV or
- * SIGABRT) at some damage: whether the trees of its newest transaction are whole, every page of
- * them lies within the file and is one that LMDB could have written. Values are not looked at.
- * While others write, a reader of that transaction or an older one has to keep its pages from being
- * used again (docs/design/history.md#damaged-data).
+ * Checks the pages of an LMDB data file without LMDB, which ends the process (SIGBUS, SIGSEGV or
+ * SIGABRT) at some damage. It checks that the trees of the newest transaction are complete, and
+ * that each of their pages lies within the file and could have been written by LMDB. It does not
+ * check values. If other processes write, the caller holds a reader of that transaction or an older
+ * one, so that LMDB does not reuse its pages (docs/design/history.md#damaged-data).
  */
 export function checkPages(fd: number, { pagesMax = Infinity }: Bounds = {}): PageCheck {
   const walk = new PageWalk(fd, pagesMax);
@@ -61,16 +61,16 @@ export function checkPages(fd: number, { pagesMax = Infinity }: Bounds = {}): Pa
 }
 
 interface Bounds {
-  /** So many pages are looked at, or all of a file that is shorter than LMDB has made it. */
+  /** The most pages to check; a truncated file is checked in full. */
   readonly pagesMax?: number;
 }
 
-/** Id of the newest transaction in a data file; undefined where its meta pages are damaged. */
+/** Id of the newest transaction in a data file; undefined if its meta pages are damaged. */
 export function newestTransaction(fd: number): bigint | undefined {
   return newestMeta(fd)?.txnId;
 }
 
-/** A page that is to be looked at. */
+/** A page to check. */
 interface Place {
   readonly tree: string;
   readonly page: number;
@@ -81,7 +81,7 @@ interface Place {
 class PageWalk {
   readonly #fd: number;
   #pagesMax: number;
-  /** What is to be looked at: the upper levels of all trees come before the leaves. */
+  /** The pages to check: the upper levels of all trees come before the leaves. */
   readonly #inner: Place[] = [];
   readonly #leaves: Place[] = [];
   #seen = new Uint8Array(0);
@@ -101,9 +101,10 @@ class PageWalk {
     if (meta === undefined) throw new DamagedPage('its first pages are not those of LMDB');
     this.#meta = meta;
     this.#page = Buffer.allocUnsafe(meta.pageBytes);
-    // Looked at after the meta page: a process that writes makes the file longer first.
+    // Read after the meta page, because a writer extends the file first.
     this.#filePages = Math.floor(fstatSync(this.#fd).size / meta.pageBytes);
-    // LMDB leaves out free pages at the end: only the whole walk tells that from a file cut off.
+    // LMDB omits free pages at the end: only a complete walk distinguishes that from a truncated
+    // file.
     if (this.#filePages <= meta.lastPage) this.#pagesMax = Infinity;
     this.#seen = new Uint8Array(Math.ceil(this.#filePages / 8));
     this.#addTree(meta.main);
@@ -125,17 +126,17 @@ class PageWalk {
 
   #add(place: Place): void {
     this.#claim(place, 1);
-    // The entries of LMDB's own tree are the other trees. A walk of all pages goes down at once, so
-    // that few of them wait.
+    // The entries of LMDB's own tree are the other trees. A complete walk goes depth first, so that
+    // few pages wait.
     const isFirst = place.levels > 1 || place.tree === mainTree || this.#pagesMax === Infinity;
     (isFirst ? this.#inner : this.#leaves).push(place);
   }
 
-  /** Notes that pages are in use: they have to lie within the file, and be used once. */
+  /** Marks pages as used: each must lie within the file and be used only once. */
   #claim({ tree, page }: Pick<Place, 'tree' | 'page'>, count: number): void {
     const { lastPage } = this.#meta;
     if (page < metaPages || page + count - 1 > lastPage) {
-      throw new DamagedPage(`${tree} refers to page ${page}, which is none`);
+      throw new DamagedPage(`${tree} refers to page ${page}, which does not exist`);
     }
     if (page + count > this.#filePages) {
       throw new DamagedPage(`the file ends before page ${page} of ${tree}: it was cut off`);
@@ -172,7 +173,8 @@ class PageWalk {
 
   #checkHeader(page: number, bad: (what: string) => DamagedPage): void {
     if (this.#page.readBigUInt64LE(0) !== BigInt(page)) throw bad('is another page, or none');
-    if (this.#page.readBigUInt64LE(8) > this.#meta.txnId) throw bad('is of the future');
+    if (this.#page.readBigUInt64LE(8) > this.#meta.txnId)
+      throw bad('is newer than the newest transaction');
   }
 
   #checkLeafNode(tree: string, node: number, bad: (what: string) => DamagedPage): void {
@@ -189,7 +191,7 @@ class PageWalk {
     } else if (tree === freeTree) {
       this.#checkFreePages(bytes.subarray(data, data + size), bad);
     } else if ((flags & nodeFlags.tree) !== 0) {
-      if (size !== treeBytes) throw bad('has an entry that should be a tree, and is none');
+      if (size !== treeBytes) throw bad('has an entry that should be a tree but is not');
       const isNamed = tree === mainTree;
       const key = bytes.toString('latin1', node + nodeHeaderBytes, data);
       this.#addTree(treeAt(bytes, data, isNamed ? key.replaceAll('\0', '') : tree));
@@ -198,7 +200,7 @@ class PageWalk {
     }
   }
 
-  /** A value on pages of its own, of which only the first has a header. */
+  /** A value on overflow pages, of which only the first has a header. */
   #checkOverflow(tree: string, where: Buffer, size: number): void {
     const page = pageNumber(where.readBigUInt64LE(0));
     const count = pageNumber(where.readBigUInt64LE(16));
@@ -211,7 +213,7 @@ class PageWalk {
     this.#pages += 1;
     if (header.readBigUInt64LE(0) !== BigInt(page)) throw bad('is another page, or none');
     if ((header.readUInt16LE(18) & kindMask) !== pageFlags.overflow) throw bad('holds no value');
-    if (header.readUInt32LE(20) !== count) throw bad('has another length than is said of it');
+    if (header.readUInt32LE(20) !== count) throw bad('has a different length than its entry says');
     if (tree !== freeTree) return;
     const value = Buffer.allocUnsafe(size);
     readFully(this.#fd, value, page * pageBytes + headerBytes);
@@ -219,9 +221,9 @@ class PageWalk {
   }
 
   /**
-   * Pages that are free are in no tree, or LMDB would write over them. A value of that list is a
-   * count, and page numbers; a negative number is that of the pages from the next one on. They may
-   * lie behind the end of the file.
+   * Free pages must not be in a tree, or LMDB would overwrite them. A value of the free list is a
+   * count and page numbers; a negative number is the length of a run that starts at the next
+   * number. Free pages may lie after the end of the file.
    */
   #checkFreePages(value: Buffer, bad: (what: string) => DamagedPage): void {
     const count = value.length < numberBytes ? -1 : numberAt(value, 0);
@@ -241,16 +243,16 @@ class PageWalk {
 
 /** The tree whose entries are the other trees, by their names. */
 const mainTree = 'the list of databases';
-/** The tree whose entries are pages that may be used again. */
+/** The tree whose entries are free pages. */
 const freeTree = 'the list of free pages';
 const numberBytes = 8;
 
-/** A number of 64 bits with a sign. */
+/** The size of a signed 64-bit number. */
 function numberAt(bytes: Buffer, at: number): number {
   return bytes.readInt32LE(at + 4) * 2 ** 32 + bytes.readUInt32LE(at);
 }
 
-/** Where the nodes of a page begin: their offsets within its bytes, checked to lie in it. */
+/** The offsets of the nodes of a page, checked to lie within it. */
 function* nodesOf(
   bytes: Buffer,
   start: number,
@@ -272,11 +274,12 @@ function* nodesOf(
   }
 }
 
-/** Few values under one key stand in a page within the page. */
+/** LMDB stores few values under one key in a page within the page. */
 function checkSubPage(bytes: Buffer, bad: (what: string) => DamagedPage): void {
   if (bytes.length < headerBytes) throw bad('has values that go beyond it');
   const kind = bytes.readUInt16LE(18) & kindMask;
-  if (kind !== (pageFlags.leaf | pageFlags.sub)) throw bad('has values that are no page');
+  if (kind !== (pageFlags.leaf | pageFlags.sub))
+    throw bad('has a group of values that is not a page');
   for (const node of nodesOf(bytes, 0, bytes.length, bad)) {
     const keyEnd = node + nodeHeaderBytes + bytes.readUInt16LE(node + 6);
     if (keyEnd + bytes.readUInt32LE(node) > bytes.length) throw bad('has a value beyond its end');

@@ -5,16 +5,16 @@ import { historyKey, historyPrefix, seqMax } from './key-bytes.ts';
 import type { PastRules } from './store.ts';
 import { storedJson } from './stored-json.ts';
 
-/** What the past is made of. */
+/** The reads that the past is derived from. */
 export interface PastReads {
   ruleAt(id: string, seq: number): StoredRule | undefined;
-  /** Bytes of all rows of a record. */
+  /** The bytes of all rows of a record. */
   historyBytes(id: string): number;
 }
 
 /**
- * The page rules as they were right after a change of the log: found by an index of every place
- * that a record ever had, and folded from their own rows; never by a replay of the log.
+ * The page rules as they were right after a change of the log. An index of all places that a record
+ * ever had finds them, and a fold of their own rows derives them, without a replay of the log.
  */
 export function createPastRules(databases: Databases, reads: PastReads, seq: number): PastRules {
   const rule = (id: string): StoredRule | undefined => reads.ruleAt(id, seq);
@@ -54,7 +54,7 @@ function covers(wildcard: string, path: string): boolean {
   return path.startsWith(wildcard.slice(0, -1));
 }
 
-/** Ids of all records there ever were, in their order: one seek each. */
+/** Ids of all records that ever existed, in order: one seek each. */
 function* recordIds({ history, log }: Databases, after: string): Iterable<string> {
   let start = after === '' ? undefined : historyKey(historyPrefix(after), seqMax);
   for (;;) {

@@ -5,7 +5,7 @@ import type { Conditional, Databases } from './databases.ts';
 type PlaceDatabase = 'exact' | 'wildcard';
 type PlaceDatabases = Pick<Databases, PlaceDatabase>;
 
-/** Where a rule stands among the candidates: a database, a key in it, and the value there. */
+/** The entry of a rule in the index of candidates: database, key and value. */
 export interface CandidatePlace {
   readonly database: PlaceDatabase;
   readonly key: Buffer;
@@ -13,13 +13,13 @@ export interface CandidatePlace {
 }
 
 /**
- * What stands beside the candidates of a key that has several: nearly all have one, and one seek
- * finds it and that it is the only one. It is the value which that seek comes to, the first one of
- * an exact key and the last one of a wildcard; candidates begin with `[`.
+ * Marks a key that has several candidates. Nearly all keys have one candidate, and with the mark a
+ * single seek finds it and knows that it is the only one: the seek reads the first value of an
+ * exact key and the last value of a wildcard, where the mark sorts. Candidates begin with `[`.
  */
 const severalMarks: Readonly<Record<PlaceDatabase, string>> = { exact: '!', wildcard: '~' };
 
-/** Puts a candidate; to be called in a write transaction. */
+/** Puts a candidate. The caller runs it in a write transaction. */
 export function putCandidate(
   databases: PlaceDatabases,
   { database: name, key, value }: CandidatePlace,
@@ -32,14 +32,14 @@ export function putCandidate(
 
 const onlyWhereNone = { noOverwrite: true } as const;
 
-/** Removes a candidate; to be called in a write transaction. */
+/** Removes a candidate. The caller runs it in a write transaction. */
 export function removeCandidate(
   databases: PlaceDatabases,
   { database: name, key, value }: CandidatePlace,
 ): void {
   const database = databases[name];
   database.removeSync(key, value);
-  // Mostly none is left: to look for several takes many times as long in a write transaction.
+  // Usually none is left; reading several values takes many times as long in a write transaction.
   if (database.get(key) === undefined) return;
   const left = firstValues(database, key, 3);
   if (left.length < 3 && left.includes(severalMarks[name])) {
@@ -54,7 +54,7 @@ export function exactValues({ exact }: PlaceDatabases, key: Buffer): readonly st
   return first === severalMarks.exact ? allValues(exact, key) : [first];
 }
 
-/** How many candidates stand at a place, counted up to a limit. */
+/** The number of candidates at a place, counted up to a limit. */
 export function countAt(
   databases: PlaceDatabases,
   { database: name, key }: Pick<CandidatePlace, 'database' | 'key'>,
@@ -86,7 +86,7 @@ export function wildcardValues(
   return last === severalMarks.wildcard ? allValues(wildcard, key) : [last];
 }
 
-/** What is wrong with a value where it stands, as far as the other values there tell. */
+/** Describes a value that does not fit the other values of its key. */
 export function valueProblem(
   databases: PlaceDatabases,
   { database: name, key, value }: CandidatePlace,
@@ -101,14 +101,14 @@ export function valueProblem(
   return isSeen ? undefined : 'has several rules, and is not marked so';
 }
 
-/** Whether a value is no candidate, but says that there are several. */
+/** Whether a value is the mark of several candidates. */
 export function isSeveralMark(name: PlaceDatabase, value: string): boolean {
   return value === severalMarks[name];
 }
 
 /**
- * Marks the keys that have several candidates in a data folder of before there were marks; to be
- * called in a write transaction. It looks at each entry.
+ * Marks the keys that have several candidates in a data folder of an older version. The caller runs
+ * it in a write transaction. It reads every entry.
  */
 export function markSeveral(databases: PlaceDatabases): void {
   for (const name of ['exact', 'wildcard'] as const) {
@@ -122,7 +122,7 @@ export function markSeveral(databases: PlaceDatabases): void {
   }
 }
 
-/** Some of the keys with several values, the first ones behind a key. */
+/** The first keys with several values after a key. */
 function severalKeys(
   database: Database<string, Uint8Array>,
   after: Uint8Array | undefined,

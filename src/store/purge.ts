@@ -18,41 +18,41 @@ import { createReads } from './reads.ts';
 import type { Reads } from './store.ts';
 import { storedJson } from './stored-json.ts';
 
-/** What a purge works with, and what it is about. */
+/** The dependencies and the target of a purge. */
 interface PurgeParts {
   /** Absolute path of a data folder that no server uses. */
   readonly folder: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: () => string;
-  /** Who purges, as the log names it. */
+  /** The author of the purge in the log. */
   readonly by: string;
-  /** Whether a page rule or a hook is to be purged, by its id. */
+  /** Decides by id whether to purge a page rule or a hook. */
   readonly selects: (id: string) => boolean;
-  /** Whether nothing is to be written: the report says what would be. */
+  /** Whether to write nothing and only report. */
   readonly dryRun: boolean;
 }
 
-/** What a purge has found. */
+/** The result of a purge. */
 interface PurgeReport {
   /** Seqs of the rows that had a former secret. */
   readonly rows: readonly number[];
-  /** Seq of the row that says so; undefined where nothing was written. */
+  /** Seq of the log row that records the purge; undefined if nothing was written. */
   readonly seq: number | undefined;
 }
 
 /**
- * Takes former secrets out of a data folder: header values that page rules and hooks have no more,
- * and secrets with which hooks sign no more. All else is copied, row by row, to a new data file,
- * which takes the place of the old one: no page of that one, used or free, is in it. Rejects with
- * `conflict` while a server runs, or where another process has written meanwhile; nothing is
- * changed then (docs/design/history.md#former-secrets).
+ * Removes former secrets from a data folder: header values that page rules and hooks no longer
+ * have, and secrets that no longer sign. It copies everything else, row by row, to a new data file,
+ * which replaces the old one, so no page of the old file remains. Rejects with `conflict`, without
+ * changes, while a server runs or if another process has written meanwhile
+ * (docs/design/history.md#former-secrets).
  */
 export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
   const { folder, selects, now, newId, dryRun } = parts;
   const claim = await claimFolder(folder, { pid: process.pid });
   try {
-    // Refuses what is damaged or not ours, and makes an older layout today's.
+    // Refuses damaged and foreign data, and upgrades an older layout.
     await (await openStore({ folder, now, newId })).close();
     const environment = openEnvironment(folder);
     let draft: string | undefined;
@@ -81,7 +81,7 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
 
 const draftPrefix = '.purge-';
 
-/** A purge that was killed has left its draft. */
+/** A purge that was killed leaves its draft behind. */
 async function removeDrafts(folder: string): Promise<void> {
   const drafts = (await readdir(folder)).filter((name) => name.startsWith(draftPrefix));
   for (const name of drafts) await rm(join(folder, name), { recursive: true, force: true });
@@ -93,13 +93,13 @@ async function purgeFailure(folder: string, error: unknown): Promise<Failure> {
   return folderFailure(folder, `cannot be purged (${reasonOf(cause)})`, cause);
 }
 
-/** What becomes of the rows and secrets of a data folder. */
+/** The purged form of the rows and secrets of a data folder. */
 class Purge {
   readonly #databases: Databases;
   readonly #reads: Reads;
   readonly #selects: (id: string) => boolean;
   readonly #nowMs: number;
-  /** The rows that change, as they will be. */
+  /** The new text of each changed row. */
   readonly #changed = new Map<number, string>();
 
   constructor(databases: Databases, selects: (id: string) => boolean, nowMs: number) {
@@ -109,10 +109,10 @@ class Purge {
     this.#nowMs = nowMs;
   }
 
-  /** Looks for them: seqs of the rows that have a former secret. */
+  /** Returns the seqs of the rows that hold a former secret. */
   rows(): readonly number[] {
     for (const { key, value } of this.#databases.log.getRange({})) {
-      // Most rows have none: they are not parsed.
+      // Most rows hold no header values and are not parsed.
       if (!value.includes('"headers"') && !value.includes('"family":"secret"')) continue;
       const change = storedJson(value) as Change;
       const purged = this.#purged(change);
@@ -139,7 +139,7 @@ class Purge {
     return { ...change, data: { ...data, secret: purgedValue } };
   }
 
-  /** The newest one, also of a hook that is gone: that can be taken back. */
+  /** The newest secret, also of a deleted hook, because the deletion can be undone. */
   #secretsInUse(hookId: string): readonly string[] {
     const { secret, previous, until = '' } = this.#reads.hookSecret(hookId) ?? { secret: '' };
     const isOver = !(Date.parse(until) > this.#nowMs);
@@ -149,14 +149,17 @@ class Purge {
   #secretOf(key: Uint8Array, value: string): string {
     const { secret, previous } = storedJson(value) as HookSecret;
     if (previous === undefined) return value;
-    // As the fold of the purged rows will have it.
+    // The same result as the fold of the purged rows.
     const hookId = Buffer.from(key).toString();
     const isKept = !this.#selects(hookId) || this.#secretsInUse(hookId).includes(previous);
     return isKept ? value : JSON.stringify({ secret });
   }
 }
 
-/** A row with a mark in place of header values that its record has no more; itself without any. */
+/**
+ * Replaces header values that the record no longer has with a mark; returns the same row if it has
+ * none.
+ */
 function withoutFormer(change: Change, current: object | undefined): Change {
   const data = replaceFormerHeaders(change.data, current, purgedValue);
   return data === change.data ? change : { ...change, data };
@@ -177,7 +180,7 @@ async function writeCopy(
     const copies = environment.transactionSync(() => openDatabases(environment));
     for (const name of Object.keys(copies) as readonly (keyof Databases)[]) {
       if (name === 'environment') continue;
-      // All of them have texts as values; what their keys are is the same on both sides.
+      // All databases have texts as values, and both sides encode keys the same way.
       const [source, copy] = [databases[name], copies[name]] as unknown as readonly [
         Database<string, Uint8Array>,
         Database<string, Uint8Array>,
@@ -192,7 +195,7 @@ async function writeCopy(
   }
 }
 
-/** Address space for a copy: pages that are filled in the order of keys take less than before. */
+/** Address space for the copy, which is smaller because its pages are filled in key order. */
 const mapSizePerByte = 2;
 const mapSizeMin = 2 ** 30;
 
@@ -220,7 +223,7 @@ function entryCount(database: { getStats(): object }): number {
   return (database.getStats() as { entryCount: number }).entryCount;
 }
 
-/** Adds the row to the log that says what was purged. Resolves to its seq. */
+/** Adds a row to the log that records the purge. Resolves to its seq. */
 async function leaveTrace(
   draft: string,
   { now, newId, by }: PurgeParts,
@@ -237,7 +240,7 @@ async function leaveTrace(
   }
 }
 
-/** Puts the new data file in the place of the old one, unless that was written meanwhile. */
+/** Replaces the old data file with the new one, unless the old one was written meanwhile. */
 async function swap(folder: string, draft: string, before: bigint | undefined): Promise<void> {
   const file = join(draft, dataFile);
   const [lock, aside] = [join(folder, lockFile), join(draft, 'former-lock')];
@@ -246,7 +249,7 @@ async function swap(folder: string, draft: string, before: bigint | undefined): 
   const { damage } = checkPages(fd);
   closeSync(fd);
   if (damage !== undefined) throw new Error(`the copy is damaged: ${damage}`);
-  // Without it, and beside this process, no other one opens the folder: see requireLockFile.
+  // Without the lock file no other process opens the folder: see requireLockFile.
   await rename(lock, aside);
   if (transactionIn(folder) !== before) {
     await rename(aside, lock);

@@ -8,7 +8,7 @@ import { putWrites } from './write-puts.ts';
 import type { WritePlan } from './write-plan.ts';
 import { planWrites } from './write.ts';
 
-/** The parts that a commit is made of; `now` in milliseconds since 1970. */
+/** The dependencies of a commit; `now` in milliseconds since 1970. */
 interface CommitParts {
   readonly databases: Databases;
   readonly reads: Reads;
@@ -17,13 +17,13 @@ interface CommitParts {
   readonly condition: StoreCondition;
 }
 
-/** What keeps a store from being written. */
+/** Whether a store accepts changes. */
 export interface StoreCondition {
-  /** What changes are refused with; undefined as long as the data is sound. */
+  /** The Failure that refuses changes; undefined while the data is intact. */
   refusal: Failure | undefined;
 }
 
-/** A commit that waits, with the type of its answer forgotten. */
+/** A waiting commit, without the type of its answer. */
 interface Pending {
   readonly by: string;
   readonly decide: (reads: Reads) => Decision<unknown>;
@@ -37,8 +37,8 @@ interface Decided {
 }
 
 /**
- * Commits in the order in which they came: what is waiting goes into one write transaction, and is
- * answered when that is on the disk; meanwhile the next batch gathers.
+ * Commits in order of arrival: one write transaction takes all waiting commits, and answers them
+ * when it is on the disk; meanwhile the next batch collects.
  */
 export class CommitQueue {
   readonly #parts: CommitParts;
@@ -73,14 +73,14 @@ export class CommitQueue {
     });
   }
 
-  /** Refuses further commits; resolves when those before have been answered. */
+  /** Refuses further commits; resolves when the earlier ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    // Everything asked for in this event-loop turn goes into the first batch.
+    // All commits of this turn of the event loop go into the first batch.
     await Promise.resolve();
     while (this.#waiting.length > 0) await this.#writeBatch();
     this.#writing = undefined;
@@ -95,7 +95,7 @@ export class CommitQueue {
       });
     } catch (error) {
       const failure = await storageFailure(error);
-      // A transaction that cannot even begin is everybody's failure.
+      // A transaction that cannot begin fails all of its commits.
       const concerned = batch.taken === 0 ? this.#waiting.length : batch.taken;
       for (const { reject } of this.#waiting.splice(0, concerned)) reject(failure);
       return;
@@ -107,7 +107,7 @@ export class CommitQueue {
   #decideAndPut(batch: Batch): void {
     const { databases, reads, now, newId } = this.#parts;
     let seq = reads.seq();
-    // Times never go back, whatever the clock does and whichever process wrote: they are searched.
+    // Times must never go back, even if the clock does, because reads search them.
     let timeMs = Date.parse(storedAt(databases.log.get(seq) ?? '') ?? '') || 0;
     const time = (): string => {
       timeMs = Math.max(timeMs, now());
@@ -139,13 +139,13 @@ export class CommitQueue {
 }
 
 interface Batch {
-  /** How many of those waiting were looked at. */
+  /** The number of waiting commits that were processed. */
   taken: number;
   bytes: number;
   readonly decided: Decided[];
 }
 
-/** What a failed write transaction means to those whose changes were in it. */
+/** The error with which the commits of a failed write transaction reject. */
 export async function storageFailure(error: unknown): Promise<Failure> {
   const cause = await writeErrorOf(error);
   if (cause instanceof Failure) return cause;

@@ -118,7 +118,7 @@ function historyBytes(databases: Databases, id: string): number {
   return seqs.reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
 }
 
-/** How long a row of the log is, in bytes; 0 where there is none. */
+/** The length of a row of the log in bytes; 0 if it does not exist. */
 export function rowBytes({ log }: Databases, seq: number): number {
   return log.getBinaryFast(seq)?.length ?? 0;
 }
@@ -133,12 +133,12 @@ function historyRow(change: Change, invalidating: Change | undefined): HistoryRo
   return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
 }
 
-/** Every request asks for it: the log itself would take several times as long. */
+/** Every request reads it; reading the log would take several times as long. */
 function newestSeq({ meta }: Databases): number {
   return Number(meta.get('seq') ?? 0);
 }
 
-/** Times of rows never go back, so the row sought is found by halving. */
+/** Times of rows never go back, so a binary search finds the row. */
 function seqAt(databases: Databases, timeMs: number): number {
   let [low, high] = [0, newestSeq(databases)];
   while (low < high) {
@@ -154,7 +154,7 @@ const storedField = /"dtu_stored":"([^"]+)"/;
 /** The fields before `dtu_stored` in a row, which write.ts puts first, are not longer than this. */
 const rowHeadCharacters = 120;
 
-/** When a row of the log was stored, without parsing what may be megabytes behind it. */
+/** The time at which a row was stored, read without parsing the rest of the row. */
 export function storedAt(row: string): string | undefined {
   return storedField.exec(row.slice(0, rowHeadCharacters))?.[1];
 }

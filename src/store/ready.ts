@@ -3,23 +3,23 @@ import type { Rule } from '../model/rule.ts';
 import { candidatePlace, rulePlace, type RulePlace } from './candidates.ts';
 import { seqMax } from './key-bytes.ts';
 
-/** The fields of a page rule as an insert stores them, but for what depends on id and log. */
+/** The fields of a page rule as an insert stores them, without id and seq. */
 export interface ReadyRule extends RulePlace {
   /** The fields, without id, as a JSON object that is not empty. */
   readonly text: string;
 }
 
 const langCharactersSafe = 100;
-/** As long as an id of ours gets. */
+/** The greatest length of an id. */
 const anyId = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Makes ready what can be made without the store, in any thread: all that a decision could be
- * refused for is refused here. Throws the Failures of candidatePlace.
+ * Prepares the parts of an insert that do not need the store, in any thread. All checks happen
+ * here, so a later decision cannot fail. Throws the Failures of candidatePlace.
  */
 export function readyRule(fields: JsonObject): ReadyRule {
   const rule = { ...(fields as unknown as Omit<Rule, 'id'>), id: anyId };
-  // Of all fields only lang has no limit of its own.
+  // lang is the only field without a limit of its own.
   if ((rule.lang?.length ?? 0) > langCharactersSafe) {
     candidatePlace({ rule, seq: seqMax, insertedSeq: seqMax });
   }

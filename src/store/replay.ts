@@ -6,21 +6,21 @@ import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.t
 import { latestAttempt } from './latest-attempt.ts';
 import { storedJson } from './stored-json.ts';
 
-/** A replay that is under way: of what is left of its range. */
+/** A running replay, with the rest of its range. */
 type Job = ReplayRange & { readonly queue: QueueKey };
 
-/** What a step of a replay has done. */
+/** The result of a step of a replay. */
 interface Replayed {
-  /** The queue with messages that are due now; undefined where no replay is under way. */
+  /** The queue with messages that are due now; undefined if no replay is running. */
   readonly queue: QueueKey | undefined;
 }
 
-/** Notes a replay down that the log asks for; to be called in a write transaction. */
+/** Stores a replay that the log requests. The caller runs it in a write transaction. */
 export function putJob({ job }: Databases, { seq, data }: Change): void {
   job.putSync(seq, JSON.stringify(data));
 }
 
-/** Makes the next messages of the first replay due; to be called in a write transaction. */
+/** Makes the next messages of the first replay due. The caller runs it in a write transaction. */
 export function putReplay(databases: Databases, nowMs: number): Replayed {
   const [entry] = databases.job.getRange({ limit: 1 });
   if (entry === undefined) return { queue: undefined };
@@ -38,7 +38,9 @@ export function putReplay(databases: Databases, nowMs: number): Replayed {
   return { queue };
 }
 
-/** Messages of a range that were tried, or only those that were given up: a seek for each. */
+/**
+ * The messages of a range that have an attempt, or only those that were given up: one seek each.
+ */
 export function* messagesIn(
   { attempt, exhausted }: Pick<Databases, 'attempt' | 'exhausted'>,
   queue: QueueKey,
@@ -54,7 +56,9 @@ export function* messagesIn(
   }
 }
 
-/** The message that holds an event, by the place of its first; undefined where none was tried. */
+/**
+ * The message that holds an event, by the place of its first event; undefined if it has no attempt.
+ */
 export function messageWith(
   { attempt }: Pick<Databases, 'attempt'>,
   queue: QueueKey,
@@ -70,7 +74,7 @@ export function messageWith(
   return undefined;
 }
 
-/** Makes a message due as if it had never been tried; its attempts are counted on. */
+/** Makes a message due and restarts its retry schedule; attempt numbers continue. */
 function putAgain(databases: Databases, queue: QueueKey, n: number, nowMs: number): void {
   const { attempt, due, exhausted } = databases;
   const latest = latestAttempt(databases, queue, n);
@@ -78,7 +82,7 @@ function putAgain(databases: Databases, queue: QueueKey, n: number, nowMs: numbe
   const { dueMs, outcome, attempt: attempts } = latest;
   if (dueMs !== undefined) due.removeSync(dueKey(queue, dueMs, n));
   if (outcome === 'exhausted') exhausted.removeSync(eventKey(queue, n));
-  // What was made and never tried stands where its attempt will.
+  // A batch without an attempt is stored at the key of its first attempt.
   const at = outcome === 'frozen' ? attempts + 1 : attempts;
   attempt.putSync(attemptKey(queue, n, at), JSON.stringify({ ...latest, tries: 0, dueMs: nowMs }));
   due.putSync(dueKey(queue, nowMs, n), '1');

@@ -6,13 +6,13 @@ import { dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
 import { latestAttempt } from './latest-attempt.ts';
 import { storedAt } from './reads.ts';
 
-/** How many messages of a hook were let go: those that had come to their end, and the others. */
+/** The number of removed messages of a hook: finished ones, and events that were not delivered. */
 interface Expired {
   readonly ended: number;
   readonly unsent: number;
 }
 
-/** Whether the oldest message of a hook is from before a time, ISO 8601. */
+/** Whether the oldest message of a hook is older than a time, ISO 8601. */
 export function hasExpired(databases: Databases, queue: QueueKey, before: string): boolean {
   for (const _ of expiredEvents(databases, queue, before)) return true;
   for (const _ of expiredMessages(databases, queue, before)) return true;
@@ -20,9 +20,9 @@ export function hasExpired(databases: Databases, queue: QueueKey, before: string
 }
 
 /**
- * Lets the oldest messages of a hook go: of those that were tried, what was not tried again since
- * a time; of the others, those whose events were stored before it. To be called in a write
- * transaction; some at a time, so that it may have to be called again.
+ * Removes the oldest messages of a hook: those whose newest attempt is older than a time, and
+ * events without an attempt that were stored before it. The caller runs it in a write transaction.
+ * It removes some at a time, so it may have to be called again.
  */
 export function putExpired(databases: Databases, queue: QueueKey, before: string): Expired {
   const { pending, attempt, due, exhausted } = databases;
@@ -45,12 +45,12 @@ export function putExpired(databases: Databases, queue: QueueKey, before: string
 
 interface ExpiredMessage {
   readonly n: number;
-  /** Of its attempts. */
+  /** The keys of its attempts. */
   readonly keys: readonly Uint8Array[];
   readonly latest: AttemptRecord;
 }
 
-/** From the first one on, up to one that is not that old. */
+/** The oldest messages, up to the first that has not expired. */
 function* expiredMessages(
   databases: Databases,
   queue: QueueKey,

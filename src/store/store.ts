@@ -8,7 +8,9 @@ import type { RulePlace } from './candidates.ts';
 import type { Deliveries } from './deliveries.ts';
 import type { ReadyRule } from './ready.ts';
 
-/** What an idempotency key was used for (docs/design/history.md#idempotency-and-concurrency). */
+/**
+ * The request that used an idempotency key (docs/design/history.md#idempotency-and-concurrency).
+ */
 export interface VkClaim {
   readonly vk: string;
   /** Lower-case hex SHA-256 of the request's operation and canonical fields. */
@@ -18,7 +20,7 @@ export interface VkClaim {
 /** A claim that was committed: the record and the seq that the first request wrote. */
 export interface StoredVkClaim extends VkClaim {
   readonly id: string;
-  /** Who the change is by. */
+  /** The author of the change. */
   readonly by: string;
   readonly seq: number;
 }
@@ -29,24 +31,24 @@ export interface SeqRange {
   readonly last: number;
 }
 
-/** A step of a walk through the page rules. */
+/** A step of an iteration over the page rules. */
 export interface WalkedRecord {
   readonly id: string;
   /**
-   * Undefined for what a walk through the past comes by as well, so that who walks can pause: a
-   * record that was no page rule, or was not there then.
+   * Undefined for a record that was not a page rule or did not exist at that time; such steps let
+   * the caller pause.
    */
   readonly stored: StoredRule | undefined;
-  /** How much was read for it, in characters or bytes of what is stored. */
+  /** The amount of stored data that the step read, in characters or bytes. */
   readonly size: number;
 }
 
-/** The page rules at one position of the log, found by every place that a record ever had. */
+/** The page rules at one position of the log. */
 export type PastRules = Pick<Reads, 'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter'>;
 
 /**
- * What can be read of the store; all reads of one event-loop turn see one state, the one that was
- * newest a few milliseconds before at the latest: see Store.refresh.
+ * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
+ * milliseconds old: see Store.refresh.
  */
 export interface Reads {
   /** The current state of a page rule; undefined when there is none. */
@@ -55,12 +57,12 @@ export interface Reads {
   ruleAt(id: string, seq: number): StoredRule | undefined;
   /**
    * Rules of exactly this origin (or `*`) and exactly this path, wildcards not counted; in no
-   * special order.
+   * particular order.
    */
   exactRules(origin: string, path: string): readonly Candidate[];
   /**
-   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, longest first;
-   * to be gone through in one turn.
+   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, longest first.
+   * The caller iterates within one turn of the event loop.
    */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
   /**
@@ -69,8 +71,8 @@ export interface Reads {
    */
   roomFailure(place: Pick<RulePlace, 'database' | 'key'>, planned: number): Failure | undefined;
   /**
-   * Rows of a record, newest first, those below `before` only; at most `limit`, and no more behind
-   * the one that makes them more than `characters` long.
+   * Rows of a record below `before`, newest first. It returns at most `limit` rows, and stops after
+   * the row with which they exceed `characters`.
    */
   history(
     family: Family,
@@ -81,10 +83,7 @@ export interface Reads {
       readonly characters?: number;
     },
   ): readonly HistoryRow[];
-  /**
-   * All rows of a record that can be taken back, oldest first; up to and with `upTo`, if that is
-   * given.
-   */
+  /** All rows of a revertible record, oldest first; up to and including `upTo`, if given. */
   rows(family: Family, id: string, upTo?: number): readonly Change[];
   /** A row of the log; undefined for a seq that it has not reached. */
   change(seq: number): Change | undefined;
@@ -98,7 +97,7 @@ export interface Reads {
    * The newest change that was stored at or before a time, in milliseconds since 1970; 0 for none.
    */
   seqAt(timeMs: number): number;
-  /** The current page rules in the order of their ids, those behind `after` only. */
+  /** The current page rules in the order of their ids, after `after`. */
   recordsAfter(after: string): Iterable<WalkedRecord>;
   /** All page rules as they were right after the change `seq`. */
   at(seq: number): PastRules;
@@ -110,13 +109,13 @@ export interface Reads {
   hook(id: string): StoredHook | undefined;
   /** A hook as it was right after the change `seq` of the log. */
   hookAt(id: string, seq: number): StoredHook | undefined;
-  /** The current hooks in the order of their ids, those behind `after` only. */
+  /** The current hooks in the order of their ids, after `after`. */
   hooksAfter(after: string): Iterable<StoredHook>;
-  /** The current hooks that ask for events of a type, or for all events. */
+  /** The current hooks that subscribe to a type of event, or to all events. */
   hooksFor(type: string): readonly StoredHook[];
-  /** Another text after each change of any hook or secret; undefined as long as there was none. */
+  /** A text that changes with each change of any hook or secret; undefined before the first one. */
   hooksStamp(): string | undefined;
-  /** What a hook's deliveries are signed with; also of a hook that is gone. */
+  /** The secret of a hook, which signs its deliveries; also of a deleted hook. */
   hookSecret(id: string): HookSecret | undefined;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
@@ -131,8 +130,8 @@ export interface LoggedDraft extends Draft {
 }
 
 /**
- * A draft too: the insert of a page rule that is ready to be put. Its id is a UUID that no record
- * has had, nor another draft of the decision.
+ * A prepared insert of a page rule. Its id is a UUID that no other record and no other draft of the
+ * decision has.
  */
 export interface ReadyInsert {
   readonly id: string;
@@ -140,12 +139,12 @@ export interface ReadyInsert {
   readonly vk: VkClaim;
 }
 
-/** What a decide function wants written, all of it or nothing. */
+/** The drafts of a decide function; the store writes all of them or none. */
 export interface Decision<T> {
   readonly drafts: readonly (LoggedDraft | ReadyInsert)[];
   /**
-   * Makes the answer from the changes as they were logged, in the order of the drafts; those of
-   * drafts that came ready are not among them.
+   * Makes the answer from the changes as they were logged, in the order of the drafts; without
+   * those of prepared drafts.
    */
   readonly answer: (changes: readonly Change[]) => T;
 }
@@ -153,21 +152,21 @@ export interface Decision<T> {
 /** A change of a page rule, with the record before and after it. */
 export interface RuleChange {
   readonly change: Change;
-  /** Undefined where there was none. */
+  /** Undefined if the record did not exist. */
   readonly before: StoredRule | undefined;
-  /** Undefined where it is gone. */
+  /** Undefined if the record no longer exists. */
   readonly after: StoredRule | undefined;
 }
 
-/** A piece of the log, as those who follow it read it. */
+/** A piece of the log, for its followers. */
 export interface FeedSlice {
   /** The changes of page rules in it, in the order of seq. */
   readonly changes: readonly RuleChange[];
-  /** The seq up to which the log was read: the next piece is what comes after it. */
+  /** The seq up to which the log was read; the next piece starts after it. */
   readonly upTo: number;
 }
 
-/** How much the store holds. */
+/** The sizes of the store. */
 export interface StoreCounts {
   readonly seq: number;
   readonly rules: number;
@@ -177,7 +176,7 @@ export interface StoreCounts {
   readonly bytes: number;
 }
 
-/** What a backup holds. */
+/** The content of a backup. */
 export interface Backup {
   /** Seq of its newest change. */
   readonly seq: number;
@@ -185,16 +184,16 @@ export interface Backup {
   readonly bytes: number;
 }
 
-/** A place where a projection is not what the log says. */
+/** A place where a projection differs from the fold of the log. */
 export interface Difference {
   /** Name of the database: see databases.ts. */
   readonly database: string;
   readonly what: string;
 }
 
-/** How far a verification is, and what the last part of it has found. */
+/** The progress of a verification, and the findings of its last part. */
 export interface Verification {
-  /** Entries looked at, of about how many there are. */
+  /** Entries checked so far, and the estimated total. */
   readonly checked: number;
   readonly of: number;
   readonly differences: readonly Difference[];
@@ -203,47 +202,46 @@ export interface Verification {
 /** The log and its projections (docs/design/history.md#the-change-log). */
 export interface Store extends Reads {
   /**
-   * Has all that is read from now on see what every process has committed until now, instead of a
-   * state that was read a moment ago: called when something is asked from outside, for it may be
-   * asked by who knows of a change.
+   * Makes further reads see everything that all processes have committed so far. Called at the
+   * start of each request, because the client may already know of a change.
    */
   refresh(): void;
   /**
-   * Runs `decide` inside the write transaction, where it sees everything committed before it, then
-   * appends its drafts, updates the projections and claims its vk, all in one. Resolves with the
-   * decision's answer once that is durable. Rejects with what `decide` threw (nothing written), or
-   * with the Failure `storage_full` or `unavailable`.
+   * Runs `decide` inside the write transaction, where it sees everything committed before it; then
+   * appends its drafts, updates the projections and claims its vk in the same transaction. Resolves
+   * with the decision's answer once the transaction is durable. Rejects with the error that
+   * `decide` threw (nothing is written), or with the Failure `storage_full` or `unavailable`.
    */
   commit<T>(by: string, decide: (reads: Reads) => Decision<T>): Promise<T>;
   /**
-   * The next piece of the log behind a seq: at once what is there, otherwise as soon as this or
-   * another process has committed something. Empty when the signal is aborted; rejects with
-   * `unavailable` when the store is closed.
+   * The next piece of the log after a seq: existing rows at once, otherwise the next rows that this
+   * or another process commits. Empty if the signal aborts; rejects with `unavailable` if the store
+   * is closed.
    */
   changesAfter(seq: number, signal: AbortSignal): Promise<FeedSlice>;
   /**
-   * Resolves once the log has gone beyond a seq, or the signal is aborted: at once for what this
-   * process writes, within `pollMs` for what others do. Rejects as changesAfter does.
+   * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
+   * process, within `pollMs` for rows of others. Rejects as changesAfter does.
    */
   grown(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
-  /** The queues of hooks, and what became of their messages. */
+  /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
   counts(): StoreCounts;
-  /** What is in memory of the changes that followers read last. */
+  /** The size of the cache of changes that followers read last. */
   memory(): CacheUse;
   /**
-   * Copies the data as it is at one moment into a folder that is empty or not there yet, given by
-   * its absolute path. Rejects with `conflict` for one that is not empty, with `unavailable` for
-   * one that cannot be written, with what the signal says when that is aborted; nothing stays then.
+   * Copies a snapshot of the data into a folder that is empty or does not exist, given by its
+   * absolute path. Rejects with `conflict` if it is not empty, with `unavailable` if it cannot be
+   * written, and with the reason of the signal if that aborts; no files remain then.
    */
   backUp(target: string, signal?: AbortSignal): Promise<Backup>;
   /**
-   * Looks at all pages of the data file, in a thread, as far as that was not done when it was
-   * opened. Rejects with `unavailable`, naming the damage, for what LMDB cannot have written; no
-   * change is taken from then on.
+   * Checks all pages of the data file in a thread, unless opening it has already done so. Rejects
+   * with `unavailable`, naming the damage, for a page that LMDB cannot have written; the store then
+   * refuses changes.
    */
   checkPages(): Promise<void>;
-  /** Holds every projection against the fold of the log, part by part, also while it is written. */
+  /** Compares every projection with the fold of the log, part by part; writes may continue. */
   verify(): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */
   close(): Promise<void>;

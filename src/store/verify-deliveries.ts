@@ -7,8 +7,8 @@ import { rowOf } from './verify-record.ts';
 import type { StrayCheck } from './verify-strays.ts';
 
 /**
- * What entitles an entry of the deliverer's databases to be there: they are not the fold of the
- * log, but all in them is about hooks and events that are in it.
+ * Checks entries of the deliverer's databases. They are not derived from the log, but each must
+ * refer to hooks and events in the log.
  */
 export const deliveryChecks = {
   pending(databases, key, value) {
@@ -26,20 +26,20 @@ export const deliveryChecks = {
     const latest = latestAttempt(databases, queue, n);
     if (dueMs === undefined || latest?.attempt !== attempt) return undefined;
     const isDue = databases.due.doesExist(dueKey(queue, dueMs, n));
-    return isDue ? undefined : 'is to be followed by another one, which is not due';
+    return isDue ? undefined : 'has a next attempt, which is not due';
   },
   due(databases, key) {
     const { dueMs, n } = dueOf(key);
     const latest = latestAttempt(databases, queueOf(key), n);
-    return latest?.dueMs === dueMs ? undefined : 'leads to no message that is due then';
+    return latest?.dueMs === dueMs ? undefined : 'refers to no message that is due then';
   },
   exhausted(databases, key) {
     const latest = latestAttempt(databases, queueOf(key), nOf(key));
-    return latest?.outcome === 'exhausted' ? undefined : 'leads to no message that was given up';
+    return latest?.outcome === 'exhausted' ? undefined : 'refers to no message that was given up';
   },
 } as const satisfies Readonly<Record<string, StrayCheck>>;
 
-/** What is wrong with the count of a hook, or with a replay, that has this key. */
+/** Checks the count of a hook, or a replay, with this key. */
 export const numberedChecks = {
   lane: (databases: Databases, queue: number) => hookProblem(databases, queue),
   job: (databases: Databases, seq: number) =>

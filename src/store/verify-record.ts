@@ -14,12 +14,12 @@ type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard' | 'hooktype';
 /** The databases that are verified. */
 export interface Verified {
   readonly databases: Databases;
-  /** Whether a value stands under a key of a database of several values a key. */
+  /** Whether a key has a value, in a database with several values under a key. */
   readonly holds: (name: Sorted, key: Uint8Array, value: string) => boolean;
 }
 
 /**
- * Makes databases ready to be verified. Among many values of one key, lmdb finds one only with an
+ * Prepares databases for a verification. Among many values of one key, lmdb finds one only with an
  * encoding that orders them: its own of texts is their UTF-8, as in `encoding: 'string'`.
  */
 export function openVerified(databases: Databases): Verified {
@@ -39,16 +39,16 @@ export function openVerified(databases: Databases): Verified {
   };
 }
 
-/** What the rows of a page rule come to, with every place where it has ever been found. */
+/** The fold of the rows of a page rule, with all places that it ever had in the index. */
 interface FoldedRule {
   readonly stored: StoredRule | undefined;
-  /** Seqs of the rows that do not count → seq of the row that says so. */
+  /** Seqs of the rows that do not count → seq of the row that invalidated each. */
   readonly marks: ReadonlyMap<number, number>;
   /** `exact` or `wildcard`, and the key there in hexadecimal. */
   readonly places: ReadonlySet<string>;
 }
 
-/** Folds the rows of a page rule one after the other. Throws where one cannot follow. */
+/** Folds the rows of a page rule one after the other. Throws if one cannot follow. */
 export function foldVisibly(rows: readonly Change[]): FoldedRule {
   const places = new Set<string>();
   let stored: StoredRule | undefined;
@@ -85,7 +85,7 @@ function seqOfKey(key: Uint8Array): number {
 }
 
 /**
- * Holds every projection of one record, with the seqs of its history, against the fold of its rows.
+ * Compares every projection of one record, with the seqs of its history, with the fold of its rows.
  */
 export function* verifyRecord(
   verified: Verified,
@@ -140,7 +140,7 @@ function* verifyRule(
   }
 }
 
-/** Seqs of the rows that do not count → seq of the row that says so. */
+/** Seqs of the rows that do not count → seq of the row that invalidated each. */
 function marksOf({
   invalidated,
 }: {

@@ -8,7 +8,7 @@ import { historyPrefix, keyOf } from './key-bytes.ts';
 import { isSeveralMark, valueProblem } from './place-values.ts';
 import { foldVisibly, placeName, recordSeqs, rowOf } from './verify-record.ts';
 
-/** Whether an entry of a projection is there by right: what is wrong with it, where it is not. */
+/** Checks that an entry belongs in its projection; returns a description of the problem if not. */
 export type StrayCheck = (
   databases: Databases,
   key: Uint8Array,
@@ -16,8 +16,8 @@ export type StrayCheck = (
 ) => string | undefined;
 
 /**
- * What entitles an entry of each projection with keys of bytes to be there; the other way round,
- * that what has to be there is, is verifyRecord's.
+ * Checks that each entry belongs in its projection, for projections with keys of bytes.
+ * verifyRecord checks the opposite: that no entry is missing.
  */
 export const strayChecks = {
   txn(databases, key, value) {
@@ -65,7 +65,7 @@ export const strayChecks = {
   },
 } as const satisfies Readonly<Record<string, StrayCheck>>;
 
-/** What is wrong with a mark: that its row has the right one is verifyRecord's. */
+/** Checks that a mark belongs to a row. verifyRecord checks its value. */
 export function markStray(databases: Databases, seq: number): string | undefined {
   const row = rowOf(databases, seq);
   const isRevertible = row?.family === 'userinterface' || row?.family === 'webhook';
@@ -96,7 +96,7 @@ function everStray(
 ): string | undefined {
   const name = placeName({ database, key });
   const stored = storedRule(databases, id);
-  // Most records have never been anywhere else: that takes no fold.
+  // Most records never had another place, which needs no fold.
   if (stored !== undefined && placeName(candidatePlace(stored)) === name) return undefined;
   const rows = recordSeqs(databases, historyPrefix(id)).flatMap(
     (seq) => rowOf(databases, seq) ?? [],

@@ -10,16 +10,16 @@ import { openVerified, recordSeqs, verifyRecord, type Verified } from './verify-
 import { deliveryChecks, numberedChecks } from './verify-deliveries.ts';
 import { markStray, strayChecks, type StrayCheck } from './verify-strays.ts';
 
-/** What has been found in some entries, all looked at in one turn of the event loop. */
+/** The findings in the entries that were checked in one turn of the event loop. */
 interface Slice {
   readonly entries: number;
   readonly differences: readonly Difference[];
 }
 
 /**
- * Holds every projection against the fold of the log, and back
- * (docs/design/history.md#the-change-log), slice by slice. Each check is about one state of the
- * data, so they may be written meanwhile; nothing is kept from one slice to the next.
+ * Compares every projection with the fold of the log, in both directions
+ * (docs/design/history.md#the-change-log), slice by slice. Each check reads one state of the data,
+ * so writes may continue; no state is held between slices.
  */
 export async function* verifyData(databases: Databases): AsyncGenerator<Verification> {
   const of = entryCount(databases);
@@ -103,16 +103,19 @@ function* verifyEntries<K extends number | Uint8Array>(
   }
 }
 
-/** Where in the log verifyLog is. */
+/** The position of verifyLog in the log. */
 interface Position {
   newest: number;
   storedAt: string;
   txn: string;
-  /** The seq with which that transaction ends; undefined where that is not known. */
+  /** The last seq of that transaction; undefined if unknown. */
   txnLast: number | undefined;
 }
 
-/** Checks that the log has no gap, that its times never go back, and where its transactions are. */
+/**
+ * Checks that the log has no gap, that its times never go back, and that its transactions are
+ * indexed correctly.
+ */
 function* verifyLog(databases: Databases): Iterable<Slice> {
   const position: Position = { newest: 0, storedAt: '', txn: '', txnLast: undefined };
   for (const seqs of keySlices(databases.log)) {
@@ -134,7 +137,7 @@ function* verifyNewest({ log, meta }: Databases): Iterable<Difference> {
   if (said === String(newest)) return;
   yield {
     database: 'meta',
-    what: `says that the log ends with ${said}, and it does with ${newest}`,
+    what: `says that the log ends with change ${said}, but it ends with ${newest}`,
   };
 }
 
@@ -199,7 +202,7 @@ function* verifyRecords(verified: Verified): Iterable<Slice> {
 
 const seqBytes = 4;
 
-/** The keys of a database, some at a time; each time they are looked for anew. */
+/** The keys of a database, some at a time; each group is a new read. */
 function* keySlices<K extends number | Uint8Array>(
   database: Database<string, K>,
 ): Iterable<readonly K[]> {
@@ -215,7 +218,7 @@ function* keySlices<K extends number | Uint8Array>(
   }
 }
 
-/** Throws where a damaged key is not behind the last one: it would be come by again and again. */
+/** Throws if a damaged key does not sort after the last one: the loop would never end. */
 function requireAfter<K extends number | Uint8Array>(last: K | undefined, key: K): void {
   if (last === undefined) return;
   const isAfter =
@@ -233,7 +236,7 @@ function changeOf(text: string | undefined): Change | undefined {
   }
 }
 
-/** What a check says, and what is wrong with data that it cannot even read. */
+/** Runs a check; returns a description of the problem if it cannot read the data. */
 function orUnreadable(check: () => string | undefined): string | undefined {
   try {
     return check();
@@ -242,7 +245,7 @@ function orUnreadable(check: () => string | undefined): string | undefined {
   }
 }
 
-/** A key as a person may know it: texts in it, and a hash in hexadecimal. */
+/** A readable form of a key: its text, or its hash in hexadecimal. */
 function shownKey(key: Uint8Array): string {
   const bytes = Buffer.from(key);
   return bytes[0] === 0 ? bytes.toString('hex') : bytes.toString().replaceAll('\0', ' ');

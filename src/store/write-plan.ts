@@ -6,34 +6,34 @@ import type { ReadyInsert } from './store.ts';
 import type { PutRecord } from './write-records.ts';
 import type { Marks, Transition } from './write-row.ts';
 
-/** One change with what it does to the projections. */
+/** One change with its effects on the projections. */
 interface PlannedStep {
   readonly change: Change;
   readonly claim: SeqClaim | undefined;
   readonly rule: RuleTransition | undefined;
-  /** Rows whose standing changes: seq, and the row that invalidates it or none any more. */
+  /** Rows that the change invalidates or restores: seq, and the row that invalidates it, if any. */
   readonly marks: Marks;
-  /** Puts the state of a record that is no page rule. */
+  /** Puts the state of a record that is not a page rule. */
   readonly putRecord: PutRecord | undefined;
 }
 
-/** What one row of the log is made of; the texts of an insert that came ready are made last. */
+/** The source of one row of the log; the texts of a prepared insert are made last. */
 export type WriteStep = PlannedStep | ReadyInsert;
 
 /** A page rule before and after a step. */
 interface RuleTransition extends Transition<StoredRule> {
-  /** Where the rule is found after it. */
+  /** The place of the rule in the index after the step. */
   readonly place: CandidatePlace | undefined;
 }
 
-/** What a plan gives its changes besides their drafts and seqs. */
+/** The fields that a plan adds to its changes besides their drafts and seqs. */
 export type Stamp = Pick<Change, 'dtu_txn' | 'dtu_stored' | 'by' | 'txn'>;
 
-/** All that one decision writes. */
+/** All writes of one decision. */
 export interface WritePlan {
   readonly stamp: Stamp;
   readonly firstSeq: number;
-  /** Of the drafts that did not come ready. */
+  /** The changes of the drafts that were not prepared. */
   readonly changes: readonly Change[];
   readonly steps: readonly WriteStep[];
 }

@@ -8,8 +8,8 @@ import type { ReadyInsert } from './store.ts';
 import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
 
 /**
- * Puts a plan into the log and the projections; to be called in a write transaction. Returns about
- * how many bytes it adds to that.
+ * Puts a plan into the log and the projections. The caller runs it in a write transaction. Returns
+ * an estimate of the bytes that it adds to the transaction.
  */
 export function putWrites(databases: Databases, plan: WritePlan): number {
   const { stamp, firstSeq, steps } = plan;
@@ -17,8 +17,8 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
   const newest = firstSeq + steps.length - 1;
   databases.txn.putSync(keyOf(stamp.txn), `${firstSeq} ${newest}`);
   databases.meta.putSync('seq', String(newest));
-  // One database after the other, so that the pages of one tree are still at hand for the next row;
-  // and each text lives no longer than it takes to put it.
+  // One database after the other, so that the pages of one tree stay in the CPU cache for the next
+  // row, and each text lives only until it is put.
   const bytes = putRows(databases, plan);
   putHistory(databases, plan);
   putClaims(databases, plan);
@@ -51,8 +51,8 @@ function putHistory({ history }: Databases, { firstSeq, steps }: WritePlan): voi
 }
 
 /**
- * Puts an entry that is most often the last of its database: pages that are only added to are left
- * full, and are not searched.
+ * Puts an entry that is usually the last of its database: appending fills pages completely and
+ * needs no search.
  */
 function putLast<K extends number | Uint8Array>(
   database: Database<string, K>,
@@ -85,7 +85,7 @@ function putRules({ rule }: Databases, { firstSeq, steps }: WritePlan): void {
   }
 }
 
-/** Puts where rules are found, and that they were ever found there. */
+/** Puts the places of rules into the current and the historical index. */
 function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
@@ -101,7 +101,7 @@ function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
   }
 }
 
-/** Marks of rows, and records that are no page rules. */
+/** Puts the marks of rows, and records that are not page rules. */
 function putOthers(databases: Databases, { steps }: WritePlan): void {
   for (const step of steps) {
     if ('ready' in step) continue;
@@ -126,18 +126,18 @@ function placeOf({ id, ready }: ReadyInsert, seq: number): CandidatePlace {
   return { database, key, value: candidateValue(id, { seq, insertedSeq: seq }, traits) };
 }
 
-/** What stands between seq and id in the rows of inserts that came ready. */
+/** The part of the row of a prepared insert between seq and id. */
 function readyMiddle({ dtu_txn, dtu_stored, by, txn }: Stamp): string {
   const middle = { dtu_txn, dtu_stored, by, txn, family: 'userinterface' };
   return JSON.stringify(middle).slice(1, -1);
 }
 
-/** The Change of an insert that came ready, as JSON with its members in their order. */
+/** The Change of a prepared insert, as JSON with its members in their order. */
 function readyRow({ id, ready }: ReadyInsert, seq: number, middle: string): string {
   return `{"seq":${seq},${middle},"id":"${id}","action":"insert","data":${ready.text}}`;
 }
 
-/** The StoredRule of an insert that came ready, as JSON with its members in their order. */
+/** The StoredRule of a prepared insert, as JSON with its members in their order. */
 function readyText({ id, ready }: ReadyInsert, seq: number): string {
   return `{"rule":{"id":"${id}",${ready.text.slice(1)},"seq":${seq},"insertedSeq":${seq}}`;
 }

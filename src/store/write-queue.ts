@@ -9,8 +9,8 @@ interface Waiting {
 }
 
 /**
- * Writes that need no decision: what is asked for while a transaction is being written goes into
- * the next one. A write that throws takes those of its transaction with it.
+ * Queues writes that need no decision. Writes that arrive during a transaction go into the next
+ * one. If a write throws, all writes of its transaction fail.
  */
 export class WriteQueue {
   readonly #databases: Databases;
@@ -25,8 +25,8 @@ export class WriteQueue {
   }
 
   /**
-   * Resolves with what `put` returned when that is durable. Rejects with what a put has thrown, or
-   * with the Failure `storage_full` or `unavailable`.
+   * Resolves with the result of `put` once it is durable. Rejects with the error that a put threw,
+   * or with the Failure `storage_full` or `unavailable`.
    */
   write<T>(put: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -45,14 +45,14 @@ export class WriteQueue {
     });
   }
 
-  /** Refuses further writes; resolves when those before have been answered. */
+  /** Refuses further writes; resolves when the earlier ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    // Everything asked for in this event-loop turn goes into the first transaction.
+    // All writes of this turn of the event loop go into the first transaction.
     await Promise.resolve();
     while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
     this.#writing = undefined;
@@ -60,7 +60,7 @@ export class WriteQueue {
 
   async #writeBatch(batch: readonly Waiting[]): Promise<void> {
     const results: unknown[] = [];
-    // lmdb's errors have codes; what a put throws without one is a bug of it, or a Failure.
+    // lmdb's errors have codes; an error without one is a bug of a put, or a Failure.
     const thrown: unknown[] = [];
     try {
       await this.#databases.environment.childTransaction(() => {

@@ -7,7 +7,7 @@ import { keyOf } from './key-bytes.ts';
 import type { Reads } from './store.ts';
 import { afterRow, type Marks, type Transition, type WrittenRow } from './write-row.ts';
 
-/** Puts what a change makes of a record; to be called in a write transaction. */
+/** Puts the new state of a record. The caller runs it in a write transaction. */
 export type PutRecord = (databases: Databases) => void;
 
 interface RecordPlan {
@@ -15,10 +15,10 @@ interface RecordPlan {
   readonly putRecord: PutRecord | undefined;
 }
 
-/** Works out what the changes of one decision make of records that are no page rules. */
+/** Plans the effects of one decision on records that are not page rules. */
 export class RecordPlanner {
   readonly #reads: Reads;
-  // Changes of one decision may be about the same record.
+  // Several changes of one decision may concern the same record.
   readonly #keys = new Map<string, ApiKey | undefined>();
   readonly #hooks = new Map<string, WrittenRow<StoredHook>>();
   readonly #secrets = new Map<string, HookSecret>();
@@ -27,7 +27,7 @@ export class RecordPlanner {
     this.#reads = reads;
   }
 
-  /** The next change. Throws an Error where it cannot follow, which is a bug of the caller. */
+  /** Plans the next change. Throws an Error if it cannot follow, which is a bug of the caller. */
   plan(change: Change): RecordPlan {
     switch (change.family) {
       case 'key':
@@ -80,7 +80,7 @@ export class RecordPlanner {
   }
 }
 
-/** The transaction too: a seq that was rolled back is given to another change. */
+/** Includes the transaction, because another change can get the seq of a rolled-back one. */
 function putHooksStamp(meta: Databases['meta'], { seq, txn }: Change): void {
   meta.putSync('hooks', `${seq} ${txn}`);
 }

@@ -2,7 +2,7 @@ import type { Change } from '../model/change.ts';
 import { foldRows, type Folded, type FoldOne } from './fold.ts';
 import type { Reads } from './store.ts';
 
-/** A record before and after a change; undefined where there is none. */
+/** A record before and after a change; undefined if it does not exist. */
 export interface Transition<T> {
   readonly before: T | undefined;
   readonly after: T | undefined;
@@ -14,10 +14,10 @@ export interface WrittenRow<S> {
   readonly written: readonly Change[];
 }
 
-/** Seqs of rows, each with the row that invalidates it, or none any more. */
+/** Seqs of rows, each with the row that invalidates it, if any. */
 export type Marks = readonly (readonly [number, Change | undefined])[];
 
-/** Most rows follow from the state before them; an invalidate is told by all rows of its record. */
+/** Most rows follow from the state before them; an invalidate needs all rows of its record. */
 export function afterRow<S extends { readonly seq: number; readonly insertedSeq: number }>(
   reads: Reads,
   { stored, written }: WrittenRow<S>,

@@ -9,17 +9,17 @@ import { RecordPlanner } from './write-records.ts';
 import { afterRow, type WrittenRow } from './write-row.ts';
 
 /**
- * Works out what a decision writes, without writing: everything that can be refused is refused
- * here, so that a decision is written as a whole or not at all; whoever makes ready drafts calls
- * roomFailure first. Throws Failures of candidatePlace and roomFailure, and an Error for a change
- * that cannot follow, which is a bug of the caller.
+ * Plans the writes of a decision without writing. All checks happen here, so that a decision is
+ * written as a whole or not at all; a caller with prepared drafts calls roomFailure first. Throws
+ * Failures of candidatePlace and roomFailure, and an Error for a change that cannot follow, which
+ * is a bug of the caller.
  */
 export function planWrites(
   reads: Reads,
   drafts: readonly (LoggedDraft | ReadyInsert)[],
   { firstSeq, ...stamp }: Stamp & { readonly firstSeq: number },
 ): WritePlan {
-  // Drafts of one decision may be about the same record.
+  // Several drafts of one decision may concern the same record.
   const rules = new Map<string, WrittenRow<StoredRule>>();
   const places = new PlannedPlaces(reads);
   const records = new RecordPlanner(reads);
@@ -45,7 +45,7 @@ export function planWrites(
   return { stamp, firstSeq, steps, changes };
 }
 
-/** How many rules more stand at a place than the store says, within one decision. */
+/** Counts the rules that one decision adds to each place. */
 class PlannedPlaces {
   readonly #reads: Reads;
   readonly #more = new Map<string, number>();
@@ -54,7 +54,7 @@ class PlannedPlaces {
     this.#reads = reads;
   }
 
-  /** A rule comes to another place. Throws `too_large` where there is no room for it. */
+  /** Moves a rule to another place. Throws `too_large` if that has no room. */
   move(from: CandidatePlace | undefined, to: CandidatePlace | undefined): void {
     const [left, reached] = [from, to].map((place) => place && nameOf(place));
     if (left === reached) return;

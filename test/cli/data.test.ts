@@ -206,7 +206,7 @@ suite('waymark backup', () => {
     assert.deepEqual([refused.code, refused.out], [1, '']);
     assert.match(
       refused.err,
-      /^waymark: .*data is not empty; a backup wants a folder of its own\n$/,
+      /^waymark: .*data is not empty: give the backup an empty or new folder\n$/,
     );
     assert.equal((await waymark(['backup'])).code, 2);
     const made = await waymark(['backup', join(folder, 'copy')]);

@@ -87,7 +87,7 @@ suite('a damaged data file', () => {
     await assert.rejects(store.checkPages(), damaged);
     const refused = {
       code: 'unavailable',
-      message: /^The stored data is damaged, and takes no changes\. The log of the server says/,
+      message: /^The stored data is damaged, so changes are refused\. The server log names/,
     };
     await assert.rejects(commit(store, edited('rule 1', { content: 'x' })), refused);
     await assert.rejects(store.deliveries.begin(), refused);
@@ -95,7 +95,7 @@ suite('a damaged data file', () => {
       for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
     }, damaged);
     const target = join(folder, '..', 'copy');
-    await assert.rejects(store.backUp(target), { code: 'unavailable', message: /no backup: page/ });
+    await assert.rejects(store.backUp(target), { code: 'unavailable', message: /cannot be backed up: page/ });
     assert.deepEqual(await readdir(join(folder, '..')), ['data']);
   });
 

@@ -110,7 +110,10 @@ suite('a data folder that is not ours', () => {
     await assert.rejects(openIn(join(folder, 'file', 'data')), /cannot be written \(ENOTDIR\)/);
     await symlink(join(folder, 'nothing'), join(folder, 'link'));
     for (const below of ['link', 'link/data', 'link/a/data']) {
-      await assert.rejects(openIn(join(folder, below)), /the link \S+\/link leads nowhere/);
+      await assert.rejects(
+        openIn(join(folder, below)),
+        /the target of the link \S+\/link does not exist/,
+      );
     }
     await mkdir(join(folder, 'closed'), { mode: 0o500 });
     // The superuser may write everywhere: it has to be somebody else.

@@ -9,7 +9,11 @@ import {
 } from '../../src/store/limits.ts';
 import { commit, edited, inserted, scratchStore } from './scratch.ts';
 
-const isFull = { code: 'too_large', field: 'path', message: /^1000 page rules stand at this/ };
+const isFull = {
+  code: 'too_large',
+  field: 'path',
+  message: /^This origin and path already have 1000 /,
+};
 const many = (count: number) => Array.from({ length: count }, (_, at) => at);
 
 suite('rules at one place', () => {
@@ -45,7 +49,7 @@ suite('rules at one place', () => {
     const lines = many(rulesAtPlaceMax + 2).map((at) => `{"path":"/p","content":"${at}"}`);
     const parts = { store, newSecret: () => '', newId: uuidv7, engines: new Set<string>() };
     await assert.rejects(importRecords(parts, Buffer.from(lines.join('\n'))), {
-      message: /^line 1001: 1000 page rules stand at.*\nline 1002: 1000 page rules stand at/,
+      message: /^line 1001: This origin and path .*\nline 1002: This origin and path /,
     });
     await importRecords(parts, Buffer.from(lines.slice(0, rulesAtPlaceMax).join('\n')));
     assert.equal(store.exactRules('*', '/p').length, rulesAtPlaceMax);

@@ -151,7 +151,7 @@ const damages: readonly {
     damage: ({ meta }) => {
       meta.putSync('seq', '9');
     },
-    says: [/^meta: says that the log ends with 9, and it does with 26$/],
+    says: [/^meta: says that the log ends with change 9, but it ends with 26$/],
   },
   {
     name: 'a rule that is gone',
@@ -356,21 +356,21 @@ const damages: readonly {
   {
     name: 'an attempt that no other one follows',
     damage: ({ due }) => due.removeSync(dueKey(12, 5, 3)),
-    says: [/^attempt: .* is to be followed by another one, which is not due/],
+    says: [/^attempt: .* has a next attempt, which is not due/],
   },
   {
     name: 'something due that was delivered',
     damage: ({ due }) => {
       due.putSync(dueKey(12, 7, 1), '1');
     },
-    says: [/^due: .* leads to no message that is due then/],
+    says: [/^due: .* refers to no message that is due then/],
   },
   {
     name: 'something given up that was delivered',
     damage: ({ exhausted }) => {
       exhausted.putSync(eventKey(12, 1), '1');
     },
-    says: [/^exhausted: .* leads to no message that was given up/],
+    says: [/^exhausted: .* refers to no message that was given up/],
   },
   {
     name: 'a replay that nobody has asked for',
