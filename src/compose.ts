@@ -11,7 +11,7 @@ import { createIndexPages } from './server/index-pages.ts';
 import { createPublicAnswers } from './server/public-answers.ts';
 import type { Serving } from './server/serving.ts';
 import { cachedFetch } from './cache/cached-fetch.ts';
-import type { Answers } from './cache/answers.ts';
+import type { CacheStore } from './cache/cache-store.ts';
 import { createDisk } from './static/disk.ts';
 import type { ResponseCompressor } from './compression/response-compressor.ts';
 import { withCompression } from './proxy/response-compression.ts';
@@ -54,7 +54,7 @@ export interface AppContext {
   readonly ownFiles: PublicFileReplies;
   readonly storedPages: StoredPages;
   readonly responseCompressor: ResponseCompressor;
-  readonly answers: Answers;
+  readonly answers: CacheStore;
   readonly sourceHealth: SourceHealth;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;

@@ -15,8 +15,8 @@ import type { Gather, Metric } from './observability/metrics.ts';
 import { ServerMetrics } from './server/server-metrics.ts';
 import { startServer, type Server } from './server/server.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
-import type { Answers } from './cache/answers.ts';
-import { openAnswers, prepareAnswers, settleAnswers } from './cache/open-answers.ts';
+import type { CacheStore } from './cache/cache-store.ts';
+import { openCacheStore, prepareCacheStore, settleCacheStore } from './cache/open-cache-store.ts';
 import { createPageCompressor, type PageCompressor } from './compression/page-compressor.ts';
 import { createResponseCompressor } from './compression/response-compressor.ts';
 import { SourceHealth } from './proxy/source-health.ts';
@@ -97,11 +97,11 @@ export async function prepareData(config: Config, logs: Logs): Promise<PreparedD
   let store: Store | undefined;
   const release = async (): Promise<void> => {
     await store?.close();
-    if (store !== undefined) await settleAnswers(data);
+    if (store !== undefined) await settleCacheStore(data);
     await claim.release();
   };
   try {
-    await prepareAnswers(data);
+    await prepareCacheStore(data);
     store = await openData(data);
     await importOnce(store, config, logs);
     return { store, release };
@@ -147,7 +147,7 @@ class Process implements Running {
   readonly #foundation: AppContext;
   readonly #isPrimary: boolean;
   readonly #pageCompressor: PageCompressor;
-  readonly #answers: Answers;
+  readonly #answers: CacheStore;
   /** Those of former configurations that still answer somebody. */
   readonly #former = new Set<AppInstance>();
   readonly #flushing: NodeJS.Timeout;
@@ -175,7 +175,7 @@ class Process implements Running {
     this.#isPrimary = isPrimary;
     this.#measures = new ServerMetrics({ store, gather, server: () => this.#server });
     this.#pageCompressor = createPageCompressor();
-    this.#answers = openAnswers(config, { now, uptimeMs, log: logs.log });
+    this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     const monotonicMs = (): number => performance.now();
     const fetchHealth = new SourceHealth({ monotonicMs, log: logs.log });
     this.#measures.add(() => fetchHealth.metrics());

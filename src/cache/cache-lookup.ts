@@ -3,11 +3,11 @@ import { urlOf } from '../model/path.ts';
 import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
 import type { PageRequest } from '../rules/source.ts';
 import type { CachedResponse } from './cached-response.ts';
-import type { Answers } from './answers.ts';
-import type { Forwarded } from './cache-status.ts';
-import { covers } from './held-reply.ts';
-import type { CachePlan } from './plans.ts';
-import type { RequestDirectives } from './request.ts';
+import type { CacheStore } from './cache-store.ts';
+import type { ForwardReason } from './cache-status.ts';
+import { covers } from './cached-reply.ts';
+import type { CachePlan } from './cache-plan.ts';
+import type { RequestDirectives } from './request-directives.ts';
 import {
   selectingKey,
   withCanonicalLanguages,
@@ -32,8 +32,8 @@ export interface CacheLookup {
  * What the cache knows of a request. Where another spelling of its fields means the same, the
  * request has that one: the source has to be sent what a stored answer is selected by.
  */
-export function knownOf<T extends PageRequest & ForwardedRequest>(
-  { answers, via }: { readonly answers: Pick<Answers, 'find'>; readonly via: string },
+export function lookUp<T extends PageRequest & ForwardedRequest>(
+  { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: string },
   plan: CachePlan,
   given: T,
 ): Pick<CacheLookup, 'plan' | 'url' | 'sent' | 'known'> & { readonly request: T } {
@@ -45,8 +45,8 @@ export function knownOf<T extends PageRequest & ForwardedRequest>(
     return { plan, url, request, sent, known };
   };
   const visit = inFields(withCanonicalLanguages(given.fields));
-  const names = knownNames(known).filter((name) => !plan.credentialFields.includes(name));
-  if (names.length === 0 || fittingAnswers(known, visit.sent).length > 0) return visit;
+  const names = variedNames(known).filter((name) => !plan.credentialFields.includes(name));
+  if (names.length === 0 || matchingVary(known, visit.sent).length > 0) return visit;
   return inFields(withCanonicalLists(visit.request.fields, names));
 }
 
@@ -60,7 +60,7 @@ function ofPlan(
 }
 
 /** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
-export function selected({
+export function selectStored({
   known,
   sent,
   request,
@@ -68,12 +68,12 @@ export function selected({
   readonly request: Pick<ContentRequest, 'method' | 'fields'>;
 }): CachedResponse | undefined {
   if (known.length === 0) return undefined;
-  const fitting = fittingAnswers(known, sent).filter(({ answer }) => covers(answer, request));
+  const fitting = matchingVary(known, sent).filter(({ answer }) => covers(answer, request));
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
 }
 
 /** Those of some answers that a request selects by the fields that they vary by. */
-export function fittingAnswers(
+export function matchingVary(
   known: readonly CachedResponse[],
   sent: SentField,
 ): readonly CachedResponse[] {
@@ -87,12 +87,12 @@ export function fittingAnswers(
 }
 
 /** A visit that does not know of one of the kept answers. */
-export function without(visit: CacheLookup, held: CachedResponse): CacheLookup {
+export function withoutStored(visit: CacheLookup, held: CachedResponse): CacheLookup {
   return { ...visit, known: visit.known.filter((one) => one !== held) };
 }
 
 /** Whether an answer is one for what a request says in the fields that it varies by. */
-export function fits(
+export function matchesVary(
   { varyNames, selecting }: Pick<CachedResponse['answer'], 'varyNames' | 'selecting'>,
   sent: SentField,
 ): boolean {
@@ -100,10 +100,10 @@ export function fits(
 }
 
 /** Why the source is asked (RFC 9211 §2.2). */
-export function forwardedFor(
+export function forwardReason(
   { known, asked }: CacheLookup,
   held: CachedResponse | undefined,
-): Forwarded {
+): ForwardReason {
   if (held !== undefined) return asked.noCache || asked.maxAgeMs < Infinity ? 'request' : 'stale';
   if (known.length === 0) return 'uri-miss';
   return known.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
@@ -114,15 +114,15 @@ export function forwardedFor(
  * through the same number of rules are: one that a source makes while it answers another comes
  * through one more, and two that wait for each other's answer would wait forever.
  */
-export function flightKey(
+export function coalescingKey(
   { plan, url, known, sent, rulesPassed }: CacheLookup,
   held: CachedResponse | undefined,
 ): string {
-  const selecting = selectingKey(knownNames(known), sent);
+  const selecting = selectingKey(variedNames(known), sent);
   return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
 }
 
 /** The names of the fields that some answers vary by. */
-function knownNames(known: readonly CachedResponse[]): readonly string[] {
+function variedNames(known: readonly CachedResponse[]): readonly string[] {
   return known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
 }

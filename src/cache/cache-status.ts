@@ -9,13 +9,13 @@ export interface CacheStatus {
 }
 
 /** An answer that says what the cache did for it. */
-export function withTold(reply: Reply, { member, outcome }: CacheStatus): Reply {
+export function withCacheStatus(reply: Reply, { member, outcome }: CacheStatus): Reply {
   const fields = [...reply.fields, 'Cache-Status', member];
   return { ...reply, fields, cache: outcome };
 }
 
 /** Why a request went on to its source (RFC 9211 §2.2). */
-export type Forwarded =
+export type ForwardReason =
   | 'bypass'
   | 'method'
   | 'uri-miss'
@@ -26,8 +26,8 @@ export type Forwarded =
   | 'partial';
 
 /** How a request went that its source was asked about. */
-interface Forwarding {
-  readonly forwarded: Forwarded;
+interface ForwardedRequest {
+  readonly forwarded: ForwardReason;
   readonly outcome?: CacheOutcome;
   /** The status that the source answered with; undefined where it did not answer. */
   readonly status?: number;
@@ -45,20 +45,20 @@ const cacheName = 'waymark';
  * Of an answer that was kept and is sent: for how many more seconds it holds, negative where it is
  * stale.
  */
-export function toldHit(freshness: Freshness, nowMs: number): CacheStatus {
+export function hitStatus(freshness: Freshness, nowMs: number): CacheStatus {
   const ttl = Math.floor((freshness.lifetimeMs - ageMs(freshness, nowMs)) / 1000);
   return { member: `${cacheName}; hit; ttl=${ttl}`, outcome: ttl < 0 ? 'stale' : 'hit' };
 }
 
 /** Of an answer that the source was asked about. */
-export function toldForwarded({
+export function forwardedStatus({
   forwarded,
   outcome = 'miss',
   status,
   isStored = false,
   isCollapsed = false,
   detail,
-}: Forwarding): CacheStatus {
+}: ForwardedRequest): CacheStatus {
   let member = `${cacheName}; fwd=${forwarded}`;
   if (status !== undefined) member += `; fwd-status=${status}`;
   if (isStored) member += '; stored';

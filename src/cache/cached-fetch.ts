@@ -10,40 +10,45 @@ import type { FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import type { PageRequest, ExpectedReply } from '../rules/source.ts';
 import { contentOf, type CachedResponse } from './cached-response.ts';
-import { receive } from './arrival.ts';
-import { answerWith, isFresh, isInItsPlace, isShared } from './answering.ts';
+import { receiveResponse } from './received-response.ts';
+import { replyFromOutcome, isFreshOutcome, replacesStored, isUsableFor } from './outcome-reply.ts';
 import {
-  askSource,
+  fetchFromSource,
   hasCredentials,
-  keep,
-  keepFreshened,
+  storeResponse,
+  storeFreshened,
   type FetchOutcome,
-  type AskingParts,
-} from './asking.ts';
-import { toldForwarded, withTold, type Forwarded } from './cache-status.ts';
-import { asAsked, isForSourceOnly, isValidatable, sending, unconditional } from './conditional.ts';
-import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
-import { notKeptReply, passingReply } from './forwarded-reply.ts';
-import { heldReply, holdAnswer } from './held-reply.ts';
-import { hitReply } from './hit.ts';
-import { foreseeKept } from './foresee.ts';
-import { isForGet, urlsMadeInvalid } from './invalidation.ts';
-import { createPlans } from './plans.ts';
-import { requestDirectives } from './request.ts';
-import { mayStandIn, reuseOf } from './reuse.ts';
-import { freshened, isSameAs } from './update.ts';
+  type SourceFetchParts,
+} from './source-fetch.ts';
+import { forwardedStatus, withCacheStatus, type ForwardReason } from './cache-status.ts';
 import {
-  fittingAnswers,
-  flightKey,
-  forwardedFor,
-  knownOf,
-  selected,
-  without,
+  asSent,
+  hasSourcePreconditions,
+  isValidatable,
+  sourceRequest,
+  unconditional,
+} from './conditional-request.ts';
+import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
+import { notCachedReply, forwardedReply } from './forwarded-reply.ts';
+import { cachedReply, hitReply, toCachedResponse } from './cached-reply.ts';
+import { explainCached } from './explain.ts';
+import { isGetEquivalent, invalidatedUrls } from './invalidation.ts';
+import { cachePlans } from './cache-plan.ts';
+import { requestDirectives } from './request-directives.ts';
+import { mayStandIn, reuseOf } from './reuse.ts';
+import { freshened, isSameRepresentation } from './freshening.ts';
+import {
+  matchingVary,
+  coalescingKey,
+  forwardReason,
+  lookUp,
+  selectStored,
+  withoutStored,
   type CacheLookup,
 } from './cache-lookup.ts';
 
 /** What the cache stands on; `via` is this server's name in Via fields. */
-interface CacheParts extends AskingParts {
+interface CachedFetchParts extends SourceFetchParts {
   readonly via: string;
   /** The fields in which a trusted proxy names the client, by lower-case name. */
   readonly identityFields: readonly string[];
@@ -53,7 +58,7 @@ interface CacheParts extends AskingParts {
  * The shared cache in front of fetched content (docs/design/fetching.md#cache, RFC 9111): what a
  * source has answered answers others as well, for as long as the source allows it.
  */
-export function cachedFetch(parts: CacheParts): Fetcher {
+export function cachedFetch(parts: CachedFetchParts): Fetcher {
   const cache = new Cache(parts);
   return {
     ...parts.fetch,
@@ -68,15 +73,15 @@ export function cachedFetch(parts: CacheParts): Fetcher {
 }
 
 class Cache {
-  readonly #parts: CacheParts;
-  readonly #planOf: ReturnType<typeof createPlans>;
+  readonly #parts: CachedFetchParts;
+  readonly #planOf: ReturnType<typeof cachePlans>;
   readonly #flights: RequestCoalescer<FetchOutcome>;
   /** What turned out to be for one alone: nobody waits for another one's answer. */
   readonly #unshared = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
-  constructor(parts: CacheParts) {
+  constructor(parts: CachedFetchParts) {
     this.#parts = parts;
-    this.#planOf = createPlans(parts.identityFields);
+    this.#planOf = cachePlans(parts.identityFields);
     this.#flights = new RequestCoalescer(parts.answers);
   }
 
@@ -84,16 +89,16 @@ class Cache {
     if (!isRead(given.method)) return this.#through(rule, given);
     const asked = requestDirectives(given.fields);
     if (asked.noStore) return this.#past(rule, given, 'request');
-    if (isForSourceOnly(given.fields)) return this.#past(rule, given, 'bypass');
+    if (hasSourcePreconditions(given.fields)) return this.#past(rule, given, 'bypass');
     let visit = this.#visit(rule, given);
     const { request } = visit;
-    let held = selected(visit);
+    let held = selectStored(visit);
     while (held !== undefined) {
       const ready = this.#parts.answers.ready(held);
       if (ready === true || (await ready)) break;
       // It has been let go of, unless the disk cannot be written: it must not be found again.
-      visit = without(visit, held);
-      held = selected(visit);
+      visit = withoutStored(visit, held);
+      held = selectStored(visit);
     }
     const nowMs = this.#parts.now();
     if (held !== undefined) {
@@ -101,9 +106,10 @@ class Cache {
       if (reuse === 'while_revalidating') this.#revalidate(visit, held);
       if (reuse !== 'validate') return hitReply(held, request, nowMs, this.#parts.answers);
     }
-    if (asked.onlyIfCached) return notKeptReply(visit.plan.fetch.id);
+    if (asked.onlyIfCached) return notCachedReply(visit.plan.fetch.id);
     if (request.method === 'HEAD') return this.#head(visit, held);
-    if (request.fields.range !== undefined && !isWhole(held)) return this.#range(visit, held);
+    if (request.fields.range !== undefined && !isWholeRepresentation(held))
+      return this.#range(visit, held);
     return this.#ask(visit, held);
   }
 
@@ -111,15 +117,15 @@ class Cache {
     const foreseen = this.#parts.fetch.explain(rule, asked);
     if (!isRead(asked.method)) return foreseen;
     const request = { ...asked, address: '', body: undefined };
-    const known = knownOf(this.#parts, this.#planOf(rule), request);
-    return foreseeKept(selected(known), foreseen, {
+    const known = lookUp(this.#parts, this.#planOf(rule), request);
+    return explainCached(selectStored(known), foreseen, {
       asked: requestDirectives(asked.fields),
       nowMs: this.#parts.now(),
     });
   }
 
   #visit(rule: FetchRule, request: ContentRequest): CacheLookup {
-    const known = knownOf(this.#parts, this.#planOf(rule), request);
+    const known = lookUp(this.#parts, this.#planOf(rule), request);
     const passed = countRulesInVia(request.fields.via, this.#parts.via);
     return { asked: requestDirectives(request.fields), rulesPassed: passed, ...known };
   }
@@ -130,18 +136,22 @@ class Cache {
     const visit = this.#visit(rule, request);
     const { url, plan } = visit;
     const [requestMs, before] = [now(), answers.epoch()];
-    const arrived = receive(await fetch.respond(plan.plainRule, visit.request), requestMs, now());
+    const arrived = receiveResponse(
+      await fetch.respond(plan.plainRule, visit.request),
+      requestMs,
+      now(),
+    );
     const { reply } = arrived;
-    const invalid = urlsMadeInvalid(request, request.method, reply);
+    const invalid = invalidatedUrls(request, request.method, reply);
     if (invalid.length > 0) await answers.invalidate(invalid);
     // What another one has changed there meanwhile, nobody knows whether before or after.
     const isNewest =
-      isForGet(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
+      isGetEquivalent(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
     const arrival: FetchOutcome = isNewest
-      ? keep(this.#parts, { ...visit, since }, arrived)
+      ? storeResponse(this.#parts, { ...visit, since }, arrived)
       : { kind: 'passing', reply, why: undefined };
-    return answerWith({
+    return replyFromOutcome({
       visit,
       forwarded: 'method',
       held: undefined,
@@ -151,10 +161,10 @@ class Cache {
     });
   }
 
-  async #past(rule: FetchRule, request: ContentRequest, forwarded: Forwarded): Promise<Reply> {
+  async #past(rule: FetchRule, request: ContentRequest, forwarded: ForwardReason): Promise<Reply> {
     const reply = await this.#parts.fetch.respond(rule, request);
     const { status } = reply;
-    return withTold(reply, toldForwarded({ forwarded, status, outcome: 'pass' }));
+    return withCacheStatus(reply, forwardedStatus({ forwarded, status, outcome: 'pass' }));
   }
 
   /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
@@ -163,28 +173,28 @@ class Cache {
     const { plan, request, known, sent } = visit;
     const [requestMs, since] = [now(), answers.epoch()];
     const answered = await fetch.respond(plan.plainRule, request);
-    const { reply, received } = receive(answered, requestMs, now());
+    const { reply, received } = receiveResponse(answered, requestMs, now());
     if (reply.status === 200 && !hasCredentials(sent, plan)) {
-      for (const kept of fittingAnswers(known, sent)) {
+      for (const kept of matchingVary(known, sent)) {
         const { answer, row } = kept;
-        if (!isSameAs(answer, received.fields)) await answers.drop(answer);
+        if (!isSameRepresentation(answer, received.fields)) await answers.drop(answer);
         else {
           const update = freshened(answer, received, sent);
-          const fresh = holdAnswer(update.answer, contentOf(kept), row);
-          keepFreshened(answers, fresh, { received, sent, plan, since });
+          const fresh = toCachedResponse(update.answer, contentOf(kept), row);
+          storeFreshened(answers, fresh, { received, sent, plan, since });
         }
       }
     }
-    const forwarded = forwardedFor(visit, held);
-    const told = toldForwarded({ forwarded, status: reply.status });
-    return withTold(passingReply(reply, plan.fetch.httpresponse, request), told);
+    const forwarded = forwardReason(visit, held);
+    const told = forwardedStatus({ forwarded, status: reply.status });
+    return withCacheStatus(forwardedReply(reply, plan.fetch.httpresponse, request), told);
   }
 
   /** A part that is not there, or not fresh, is asked for as the client does. */
   async #range(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
     const question = { ...visit, validating: [], standIn: held };
     try {
-      return this.#answer(visit, held, await askSource(this.#parts, question));
+      return this.#answer(visit, held, await fetchFromSource(this.#parts, question));
     } catch (thrown) {
       return this.#standIn(visit, held, thrown);
     }
@@ -193,15 +203,15 @@ class Cache {
   /** Asks the source about all of the target, together with all who want the same. */
   async #ask(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
     const { request, asked } = visit;
-    const key = flightKey(visit, held);
+    const key = coalescingKey(visit, held);
     try {
       if (!asked.noCache && !this.#unshared.has(key)) {
         const reply = await this.#flights.join(
           { key, url: visit.url },
           request.signal,
-          (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
+          (signal) => this.#arrive(visit, held, { key, signal }).then(sharedResult),
           (arrival, { isFirst }) =>
-            isFirst || isShared(visit, held, arrival, this.#parts.now())
+            isFirst || isUsableFor(visit, held, arrival, this.#parts.now())
               ? this.#answer(visit, held, arrival, !isFirst)
               : undefined,
         );
@@ -225,19 +235,19 @@ class Cache {
     if (!isUnreachable || held === undefined) throw thrown;
     if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
     const detail = thrown.code;
-    const told = toldForwarded({ forwarded: 'stale', detail, outcome: 'stale' });
-    return heldReply(held, request, nowMs, told);
+    const told = forwardedStatus({ forwarded: 'stale', detail, outcome: 'stale' });
+    return cachedReply(held, request, nowMs, told);
   }
 
   /** Asks the source about what is used meanwhile (RFC 5861 §3). */
   #revalidate(visit: CacheLookup, held: CachedResponse): void {
-    const part = isWhole(held) ? '' : `\n${visit.request.fields.range}`;
-    const key = flightKey(visit, held) + part;
+    const part = isWholeRepresentation(held) ? '' : `\n${visit.request.fields.range}`;
+    const key = coalescingKey(visit, held) + part;
     this.#flights
       .join(
         { key, url: visit.url },
         new AbortController().signal,
-        (signal) => this.#arrive(visit, held, { key, signal }).then(landingOf),
+        (signal) => this.#arrive(visit, held, { key, signal }).then(sharedResult),
         () => undefined,
       )
       .catch(() => undefined);
@@ -252,18 +262,20 @@ class Cache {
     const candidates = held === undefined ? known : [held];
     const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
     const isAlone = asking.length === 0 && this.#unshared.has(key);
-    const isPart = held !== undefined && !isWhole(held);
+    const isPart = held !== undefined && !isWholeRepresentation(held);
     const question = {
       ...visit,
-      request: isPart ? asAsked(request, signal) : sending(request, { asking, isAlone, signal }),
+      request: isPart
+        ? asSent(request, signal)
+        : sourceRequest(request, { asking, isAlone, signal }),
       validating: asking,
     };
-    let arrival = await askSource(this.#parts, { ...question, standIn: held });
+    let arrival = await fetchFromSource(this.#parts, { ...question, standIn: held });
     if (!isAlone && !isPart && arrival.kind === 'passing' && arrival.reply.status === 304) {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };
-      arrival = await askSource(this.#parts, { ...whole, standIn: held });
+      arrival = await fetchFromSource(this.#parts, { ...whole, standIn: held });
     }
-    if (held !== undefined && !isPart && isInItsPlace(arrival)) {
+    if (held !== undefined && !isPart && replacesStored(arrival)) {
       // Where the storage fails, that is told of by who writes to it.
       this.#parts.answers.drop(held.answer).catch(() => undefined);
     }
@@ -277,14 +289,21 @@ class Cache {
     arrival: FetchOutcome,
     isCollapsed = false,
   ): Reply {
-    const forwarded = forwardedFor(visit, held);
-    return answerWith({ visit, forwarded, held, arrival, nowMs: this.#parts.now(), isCollapsed });
+    const forwarded = forwardReason(visit, held);
+    return replyFromOutcome({
+      visit,
+      forwarded,
+      held,
+      arrival,
+      nowMs: this.#parts.now(),
+      isCollapsed,
+    });
   }
 
   #remember(key: string, arrival: FetchOutcome): void {
     if (
       arrival.kind === 'passing' ||
-      (arrival.kind === 'kept' && !isFresh(arrival, this.#parts.now()))
+      (arrival.kind === 'kept' && !isFreshOutcome(arrival, this.#parts.now()))
     ) {
       this.#unshared.set(key, true);
     } else this.#unshared.delete(key);
@@ -292,11 +311,11 @@ class Cache {
 }
 
 /** Whether all of a representation is kept, and not a part of it. */
-function isWhole(held: CachedResponse | undefined): boolean {
+function isWholeRepresentation(held: CachedResponse | undefined): boolean {
   return held !== undefined && held.answer.range === undefined;
 }
 
-function landingOf(arrival: FetchOutcome): SharedResult<FetchOutcome> {
+function sharedResult(arrival: FetchOutcome): SharedResult<FetchOutcome> {
   const isOnItsWay = arrival.kind === 'kept' && !('page' in arrival.content);
   return {
     arrival,

@@ -26,7 +26,7 @@ export function wasSet(before: ClockReading, after: ClockReading): boolean {
 }
 
 /** What is looked at of a stored answer. */
-interface Timed {
+interface DatedResponse {
   readonly freshness: Freshness;
   readonly storedAt?: ClockReading;
 }
@@ -35,7 +35,7 @@ interface Timed {
  * A stored answer with its age by a later reading: where the clock was set back since it was
  * stored, its age counts from as much earlier. One that was stored in the future is stale.
  */
-export function byClock<T extends Timed>(answer: T, clock: ClockReading): T {
+export function byClock<T extends DatedResponse>(answer: T, clock: ClockReading): T {
   const { storedAt, freshness } = answer;
   const setBackMs = storedAt === undefined ? 0 : storedAt.startMs - clock.startMs;
   const bornMs = freshness.bornMs - (setBackMs > clockJitterMs ? setBackMs : 0);

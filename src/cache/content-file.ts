@@ -12,7 +12,7 @@ export interface ContentFile {
 }
 
 /** What is known of content in a file. */
-interface FiledContent {
+interface ContentFileParts {
   /** Opens the file: a descriptor, undefined where it has gone. */
   readonly open: () => number | undefined;
   readonly bytesLength: number;
@@ -26,7 +26,7 @@ interface FiledContent {
  * Content in a file. The first time that all of it is read, it is held against its CRC as it is
  * read: the last piece of content that is not what it was fails, and nobody takes it for whole.
  */
-export function contentFile(filed: FiledContent): ContentFile {
+export function contentFile(filed: ContentFileParts): ContentFile {
   const { open, bytesLength } = filed;
   let isSound = false;
 
@@ -43,7 +43,7 @@ export function contentFile(filed: FiledContent): ContentFile {
       if (descriptor === undefined) return undefined;
       const source = createFileSource(descriptor);
       if (isSound) return source;
-      return checked(source, filed, () => {
+      return withChecksum(source, filed, () => {
         isSound = true;
       });
     },
@@ -55,9 +55,9 @@ export function contentFile(filed: FiledContent): ContentFile {
   };
 }
 
-function checked(
+function withChecksum(
   source: FileSource,
-  { bytesLength, crc, broken }: FiledContent,
+  { bytesLength, crc, broken }: ContentFileParts,
   sound: () => void,
 ): FileSource {
   let position = 0;

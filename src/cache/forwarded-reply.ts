@@ -11,16 +11,16 @@ import {
 import { asksForLess, select } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { StoredResponse } from './cached-response.ts';
-import { toldForwarded, withTold } from './cache-status.ts';
+import { forwardedStatus, withCacheStatus } from './cache-status.ts';
 import { ageMs } from './freshness.ts';
-import { representationOf } from './held-reply.ts';
+import { representationOf } from './cached-reply.ts';
 import type { SharedBody } from './shared-body.ts';
 
 /**
  * The answer whose content is still on its way, to one of those who wait for it. It was in a cache
  * of its source's where it has an age already (RFC 9111 §5.1).
  */
-export function arrivingReply(
+export function sharedBodyReply(
   answer: StoredResponse,
   content: SharedBody,
   request: ContentRequest,
@@ -31,7 +31,7 @@ export function arrivingReply(
   const aged = age === 0 ? [] : ['Age', String(age)];
   const fields = [...answer.fields, ...aged];
   const source = `rule:${answer.rule}`;
-  const known = knownAlready({ status, fields, source }, request);
+  const known = notModifiedReply({ status, fields, source }, request);
   if (known !== undefined) return { ...known, fields: [...known.fields, ...aged] };
   if (isEmptyStatus(status)) {
     return { status, fields: withoutFields(fields, 'content-length'), body: noBody, source };
@@ -46,13 +46,13 @@ export function arrivingReply(
  * An answer that is for one who asked alone: as its source gave it, under the rule's status; a 304
  * for who has it already.
  */
-export function passingReply(
+export function forwardedReply(
   reply: Reply,
   httpresponse: number | undefined,
   request: ContentRequest,
 ): Reply {
   const status = reply.status === 200 ? (httpresponse ?? 200) : reply.status;
-  const known = knownAlready({ ...reply, status }, request);
+  const known = notModifiedReply({ ...reply, status }, request);
   if (known !== undefined) {
     void discard(reply);
     return known;
@@ -63,7 +63,7 @@ export function passingReply(
 }
 
 /** A 304 for who has an answer already; undefined for who has not. */
-function knownAlready(
+function notModifiedReply(
   { status, fields, source }: Pick<Reply, 'status' | 'fields' | 'source'>,
   request: ContentRequest,
 ): Reply | undefined {
@@ -76,7 +76,7 @@ function knownAlready(
 }
 
 /** The answer to who wants nothing but what is kept (RFC 9111 §5.2.1.7), where nothing is. */
-export function notKeptReply(rule: string): Reply {
+export function notCachedReply(rule: string): Reply {
   const page = plainPage('504 Gateway Timeout', 'This page is not in the cache.');
   const bytes = Buffer.from(page);
   const type = ['Content-Type', 'text/html; charset=utf-8'];
@@ -88,5 +88,5 @@ export function notKeptReply(rule: string): Reply {
     body: { kind: 'bytes', bytes },
     source: `rule:${rule}`,
   };
-  return withTold(reply, toldForwarded({ forwarded: 'miss' }));
+  return withCacheStatus(reply, forwardedStatus({ forwarded: 'miss' }));
 }

@@ -1,12 +1,11 @@
 import { parseHttpDate } from '../http/date.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import { heuristicLifetimeMsMax } from '../model/limits.ts';
-import { fieldsOf, secondsOf, type Directives } from './directives.ts';
-import { isHeuristicallyCacheable } from './status.ts';
-import { governingDirectives } from './targeted.ts';
+import { type Directives, fieldsOf, governingDirectives, secondsOf } from './directives.ts';
+import { isHeuristicallyCacheable } from './cacheable-status.ts';
 
 /** An answer of a source as far as it says how long it holds. */
-export interface Received {
+export interface ReceivedHeader {
   /** The status that the source gave it. */
   readonly status: number;
   readonly fields: FieldList;
@@ -33,7 +32,7 @@ export interface Freshness {
 }
 
 /** How long an answer holds for a shared cache. */
-export function freshnessOf(received: Received): Freshness {
+export function freshnessOf(received: ReceivedHeader): Freshness {
   const { directives, isTargeted } = governingDirectives(received.fields);
   const explicitMs = explicitLifetimeMs(received, directives, isTargeted);
   const forbids = ['must-revalidate', 'proxy-revalidate'].some((name) => directives.has(name));
@@ -81,7 +80,7 @@ function inDateCase(word: string): string {
 
 /** What the source has said (RFC 9111 §4.2.1); undefined where it has not. */
 function explicitLifetimeMs(
-  { fields, responseMs }: Received,
+  { fields, responseMs }: ReceivedHeader,
   directives: Directives,
   isTargeted: boolean,
 ): number | undefined {
@@ -96,7 +95,7 @@ function explicitLifetimeMs(
 
 /** A tenth of the time for which it has not changed (RFC 9111 §4.2.2). */
 function heuristicLifetimeMs(
-  { status, fields, responseMs }: Received,
+  { status, fields, responseMs }: ReceivedHeader,
   directives: Directives,
 ): number {
   if (!isHeuristicallyCacheable(status) && !directives.has('public')) return 0;
@@ -107,7 +106,7 @@ function heuristicLifetimeMs(
 }
 
 /** How old it was when it arrived (RFC 9111 §4.2.3). */
-function initialAgeMs({ fields, requestMs, responseMs }: Received): number {
+function initialAgeMs({ fields, requestMs, responseMs }: ReceivedHeader): number {
   // Of a list the first member counts (§5.1); what is no number says nothing.
   const [said = ''] = fieldLines(fields, 'age').join(',').split(',', 1);
   const saidMs = /^[ \t]*\d+[ \t]*$/.test(said) ? Number(said) * 1000 : 0;

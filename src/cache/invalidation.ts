@@ -2,7 +2,7 @@ import { fieldLines, type Reply } from '../http/reply.ts';
 import type { RequestTarget } from '../http/request.ts';
 import { isSafe } from '../model/method.ts';
 import { canonicalPath, urlOf } from '../model/path.ts';
-import type { Arrived } from './arrival.ts';
+import type { ReceivedResponse } from './received-response.ts';
 import { freshnessOf } from './freshness.ts';
 
 /**
@@ -10,7 +10,7 @@ import { freshnessOf } from './freshness.ts';
  * of the request, and those of the same origin that Location and Content-Location name. None after
  * a safe method, nor after an error; of a method that is not known nobody knows that it is safe.
  */
-export function urlsMadeInvalid(
+export function invalidatedUrls(
   target: RequestTarget,
   method: string,
   { status, fields }: Pick<Reply, 'status' | 'fields'>,
@@ -25,7 +25,11 @@ export function urlsMadeInvalid(
  * Whether the answer to a POST is what a GET would get (RFC 9110 §9.3.3): it says that it is the
  * target's representation, and for how long.
  */
-export function isForGet(url: string, method: string, { received }: Arrived): boolean {
+export function isGetEquivalent(
+  url: string,
+  method: string,
+  { received }: ReceivedResponse,
+): boolean {
   if (method !== 'POST' || received.status !== 200) return false;
   const [reference] = fieldLines(received.fields, 'content-location');
   if (reference === undefined || sameOrigin(reference, url) !== url) return false;

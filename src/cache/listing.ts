@@ -15,13 +15,13 @@ export function listPage(
   let last: string | undefined;
   for (const { url, rows: kept } of urls) {
     if (rows.length >= limit) return { rows, next: last };
-    rows.push(...kept.map(({ entry }) => shown(byClock(entry, clock), clock.nowMs)));
+    rows.push(...kept.map(({ entry }) => listed(byClock(entry, clock), clock.nowMs)));
     last = url;
   }
   return { rows, next: undefined };
 }
 
-function shown(answer: StoredResponse, nowMs: number): KeptAnswer {
+function listed(answer: StoredResponse, nowMs: number): KeptAnswer {
   const { url, rule, shownStatus, freshness, varyNames, range, bytesLength } = answer;
   return {
     url,

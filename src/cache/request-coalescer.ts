@@ -1,6 +1,6 @@
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
-import type { Answers } from './answers.ts';
+import type { CacheStore } from './cache-store.ts';
 
 /** What comes of asking a source on behalf of everybody who waits for the same answer. */
 export interface SharedResult<T> {
@@ -12,10 +12,10 @@ export interface SharedResult<T> {
 }
 
 /** What one of those who waited makes of the arrival. */
-type Take<T, R> = (arrival: T, position: { readonly isFirst: boolean }) => R | undefined;
+type TakeResult<T, R> = (arrival: T, position: { readonly isFirst: boolean }) => R | undefined;
 
 /** What is waited for: the same key has the same URL. */
-interface Wanted {
+interface CoalescedTarget {
   readonly key: string;
   readonly url: string;
 }
@@ -26,10 +26,10 @@ interface Wanted {
  * who comes behind a purge is given what was asked for before it.
  */
 export class RequestCoalescer<T> {
-  readonly #flights = new Map<string, Flight<T>>();
-  readonly #purges: Pick<Answers, 'epoch' | 'isPurgedSince'>;
+  readonly #flights = new Map<string, CoalescedRequest<T>>();
+  readonly #purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>;
 
-  constructor(purges: Pick<Answers, 'epoch' | 'isPurgedSince'>) {
+  constructor(purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>) {
     this.#purges = purges;
   }
 
@@ -38,14 +38,14 @@ export class RequestCoalescer<T> {
    * is taken of it, undefined for nothing; rejects as `start` does, and when the signal aborts.
    */
   async join<R>(
-    { key, url }: Wanted,
+    { key, url }: CoalescedTarget,
     signal: Cancellation,
     start: (signal: Cancellation) => Promise<SharedResult<T>>,
-    take: Take<T, R>,
+    take: TakeResult<T, R>,
   ): Promise<R | undefined> {
     let flight = this.#flights.get(key);
     if (flight === undefined || this.#purges.isPurgedSince(flight.since, url)) {
-      flight = new Flight(start, this.#purges.epoch());
+      flight = new CoalescedRequest(start, this.#purges.epoch());
       this.#flights.set(key, flight);
       this.#watch(key, flight);
     }
@@ -57,7 +57,7 @@ export class RequestCoalescer<T> {
     return this.#flights.size;
   }
 
-  #watch(key: string, flight: Flight<T>): void {
+  #watch(key: string, flight: CoalescedRequest<T>): void {
     const forget = (): void => {
       if (this.#flights.get(key) === flight) this.#flights.delete(key);
     };
@@ -69,7 +69,7 @@ export class RequestCoalescer<T> {
 }
 
 /** One question to a source, and those who wait for its answer. */
-class Flight<T> {
+class CoalescedRequest<T> {
   readonly landing: Promise<SharedResult<T>>;
   /** The epoch in which it began. */
   readonly since: number;
@@ -85,7 +85,7 @@ class Flight<T> {
     this.landing.catch(() => undefined);
   }
 
-  async wait<R>(signal: Cancellation, take: Take<T, R>): Promise<R | undefined> {
+  async wait<R>(signal: Cancellation, take: TakeResult<T, R>): Promise<R | undefined> {
     const position = { isFirst: this.#isFirst };
     this.#isFirst = false;
     this.#waiting += 1;

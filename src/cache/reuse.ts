@@ -1,6 +1,6 @@
 import { staleUnreachableMsMax } from '../model/limits.ts';
 import { ageMs, remainingMs, type Freshness } from './freshness.ts';
-import type { RequestDirectives } from './request.ts';
+import type { RequestDirectives } from './request-directives.ts';
 
 /**
  * What becomes of a kept answer that fits a request (RFC 9111 §4): it is used as it is; it is used

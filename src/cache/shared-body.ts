@@ -7,9 +7,9 @@ import {
   arrivingScarceBytesMax,
 } from '../model/limits.ts';
 import type { NewContent } from './storage/cache.ts';
-import { ArrivingFile, type FilePlace } from './arriving-file.ts';
-import { ArrivingReader, type ArrivingContent } from './arriving-reader.ts';
-import { Window } from './window.ts';
+import { BodyFile, type BodyFilePlace } from './body-file.ts';
+import { SharedBodyReader, type ReadableBody } from './body-reader.ts';
+import { BodyBuffer } from './body-buffer.ts';
 
 /**
  * The content of an answer on its way from its source: kept as it comes, so that any number of
@@ -22,13 +22,13 @@ export interface SharedBody {
    * All of it when it is there; undefined where it broke off, was more than is kept, or could not
    * be written.
    */
-  readonly whole: Promise<Whole | undefined>;
+  readonly whole: Promise<CompleteBody | undefined>;
   /** Lets readers have the end, where that is held back. */
   passEnd(): void;
 }
 
 /** Content that is there as a whole: at hand where it is short, else in its file. */
-interface Whole {
+interface CompleteBody {
   readonly content: NewContent;
   readonly bytesLength: number;
 }
@@ -38,7 +38,7 @@ let arrivingBytes = 0;
 let filedBytes = 0;
 
 /** How much is taken in. */
-interface IntakeLimits {
+interface SharedBodyLimits {
   /** The longest content that is kept. */
   readonly bytesMax: number;
   /** How long the content is, as far as its source has said so; 0 where it has not. */
@@ -53,20 +53,24 @@ interface IntakeLimits {
  * fastest reader sets the pace, and one that falls too far behind it, and behind what is in the
  * file, is cut off.
  */
-export function shareBody(source: Readable, limits: IntakeLimits, place: FilePlace): SharedBody {
-  return new SharedContent(source, limits, place);
+export function shareBody(
+  source: Readable,
+  limits: SharedBodyLimits,
+  place: BodyFilePlace,
+): SharedBody {
+  return new BufferedSharedBody(source, limits, place);
 }
 
-class SharedContent implements SharedBody, ArrivingContent {
-  readonly whole: Promise<Whole | undefined>;
-  readonly file: ArrivingFile;
+class BufferedSharedBody implements SharedBody, ReadableBody {
+  readonly whole: Promise<CompleteBody | undefined>;
+  readonly file: BodyFile;
   readonly #source: Readable;
-  readonly #limits: IntakeLimits;
+  readonly #limits: SharedBodyLimits;
   readonly #report: (error: unknown) => void;
-  readonly #readers = new Set<ArrivingReader>();
-  readonly #settle: PromiseWithResolvers<Whole | undefined>;
+  readonly #readers = new Set<SharedBodyReader>();
+  readonly #settle: PromiseWithResolvers<CompleteBody | undefined>;
   /** The last of what has come. */
-  readonly #window = new Window();
+  readonly #window = new BodyBuffer();
   /** In the room for files. */
   #roomTaken = 0;
   #isKept = true;
@@ -76,12 +80,12 @@ class SharedContent implements SharedBody, ArrivingContent {
   #isEndHeld: boolean;
   #end: { readonly error: Error | undefined } | undefined;
 
-  constructor(source: Readable, limits: IntakeLimits, place: FilePlace) {
+  constructor(source: Readable, limits: SharedBodyLimits, place: BodyFilePlace) {
     this.#source = source;
     this.#limits = limits;
     this.#isEndHeld = limits.isEndHeld === true;
     this.#report = place.report;
-    this.file = new ArrivingFile(place);
+    this.file = new BodyFile(place);
     this.#settle = Promise.withResolvers();
     this.whole = this.#settle.promise;
     source.on('data', (chunk: Buffer) => {
@@ -93,7 +97,7 @@ class SharedContent implements SharedBody, ArrivingContent {
   }
 
   read(): Readable {
-    const reader = new ArrivingReader(this);
+    const reader = new SharedBodyReader(this);
     if (this.#end?.error !== undefined) reader.destroy(this.#end.error);
     else if (this.#isReleased && this.#isFiled)
       reader.destroy(new Error('It is not there any more.'));
@@ -129,7 +133,7 @@ class SharedContent implements SharedBody, ArrivingContent {
     return position < this.file.bytes ? this.file.bytes - position : 'gone';
   }
 
-  leave(reader: ArrivingReader): void {
+  leave(reader: SharedBodyReader): void {
     if (!this.#readers.delete(reader)) return;
     if (!this.#isKept && this.#readers.size === 0) this.#source.destroy();
     this.#release();
@@ -139,7 +143,8 @@ class SharedContent implements SharedBody, ArrivingContent {
     this.#window.push(bytes);
     arrivingBytes += bytes.length;
     if (this.#isKept && this.#window.end > this.#limits.bytesMax) this.#keepNoLonger();
-    if (this.#isKept && (this.#isFiled || this.#window.bytes > atHandMax())) void this.#write();
+    if (this.#isKept && (this.#isFiled || this.#window.bytes > memoryBytesMax()))
+      void this.#write();
     this.#letGo();
     for (const reader of this.#readers) reader.wake();
     this.#setPace();
@@ -193,7 +198,7 @@ class SharedContent implements SharedBody, ArrivingContent {
   #setPace(): void {
     if (this.#end !== undefined) return;
     const isWanted = this.#isKept
-      ? this.#window.end - this.file.bytes <= 2 * atHandMax()
+      ? this.#window.end - this.file.bytes <= 2 * memoryBytesMax()
       : [...this.#readers].some(({ isWaiting }) => isWaiting);
     if (isWanted) this.#source.resume();
     else this.#source.pause();
@@ -202,7 +207,7 @@ class SharedContent implements SharedBody, ArrivingContent {
   /** Lets go of what is at hand and need not be: it is in the file, or all have it. */
   #letGo(): void {
     for (let end = this.#window.firstEnd; end !== undefined; end = this.#window.firstEnd) {
-      const isInFile = end <= this.file.bytes && this.#window.bytes > atHandMax();
+      const isInFile = end <= this.file.bytes && this.#window.bytes > memoryBytesMax();
       if (!isInFile && (this.#isKept || !this.#isOver(end))) return;
       arrivingBytes -= this.#window.shift();
       for (const reader of this.#readers) reader.miss(end, this.file.bytes);
@@ -215,7 +220,7 @@ class SharedContent implements SharedBody, ArrivingContent {
     if (Math.min(...positions) >= end) return true;
     // What nobody has read yet was taken in ahead of all of them: nobody is slow for that.
     const isOneAtEnd = Math.max(...positions) >= this.#window.lastStart;
-    const isScarce = isOneAtEnd && isCrowded();
+    const isScarce = isOneAtEnd && isMemoryScarce();
     return this.#window.bytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
   }
 
@@ -265,11 +270,11 @@ class SharedContent implements SharedBody, ArrivingContent {
 const piecesPerWrite = 256;
 
 /** Whether enough is at hand of all content that is on its way. */
-function isCrowded(): boolean {
+function isMemoryScarce(): boolean {
   return arrivingBytes > arrivingBytesMax;
 }
 
 /** What may be at hand of content that goes to a file. */
-function atHandMax(): number {
-  return isCrowded() ? arrivingScarceBytesMax : arrivingHeldBytesMax;
+function memoryBytesMax(): number {
+  return isMemoryScarce() ? arrivingScarceBytesMax : arrivingHeldBytesMax;
 }

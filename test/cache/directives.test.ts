@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { fieldsOf, parseDirectives, secondsOf } from '../../src/cache/directives.ts';
-import { governingDirectives } from '../../src/cache/targeted.ts';
+import {
+  fieldsOf,
+  governingDirectives,
+  parseDirectives,
+  secondsOf,
+} from '../../src/cache/directives.ts';
 
 suite('seconds of a directive (RFC 9111 §1.2.2, §4.2.1, §5.2)', () => {
   const cases: readonly (readonly [string, number | undefined])[] = [

@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { discard } from '../../src/http/reply.ts';
-import type { Answers } from '../../src/cache/answers.ts';
+import type { CacheStore } from '../../src/cache/cache-store.ts';
 import { contentFile } from '../../src/cache/content-file.ts';
 import { readBytes } from '../../src/http/file-source.ts';
 import { temporaryFolder } from '../folder.ts';
@@ -31,8 +31,11 @@ const sends: Handler = (request, response) => {
 };
 
 /** A cache that has kept the text. */
-async function kept(t: TestContext, handler = sends): Promise<Rig & { readonly answers: Answers }> {
-  let answers: Answers | undefined;
+async function kept(
+  t: TestContext,
+  handler = sends,
+): Promise<Rig & { readonly answers: CacheStore }> {
+  let answers: CacheStore | undefined;
   const rig = await startRig(t, handler, { answersOf: (made) => (answers = made) });
   assert.ok(answers !== undefined);
   assert.equal((await rig.ask()).text, text);

@@ -8,7 +8,7 @@ import type { ContentRequest } from '../../src/http/request.ts';
 import { Failure } from '../../src/model/failure.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { cachedFetch } from '../../src/cache/cached-fetch.ts';
-import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
+import { openCacheStore, prepareCacheStore } from '../../src/cache/open-cache-store.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import type { Fetcher } from '../../src/proxy/fetcher.ts';
 import { temporaryFolder } from '../folder.ts';
@@ -234,9 +234,9 @@ function keyOf({ path, version, language, plan }: Page): string {
 async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
   const world = new World();
   const data = await temporaryFolder(t);
-  await prepareAnswers(data);
+  await prepareCacheStore(data);
   const config = { server: { data, workers: 1 }, fetch: { cacheBytesMax: 1e8 } };
-  const answers = openAnswers(config, {
+  const answers = openCacheStore(config, {
     now: () => world.nowMs,
     uptimeMs: () => world.nowMs,
     log: silentLog,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { freshnessOf } from '../../src/cache/freshness.ts';
-import { requestDirectives } from '../../src/cache/request.ts';
+import { requestDirectives } from '../../src/cache/request-directives.ts';
 import { mayStandIn, reuseOf, type Reuse } from '../../src/cache/reuse.ts';
 
 const bornMs = Date.UTC(2026, 0, 2, 12);

@@ -5,8 +5,8 @@ import { formatHttpDate } from '../../src/http/date.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { cachedFetch } from '../../src/cache/cached-fetch.ts';
-import type { Answers } from '../../src/cache/answers.ts';
-import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
+import type { CacheStore } from '../../src/cache/cache-store.ts';
+import { openCacheStore, prepareCacheStore } from '../../src/cache/open-cache-store.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import type { FetchRule } from '../../src/proxy/fetch-plan.ts';
 import { temporaryFolder } from '../folder.ts';
@@ -65,7 +65,7 @@ export async function startRig(
     readonly enginedata?: JsonObject;
     readonly bytesMax?: number;
     /** What the cache stands on, in place of what it would. */
-    readonly answersOf?: (answers: Answers) => Answers;
+    readonly answersOf?: (answers: CacheStore) => CacheStore;
     readonly identityFields?: readonly string[];
   } = {},
 ): Promise<Rig> {
@@ -121,11 +121,11 @@ async function startAnswers(
     readonly now: () => number;
     readonly uptimeMs: () => number;
   },
-): Promise<Answers> {
+): Promise<CacheStore> {
   const data = await temporaryFolder(t);
-  await prepareAnswers(data);
+  await prepareCacheStore(data);
   const config = { server: { data, workers: 1 }, fetch: { cacheBytesMax: given.bytesMax } };
-  const answers = openAnswers(config, { ...given, log: silentLog });
+  const answers = openCacheStore(config, { ...given, log: silentLog });
   t.after(() => answers.close());
   return answers;
 }

@@ -12,7 +12,7 @@ import {
   arrivingHeldBytesMax,
   arrivingLagBytesMax,
 } from '../../src/model/limits.ts';
-import type { FilePlace } from '../../src/cache/arriving-file.ts';
+import type { BodyFilePlace } from '../../src/cache/body-file.ts';
 import { shareBody, type SharedBody } from '../../src/cache/shared-body.ts';
 import { temporaryFolder } from '../folder.ts';
 
@@ -28,7 +28,7 @@ function content(mebibytes: number): Readable {
 }
 
 /** A folder for content on its way. */
-interface Place extends FilePlace {
+interface Place extends BodyFilePlace {
   readonly files: () => Promise<readonly string[]>;
   /** Resolves when the file has been removed. */
   readonly removed: Promise<unknown>;
@@ -198,7 +198,7 @@ suite('content on its way', () => {
   test('is told of, and harms nobody, where its file cannot be closed', async (t) => {
     const closing = Promise.withResolvers<unknown>();
     const folder = await temporaryFolder(t);
-    const place: FilePlace = {
+    const place: BodyFilePlace = {
       async create() {
         const handle = await open(join(folder, 'content'), 'wx+');
         const close = handle.close.bind(handle);

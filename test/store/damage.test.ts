@@ -95,7 +95,10 @@ suite('a damaged data file', () => {
       for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
     }, damaged);
     const target = join(folder, '..', 'copy');
-    await assert.rejects(store.backUp(target), { code: 'unavailable', message: /cannot be backed up: page/ });
+    await assert.rejects(store.backUp(target), {
+      code: 'unavailable',
+      message: /cannot be backed up: page/,
+    });
     assert.deepEqual(await readdir(join(folder, '..')), ['data']);
   });
 

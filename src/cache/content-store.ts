@@ -4,11 +4,11 @@ import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { Row } from './storage/record.ts';
 import { readBytes } from '../http/file-source.ts';
 import type { StoredResponse } from './cached-response.ts';
-import type { FilePlace } from './arriving-file.ts';
+import type { BodyFilePlace } from './body-file.ts';
 import { contentFile, type ContentFile } from './content-file.ts';
 
 /** What the content of kept answers stands on. */
-interface ContentParts {
+interface ContentStoreParts {
   readonly cache: AnswerCache<StoredResponse>;
   /** Told of an answer whose content is not what it was. */
   readonly broken: (answer: StoredResponse) => void;
@@ -16,10 +16,10 @@ interface ContentParts {
 }
 
 /** Where the content of kept answers is: what is short in memory, what is long in its file. */
-export class Contents {
-  readonly #parts: ContentParts;
+export class ContentStore {
+  readonly #parts: ContentStoreParts;
 
-  constructor(parts: ContentParts) {
+  constructor(parts: ContentStoreParts) {
     this.#parts = parts;
   }
 
@@ -40,7 +40,7 @@ export class Contents {
   }
 
   /** Where the content of an answer that is still on its way may be written. */
-  placeOf(id: string): FilePlace {
+  placeOf(id: string): BodyFilePlace {
     const { cache, report } = this.#parts;
     return { create: () => cache.createFile(id), remove: () => cache.removeFile(id), report };
   }

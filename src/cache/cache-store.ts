@@ -13,13 +13,13 @@ import {
   type CachedResponse,
   type StoredResponse,
 } from './cached-response.ts';
-import type { FilePlace } from './arriving-file.ts';
-import { Contents } from './contents.ts';
-import { holdAnswer, withContent } from './held-reply.ts';
+import type { BodyFilePlace } from './body-file.ts';
+import { ContentStore } from './content-store.ts';
+import { toCachedResponse, withContent } from './cached-reply.ts';
 import { listPage } from './listing.ts';
 
 /** The answers that are kept, by their URL: those used of late in memory, all in the storage. */
-export interface Answers extends KeptAnswers {
+export interface CacheStore extends KeptAnswers {
   /**
    * All answers kept for a URL at this moment, whichever rule asked for them, in whichever process,
    * and whatever they vary by.
@@ -42,7 +42,7 @@ export interface Answers extends KeptAnswers {
    */
   put(answer: StoredResponse, content: Buffer | NewContent, since: number): CachedResponse;
   /** Where the content of an answer that is still on its way may be written. */
-  placeOf(id: string): FilePlace;
+  placeOf(id: string): BodyFilePlace;
   /** Keeps a changed answer in place of the one with the same id, if that is still there. */
   update(answer: CachedResponse, since: number): void;
   /** Lets go of one answer. */
@@ -73,7 +73,7 @@ export interface Answers extends KeptAnswers {
 }
 
 /** What is in memory of a URL. */
-interface Shelved {
+interface MemoryEntry {
   readonly held: readonly CachedResponse[];
   /** That of the storage's record; undefined while a change of it is on its way there. */
   readonly version: number | undefined;
@@ -85,7 +85,7 @@ interface Shelved {
 const contentShare = 4;
 
 /** Keeps answers in a storage. `report` is told when that fails, with what the disk says. */
-export function createAnswers({
+export function createCacheStore({
   cache,
   readClock,
   isShared,
@@ -95,24 +95,24 @@ export function createAnswers({
   readonly readClock: () => ClockReading;
   readonly isShared: boolean;
   readonly report: (error: unknown) => void;
-}): Answers {
-  return new ShelvedAnswers(cache, readClock, isShared, report);
+}): CacheStore {
+  return new DiskCacheStore(cache, readClock, isShared, report);
 }
 
-class ShelvedAnswers implements Answers {
+class DiskCacheStore implements CacheStore {
   readonly isShared: boolean;
   readonly #cache: AnswerCache<StoredResponse>;
   readonly #readClock: () => ClockReading;
   /** Read when the clock was last found to be set: the ages in memory are by it. */
   #clock: ClockReading;
   readonly #report: (error: unknown) => void;
-  readonly #contents: Contents;
+  readonly #contents: ContentStore;
   /** The newest change of each URL that is on its way to the storage: they keep their order. */
   readonly #changes = new Map<string, Promise<void>>();
-  readonly #shelf = new LRUCache<string, Shelved>({
+  readonly #shelf = new LRUCache<string, MemoryEntry>({
     maxSize: cacheHeldBytesMax,
     sizeCalculation: ({ held }, url) =>
-      held.reduce((bytes, one) => bytes + heldBytes(one), url.length + answerBytes),
+      held.reduce((bytes, one) => bytes + memoryBytes(one), url.length + answerBytes),
   });
 
   constructor(
@@ -129,7 +129,7 @@ class ShelvedAnswers implements Answers {
     const broken = (answer: StoredResponse): void => {
       this.drop(answer).catch(report);
     };
-    this.#contents = new Contents({ cache, broken, report });
+    this.#contents = new ContentStore({ cache, broken, report });
   }
 
   find(url: string): readonly CachedResponse[] {
@@ -181,7 +181,7 @@ class ShelvedAnswers implements Answers {
     const answer = { ...received, storedAt: this.#readClock() };
     const content: NewContent = Buffer.isBuffer(given) ? { kind: 'bytes', bytes: given } : given;
     const { id, url } = answer;
-    const held = holdAnswer(answer, this.#contents.taken(answer, content));
+    const held = toCachedResponse(answer, this.#contents.taken(answer, content));
     const change = (before: readonly StoredResponse[]): readonly StoredResponse[] =>
       [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);
     const others = this.find(url).filter((one) => !isReplacedBy(one.answer, answer));
@@ -189,7 +189,7 @@ class ShelvedAnswers implements Answers {
     return held;
   }
 
-  placeOf(id: string): FilePlace {
+  placeOf(id: string): BodyFilePlace {
     return this.#contents.placeOf(id);
   }
 
@@ -283,7 +283,7 @@ class ShelvedAnswers implements Answers {
     decide: (before: readonly StoredResponse[]) => readonly StoredResponse[],
     added?: { readonly id: string; readonly content: NewContent },
   ): void {
-    const shelved: Shelved = { held, version: undefined, since };
+    const shelved: MemoryEntry = { held, version: undefined, since };
     this.#shelf.set(url, shelved);
     const write = (): Promise<UrlRecord<StoredResponse> | undefined> =>
       this.#cache.change({ url, rule, since, decide, ...(added !== undefined && { added }) });
@@ -315,9 +315,9 @@ class ShelvedAnswers implements Answers {
     const held = rows.map((row) => {
       const answer = byClock(row.entry, clock);
       const same = known.find((one) => one.answer.id === answer.id);
-      if (same === undefined) return holdAnswer(answer, this.#contents.filed(row), row);
+      if (same === undefined) return toCachedResponse(answer, this.#contents.filed(row), row);
       if (isSame(same.answer, answer)) return Object.assign(same, { row });
-      return holdAnswer(answer, contentOf(same), row);
+      return toCachedResponse(answer, contentOf(same), row);
     });
     this.#shelf.set(url, { held, version, since: 0 });
     return held;
@@ -352,7 +352,7 @@ class ShelvedAnswers implements Answers {
 /** What an answer takes in memory besides its content and its fields: its objects, its place. */
 const answerBytes = 3_072;
 
-function heldBytes({ answer, page }: CachedResponse): number {
+function memoryBytes({ answer, page }: CachedResponse): number {
   const fields = answer.fields.reduce((bytes, text) => bytes + text.length, 0);
   return answerBytes + 2 * fields + (page?.bytes.length ?? 0);
 }

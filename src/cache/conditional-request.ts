@@ -17,23 +17,23 @@ const conditions = [
  * Whether a request has preconditions that are the source's to evaluate (RFC 9111 §4.3.2): caches
  * have no part in them.
  */
-export function isForSourceOnly(fields: Fields): boolean {
+export function hasSourcePreconditions(fields: Fields): boolean {
   return fields['if-match'] !== undefined || fields['if-unmodified-since'] !== undefined;
 }
 
 /** A request for all of the target, on behalf of whoever waits for it. */
 export function unconditional(request: ContentRequest, signal: Cancellation): ContentRequest {
   const isConditional = conditions.some((name) => request.fields[name] !== undefined);
-  return isConditional ? withConditions(request, {}, signal) : asAsked(request, signal);
+  return isConditional ? withConditions(request, {}, signal) : asSent(request, signal);
 }
 
 /** A request as its client made it, for as long as somebody waits for its answer. */
-export function asAsked(request: ContentRequest, signal: Cancellation): ContentRequest {
+export function asSent(request: ContentRequest, signal: Cancellation): ContentRequest {
   return signal === request.signal ? request : asGet(request, request.fields, signal);
 }
 
 /** What the source is sent: by one alone what the client sent, else what answers many. */
-export function sending(
+export function sourceRequest(
   request: ContentRequest,
   {
     asking,
@@ -45,22 +45,22 @@ export function sending(
     readonly signal: Cancellation;
   },
 ): ContentRequest {
-  if (asking.length > 0) return validating(request, asking, signal);
-  return isAlone ? asAsked(request, signal) : unconditional(request, signal);
+  if (asking.length > 0) return validationRequest(request, asking, signal);
+  return isAlone ? asSent(request, signal) : unconditional(request, signal);
 }
 
 /**
  * A request that asks whether kept answers are still what the target has to show (RFC 9111 §4.3.1):
  * with all their entity tags; with the date of the one that would be sent.
  */
-function validating(
+function validationRequest(
   request: ContentRequest,
   held: readonly CachedResponse[],
   signal: Cancellation,
 ): ContentRequest {
   const tags = held.flatMap(({ answer }) => replyField(answer, 'etag') ?? []);
   const [only, ...others] = held;
-  const date = others.length > 0 || only === undefined ? undefined : modifiedOf(only);
+  const date = others.length > 0 || only === undefined ? undefined : lastModifiedOf(only);
   const fields = {
     ...(tags.length > 0 && { 'if-none-match': [...new Set(tags)].join(', ') }),
     ...(date !== undefined && { 'if-modified-since': date }),
@@ -70,10 +70,10 @@ function validating(
 
 /** Whether there is anything by which a kept answer can be validated. */
 export function isValidatable({ answer }: CachedResponse): boolean {
-  return replyField(answer, 'etag') !== undefined || modifiedOf({ answer }) !== undefined;
+  return replyField(answer, 'etag') !== undefined || lastModifiedOf({ answer }) !== undefined;
 }
 
-function modifiedOf({ answer }: Pick<CachedResponse, 'answer'>): string | undefined {
+function lastModifiedOf({ answer }: Pick<CachedResponse, 'answer'>): string | undefined {
   return fieldLines(answer.fields, 'last-modified')[0];
 }
 

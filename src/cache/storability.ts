@@ -1,20 +1,19 @@
 import { fieldLines, replyField, withoutFields, type FieldList } from '../http/reply.ts';
-import { fieldsOf, type Directives } from './directives.ts';
-import { freshnessOf, type Freshness, type Received } from './freshness.ts';
-import { isHeuristicallyCacheable, isStorable, isUnderstood } from './status.ts';
-import { governingDirectives } from './targeted.ts';
+import { type Directives, fieldsOf, governingDirectives } from './directives.ts';
+import { freshnessOf, type Freshness, type ReceivedHeader } from './freshness.ts';
+import { isHeuristicallyCacheable, isStorable, isUnderstood } from './cacheable-status.ts';
 
 /**
  * Why a shared cache does not keep the answer to a GET (RFC 9111 §3), as Cache-Status may tell it;
  * undefined for one that it keeps. `hasCredentials`: the source was told which client asks.
  */
 export function refusalToStore(
-  received: Received,
+  received: ReceivedHeader,
   { hasCredentials }: { readonly hasCredentials: boolean },
 ): string | undefined {
   const { status, fields } = received;
   const { directives } = governingDirectives(fields);
-  if (hasCredentials && !isForEverybody(directives)) return credentialsRefusal;
+  if (hasCredentials && !allowsSharedUse(directives)) return credentialsRefusal;
   if (!isStorable(status)) return 'status';
   if (directives.has('must-understand')) {
     // What follows it says no-store to caches that do not know the directive (§5.2.2.3).
@@ -29,7 +28,7 @@ export function refusalToStore(
     const isPersonal = hasCredentials || fieldLines(fields, 'set-cookie').length > 0;
     if (isPersonal && !directives.has('public')) return 'cookie';
   }
-  return isOfUse(freshness, fields) ? undefined : 'expired';
+  return isReusableLater(freshness, fields) ? undefined : 'expired';
 }
 
 /**
@@ -39,7 +38,7 @@ export function refusalToStore(
 export const credentialsRefusal = 'credentials';
 
 /** What lets an answer to somebody's credentials be used for others (RFC 9111 §3.5). */
-function isForEverybody(directives: Directives): boolean {
+function allowsSharedUse(directives: Directives): boolean {
   return ['public', 's-maxage', 'must-revalidate'].some((name) => directives.has(name));
 }
 
@@ -50,7 +49,7 @@ function variesByAll(fields: FieldList): boolean {
 }
 
 /** Whether an answer can be used at all once it has been sent: it is fresh, or can be validated. */
-function isOfUse(freshness: Freshness, fields: FieldList): boolean {
+function isReusableLater(freshness: Freshness, fields: FieldList): boolean {
   if (replyField({ fields }, 'etag') !== undefined) return true;
   if (replyField({ fields }, 'last-modified') !== undefined) return true;
   const { lifetimeMs, staleWhileRevalidateMs, staleIfErrorMs } = freshness;

@@ -10,18 +10,19 @@ import {
   type Part,
   type Reply,
 } from '../http/reply.ts';
-import { select, type Representation } from '../http/represent.ts';
+import { asksForLess, select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Row } from './storage/record.ts';
 import { holdPage, sendHeld } from '../http/held-page.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
-import { withTold, type CacheStatus } from './cache-status.ts';
+import type { CacheStore } from './cache-store.ts';
+import { hitStatus, withCacheStatus, type CacheStatus } from './cache-status.ts';
 import type { ContentFile } from './content-file.ts';
-import { ageMs, cachedDateMs } from './freshness.ts';
+import { ageMs, cachedDateMs, remainingMs } from './freshness.ts';
 
 /** Has a kept answer in memory, with its content where that is at hand. */
-export function holdAnswer(
+export function toCachedResponse(
   answer: StoredResponse,
   content: Buffer | ContentFile | undefined,
   row?: Row<StoredResponse>,
@@ -43,14 +44,14 @@ export function withContent(held: CachedResponse, bytes: Buffer): CachedResponse
  * What a request's preconditions and ranges ask for of a kept answer, with its age and what the
  * cache did for it. Throws `bad_gateway` where its file has gone this very moment.
  */
-export function heldReply(
+export function cachedReply(
   held: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
   told: CacheStatus,
 ): Reply {
   const { answer } = held;
-  const reply = answer.range === undefined ? wholeOf(held, request) : partOf(held, request);
+  const reply = answer.range === undefined ? wholeReply(held, request) : rangeReply(held, request);
   const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
   // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
   const isNew = age === 0 && (told.outcome === 'miss' || told.outcome === 'revalidated');
@@ -60,7 +61,47 @@ export function heldReply(
     ...date.flatMap((value) => ['Date', value]),
     ...(isNew ? [] : ['Age', String(age)]),
   ];
-  return withTold({ ...reply, fields }, told);
+  return withCacheStatus({ ...reply, fields }, told);
+}
+
+/**
+ * The answer to a request that a kept answer fits, as it was kept: a hit (RFC 9111 §4). While it is
+ * fresh, others may have it as well until the second is over, as long as nothing else is kept that
+ * could be for them.
+ */
+export function hitReply(
+  held: CachedResponse,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+  nowMs: number,
+  answers: Pick<CacheStore, 'find'>,
+): Reply {
+  const second = secondOf(nowMs);
+  const make = (): Reply => {
+    const { freshness } = held.answer;
+    const reply = cachedReply(held, request, nowMs, hitStatus(freshness, nowMs));
+    if (remainingMs(freshness, nowMs) <= 0) return reply;
+    const holds = (atMs: number): boolean =>
+      secondOf(atMs) === second &&
+      remainingMs(freshness, atMs) > 0 &&
+      isOnlyChoice(held, answers.find(held.answer.url));
+    return { ...reply, isReusable: true, holds };
+  };
+  const isPlain = request.method === 'GET' && !asksForLess(request.fields);
+  // What is read from a file is read anew for each.
+  if (!isPlain || held.page === undefined) return make();
+  if (held.whole?.second !== second) held.whole = { second, reply: make() };
+  return held.whole.reply;
+}
+
+function secondOf(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+/** Whether a kept answer is still kept, and the others of its URL vary by nothing else. */
+function isOnlyChoice(held: CachedResponse, known: readonly CachedResponse[]): boolean {
+  if (known.length === 1) return known[0] === held;
+  const names = held.answer.varyNames.join();
+  return known.includes(held) && known.every(({ answer }) => answer.varyNames.join() === names);
 }
 
 /**
@@ -87,7 +128,10 @@ function rangeWithin(
 }
 
 /** What a request asks for of a whole representation. */
-function wholeOf(held: CachedResponse, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+function wholeReply(
+  held: CachedResponse,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): Reply {
   if (held.page !== undefined) return sendHeld(held.page, request);
   const { answer } = held;
   const { status, fields, parts, bytesLength } = select(representationOfAnswer(answer), request);
@@ -96,12 +140,15 @@ function wholeOf(held: CachedResponse, request: Pick<ContentRequest, 'method' | 
 }
 
 /** A range of a part that is kept. */
-function partOf(held: CachedResponse, request: Pick<ContentRequest, 'method' | 'fields'>): Reply {
+function rangeReply(
+  held: CachedResponse,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): Reply {
   const { answer, page } = held;
   const { range } = answer;
   const asked = range && rangeWithin(range, request);
-  if (range === undefined || asked === undefined) return wholeOf(held, everything);
-  const { status, fields } = select(representationOfAnswer(answer), everything);
+  if (range === undefined || asked === undefined) return wholeReply(held, plainGet);
+  const { status, fields } = select(representationOfAnswer(answer), plainGet);
   const [first, last] = [asked.first - range.first, asked.last - range.first];
   const bytesLength = rangeBytes(asked);
   return {
@@ -122,7 +169,7 @@ function partOf(held: CachedResponse, request: Pick<ContentRequest, 'method' | '
 }
 
 /** A request for all there is. */
-const everything = { method: 'GET', fields: {} } as const;
+const plainGet = { method: 'GET', fields: {} } as const;
 
 function fileBody(
   { answer, file }: CachedResponse,
@@ -145,7 +192,7 @@ function representationOfAnswer(answer: StoredResponse): Representation {
 }
 
 /** What a representation says itself. */
-const saidAnew = ['content-type', 'content-length', 'etag', 'accept-ranges'];
+const generatedFields = ['content-type', 'content-length', 'etag', 'accept-ranges'];
 
 /** What an answer of a source has to show, its content left where it is. */
 export function representationOf(
@@ -158,7 +205,7 @@ export function representationOf(
 ): Representation {
   const lastModified = fieldLines(fields, 'last-modified')[0];
   const lastModifiedMs = cachedDateMs(lastModified, receivedMs);
-  const others = withoutFields(fields, ...saidAnew);
+  const others = withoutFields(fields, ...generatedFields);
   return {
     status,
     contentType: replyField({ fields }, 'content-type'),

@@ -2,17 +2,17 @@ import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import { contentOf, type CachedResponse, type StoredResponse } from './cached-response.ts';
-import type { Answers } from './answers.ts';
-import { receive, toStore, type Arrived } from './arrival.ts';
-import { holdAnswer } from './held-reply.ts';
+import type { CacheStore } from './cache-store.ts';
+import { receiveResponse, storedResponseFrom, type ReceivedResponse } from './received-response.ts';
+import { toCachedResponse } from './cached-reply.ts';
 import { shareBody, type SharedBody } from './shared-body.ts';
-import type { CachePlan } from './plans.ts';
+import type { CachePlan } from './cache-plan.ts';
 import { mayStandIn } from './reuse.ts';
-import type { RequestDirectives } from './request.ts';
+import type { RequestDirectives } from './request-directives.ts';
 import type { SentField } from './selection.ts';
-import { isSourceError } from './status.ts';
-import { credentialsRefusal, refusalToStore, splitFields } from './storing.ts';
-import { freshened, isConfirmedBy } from './update.ts';
+import { isSourceError } from './cacheable-status.ts';
+import { credentialsRefusal, refusalToStore, splitFields } from './storability.ts';
+import { freshened, isSelectedBy304 } from './freshening.ts';
 
 /** What a source's answer comes to. */
 export type FetchOutcome =
@@ -38,7 +38,7 @@ export type FetchOutcome =
   | { readonly kind: 'passing'; readonly reply: Reply; readonly why: string | undefined };
 
 /** A question to a source, and what is known already. */
-interface Question {
+interface SourceRequest {
   readonly plan: CachePlan;
   readonly url: string;
   /** What is sent, its conditions included. */
@@ -52,22 +52,25 @@ interface Question {
 }
 
 /** A question with the epoch in which it was asked. */
-type Asked = Question & { readonly since: number };
+type SentSourceRequest = SourceRequest & { readonly since: number };
 
 /** What asking stands on; `now` gives milliseconds since 1970. */
-export interface AskingParts {
+export interface SourceFetchParts {
   readonly fetch: Fetcher;
-  readonly answers: Answers;
+  readonly answers: CacheStore;
   readonly now: () => number;
   readonly newId: () => string;
 }
 
 /** Asks a source, and keeps what may be kept of its answer. Rejects as Fetch.respond does. */
-export async function askSource(parts: AskingParts, question: Question): Promise<FetchOutcome> {
+export async function fetchFromSource(
+  parts: SourceFetchParts,
+  question: SourceRequest,
+): Promise<FetchOutcome> {
   const { fetch, now, answers } = parts;
   const [requestMs, since] = [now(), answers.epoch()];
   const reply = await fetch.respond(question.plan.plainRule, question.request);
-  const arrived = receive(reply, requestMs, now());
+  const arrived = receiveResponse(reply, requestMs, now());
   const { standIn, asked } = question;
   if (isSourceError(reply.status) && standIn !== undefined) {
     if (mayStandIn(standIn.answer.freshness, 'error', asked, now())) {
@@ -75,18 +78,20 @@ export async function askSource(parts: AskingParts, question: Question): Promise
     }
   }
   const asking = { ...question, since };
-  return reply.status === 304 ? confirm(parts, asking, arrived) : keep(parts, asking, arrived);
+  return reply.status === 304
+    ? freshenStored(parts, asking, arrived)
+    : storeResponse(parts, asking, arrived);
 }
 
 /** Keeps an answer as soon as all of it is there, if it may be kept. */
-export function keep(
-  { answers, newId }: Pick<AskingParts, 'answers' | 'newId'>,
-  { plan, url, sent, since }: Pick<Asked, 'plan' | 'url' | 'sent' | 'since'>,
-  arrived: Arrived,
+export function storeResponse(
+  { answers, newId }: Pick<SourceFetchParts, 'answers' | 'newId'>,
+  { plan, url, sent, since }: Pick<SentSourceRequest, 'plan' | 'url' | 'sent' | 'since'>,
+  arrived: ReceivedResponse,
 ): FetchOutcome {
   const { reply } = arrived;
   const contentBytesMax = answers.contentBytesMax();
-  const answer = toStore(arrived, {
+  const answer = storedResponseFrom(arrived, {
     newId,
     url,
     plan,
@@ -106,7 +111,8 @@ export function keep(
       .then((whole) => {
         if (whole === undefined) return undefined;
         const { content, bytesLength } = whole;
-        if (isAllOf(answer, bytesLength)) answers.put({ ...answer, bytesLength }, content, since);
+        if (isCompleteRange(answer, bytesLength))
+          answers.put({ ...answer, bytesLength }, content, since);
         else if (content.kind === 'file') return place.remove();
         return answers.visible(url);
       })
@@ -121,25 +127,25 @@ export function keep(
 }
 
 /** Whether content that came without a length is as long as what it is a part of needs. */
-function isAllOf({ range, bytesLength }: StoredResponse, arrived: number): boolean {
+function isCompleteRange({ range, bytesLength }: StoredResponse, arrived: number): boolean {
   return range === undefined || arrived === bytesLength;
 }
 
 /** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
-async function confirm(
-  { answers }: AskingParts,
-  { validating, sent, plan, since }: Asked,
-  { reply, received }: Arrived,
+async function freshenStored(
+  { answers }: SourceFetchParts,
+  { validating, sent, plan, since }: SentSourceRequest,
+  { reply, received }: ReceivedResponse,
 ): Promise<FetchOutcome> {
   const held = validating.find(({ answer }) =>
-    isConfirmedBy(answer, received.fields, validating.length),
+    isSelectedBy304(answer, received.fields, validating.length),
   );
   if (held === undefined || !(await answers.ready(held))) {
     return { kind: 'passing', reply, why: 'unselected' };
   }
   const { answer, leftOut } = freshened(held.answer, received, sent);
-  const updated = holdAnswer(answer, contentOf(held), held.row);
-  const isKept = keepFreshened(answers, updated, { received, sent, plan, since });
+  const updated = toCachedResponse(answer, contentOf(held), held.row);
+  const isKept = storeFreshened(answers, updated, { received, sent, plan, since });
   return { kind: 'confirmed', held: updated, isKept, leftOut };
 }
 
@@ -147,15 +153,15 @@ async function confirm(
  * Keeps a freshened answer, or drops one that must not be kept any more; returns whether it is
  * kept. What was confirmed to a client by its credentials leaves the stored answer as it was.
  */
-export function keepFreshened(
-  answers: Answers,
+export function storeFreshened(
+  answers: CacheStore,
   updated: CachedResponse,
   {
     received,
     sent,
     plan,
     since,
-  }: Pick<Asked, 'sent' | 'plan' | 'since'> & Pick<Arrived, 'received'>,
+  }: Pick<SentSourceRequest, 'sent' | 'plan' | 'since'> & Pick<ReceivedResponse, 'received'>,
 ): boolean {
   const { status, fields } = updated.answer;
   const refusal = refusalToStore(

@@ -1,29 +1,29 @@
 import { Readable } from 'node:stream';
 import { arrivingReadBytes } from '../model/limits.ts';
 import { notePassedBytes } from '../outbound/passed-bytes.ts';
-import type { ArrivingFile } from './arriving-file.ts';
+import type { BodyFile } from './body-file.ts';
 
 /** Content on its way, as one who reads it sees it. */
-export interface ArrivingContent {
+export interface ReadableBody {
   /** What is not at hand any more. */
-  readonly file: Pick<ArrivingFile, 'read'>;
+  readonly file: Pick<BodyFile, 'read'>;
   /**
    * What is at a position: bytes at hand, how many of them there are in the file, the end, nothing
    * for what is still to come, or `gone`.
    */
   at(position: number): Buffer | number | 'end' | 'gone' | undefined;
   /** Is told of a reader that has had enough. */
-  leave(reader: ArrivingReader): void;
+  leave(reader: SharedBodyReader): void;
 }
 
 /** One reader of content that is on its way. */
-export class ArrivingReader extends Readable {
-  readonly #content: ArrivingContent;
+export class SharedBodyReader extends Readable {
+  readonly #content: ReadableBody;
   #position = 0;
   #isWaiting = false;
   #isReadingFile = false;
 
-  constructor(content: ArrivingContent) {
+  constructor(content: ReadableBody) {
     super();
     this.#content = content;
     // A failure may come before anybody listens; who reads later finds the stream destroyed.

@@ -17,7 +17,7 @@ export interface CachePlan {
  * the fields in which a trusted proxy names the client, by lower-case name. Throws as fetchPlan
  * does.
  */
-export function createPlans(identityFields: readonly string[]): (rule: FetchRule) => CachePlan {
+export function cachePlans(identityFields: readonly string[]): (rule: FetchRule) => CachePlan {
   const known = new WeakMap<FetchRule, CachePlan>();
   return (rule) => {
     let plan = known.get(rule);

@@ -7,9 +7,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { startWaymark } from '../../src/main.ts';
 import { createLogs, silentLog } from '../../src/observability/log.ts';
 import type { StoredResponse } from '../../src/cache/cached-response.ts';
-import type { Answers } from '../../src/cache/answers.ts';
+import type { CacheStore } from '../../src/cache/cache-store.ts';
 import { freshnessOf } from '../../src/cache/freshness.ts';
-import { openAnswers, prepareAnswers } from '../../src/cache/open-answers.ts';
+import { openCacheStore, prepareCacheStore } from '../../src/cache/open-cache-store.ts';
 import { temporaryFolder } from '../folder.ts';
 import { rawExchange, readTestConfig, startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
@@ -37,8 +37,8 @@ function answer(id: string, more: Partial<StoredResponse> = {}): StoredResponse 
   };
 }
 
-function open(t: TestContext, data: string): Answers {
-  const answers = openAnswers(
+function open(t: TestContext, data: string): CacheStore {
+  const answers = openCacheStore(
     { server: { data, workers: 1 }, fetch: { cacheBytesMax: 1e9 } },
     { now: () => nowMs, uptimeMs: () => 0, log: silentLog },
   );
@@ -48,13 +48,13 @@ function open(t: TestContext, data: string): Answers {
 
 async function start(
   t: TestContext,
-): Promise<{ readonly data: string; readonly answers: Answers }> {
+): Promise<{ readonly data: string; readonly answers: CacheStore }> {
   const data = await temporaryFolder(t);
-  await prepareAnswers(data);
+  await prepareCacheStore(data);
   return { data, answers: open(t, data) };
 }
 
-const ids = (answers: Answers): readonly string[] =>
+const ids = (answers: CacheStore): readonly string[] =>
   answers.find(url).map((held) => held.answer.id);
 
 suite('kept answers', () => {

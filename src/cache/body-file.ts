@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 
 /** Where the file of content that is on its way belongs. */
-export interface FilePlace {
+export interface BodyFilePlace {
   readonly create: () => Promise<FileHandle>;
   readonly remove: () => Promise<void>;
   /** Told what the disk says where it cannot be written. */
@@ -10,13 +10,13 @@ export interface FilePlace {
 }
 
 /** A file that content is written to as it comes, and read from by who is behind. */
-export class ArrivingFile {
-  readonly #place: FilePlace;
+export class BodyFile {
+  readonly #place: BodyFilePlace;
   #handle: Promise<FileHandle> | undefined;
   #bytes = 0;
   #crc = 0;
 
-  constructor(place: FilePlace) {
+  constructor(place: BodyFilePlace) {
     this.#place = place;
   }
 
@@ -40,7 +40,7 @@ export class ArrivingFile {
     while (rest.length > 0) {
       const { bytesWritten } = await handle.writev(rest, position);
       position += bytesWritten;
-      rest = behind(rest, bytesWritten);
+      rest = withoutBytes(rest, bytesWritten);
     }
     for (const piece of pieces) crc = crc32(piece, crc);
     this.#bytes = position;
@@ -69,7 +69,7 @@ export class ArrivingFile {
 }
 
 /** Pieces without so many bytes of their beginning. */
-function behind(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
+function withoutBytes(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
   let left = bytes;
   let at = 0;
   for (let piece = pieces[at]; piece !== undefined && piece.length <= left; piece = pieces[at]) {

@@ -7,19 +7,23 @@ import {
   type Reply,
 } from '../http/reply.ts';
 import type { StoredResponse, StoredRange } from './cached-response.ts';
-import { cachedDateMs, freshnessOf, type Received } from './freshness.ts';
-import type { CachePlan } from './plans.ts';
+import { cachedDateMs, freshnessOf, type ReceivedHeader } from './freshness.ts';
+import type { CachePlan } from './cache-plan.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
-import { refusalToStore, splitFields } from './storing.ts';
+import { refusalToStore, splitFields } from './storability.ts';
 
 /** An answer that has arrived, with what was asked. */
-export interface Arrived {
+export interface ReceivedResponse {
   readonly reply: Reply;
-  readonly received: Received;
+  readonly received: ReceivedHeader;
 }
 
 /** Times an answer that has just come, and gives it the Date that it lacks (RFC 9110 §6.6.1). */
-export function receive(reply: Reply, requestMs: number, responseMs: number): Arrived {
+export function receiveResponse(
+  reply: Reply,
+  requestMs: number,
+  responseMs: number,
+): ReceivedResponse {
   const { status } = reply;
   const dated = fieldLines(reply.fields, 'date');
   const isDated = dated.length === 1 && cachedDateMs(dated[0], responseMs) !== undefined;
@@ -32,7 +36,7 @@ export function receive(reply: Reply, requestMs: number, responseMs: number): Ar
 }
 
 /** What is asked about an answer before it is kept. */
-interface Storing {
+interface StoreParts {
   readonly newId: () => string;
   readonly url: string;
   readonly plan: CachePlan;
@@ -42,9 +46,9 @@ interface Storing {
 }
 
 /** An answer as it would be kept, or why it is not (a token for Cache-Status). */
-export function toStore(
-  { reply, received }: Arrived,
-  { newId, url, plan, sent, hasCredentials, contentBytesMax }: Storing,
+export function storedResponseFrom(
+  { reply, received }: ReceivedResponse,
+  { newId, url, plan, sent, hasCredentials, contentBytesMax }: StoreParts,
 ): StoredResponse | string {
   const refusal = refusalToStore(received, { hasCredentials });
   if (refusal !== undefined) return refusal;

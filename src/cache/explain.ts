@@ -1,11 +1,11 @@
 import type { ExpectedReply } from '../rules/source.ts';
 import type { CachedResponse } from './cached-response.ts';
 import { ageMs, remainingMs } from './freshness.ts';
-import type { RequestDirectives } from './request.ts';
+import type { RequestDirectives } from './request-directives.ts';
 import { reuseOf } from './reuse.ts';
 
 /** What an explanation says of a request that a kept answer may fit, and else of its source. */
-export function foreseeKept(
+export function explainCached(
   held: CachedResponse | undefined,
   foreseen: ExpectedReply,
   { asked, nowMs }: { readonly asked: RequestDirectives; readonly nowMs: number },

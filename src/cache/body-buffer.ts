@@ -10,7 +10,7 @@ interface Piece {
  * The last of content on its way. However small the chunks are that a source sends it in, its
  * pieces are few: those that are short are put together.
  */
-export class Window {
+export class BodyBuffer {
   readonly #pieces: Piece[] = [];
   /** What the last piece is the beginning of, where it was put together. */
   #joined: Buffer | undefined;

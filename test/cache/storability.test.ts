@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { refusalToStore, splitFields } from '../../src/cache/storing.ts';
+import { refusalToStore, splitFields } from '../../src/cache/storability.ts';
 
 const date = ['Date', 'Fri, 02 Jan 2026 12:00:00 GMT'];
 const modified = ['Last-Modified', 'Thu, 01 Jan 2026 12:00:00 GMT'];

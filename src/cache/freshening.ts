@@ -1,9 +1,9 @@
 import { replyField, type FieldList } from '../http/reply.ts';
 import { selectingsPerAnswerMax } from '../model/limits.ts';
 import type { StoredResponse } from './cached-response.ts';
-import { freshnessOf, type Received } from './freshness.ts';
+import { freshnessOf, type ReceivedHeader } from './freshness.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
-import { splitFields } from './storing.ts';
+import { splitFields } from './storability.ts';
 
 /**
  * What stays as it was when a kept answer is freshened (RFC 9111 §3.2): the length, and what the
@@ -17,7 +17,7 @@ const notUpdated: ReadonlySet<string> = new Set([
 ]);
 
 /** A kept answer as it has become, and the fields for the one alone who asked. */
-interface Freshened {
+interface FreshenedResponse {
   readonly answer: StoredResponse;
   readonly leftOut: FieldList;
 }
@@ -27,7 +27,11 @@ interface Freshened {
  * each field that comes anew replaces all lines of the old one. It is one for what was asked now,
  * and for what it has been selected by before, unless it varies by other fields from now on (§4.1).
  */
-export function freshened(stored: StoredResponse, update: Received, sent: SentField): Freshened {
+export function freshened(
+  stored: StoredResponse,
+  update: ReceivedHeader,
+  sent: SentField,
+): FreshenedResponse {
   const fresh = update.fields;
   const replaced = new Set(fresh.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase()));
   const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
@@ -53,14 +57,15 @@ export function freshened(stored: StoredResponse, update: Received, sent: SentFi
  * Whether a 304 speaks of a kept answer (RFC 9111 §4.3.4): by its strong entity tag, else by its
  * weak one or its date; one without a validator speaks of the only answer that was asked about.
  */
-export function isConfirmedBy(
+export function isSelectedBy304(
   stored: StoredResponse,
   fields: FieldList,
   askedAbout: number,
 ): boolean {
   for (const name of ['etag', 'last-modified']) {
     const confirmed = replyField({ fields }, name);
-    if (confirmed !== undefined) return opaque(replyField(stored, name)) === opaque(confirmed);
+    if (confirmed !== undefined)
+      return opaqueTag(replyField(stored, name)) === opaqueTag(confirmed);
   }
   return askedAbout === 1;
 }
@@ -69,14 +74,14 @@ export function isConfirmedBy(
  * Whether the answer to a HEAD is of the same representation as a kept one (RFC 9111 §4.3.5):
  * nothing that it says of it is different.
  */
-export function isSameAs(stored: StoredResponse, fields: FieldList): boolean {
+export function isSameRepresentation(stored: StoredResponse, fields: FieldList): boolean {
   return ['etag', 'last-modified', 'content-length'].every((name) => {
     const said = replyField({ fields }, name);
     return said === undefined || said === replyField(stored, name);
   });
 }
 
-function opaque(tag: string | undefined): string | undefined {
+function opaqueTag(tag: string | undefined): string | undefined {
   return tag?.replace(/^W\//, '');
 }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { arrivingPieceBytes } from '../../src/model/limits.ts';
-import { Window } from '../../src/cache/window.ts';
+import { BodyBuffer } from '../../src/cache/body-buffer.ts';
 
 /** Bytes of which no two short stretches are alike. */
 const sent = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 7_919) >> 4));
 
 /** A window that the bytes have come to, in chunks of some lengths, time and again. */
-function windowOf(lengths: readonly number[]): Window {
-  const window = new Window();
+function windowOf(lengths: readonly number[]): BodyBuffer {
+  const window = new BodyBuffer();
   for (let [at, round] = [0, 0]; at < sent.length; round += 1) {
     const length = lengths[round % lengths.length] ?? 1;
     window.push(sent.subarray(at, at + length));
@@ -39,7 +39,7 @@ suite('the last of content on its way', () => {
   });
 
   test('stays as it was for who has it, when more comes', () => {
-    const window = new Window();
+    const window = new BodyBuffer();
     for (const byte of sent.subarray(0, 10)) window.push(Buffer.from([byte]));
     const [before] = window.from(3, 1);
     window.push(sent.subarray(10, 20));

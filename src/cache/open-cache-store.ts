@@ -6,10 +6,10 @@ import { openCache } from './storage/folder-cache.ts';
 import { prepareCache, settleCache } from './storage/prepare.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { clockReader } from './clock.ts';
-import { createAnswers, type Answers } from './answers.ts';
+import { createCacheStore, type CacheStore } from './cache-store.ts';
 
 /** What a configuration says of kept answers. */
-interface Kept {
+interface CacheConfig {
   readonly server: Pick<Config['server'], 'data' | 'workers'>;
   readonly fetch: Pick<Config['fetch'], 'cacheBytesMax'>;
 }
@@ -21,26 +21,26 @@ const cacheFolder = 'cache';
  * Makes the place of kept answers in a data folder ready, before any process opens it. Rejects with
  * `unavailable`.
  */
-export function prepareAnswers(data: string): Promise<void> {
+export function prepareCacheStore(data: string): Promise<void> {
   return prepareCache(join(data, cacheFolder));
 }
 
 /** Notes that no process has kept answers open any more. */
-export function settleAnswers(data: string): Promise<void> {
+export function settleCacheStore(data: string): Promise<void> {
   return settleCache(join(data, cacheFolder));
 }
 
 /** Opens the kept answers of a data folder; the log is told when they cannot be written. */
-export function openAnswers(
-  { server: { data, workers }, fetch: { cacheBytesMax: bytesMax } }: Kept,
+export function openCacheStore(
+  { server: { data, workers }, fetch: { cacheBytesMax: bytesMax } }: CacheConfig,
   {
     now,
     uptimeMs,
     log,
   }: { readonly now: () => number; readonly uptimeMs: () => number; readonly log: Log },
-): Answers {
+): CacheStore {
   let reportedMs = -Infinity;
-  return createAnswers({
+  return createCacheStore({
     cache: openCache<StoredResponse>({ folder: join(data, cacheFolder), bytesMax, now }),
     readClock: clockReader(now, uptimeMs),
     isShared: workers > 1,

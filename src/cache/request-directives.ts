@@ -18,7 +18,7 @@ export interface RequestDirectives {
   readonly staleIfErrorMs: number;
 }
 
-const nothingSaid: RequestDirectives = {
+const noDirectives: RequestDirectives = {
   noStore: false,
   noCache: false,
   onlyIfCached: false,
@@ -31,7 +31,7 @@ const nothingSaid: RequestDirectives = {
 /** Reads what a request says of caches. Pragma says nothing any more (RFC 9111 §5.4). */
 export function requestDirectives(fields: Fields): RequestDirectives {
   const field = fields['cache-control'];
-  if (field === undefined) return nothingSaid;
+  if (field === undefined) return noDirectives;
   const directives = parseDirectives(field);
   const ms = (name: string): number | undefined => {
     const seconds = secondsOf(directives, name);
