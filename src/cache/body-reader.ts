@@ -13,7 +13,7 @@ export interface ReadableBody {
    */
   at(position: number): Buffer | number | 'end' | 'gone' | undefined;
   /** Is told of a reader that has had enough. */
-  leave(reader: SharedBodyReader): void;
+  removeReader(reader: SharedBodyReader): void;
 }
 
 /** One reader of content that is on its way. */
@@ -41,12 +41,12 @@ export class SharedBodyReader extends Readable {
   }
 
   /** Is told that more has come. */
-  wake(): void {
+  noteMore(): void {
     if (this.#isWaiting) this._read();
   }
 
   /** Is told up to where content is at hand no more, and up to where it is in the file. */
-  miss(end: number, inFile: number): void {
+  noteFreed(end: number, inFile: number): void {
     if (this.#position < end && this.#position >= inFile) this.#cutOff();
   }
 
@@ -63,7 +63,7 @@ export class SharedBodyReader extends Readable {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#isWaiting = false;
-    this.#content.leave(this);
+    this.#content.removeReader(this);
     done(error);
   }
 

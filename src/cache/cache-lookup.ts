@@ -20,12 +20,12 @@ export interface CacheLookup {
   readonly plan: CachePlan;
   readonly url: string;
   readonly request: ContentRequest;
-  readonly asked: RequestDirectives;
+  readonly directives: RequestDirectives;
   readonly sent: SentField;
   /** How many rules the request has come through on its way here. */
   readonly rulesPassed: number;
   /** What is kept for its URL by its rule. */
-  readonly known: readonly CachedResponse[];
+  readonly stored: readonly CachedResponse[];
 }
 
 /**
@@ -36,49 +36,49 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
   { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: string },
   plan: CachePlan,
   given: T,
-): Pick<CacheLookup, 'plan' | 'url' | 'sent' | 'known'> & { readonly request: T } {
+): Pick<CacheLookup, 'plan' | 'url' | 'sent' | 'stored'> & { readonly request: T } {
   const url = urlOf(given);
-  const known = ofPlan(answers.find(url), plan);
+  const stored = ofPlan(answers.find(url), plan);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
     const sent: SentField = (name) => forwardedField(plan.fetch, request, via, name);
-    return { plan, url, request, sent, known };
+    return { plan, url, request, sent, stored };
   };
-  const visit = inFields(withCanonicalLanguages(given.fields));
-  const names = variedNames(known).filter((name) => !plan.credentialFields.includes(name));
-  if (names.length === 0 || matchingVary(known, visit.sent).length > 0) return visit;
-  return inFields(withCanonicalLists(visit.request.fields, names));
+  const lookup = inFields(withCanonicalLanguages(given.fields));
+  const names = variedNames(stored).filter((name) => !plan.credentialFields.includes(name));
+  if (names.length === 0 || matchingVary(stored, lookup.sent).length > 0) return lookup;
+  return inFields(withCanonicalLists(lookup.request.fields, names));
 }
 
 /** Those of some answers that were asked for by a rule as it is now. */
 function ofPlan(
-  held: readonly CachedResponse[],
+  cached: readonly CachedResponse[],
   { fetch, hash }: CachePlan,
 ): readonly CachedResponse[] {
-  if (held.length === 0) return held;
-  return held.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
+  if (cached.length === 0) return cached;
+  return cached.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
 }
 
 /** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
 export function selectStored({
-  known,
+  stored,
   sent,
   request,
-}: Pick<CacheLookup, 'known' | 'sent'> & {
+}: Pick<CacheLookup, 'stored' | 'sent'> & {
   readonly request: Pick<ContentRequest, 'method' | 'fields'>;
 }): CachedResponse | undefined {
-  if (known.length === 0) return undefined;
-  const fitting = matchingVary(known, sent).filter(({ answer }) => covers(answer, request));
+  if (stored.length === 0) return undefined;
+  const fitting = matchingVary(stored, sent).filter(({ answer }) => covers(answer, request));
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
 }
 
 /** Those of some answers that a request selects by the fields that they vary by. */
 export function matchingVary(
-  known: readonly CachedResponse[],
+  stored: readonly CachedResponse[],
   sent: SentField,
 ): readonly CachedResponse[] {
   let [names, key]: [string | undefined, string] = [undefined, ''];
-  return known.filter(({ answer: { varyNames, selecting } }) => {
+  return stored.filter(({ answer: { varyNames, selecting } }) => {
     // Most answers of a URL vary by the same fields, whose values may be long.
     const named = varyNames.join();
     if (named !== names) [names, key] = [named, selectingKey(varyNames, sent)];
@@ -87,8 +87,8 @@ export function matchingVary(
 }
 
 /** A visit that does not know of one of the kept answers. */
-export function withoutStored(visit: CacheLookup, held: CachedResponse): CacheLookup {
-  return { ...visit, known: visit.known.filter((one) => one !== held) };
+export function withoutStored(lookup: CacheLookup, cached: CachedResponse): CacheLookup {
+  return { ...lookup, stored: lookup.stored.filter((one) => one !== cached) };
 }
 
 /** Whether an answer is one for what a request says in the fields that it varies by. */
@@ -101,12 +101,13 @@ export function matchesVary(
 
 /** Why the source is asked (RFC 9211 §2.2). */
 export function forwardReason(
-  { known, asked }: CacheLookup,
-  held: CachedResponse | undefined,
+  { stored, directives }: CacheLookup,
+  cached: CachedResponse | undefined,
 ): ForwardReason {
-  if (held !== undefined) return asked.noCache || asked.maxAgeMs < Infinity ? 'request' : 'stale';
-  if (known.length === 0) return 'uri-miss';
-  return known.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
+  if (cached !== undefined)
+    return directives.noCache || directives.maxAgeMs < Infinity ? 'request' : 'stale';
+  if (stored.length === 0) return 'uri-miss';
+  return stored.every(({ answer }) => answer.range !== undefined) ? 'partial' : 'vary-miss';
 }
 
 /**
@@ -115,14 +116,14 @@ export function forwardReason(
  * through one more, and two that wait for each other's answer would wait forever.
  */
 export function coalescingKey(
-  { plan, url, known, sent, rulesPassed }: CacheLookup,
-  held: CachedResponse | undefined,
+  { plan, url, stored, sent, rulesPassed }: CacheLookup,
+  cached: CachedResponse | undefined,
 ): string {
-  const selecting = selectingKey(variedNames(known), sent);
-  return `${url}\n${plan.hash}\n${held?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
+  const selecting = selectingKey(variedNames(stored), sent);
+  return `${url}\n${plan.hash}\n${cached?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
 }
 
 /** The names of the fields that some answers vary by. */
-function variedNames(known: readonly CachedResponse[]): readonly string[] {
-  return known.length === 0 ? [] : [...new Set(known.flatMap(({ answer }) => answer.varyNames))];
+function variedNames(stored: readonly CachedResponse[]): readonly string[] {
+  return stored.length === 0 ? [] : [...new Set(stored.flatMap(({ answer }) => answer.varyNames))];
 }

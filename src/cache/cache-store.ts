@@ -29,7 +29,7 @@ export interface CacheStore extends KeptAnswers {
    * Has the content of an answer at hand before it is sent, and notes that it is used; false for
    * one whose content is broken or gone, which is not found again.
    */
-  ready(held: CachedResponse): boolean | Promise<boolean>;
+  ready(cached: CachedResponse): boolean | Promise<boolean>;
   /** The number of purges so far: an answer is asked for in the epoch of its question. */
   epoch(): number;
   /** Whether a purge since an epoch is, or may be, about a URL. */
@@ -52,7 +52,7 @@ export interface CacheStore extends KeptAnswers {
   /** The longest content that is kept. */
   contentBytesMax(): number;
   /** Whether an answer is still what is kept. */
-  isCurrent(held: CachedResponse): boolean;
+  isCurrent(cached: CachedResponse): boolean;
   /** Whether other processes answer with what this one stores. */
   readonly isShared: boolean;
   /**
@@ -74,7 +74,7 @@ export interface CacheStore extends KeptAnswers {
 
 /** What is in memory of a URL. */
 interface MemoryEntry {
-  readonly held: readonly CachedResponse[];
+  readonly cached: readonly CachedResponse[];
   /** That of the storage's record; undefined while a change of it is on its way there. */
   readonly version: number | undefined;
   /** The epoch in which what is on its way was asked for. */
@@ -109,10 +109,10 @@ class DiskCacheStore implements CacheStore {
   readonly #contents: ContentStore;
   /** The newest change of each URL that is on its way to the storage: they keep their order. */
   readonly #changes = new Map<string, Promise<void>>();
-  readonly #shelf = new LRUCache<string, MemoryEntry>({
+  readonly #memory = new LRUCache<string, MemoryEntry>({
     maxSize: cacheHeldBytesMax,
-    sizeCalculation: ({ held }, url) =>
-      held.reduce((bytes, one) => bytes + memoryBytes(one), url.length + answerBytes),
+    sizeCalculation: ({ cached }, url) =>
+      cached.reduce((bytes, one) => bytes + memoryBytes(one), url.length + answerBytes),
   });
 
   constructor(
@@ -134,34 +134,34 @@ class DiskCacheStore implements CacheStore {
 
   find(url: string): readonly CachedResponse[] {
     this.#cache.refresh();
-    this.#lookAtClock();
-    const shelved = this.#shelf.get(url);
-    if (shelved !== undefined && shelved.version === undefined) {
-      if (!this.#cache.isPurgedSince(shelved.since, url)) return shelved.held;
-      this.#shelf.delete(url);
+    this.#checkClock();
+    const entry = this.#memory.get(url);
+    if (entry !== undefined && entry.version === undefined) {
+      if (!this.#cache.isPurgedSince(entry.since, url)) return entry.cached;
+      this.#memory.delete(url);
     }
     const version = this.#cache.version(url);
-    if (version === shelved?.version) return shelved.held;
+    if (version === entry?.version) return entry.cached;
     if (version === 0) {
-      this.#shelf.delete(url);
+      this.#memory.delete(url);
       return [];
     }
-    return this.#shelve(url, this.#cache.read(url), shelved?.held ?? []);
+    return this.#remember(url, this.#cache.read(url), entry?.cached ?? []);
   }
 
-  ready(held: CachedResponse): boolean | Promise<boolean> {
+  ready(cached: CachedResponse): boolean | Promise<boolean> {
     const second = Math.floor(this.#readClock().nowMs / 1000);
-    if (second - held.usedSecond >= cacheTouchedSeconds) {
-      held.usedSecond = second;
-      this.#cache.touch(held.answer);
+    if (second - cached.usedSecond >= cacheTouchedSeconds) {
+      cached.usedSecond = second;
+      this.#cache.touch(cached.answer);
     }
-    if (held.page !== undefined) return true;
-    const { row, file } = held;
-    if (file !== undefined) return file.isThere() || this.#dropBroken(held);
+    if (cached.page !== undefined) return true;
+    const { row, file } = cached;
+    if (file !== undefined) return file.isThere() || this.#dropBroken(cached);
     if (row === undefined) return false;
     const bytes = this.#contents.read(row);
-    if (bytes instanceof Promise) return bytes.then((read) => this.#loadOrDrop(held, read));
-    return this.#loadOrDrop(held, bytes);
+    if (bytes instanceof Promise) return bytes.then((read) => this.#loadOrDrop(cached, read));
+    return this.#loadOrDrop(cached, bytes);
   }
 
   epoch(): number {
@@ -181,12 +181,12 @@ class DiskCacheStore implements CacheStore {
     const answer = { ...received, storedAt: this.#readClock() };
     const content: NewContent = Buffer.isBuffer(given) ? { kind: 'bytes', bytes: given } : given;
     const { id, url } = answer;
-    const held = toCachedResponse(answer, this.#contents.taken(answer, content));
+    const cached = toCachedResponse(answer, this.#contents.taken(answer, content));
     const change = (before: readonly StoredResponse[]): readonly StoredResponse[] =>
       [answer, ...before.filter((one) => !isReplacedBy(one, answer))].slice(0, answersPerUrlMax);
     const others = this.find(url).filter((one) => !isReplacedBy(one.answer, answer));
-    this.#change(url, answer.rule, since, [held, ...others], change, { id, content });
-    return held;
+    this.#change(url, answer.rule, since, [cached, ...others], change, { id, content });
+    return cached;
   }
 
   placeOf(id: string): BodyFilePlace {
@@ -195,24 +195,26 @@ class DiskCacheStore implements CacheStore {
 
   update(updated: CachedResponse, since: number): void {
     const answer = { ...updated.answer, storedAt: this.#readClock() };
-    const held = Object.assign(updated, { answer });
+    const cached = Object.assign(updated, { answer });
     const { id, url, rule } = answer;
     const others = this.find(url).filter((one) => one.answer.id !== id);
-    this.#change(url, rule, since, [held, ...others], (before) => {
+    this.#change(url, rule, since, [cached, ...others], (before) => {
       const rest = before.filter((one) => one.id !== id);
       return rest.length === before.length ? before : [answer, ...rest];
     });
   }
 
   async drop({ id, url, rule }: StoredResponse): Promise<void> {
-    const held = this.find(url).filter((one) => one.answer.id !== id);
-    this.#change(url, rule, this.epoch(), held, (before) => before.filter((one) => one.id !== id));
+    const cached = this.find(url).filter((one) => one.answer.id !== id);
+    this.#change(url, rule, this.epoch(), cached, (before) =>
+      before.filter((one) => one.id !== id),
+    );
     await this.settled();
   }
 
   async purge(which: Purge): Promise<number> {
     const urls = await this.#cache.purge(which);
-    if (which.kind === 'url') this.#shelf.delete(which.url);
+    if (which.kind === 'url') this.#memory.delete(which.url);
     return urls;
   }
 
@@ -233,8 +235,8 @@ class DiskCacheStore implements CacheStore {
     return Math.floor(this.#cache.bytesMax() / contentShare);
   }
 
-  isCurrent(held: CachedResponse): boolean {
-    return this.find(held.answer.url).includes(held);
+  isCurrent(cached: CachedResponse): boolean {
+    return this.find(cached.answer.url).includes(cached);
   }
 
   visible(url: string): Promise<unknown> | undefined {
@@ -266,7 +268,7 @@ class DiskCacheStore implements CacheStore {
   }
 
   memory(): CacheUse {
-    return cacheUse('fetched content', this.#shelf);
+    return cacheUse('fetched content', this.#memory);
   }
 
   async close(): Promise<void> {
@@ -279,23 +281,23 @@ class DiskCacheStore implements CacheStore {
     url: string,
     rule: string,
     since: number,
-    held: readonly CachedResponse[],
+    cached: readonly CachedResponse[],
     decide: (before: readonly StoredResponse[]) => readonly StoredResponse[],
     added?: { readonly id: string; readonly content: NewContent },
   ): void {
-    const shelved: MemoryEntry = { held, version: undefined, since };
-    this.#shelf.set(url, shelved);
+    const entry: MemoryEntry = { cached, version: undefined, since };
+    this.#memory.set(url, entry);
     const write = (): Promise<UrlRecord<StoredResponse> | undefined> =>
       this.#cache.change({ url, rule, since, decide, ...(added !== undefined && { added }) });
     const before = this.#changes.get(url);
     const written = (before === undefined ? write() : before.then(write)).then(
       (record) => {
-        if (this.#shelf.peek(url) !== shelved) return;
-        if (record === undefined) this.#shelf.delete(url);
-        else this.#shelve(url, record, held);
+        if (this.#memory.peek(url) !== entry) return;
+        if (record === undefined) this.#memory.delete(url);
+        else this.#remember(url, record, cached);
       },
       (error: unknown) => {
-        if (this.#shelf.peek(url) === shelved) this.#shelf.delete(url);
+        if (this.#memory.peek(url) === entry) this.#memory.delete(url);
         this.#report(error);
       },
     );
@@ -306,40 +308,40 @@ class DiskCacheStore implements CacheStore {
   }
 
   /** Shelves what the storage has, with what is at hand of it already. */
-  #shelve(
+  #remember(
     url: string,
     { version, rows }: UrlRecord<StoredResponse>,
     known: readonly CachedResponse[],
   ): readonly CachedResponse[] {
     const clock = this.#readClock();
-    const held = rows.map((row) => {
+    const cached = rows.map((row) => {
       const answer = byClock(row.entry, clock);
       const same = known.find((one) => one.answer.id === answer.id);
       if (same === undefined) return toCachedResponse(answer, this.#contents.filed(row), row);
       if (isSame(same.answer, answer)) return Object.assign(same, { row });
       return toCachedResponse(answer, contentOf(same), row);
     });
-    this.#shelf.set(url, { held, version, since: 0 });
-    return held;
+    this.#memory.set(url, { cached, version, since: 0 });
+    return cached;
   }
 
   /** Forgets what is in memory once the clock has been set: its ages are by another one. */
-  #lookAtClock(): void {
+  #checkClock(): void {
     const clock = this.#readClock();
     if (!wasSet(this.#clock, clock)) return;
     this.#clock = clock;
     // What is on its way to the storage is read from there in a moment.
-    for (const [url, { version }] of this.#shelf)
-      if (version !== undefined) this.#shelf.delete(url);
+    for (const [url, { version }] of this.#memory)
+      if (version !== undefined) this.#memory.delete(url);
   }
 
-  #loadOrDrop(held: CachedResponse, bytes: Buffer | undefined): true | Promise<false> {
-    if (bytes === undefined) return this.#dropBroken(held);
-    withContent(held, bytes);
-    const { url } = held.answer;
-    const shelved = this.#shelf.peek(url);
+  #loadOrDrop(cached: CachedResponse, bytes: Buffer | undefined): true | Promise<false> {
+    if (bytes === undefined) return this.#dropBroken(cached);
+    withContent(cached, bytes);
+    const { url } = cached.answer;
+    const entry = this.#memory.peek(url);
     // Anew, for its size has changed.
-    if (shelved?.held.includes(held) === true) this.#shelf.set(url, { ...shelved });
+    if (entry?.cached.includes(cached) === true) this.#memory.set(url, { ...entry });
     return true;
   }
 

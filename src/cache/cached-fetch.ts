@@ -35,7 +35,7 @@ import { explainCached } from './explain.ts';
 import { isGetEquivalent, invalidatedUrls } from './invalidation.ts';
 import { cachePlans } from './cache-plan.ts';
 import { requestDirectives } from './request-directives.ts';
-import { mayStandIn, reuseOf } from './reuse.ts';
+import { mayServeStale, reuseOf } from './reuse.ts';
 import { freshened, isSameRepresentation } from './freshening.ts';
 import {
   matchingVary,
@@ -68,76 +68,76 @@ export function cachedFetch(parts: CachedFetchParts): Fetcher {
       await parts.answers.visible(urlOf(request));
       return reply;
     },
-    explain: (rule, asked) => cache.foresee(rule, asked),
+    explain: (rule, asked) => cache.explain(rule, asked),
   };
 }
 
 class Cache {
   readonly #parts: CachedFetchParts;
   readonly #planOf: ReturnType<typeof cachePlans>;
-  readonly #flights: RequestCoalescer<FetchOutcome>;
+  readonly #coalescer: RequestCoalescer<FetchOutcome>;
   /** What turned out to be for one alone: nobody waits for another one's answer. */
-  readonly #unshared = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
+  readonly #unshareable = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
   constructor(parts: CachedFetchParts) {
     this.#parts = parts;
     this.#planOf = cachePlans(parts.identityFields);
-    this.#flights = new RequestCoalescer(parts.answers);
+    this.#coalescer = new RequestCoalescer(parts.answers);
   }
 
   async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {
-    if (!isRead(given.method)) return this.#through(rule, given);
-    const asked = requestDirectives(given.fields);
-    if (asked.noStore) return this.#past(rule, given, 'request');
-    if (hasSourcePreconditions(given.fields)) return this.#past(rule, given, 'bypass');
-    let visit = this.#visit(rule, given);
-    const { request } = visit;
-    let held = selectStored(visit);
-    while (held !== undefined) {
-      const ready = this.#parts.answers.ready(held);
+    if (!isRead(given.method)) return this.#forward(rule, given);
+    const directives = requestDirectives(given.fields);
+    if (directives.noStore) return this.#bypass(rule, given, 'request');
+    if (hasSourcePreconditions(given.fields)) return this.#bypass(rule, given, 'bypass');
+    let lookup = this.#lookUp(rule, given);
+    const { request } = lookup;
+    let cached = selectStored(lookup);
+    while (cached !== undefined) {
+      const ready = this.#parts.answers.ready(cached);
       if (ready === true || (await ready)) break;
       // It has been let go of, unless the disk cannot be written: it must not be found again.
-      visit = withoutStored(visit, held);
-      held = selectStored(visit);
+      lookup = withoutStored(lookup, cached);
+      cached = selectStored(lookup);
     }
     const nowMs = this.#parts.now();
-    if (held !== undefined) {
-      const reuse = reuseOf(held.answer.freshness, asked, nowMs);
-      if (reuse === 'while_revalidating') this.#revalidate(visit, held);
-      if (reuse !== 'validate') return hitReply(held, request, nowMs, this.#parts.answers);
+    if (cached !== undefined) {
+      const reuse = reuseOf(cached.answer.freshness, directives, nowMs);
+      if (reuse === 'while_revalidating') this.#revalidate(lookup, cached);
+      if (reuse !== 'validate') return hitReply(cached, request, nowMs, this.#parts.answers);
     }
-    if (asked.onlyIfCached) return notCachedReply(visit.plan.fetch.id);
-    if (request.method === 'HEAD') return this.#head(visit, held);
-    if (request.fields.range !== undefined && !isWholeRepresentation(held))
-      return this.#range(visit, held);
-    return this.#ask(visit, held);
+    if (directives.onlyIfCached) return notCachedReply(lookup.plan.fetch.id);
+    if (request.method === 'HEAD') return this.#head(lookup, cached);
+    if (request.fields.range !== undefined && !isWholeRepresentation(cached))
+      return this.#range(lookup, cached);
+    return this.#fetchWhole(lookup, cached);
   }
 
-  foresee(rule: FetchRule, asked: PageRequest): ExpectedReply {
-    const foreseen = this.#parts.fetch.explain(rule, asked);
-    if (!isRead(asked.method)) return foreseen;
+  explain(rule: FetchRule, asked: PageRequest): ExpectedReply {
+    const explained = this.#parts.fetch.explain(rule, asked);
+    if (!isRead(asked.method)) return explained;
     const request = { ...asked, address: '', body: undefined };
-    const known = lookUp(this.#parts, this.#planOf(rule), request);
-    return explainCached(selectStored(known), foreseen, {
-      asked: requestDirectives(asked.fields),
+    const lookup = lookUp(this.#parts, this.#planOf(rule), request);
+    return explainCached(selectStored(lookup), explained, {
+      directives: requestDirectives(asked.fields),
       nowMs: this.#parts.now(),
     });
   }
 
-  #visit(rule: FetchRule, request: ContentRequest): CacheLookup {
-    const known = lookUp(this.#parts, this.#planOf(rule), request);
+  #lookUp(rule: FetchRule, request: ContentRequest): CacheLookup {
+    const lookup = lookUp(this.#parts, this.#planOf(rule), request);
     const passed = countRulesInVia(request.fields.via, this.#parts.via);
-    return { asked: requestDirectives(request.fields), rulesPassed: passed, ...known };
+    return { directives: requestDirectives(request.fields), rulesPassed: passed, ...lookup };
   }
 
   /** Methods that are no business of a cache, but for what they make of what it keeps. */
-  async #through(rule: FetchRule, request: ContentRequest): Promise<Reply> {
+  async #forward(rule: FetchRule, request: ContentRequest): Promise<Reply> {
     const { fetch, now, answers } = this.#parts;
-    const visit = this.#visit(rule, request);
-    const { url, plan } = visit;
+    const lookup = this.#lookUp(rule, request);
+    const { url, plan } = lookup;
     const [requestMs, before] = [now(), answers.epoch()];
     const arrived = receiveResponse(
-      await fetch.respond(plan.plainRule, visit.request),
+      await fetch.respond(plan.plainRule, lookup.request),
       requestMs,
       now(),
     );
@@ -148,34 +148,38 @@ class Cache {
     const isNewest =
       isGetEquivalent(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
-    const arrival: FetchOutcome = isNewest
-      ? storeResponse(this.#parts, { ...visit, since }, arrived)
-      : { kind: 'passing', reply, why: undefined };
+    const outcome: FetchOutcome = isNewest
+      ? storeResponse(this.#parts, { ...lookup, since }, arrived)
+      : { kind: 'forwarded', reply, reason: undefined };
     return replyFromOutcome({
-      visit,
+      lookup,
       forwarded: 'method',
-      held: undefined,
-      arrival,
+      cached: undefined,
+      outcome,
       nowMs: now(),
       isCollapsed: false,
     });
   }
 
-  async #past(rule: FetchRule, request: ContentRequest, forwarded: ForwardReason): Promise<Reply> {
+  async #bypass(
+    rule: FetchRule,
+    request: ContentRequest,
+    forwarded: ForwardReason,
+  ): Promise<Reply> {
     const reply = await this.#parts.fetch.respond(rule, request);
     const { status } = reply;
     return withCacheStatus(reply, forwardedStatus({ forwarded, status, outcome: 'pass' }));
   }
 
   /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
-  async #head(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
+  async #head(lookup: CacheLookup, cached: CachedResponse | undefined): Promise<Reply> {
     const { fetch, now, answers } = this.#parts;
-    const { plan, request, known, sent } = visit;
+    const { plan, request, stored, sent } = lookup;
     const [requestMs, since] = [now(), answers.epoch()];
     const answered = await fetch.respond(plan.plainRule, request);
     const { reply, received } = receiveResponse(answered, requestMs, now());
     if (reply.status === 200 && !hasCredentials(sent, plan)) {
-      for (const kept of matchingVary(known, sent)) {
+      for (const kept of matchingVary(stored, sent)) {
         const { answer, row } = kept;
         if (!isSameRepresentation(answer, received.fields)) await answers.drop(answer);
         else {
@@ -185,143 +189,145 @@ class Cache {
         }
       }
     }
-    const forwarded = forwardReason(visit, held);
-    const told = forwardedStatus({ forwarded, status: reply.status });
-    return withCacheStatus(forwardedReply(reply, plan.fetch.httpresponse, request), told);
+    const forwarded = forwardReason(lookup, cached);
+    const cacheStatus = forwardedStatus({ forwarded, status: reply.status });
+    return withCacheStatus(forwardedReply(reply, plan.fetch.httpresponse, request), cacheStatus);
   }
 
   /** A part that is not there, or not fresh, is asked for as the client does. */
-  async #range(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
-    const question = { ...visit, validating: [], standIn: held };
+  async #range(lookup: CacheLookup, cached: CachedResponse | undefined): Promise<Reply> {
+    const question = { ...lookup, validating: [], fallback: cached };
     try {
-      return this.#answer(visit, held, await fetchFromSource(this.#parts, question));
+      return this.#replyFrom(lookup, cached, await fetchFromSource(this.#parts, question));
     } catch (thrown) {
-      return this.#standIn(visit, held, thrown);
+      return this.#serveStale(lookup, cached, thrown);
     }
   }
 
   /** Asks the source about all of the target, together with all who want the same. */
-  async #ask(visit: CacheLookup, held: CachedResponse | undefined): Promise<Reply> {
-    const { request, asked } = visit;
-    const key = coalescingKey(visit, held);
+  async #fetchWhole(lookup: CacheLookup, cached: CachedResponse | undefined): Promise<Reply> {
+    const { request, directives } = lookup;
+    const key = coalescingKey(lookup, cached);
     try {
-      if (!asked.noCache && !this.#unshared.has(key)) {
-        const reply = await this.#flights.join(
-          { key, url: visit.url },
+      if (!directives.noCache && !this.#unshareable.has(key)) {
+        const reply = await this.#coalescer.join(
+          { key, url: lookup.url },
           request.signal,
-          (signal) => this.#arrive(visit, held, { key, signal }).then(sharedResult),
-          (arrival, { isFirst }) =>
-            isFirst || isUsableFor(visit, held, arrival, this.#parts.now())
-              ? this.#answer(visit, held, arrival, !isFirst)
+          (signal) => this.#fetchOutcome(lookup, cached, { key, signal }).then(sharedResult),
+          (outcome, { isFirst }) =>
+            isFirst || isUsableFor(lookup, cached, outcome, this.#parts.now())
+              ? this.#replyFrom(lookup, cached, outcome, !isFirst)
               : undefined,
         );
         if (reply !== undefined) return reply;
       }
-      const arrival = await this.#arrive(visit, held, { key, signal: request.signal });
-      return this.#answer(visit, held, arrival);
+      const outcome = await this.#fetchOutcome(lookup, cached, { key, signal: request.signal });
+      return this.#replyFrom(lookup, cached, outcome);
     } catch (thrown) {
-      return this.#standIn(visit, held, thrown);
+      return this.#serveStale(lookup, cached, thrown);
     }
   }
 
   /** What is kept, in place of a source that could not be reached; throws where it must not be. */
-  #standIn(
-    { request, asked }: CacheLookup,
-    held: CachedResponse | undefined,
+  #serveStale(
+    { request, directives }: CacheLookup,
+    cached: CachedResponse | undefined,
     thrown: unknown,
   ): Reply {
     const nowMs = this.#parts.now();
     const isUnreachable = thrown instanceof Failure && !request.signal.aborted;
-    if (!isUnreachable || held === undefined) throw thrown;
-    if (!mayStandIn(held.answer.freshness, 'unreachable', asked, nowMs)) throw thrown;
+    if (!isUnreachable || cached === undefined) throw thrown;
+    if (!mayServeStale(cached.answer.freshness, 'unreachable', directives, nowMs)) throw thrown;
     const detail = thrown.code;
-    const told = forwardedStatus({ forwarded: 'stale', detail, outcome: 'stale' });
-    return cachedReply(held, request, nowMs, told);
+    const cacheStatus = forwardedStatus({ forwarded: 'stale', detail, outcome: 'stale' });
+    return cachedReply(cached, request, nowMs, cacheStatus);
   }
 
   /** Asks the source about what is used meanwhile (RFC 5861 §3). */
-  #revalidate(visit: CacheLookup, held: CachedResponse): void {
-    const part = isWholeRepresentation(held) ? '' : `\n${visit.request.fields.range}`;
-    const key = coalescingKey(visit, held) + part;
-    this.#flights
+  #revalidate(lookup: CacheLookup, cached: CachedResponse): void {
+    const part = isWholeRepresentation(cached) ? '' : `\n${lookup.request.fields.range}`;
+    const key = coalescingKey(lookup, cached) + part;
+    this.#coalescer
       .join(
-        { key, url: visit.url },
+        { key, url: lookup.url },
         new AbortController().signal,
-        (signal) => this.#arrive(visit, held, { key, signal }).then(sharedResult),
+        (signal) => this.#fetchOutcome(lookup, cached, { key, signal }).then(sharedResult),
         () => undefined,
       )
       .catch(() => undefined);
   }
 
-  async #arrive(
-    visit: CacheLookup,
-    held: CachedResponse | undefined,
+  async #fetchOutcome(
+    lookup: CacheLookup,
+    cached: CachedResponse | undefined,
     { key, signal }: { readonly key: string; readonly signal: Cancellation },
   ): Promise<FetchOutcome> {
-    const { request, known } = visit;
-    const candidates = held === undefined ? known : [held];
-    const asking = candidates.filter((one) => one.answer.range === undefined && isValidatable(one));
-    const isAlone = asking.length === 0 && this.#unshared.has(key);
-    const isPart = held !== undefined && !isWholeRepresentation(held);
+    const { request, stored } = lookup;
+    const candidates = cached === undefined ? stored : [cached];
+    const validating = candidates.filter(
+      (one) => one.answer.range === undefined && isValidatable(one),
+    );
+    const isUnshareable = validating.length === 0 && this.#unshareable.has(key);
+    const isPart = cached !== undefined && !isWholeRepresentation(cached);
     const question = {
-      ...visit,
+      ...lookup,
       request: isPart
         ? asSent(request, signal)
-        : sourceRequest(request, { asking, isAlone, signal }),
-      validating: asking,
+        : sourceRequest(request, { validating, isUnshareable, signal }),
+      validating,
     };
-    let arrival = await fetchFromSource(this.#parts, { ...question, standIn: held });
-    if (!isAlone && !isPart && arrival.kind === 'passing' && arrival.reply.status === 304) {
+    let outcome = await fetchFromSource(this.#parts, { ...question, fallback: cached });
+    if (!isUnshareable && !isPart && outcome.kind === 'forwarded' && outcome.reply.status === 304) {
       const whole = { ...question, request: unconditional(request, signal), validating: [] };
-      arrival = await fetchFromSource(this.#parts, { ...whole, standIn: held });
+      outcome = await fetchFromSource(this.#parts, { ...whole, fallback: cached });
     }
-    if (held !== undefined && !isPart && replacesStored(arrival)) {
+    if (cached !== undefined && !isPart && replacesStored(outcome)) {
       // Where the storage fails, that is told of by who writes to it.
-      this.#parts.answers.drop(held.answer).catch(() => undefined);
+      this.#parts.answers.drop(cached.answer).catch(() => undefined);
     }
-    this.#remember(key, arrival);
-    return arrival;
+    this.#noteShareability(key, outcome);
+    return outcome;
   }
 
-  #answer(
-    visit: CacheLookup,
-    held: CachedResponse | undefined,
-    arrival: FetchOutcome,
+  #replyFrom(
+    lookup: CacheLookup,
+    cached: CachedResponse | undefined,
+    outcome: FetchOutcome,
     isCollapsed = false,
   ): Reply {
-    const forwarded = forwardReason(visit, held);
+    const forwarded = forwardReason(lookup, cached);
     return replyFromOutcome({
-      visit,
+      lookup,
       forwarded,
-      held,
-      arrival,
+      cached,
+      outcome,
       nowMs: this.#parts.now(),
       isCollapsed,
     });
   }
 
-  #remember(key: string, arrival: FetchOutcome): void {
+  #noteShareability(key: string, outcome: FetchOutcome): void {
     if (
-      arrival.kind === 'passing' ||
-      (arrival.kind === 'kept' && !isFreshOutcome(arrival, this.#parts.now()))
+      outcome.kind === 'forwarded' ||
+      (outcome.kind === 'stored' && !isFreshOutcome(outcome, this.#parts.now()))
     ) {
-      this.#unshared.set(key, true);
-    } else this.#unshared.delete(key);
+      this.#unshareable.set(key, true);
+    } else this.#unshareable.delete(key);
   }
 }
 
 /** Whether all of a representation is kept, and not a part of it. */
-function isWholeRepresentation(held: CachedResponse | undefined): boolean {
-  return held !== undefined && held.answer.range === undefined;
+function isWholeRepresentation(cached: CachedResponse | undefined): boolean {
+  return cached !== undefined && cached.answer.range === undefined;
 }
 
-function sharedResult(arrival: FetchOutcome): SharedResult<FetchOutcome> {
-  const isOnItsWay = arrival.kind === 'kept' && !('page' in arrival.content);
+function sharedResult(outcome: FetchOutcome): SharedResult<FetchOutcome> {
+  const isOnItsWay = outcome.kind === 'stored' && !('page' in outcome.content);
   return {
-    arrival,
-    landed: isOnItsWay ? arrival.content.whole : undefined,
+    value: outcome,
+    completed: isOnItsWay ? outcome.content.whole : undefined,
     discard: () => {
-      if ('reply' in arrival) void discard(arrival.reply);
+      if ('reply' in outcome) void discard(outcome.reply);
     },
   };
 }

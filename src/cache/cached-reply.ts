@@ -29,15 +29,15 @@ export function toCachedResponse(
 ): CachedResponse {
   const isAtHand = Buffer.isBuffer(content);
   const file = isAtHand ? undefined : content;
-  const held = { answer, row, page: undefined, file, usedSecond: 0, whole: undefined };
-  return isAtHand ? withContent(held, content) : held;
+  const cached = { answer, row, page: undefined, file, usedSecond: 0, whole: undefined };
+  return isAtHand ? withContent(cached, content) : cached;
 }
 
 /** Makes a kept answer ready to be sent. */
-export function withContent(held: CachedResponse, bytes: Buffer): CachedResponse {
-  const { answer } = held;
+export function withContent(cached: CachedResponse, bytes: Buffer): CachedResponse {
+  const { answer } = cached;
   const page = { representation: representationOfAnswer(answer), bytes };
-  return Object.assign(held, { page: holdPage(page, sourceOf(answer)) });
+  return Object.assign(cached, { page: holdPage(page, sourceOf(answer)) });
 }
 
 /**
@@ -45,23 +45,25 @@ export function withContent(held: CachedResponse, bytes: Buffer): CachedResponse
  * cache did for it. Throws `bad_gateway` where its file has gone this very moment.
  */
 export function cachedReply(
-  held: CachedResponse,
+  cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
-  told: CacheStatus,
+  cacheStatus: CacheStatus,
 ): Reply {
-  const { answer } = held;
-  const reply = answer.range === undefined ? wholeReply(held, request) : rangeReply(held, request);
+  const { answer } = cached;
+  const reply =
+    answer.range === undefined ? wholeReply(cached, request) : rangeReply(cached, request);
   const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
   // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
-  const isNew = age === 0 && (told.outcome === 'miss' || told.outcome === 'revalidated');
+  const isNew =
+    age === 0 && (cacheStatus.outcome === 'miss' || cacheStatus.outcome === 'revalidated');
   const date = replyField(reply, 'date') === undefined ? fieldLines(answer.fields, 'date') : [];
   const fields = [
     ...reply.fields,
     ...date.flatMap((value) => ['Date', value]),
     ...(isNew ? [] : ['Age', String(age)]),
   ];
-  return withCacheStatus({ ...reply, fields }, told);
+  return withCacheStatus({ ...reply, fields }, cacheStatus);
 }
 
 /**
@@ -70,27 +72,27 @@ export function cachedReply(
  * could be for them.
  */
 export function hitReply(
-  held: CachedResponse,
+  cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
   answers: Pick<CacheStore, 'find'>,
 ): Reply {
   const second = secondOf(nowMs);
   const make = (): Reply => {
-    const { freshness } = held.answer;
-    const reply = cachedReply(held, request, nowMs, hitStatus(freshness, nowMs));
+    const { freshness } = cached.answer;
+    const reply = cachedReply(cached, request, nowMs, hitStatus(freshness, nowMs));
     if (remainingMs(freshness, nowMs) <= 0) return reply;
     const holds = (atMs: number): boolean =>
       secondOf(atMs) === second &&
       remainingMs(freshness, atMs) > 0 &&
-      isOnlyChoice(held, answers.find(held.answer.url));
+      isOnlyChoice(cached, answers.find(cached.answer.url));
     return { ...reply, isReusable: true, holds };
   };
   const isPlain = request.method === 'GET' && !asksForLess(request.fields);
   // What is read from a file is read anew for each.
-  if (!isPlain || held.page === undefined) return make();
-  if (held.whole?.second !== second) held.whole = { second, reply: make() };
-  return held.whole.reply;
+  if (!isPlain || cached.page === undefined) return make();
+  if (cached.whole?.second !== second) cached.whole = { second, reply: make() };
+  return cached.whole.reply;
 }
 
 function secondOf(ms: number): number {
@@ -98,10 +100,10 @@ function secondOf(ms: number): number {
 }
 
 /** Whether a kept answer is still kept, and the others of its URL vary by nothing else. */
-function isOnlyChoice(held: CachedResponse, known: readonly CachedResponse[]): boolean {
-  if (known.length === 1) return known[0] === held;
-  const names = held.answer.varyNames.join();
-  return known.includes(held) && known.every(({ answer }) => answer.varyNames.join() === names);
+function isOnlyChoice(cached: CachedResponse, known: readonly CachedResponse[]): boolean {
+  if (known.length === 1) return known[0] === cached;
+  const names = cached.answer.varyNames.join();
+  return known.includes(cached) && known.every(({ answer }) => answer.varyNames.join() === names);
 }
 
 /**
@@ -129,25 +131,25 @@ function rangeWithin(
 
 /** What a request asks for of a whole representation. */
 function wholeReply(
-  held: CachedResponse,
+  cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
 ): Reply {
-  if (held.page !== undefined) return sendHeld(held.page, request);
-  const { answer } = held;
+  if (cached.page !== undefined) return sendHeld(cached.page, request);
+  const { answer } = cached;
   const { status, fields, parts, bytesLength } = select(representationOfAnswer(answer), request);
-  const body = parts.length === 0 ? noBody : fileBody(held, parts, bytesLength);
+  const body = parts.length === 0 ? noBody : fileBody(cached, parts, bytesLength);
   return { status, fields, body, source: sourceOf(answer) };
 }
 
 /** A range of a part that is kept. */
 function rangeReply(
-  held: CachedResponse,
+  cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
 ): Reply {
-  const { answer, page } = held;
+  const { answer, page } = cached;
   const { range } = answer;
   const asked = range && rangeWithin(range, request);
-  if (range === undefined || asked === undefined) return wholeReply(held, plainGet);
+  if (range === undefined || asked === undefined) return wholeReply(cached, plainGet);
   const { status, fields } = select(representationOfAnswer(answer), plainGet);
   const [first, last] = [asked.first - range.first, asked.last - range.first];
   const bytesLength = rangeBytes(asked);
@@ -162,7 +164,7 @@ function rangeReply(
     ],
     body:
       page === undefined
-        ? fileBody(held, [{ first, last }], bytesLength)
+        ? fileBody(cached, [{ first, last }], bytesLength)
         : { kind: 'bytes', bytes: page.bytes.subarray(first, last + 1) },
     source: sourceOf(answer),
   };

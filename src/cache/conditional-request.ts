@@ -36,17 +36,17 @@ export function asSent(request: ContentRequest, signal: Cancellation): ContentRe
 export function sourceRequest(
   request: ContentRequest,
   {
-    asking,
-    isAlone,
+    validating,
+    isUnshareable,
     signal,
   }: {
-    readonly asking: readonly CachedResponse[];
-    readonly isAlone: boolean;
+    readonly validating: readonly CachedResponse[];
+    readonly isUnshareable: boolean;
     readonly signal: Cancellation;
   },
 ): ContentRequest {
-  if (asking.length > 0) return validationRequest(request, asking, signal);
-  return isAlone ? asSent(request, signal) : unconditional(request, signal);
+  if (validating.length > 0) return validationRequest(request, validating, signal);
+  return isUnshareable ? asSent(request, signal) : unconditional(request, signal);
 }
 
 /**
@@ -55,11 +55,11 @@ export function sourceRequest(
  */
 function validationRequest(
   request: ContentRequest,
-  held: readonly CachedResponse[],
+  cached: readonly CachedResponse[],
   signal: Cancellation,
 ): ContentRequest {
-  const tags = held.flatMap(({ answer }) => replyField(answer, 'etag') ?? []);
-  const [only, ...others] = held;
+  const tags = cached.flatMap(({ answer }) => replyField(answer, 'etag') ?? []);
+  const [only, ...others] = cached;
   const date = others.length > 0 || only === undefined ? undefined : lastModifiedOf(only);
   const fields = {
     ...(tags.length > 0 && { 'if-none-match': [...new Set(tags)].join(', ') }),

@@ -6,25 +6,27 @@ import { reuseOf } from './reuse.ts';
 
 /** What an explanation says of a request that a kept answer may fit, and else of its source. */
 export function explainCached(
-  held: CachedResponse | undefined,
+  cached: CachedResponse | undefined,
   foreseen: ExpectedReply,
-  { asked, nowMs }: { readonly asked: RequestDirectives; readonly nowMs: number },
+  { directives, nowMs }: { readonly directives: RequestDirectives; readonly nowMs: number },
 ): ExpectedReply {
-  if (held === undefined) return withNote(foreseen, 'The cache has no answer for this request.');
-  const { freshness, shownStatus: status } = held.answer;
+  if (cached === undefined) return withNote(foreseen, 'The cache has no answer for this request.');
+  const { freshness, shownStatus: status } = cached.answer;
   const age = seconds(ageMs(freshness, nowMs));
   const remaining = remainingMs(freshness, nowMs);
-  switch (reuseOf(freshness, asked, nowMs)) {
+  switch (reuseOf(freshness, directives, nowMs)) {
     case 'fresh':
       return { status, notes: [`The cache has it: ${age} old, for ${seconds(remaining)} more.`] };
     case 'stale':
     case 'while_revalidating':
       return {
         status,
-        notes: [`The cache has it, ${seconds(-remaining)} stale; the source is asked meanwhile.`],
+        notes: [
+          `The cache has it, ${seconds(-remaining)} stale; the source is directives meanwhile.`,
+        ],
       };
     case 'validate':
-      return withNote(foreseen, `The cache has it, ${age} old; the source is asked first.`);
+      return withNote(foreseen, `The cache has it, ${age} old; the source is directives first.`);
   }
 }
 

@@ -19,7 +19,7 @@ const notUpdated: ReadonlySet<string> = new Set([
 /** A kept answer as it has become, and the fields for the one alone who asked. */
 interface FreshenedResponse {
   readonly answer: StoredResponse;
-  readonly leftOut: FieldList;
+  readonly privateFields: FieldList;
 }
 
 /**
@@ -42,7 +42,7 @@ export function freshened(
   const key = selectingKey(names, sent);
   const isSameVary = names.join() === stored.varyNames.join();
   const others = isSameVary ? stored.selecting.filter((one) => one !== key) : [];
-  const { kept: shared, leftOut } = splitFields(fields);
+  const { stored: shared, privateFields } = splitFields(fields);
   const answer = {
     ...stored,
     fields: shared,
@@ -50,7 +50,7 @@ export function freshened(
     selecting: [key, ...others].slice(0, selectingsPerAnswerMax),
     freshness: freshnessOf({ ...update, status: stored.status, fields }),
   };
-  return { answer, leftOut };
+  return { answer, privateFields };
 }
 
 /**

@@ -5,17 +5,17 @@ import { forwardedStatus, withCacheStatus, type ForwardReason } from './cache-st
 import { sharedBodyReply, forwardedReply } from './forwarded-reply.ts';
 import { remainingMs } from './freshness.ts';
 import { cachedReply } from './cached-reply.ts';
-import { mayStandIn } from './reuse.ts';
+import { mayServeStale } from './reuse.ts';
 import { credentialsRefusal } from './storability.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 
 /** An arrival, and one who gets it. */
 interface OutcomeReplyParts {
-  readonly visit: CacheLookup;
+  readonly lookup: CacheLookup;
   readonly forwarded: ForwardReason;
   /** The kept answer that the source was asked about. */
-  readonly held: CachedResponse | undefined;
-  readonly arrival: FetchOutcome;
+  readonly cached: CachedResponse | undefined;
+  readonly outcome: FetchOutcome;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   /** Whether somebody else has asked. */
@@ -24,80 +24,102 @@ interface OutcomeReplyParts {
 
 /** The answer that somebody gets from what has arrived, with the member of Cache-Status. */
 export function replyFromOutcome({
-  visit: { request, plan },
+  lookup: { request, plan },
   forwarded,
-  held,
-  arrival,
+  cached,
+  outcome,
   nowMs,
   isCollapsed,
 }: OutcomeReplyParts): Reply {
   const { httpresponse } = plan.fetch;
-  const outcome = forwarded === 'method' ? 'pass' : 'miss';
-  switch (arrival.kind) {
-    case 'kept': {
-      const { content, answer } = arrival;
+  const cacheOutcome = forwarded === 'method' ? 'pass' : 'miss';
+  switch (outcome.kind) {
+    case 'stored': {
+      const { content, answer } = outcome;
       const { status } = answer;
-      const told = forwardedStatus({ forwarded, status, isStored: true, isCollapsed, outcome });
+      const cacheStatus = forwardedStatus({
+        forwarded,
+        status,
+        isStored: true,
+        isCollapsed,
+        outcome: cacheOutcome,
+      });
       const reply =
         'page' in content
-          ? cachedReply(content, request, nowMs, told)
-          : withCacheStatus(sharedBodyReply(answer, content, request, nowMs), told);
-      return withPrivateFields(reply, arrival.leftOut, isCollapsed);
+          ? cachedReply(content, request, nowMs, cacheStatus)
+          : withCacheStatus(sharedBodyReply(answer, content, request, nowMs), cacheStatus);
+      return withPrivateFields(reply, outcome.privateFields, isCollapsed);
     }
-    case 'confirmed': {
-      const { held: confirmed, isKept, leftOut } = arrival;
-      const asked = { forwarded, status: 304, isStored: isKept, isCollapsed };
-      const told = forwardedStatus({ ...asked, outcome: 'revalidated' });
-      return withPrivateFields(cachedReply(confirmed, request, nowMs, told), leftOut, isCollapsed);
+    case 'revalidated': {
+      const { cached: confirmed, isStored, privateFields } = outcome;
+      const forwardedRequest = { forwarded, status: 304, isStored, isCollapsed };
+      const cacheStatus = forwardedStatus({ ...forwardedRequest, outcome: 'revalidated' });
+      return withPrivateFields(
+        cachedReply(confirmed, request, nowMs, cacheStatus),
+        privateFields,
+        isCollapsed,
+      );
     }
     case 'error': {
-      const { reply } = arrival;
+      const { reply } = outcome;
       const { status } = reply;
-      const asked = { forwarded, status, detail: 'stale-if-error' };
-      if (held === undefined) {
+      const forwardedRequest = { forwarded, status, detail: 'stale-if-error' };
+      if (cached === undefined) {
         return withCacheStatus(
           forwardedReply(reply, httpresponse, request),
-          forwardedStatus({ ...asked, outcome }),
+          forwardedStatus({ ...forwardedRequest, outcome: cacheOutcome }),
         );
       }
       void discard(reply);
-      return cachedReply(held, request, nowMs, forwardedStatus({ ...asked, outcome: 'stale' }));
+      return cachedReply(
+        cached,
+        request,
+        nowMs,
+        forwardedStatus({ ...forwardedRequest, outcome: 'stale' }),
+      );
     }
-    case 'passing': {
-      const { reply, why: detail } = arrival;
-      const told = forwardedStatus({ forwarded, status: reply.status, detail, outcome });
-      return withCacheStatus(forwardedReply(reply, httpresponse, request), told);
+    case 'forwarded': {
+      const { reply, reason: detail } = outcome;
+      const cacheStatus = forwardedStatus({
+        forwarded,
+        status: reply.status,
+        detail,
+        outcome: cacheOutcome,
+      });
+      return withCacheStatus(forwardedReply(reply, httpresponse, request), cacheStatus);
     }
   }
 }
 
 /** An answer with the fields that are for the one alone who asked, if that is who gets it. */
-function withPrivateFields(reply: Reply, leftOut: FieldList, isCollapsed: boolean): Reply {
-  if (isCollapsed || leftOut.length === 0) return reply;
-  return { ...reply, fields: [...reply.fields, ...leftOut] };
+function withPrivateFields(reply: Reply, privateFields: FieldList, isCollapsed: boolean): Reply {
+  if (isCollapsed || privateFields.length === 0) return reply;
+  return { ...reply, fields: [...reply.fields, ...privateFields] };
 }
 
 /** Whether an arrival answers somebody else who waited for it, about the same kept answer. */
 export function isUsableFor(
-  { sent, asked }: CacheLookup,
-  held: CachedResponse | undefined,
-  arrival: FetchOutcome,
+  { sent, directives }: CacheLookup,
+  cached: CachedResponse | undefined,
+  outcome: FetchOutcome,
   nowMs: number,
 ): boolean {
-  if (arrival.kind === 'error') {
-    return held !== undefined && mayStandIn(held.answer.freshness, 'error', asked, nowMs);
+  if (outcome.kind === 'error') {
+    return (
+      cached !== undefined && mayServeStale(cached.answer.freshness, 'error', directives, nowMs)
+    );
   }
-  if (!isFreshOutcome(arrival, nowMs)) return false;
-  if (arrival.kind === 'kept') return matchesVary(arrival.answer, sent);
-  return arrival.kind !== 'confirmed' || matchesVary(arrival.held.answer, sent);
+  if (!isFreshOutcome(outcome, nowMs)) return false;
+  if (outcome.kind === 'stored') return matchesVary(outcome.answer, sent);
+  return outcome.kind !== 'revalidated' || matchesVary(outcome.cached.answer, sent);
 }
 
 /** Whether an arrival may answer others than the one who asked, without being asked about anew. */
-export function isFreshOutcome(arrival: FetchOutcome, nowMs: number): boolean {
-  if (arrival.kind === 'passing') return false;
-  if (arrival.kind === 'error') return true;
-  if (arrival.kind === 'confirmed' && !arrival.isKept) return false;
-  const { freshness } = arrival.kind === 'kept' ? arrival.answer : arrival.held.answer;
+export function isFreshOutcome(outcome: FetchOutcome, nowMs: number): boolean {
+  if (outcome.kind === 'forwarded') return false;
+  if (outcome.kind === 'error') return true;
+  if (outcome.kind === 'revalidated' && !outcome.isStored) return false;
+  const { freshness } = outcome.kind === 'stored' ? outcome.answer : outcome.cached.answer;
   return !freshness.isValidatedAlways && remainingMs(freshness, nowMs) > 0;
 }
 
@@ -105,8 +127,8 @@ export function isFreshOutcome(arrival: FetchOutcome, nowMs: number): boolean {
  * Whether an arrival that is not kept says that the kept answer, which the source was asked about,
  * is none any more (RFC 9111 §4.3.3): the page has gone, or is another one for each who asks.
  */
-export function replacesStored(arrival: FetchOutcome): boolean {
-  if (arrival.kind !== 'passing' || arrival.why === credentialsRefusal) return false;
-  const { status } = arrival.reply;
+export function replacesStored(outcome: FetchOutcome): boolean {
+  if (outcome.kind !== 'forwarded' || outcome.reason === credentialsRefusal) return false;
+  const { status } = outcome.reply;
   return (status < 400 && status !== 304) || status === 404 || status === 410;
 }

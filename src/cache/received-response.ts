@@ -66,7 +66,7 @@ export function storedResponseFrom(
     plan: plan.hash,
     status,
     shownStatus: status === 200 ? (plan.fetch.httpresponse ?? 200) : status,
-    fields: splitFields(fields).kept,
+    fields: splitFields(fields).stored,
     freshness: freshnessOf(received),
     varyNames: names,
     selecting: [selectingKey(names, sent)],

@@ -4,15 +4,15 @@ import type { CacheStore } from './cache-store.ts';
 
 /** What comes of asking a source on behalf of everybody who waits for the same answer. */
 export interface SharedResult<T> {
-  readonly arrival: T;
+  readonly value: T;
   /** Until then, those who come later join as well; undefined where nobody may. */
-  readonly landed: Promise<unknown> | undefined;
+  readonly completed: Promise<unknown> | undefined;
   /** Lets go of what nobody took. */
   readonly discard: () => void;
 }
 
 /** What one of those who waited makes of the arrival. */
-type TakeResult<T, R> = (arrival: T, position: { readonly isFirst: boolean }) => R | undefined;
+type TakeResult<T, R> = (value: T, position: { readonly isFirst: boolean }) => R | undefined;
 
 /** What is waited for: the same key has the same URL. */
 interface CoalescedTarget {
@@ -26,7 +26,7 @@ interface CoalescedTarget {
  * who comes behind a purge is given what was asked for before it.
  */
 export class RequestCoalescer<T> {
-  readonly #flights = new Map<string, CoalescedRequest<T>>();
+  readonly #requests = new Map<string, CoalescedRequest<T>>();
   readonly #purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>;
 
   constructor(purges: Pick<CacheStore, 'epoch' | 'isPurgedSince'>) {
@@ -43,34 +43,34 @@ export class RequestCoalescer<T> {
     start: (signal: Cancellation) => Promise<SharedResult<T>>,
     take: TakeResult<T, R>,
   ): Promise<R | undefined> {
-    let flight = this.#flights.get(key);
-    if (flight === undefined || this.#purges.isPurgedSince(flight.since, url)) {
-      flight = new CoalescedRequest(start, this.#purges.epoch());
-      this.#flights.set(key, flight);
-      this.#watch(key, flight);
+    let request = this.#requests.get(key);
+    if (request === undefined || this.#purges.isPurgedSince(request.since, url)) {
+      request = new CoalescedRequest(start, this.#purges.epoch());
+      this.#requests.set(key, request);
+      this.#removeWhenComplete(key, request);
     }
-    return flight.wait(signal, take);
+    return request.wait(signal, take);
   }
 
   /** How many sources are being asked for somebody. */
   get size(): number {
-    return this.#flights.size;
+    return this.#requests.size;
   }
 
-  #watch(key: string, flight: CoalescedRequest<T>): void {
+  #removeWhenComplete(key: string, request: CoalescedRequest<T>): void {
     const forget = (): void => {
-      if (this.#flights.get(key) === flight) this.#flights.delete(key);
+      if (this.#requests.get(key) === request) this.#requests.delete(key);
     };
-    flight.landing.then(({ landed }) => {
-      if (landed === undefined) forget();
-      else void landed.then(forget, forget);
+    request.result.then(({ completed }) => {
+      if (completed === undefined) forget();
+      else void completed.then(forget, forget);
     }, forget);
   }
 }
 
 /** One question to a source, and those who wait for its answer. */
 class CoalescedRequest<T> {
-  readonly landing: Promise<SharedResult<T>>;
+  readonly result: Promise<SharedResult<T>>;
   /** The epoch in which it began. */
   readonly since: number;
   readonly #controller = new AbortController();
@@ -80,9 +80,9 @@ class CoalescedRequest<T> {
 
   constructor(start: (signal: Cancellation) => Promise<SharedResult<T>>, since: number) {
     this.since = since;
-    this.landing = start(this.#controller.signal);
+    this.result = start(this.#controller.signal);
     // Everybody who waits hears of a failure; where nobody does any more, it is nobody's.
-    this.landing.catch(() => undefined);
+    this.result.catch(() => undefined);
   }
 
   async wait<R>(signal: Cancellation, take: TakeResult<T, R>): Promise<R | undefined> {
@@ -95,28 +95,28 @@ class CoalescedRequest<T> {
     };
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
-    let landing: SharedResult<T> | undefined;
+    let result: SharedResult<T> | undefined;
     try {
-      landing = await Promise.race([this.landing, gone.promise]);
-      const taken = take(landing.arrival, position);
+      result = await Promise.race([this.result, gone.promise]);
+      const taken = take(result.value, position);
       this.#isTaken ||= taken !== undefined;
       return taken;
     } finally {
       signal.removeEventListener('abort', leave);
       this.#waiting -= 1;
-      if (this.#waiting === 0) this.#lastHasLeft(landing);
+      if (this.#waiting === 0) this.#onLastLeft(result);
     }
   }
 
-  #lastHasLeft(landing: SharedResult<T> | undefined): void {
-    if (landing === undefined) {
+  #onLastLeft(result: SharedResult<T> | undefined): void {
+    if (result === undefined) {
       this.#controller.abort();
-      this.landing.then(
+      this.result.then(
         ({ discard }) => {
           discard();
         },
         () => undefined,
       );
-    } else if (!this.#isTaken) landing.discard();
+    } else if (!this.#isTaken) result.discard();
   }
 }

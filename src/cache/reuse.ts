@@ -9,14 +9,14 @@ import type { RequestDirectives } from './request-directives.ts';
 export type Reuse = 'fresh' | 'stale' | 'while_revalidating' | 'validate';
 
 /** Decides whether a kept answer is used at a moment. */
-export function reuseOf(freshness: Freshness, asked: RequestDirectives, nowMs: number): Reuse {
-  if (freshness.isValidatedAlways || asked.noCache) return 'validate';
-  if (ageMs(freshness, nowMs) > asked.maxAgeMs) return 'validate';
+export function reuseOf(freshness: Freshness, directives: RequestDirectives, nowMs: number): Reuse {
+  if (freshness.isValidatedAlways || directives.noCache) return 'validate';
+  if (ageMs(freshness, nowMs) > directives.maxAgeMs) return 'validate';
   const remaining = remainingMs(freshness, nowMs);
-  if (remaining > 0 && remaining >= asked.minFreshMs) return 'fresh';
+  if (remaining > 0 && remaining >= directives.minFreshMs) return 'fresh';
   // Who asks for what holds for a while, or says how stale is too stale, gets no less than that.
-  if (asked.minFreshMs > 0 || freshness.isNeverStale) return 'validate';
-  if (asked.maxStaleMs > 0 && -remaining <= asked.maxStaleMs) return 'stale';
+  if (directives.minFreshMs > 0 || freshness.isNeverStale) return 'validate';
+  if (directives.maxStaleMs > 0 && -remaining <= directives.maxStaleMs) return 'stale';
   return -remaining < freshness.staleWhileRevalidateMs ? 'while_revalidating' : 'validate';
 }
 
@@ -24,16 +24,16 @@ export function reuseOf(freshness: Freshness, asked: RequestDirectives, nowMs: n
  * Whether a kept answer stands in for a source that could not be reached, or that answered with an
  * error (RFC 9111 §4.2.4, RFC 5861 §4).
  */
-export function mayStandIn(
+export function mayServeStale(
   freshness: Freshness,
   failure: 'unreachable' | 'error',
-  asked: RequestDirectives,
+  directives: RequestDirectives,
   nowMs: number,
 ): boolean {
-  if (freshness.isNeverStale || asked.noCache) return false;
-  if (ageMs(freshness, nowMs) > asked.maxAgeMs) return false;
+  if (freshness.isNeverStale || directives.noCache) return false;
+  if (ageMs(freshness, nowMs) > directives.maxAgeMs) return false;
   const staleMs = -remainingMs(freshness, nowMs);
   const unreachableMs = failure === 'unreachable' ? staleUnreachableMsMax : 0;
-  const allowedMs = Math.max(freshness.staleIfErrorMs, asked.staleIfErrorMs, unreachableMs);
+  const allowedMs = Math.max(freshness.staleIfErrorMs, directives.staleIfErrorMs, unreachableMs);
   return staleMs <= allowedMs && allowedMs > 0;
 }

@@ -24,7 +24,7 @@ export interface SharedBody {
    */
   readonly whole: Promise<CompleteBody | undefined>;
   /** Lets readers have the end, where that is held back. */
-  passEnd(): void;
+  releaseEnd(): void;
 }
 
 /** Content that is there as a whole: at hand where it is short, else in its file. */
@@ -34,8 +34,8 @@ interface CompleteBody {
 }
 
 /** What is at hand in this process of all content on its way, and what is, or will be, in files. */
-let arrivingBytes = 0;
-let filedBytes = 0;
+let bufferedBytes = 0;
+let reservedDiskBytes = 0;
 
 /** How much is taken in. */
 interface SharedBodyLimits {
@@ -70,11 +70,11 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   readonly #readers = new Set<SharedBodyReader>();
   readonly #settle: PromiseWithResolvers<CompleteBody | undefined>;
   /** The last of what has come. */
-  readonly #window = new BodyBuffer();
+  readonly #buffer = new BodyBuffer();
   /** In the room for files. */
-  #roomTaken = 0;
-  #isKept = true;
-  #isFiled = false;
+  #reservedBytes = 0;
+  #isStored = true;
+  #isOnDisk = false;
   #isWriting = false;
   #isReleased = false;
   #isEndHeld: boolean;
@@ -89,7 +89,7 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     this.#settle = Promise.withResolvers();
     this.whole = this.#settle.promise;
     source.on('data', (chunk: Buffer) => {
-      this.#take(chunk);
+      this.#receive(chunk);
     });
     finished(source, { writable: false }, (error) => {
       this.#finish(error ?? undefined);
@@ -99,14 +99,14 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   read(): Readable {
     const reader = new SharedBodyReader(this);
     if (this.#end?.error !== undefined) reader.destroy(this.#end.error);
-    else if (this.#isReleased && this.#isFiled)
+    else if (this.#isReleased && this.#isOnDisk)
       reader.destroy(new Error('It is not there any more.'));
     else this.#readers.add(reader);
     return reader;
   }
 
   at(position: number): Buffer | number | 'end' | 'gone' | undefined {
-    const found = this.#found(position);
+    const found = this.#locate(position);
     if (!this.#isEndHeld || found === undefined || found === 'gone') return found;
     if (found === 'end') return undefined;
     // Content of a known length is complete at its last byte.
@@ -117,36 +117,36 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     return typeof found === 'number' ? Math.min(found, before) : found.subarray(0, before);
   }
 
-  passEnd(): void {
+  releaseEnd(): void {
     this.#isEndHeld = false;
-    for (const reader of this.#readers) reader.wake();
+    for (const reader of this.#readers) reader.noteMore();
   }
 
-  #found(position: number): Buffer | number | 'end' | 'gone' | undefined {
-    if (position === this.#window.end) {
+  #locate(position: number): Buffer | number | 'end' | 'gone' | undefined {
+    if (position === this.#buffer.end) {
       if (this.#end !== undefined) return 'end';
-      if (!this.#isKept) this.#source.resume();
+      if (!this.#isStored) this.#source.resume();
       return undefined;
     }
-    const [bytes] = this.#window.from(position, 1);
+    const [bytes] = this.#buffer.from(position, 1);
     if (bytes !== undefined) return bytes;
     return position < this.file.bytes ? this.file.bytes - position : 'gone';
   }
 
-  leave(reader: SharedBodyReader): void {
+  removeReader(reader: SharedBodyReader): void {
     if (!this.#readers.delete(reader)) return;
-    if (!this.#isKept && this.#readers.size === 0) this.#source.destroy();
+    if (!this.#isStored && this.#readers.size === 0) this.#source.destroy();
     this.#release();
   }
 
-  #take(bytes: Buffer): void {
-    this.#window.push(bytes);
-    arrivingBytes += bytes.length;
-    if (this.#isKept && this.#window.end > this.#limits.bytesMax) this.#keepNoLonger();
-    if (this.#isKept && (this.#isFiled || this.#window.bytes > memoryBytesMax()))
+  #receive(bytes: Buffer): void {
+    this.#buffer.push(bytes);
+    bufferedBytes += bytes.length;
+    if (this.#isStored && this.#buffer.end > this.#limits.bytesMax) this.#stopStoring();
+    if (this.#isStored && (this.#isOnDisk || this.#buffer.bytes > memoryBytesMax()))
       void this.#write();
-    this.#letGo();
-    for (const reader of this.#readers) reader.wake();
+    this.#freeMemory();
+    for (const reader of this.#readers) reader.noteMore();
     this.#setPace();
   }
 
@@ -154,18 +154,18 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   async #write(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
-    this.#isFiled = true;
+    this.#isOnDisk = true;
     try {
-      while (this.#isKept && this.file.bytes < this.#window.end) {
-        const pieces = this.#window.from(this.file.bytes, piecesPerWrite);
-        if (!this.#hasRoom()) this.#keepNoLonger();
+      while (this.#isStored && this.file.bytes < this.#buffer.end) {
+        const pieces = this.#buffer.from(this.file.bytes, piecesPerWrite);
+        if (!this.#reserveDiskSpace()) this.#stopStoring();
         else await this.file.write(pieces);
-        this.#letGo();
+        this.#freeMemory();
         this.#setPace();
       }
     } catch (error) {
       this.#report(error);
-      this.#keepNoLonger();
+      this.#stopStoring();
       this.#setPace();
     } finally {
       this.#isWriting = false;
@@ -175,18 +175,18 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   }
 
   /** Whether there is room for the file: what is not kept yet is within no budget. */
-  #hasRoom(): boolean {
+  #reserveDiskSpace(): boolean {
     const { bytesLength, bytesMax } = this.#limits;
-    const needed = Math.max(bytesLength, this.#window.end) - this.#roomTaken;
-    if (filedBytes + needed > arrivingFilesMax * bytesMax) return false;
-    filedBytes += needed;
-    this.#roomTaken += needed;
+    const needed = Math.max(bytesLength, this.#buffer.end) - this.#reservedBytes;
+    if (reservedDiskBytes + needed > arrivingFilesMax * bytesMax) return false;
+    reservedDiskBytes += needed;
+    this.#reservedBytes += needed;
     return true;
   }
 
-  #keepNoLonger(): void {
-    if (!this.#isKept) return;
-    this.#isKept = false;
+  #stopStoring(): void {
+    if (!this.#isStored) return;
+    this.#isStored = false;
     this.#isEndHeld = false;
     this.#settle.resolve(undefined);
     // Whoever reads it has it open.
@@ -197,59 +197,59 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   /** The source may send more while there is room for it, or somebody waits for it. */
   #setPace(): void {
     if (this.#end !== undefined) return;
-    const isWanted = this.#isKept
-      ? this.#window.end - this.file.bytes <= 2 * memoryBytesMax()
+    const isWanted = this.#isStored
+      ? this.#buffer.end - this.file.bytes <= 2 * memoryBytesMax()
       : [...this.#readers].some(({ isWaiting }) => isWaiting);
     if (isWanted) this.#source.resume();
     else this.#source.pause();
   }
 
   /** Lets go of what is at hand and need not be: it is in the file, or all have it. */
-  #letGo(): void {
-    for (let end = this.#window.firstEnd; end !== undefined; end = this.#window.firstEnd) {
-      const isInFile = end <= this.file.bytes && this.#window.bytes > memoryBytesMax();
-      if (!isInFile && (this.#isKept || !this.#isOver(end))) return;
-      arrivingBytes -= this.#window.shift();
-      for (const reader of this.#readers) reader.miss(end, this.file.bytes);
+  #freeMemory(): void {
+    for (let end = this.#buffer.firstEnd; end !== undefined; end = this.#buffer.firstEnd) {
+      const isInFile = end <= this.file.bytes && this.#buffer.bytes > memoryBytesMax();
+      if (!isInFile && (this.#isStored || !this.#isDroppable(end))) return;
+      bufferedBytes -= this.#buffer.shift();
+      for (const reader of this.#readers) reader.noteFreed(end, this.file.bytes);
     }
   }
 
   /** Of content that is not kept, whether all readers have it up to here, or are too slow. */
-  #isOver(end: number): boolean {
+  #isDroppable(end: number): boolean {
     const positions = [...this.#readers].map(({ position }) => position);
     if (Math.min(...positions) >= end) return true;
     // What nobody has read yet was taken in ahead of all of them: nobody is slow for that.
-    const isOneAtEnd = Math.max(...positions) >= this.#window.lastStart;
+    const isOneAtEnd = Math.max(...positions) >= this.#buffer.lastStart;
     const isScarce = isOneAtEnd && isMemoryScarce();
-    return this.#window.bytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
+    return this.#buffer.bytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
   }
 
   #finish(error: Error | undefined): void {
     this.#end = { error };
-    if (error !== undefined) this.#keepNoLonger();
+    if (error !== undefined) this.#stopStoring();
     this.#settleWhole();
     for (const reader of this.#readers) {
-      if (error === undefined) reader.wake();
+      if (error === undefined) reader.noteMore();
       else reader.destroy(error);
     }
     this.#release();
   }
 
   #settleWhole(): void {
-    if (this.#end === undefined || !this.#isKept || this.#isWriting) return;
-    if (this.#isFiled && this.file.bytes < this.#window.end) return;
-    const bytesLength = this.#window.end;
-    const content: NewContent = this.#isFiled
+    if (this.#end === undefined || !this.#isStored || this.#isWriting) return;
+    if (this.#isOnDisk && this.file.bytes < this.#buffer.end) return;
+    const bytesLength = this.#buffer.end;
+    const content: NewContent = this.#isOnDisk
       ? { kind: 'file', crc: this.file.crc }
-      : { kind: 'bytes', bytes: Buffer.concat(this.#window.from(0, Infinity)) };
+      : { kind: 'bytes', bytes: Buffer.concat(this.#buffer.from(0, Infinity)) };
     this.#settle.resolve({ content, bytesLength });
     // From now on it is what is kept, however long somebody reads on.
-    this.#leaveRoom();
+    this.#releaseDiskSpace();
   }
 
-  #leaveRoom(): void {
-    filedBytes -= this.#roomTaken;
-    this.#roomTaken = 0;
+  #releaseDiskSpace(): void {
+    reservedDiskBytes -= this.#reservedBytes;
+    this.#reservedBytes = 0;
   }
 
   /** Counts it no more, and closes the file, once it has ended and nobody reads it. */
@@ -259,8 +259,8 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     setImmediate(() => {
       if (this.#isReleased || this.#readers.size > 0) return;
       this.#isReleased = true;
-      arrivingBytes -= this.#window.bytes;
-      this.#leaveRoom();
+      bufferedBytes -= this.#buffer.bytes;
+      this.#releaseDiskSpace();
       void this.file.close();
     });
   }
@@ -271,7 +271,7 @@ const piecesPerWrite = 256;
 
 /** Whether enough is at hand of all content that is on its way. */
 function isMemoryScarce(): boolean {
-  return arrivingBytes > arrivingBytesMax;
+  return bufferedBytes > arrivingBytesMax;
 }
 
 /** What may be at hand of content that goes to a file. */

@@ -7,7 +7,7 @@ import { receiveResponse, storedResponseFrom, type ReceivedResponse } from './re
 import { toCachedResponse } from './cached-reply.ts';
 import { shareBody, type SharedBody } from './shared-body.ts';
 import type { CachePlan } from './cache-plan.ts';
-import { mayStandIn } from './reuse.ts';
+import { mayServeStale } from './reuse.ts';
 import type { RequestDirectives } from './request-directives.ts';
 import type { SentField } from './selection.ts';
 import { isSourceError } from './cacheable-status.ts';
@@ -18,24 +18,24 @@ import { freshened, isSelectedBy304 } from './freshening.ts';
 export type FetchOutcome =
   /** It is kept, as soon as all of it is there. */
   | {
-      readonly kind: 'kept';
+      readonly kind: 'stored';
       readonly answer: StoredResponse;
       readonly content: SharedBody | CachedResponse;
       /** Fields for the one alone who asked. */
-      readonly leftOut: FieldList;
+      readonly privateFields: FieldList;
     }
   /** A kept one is what the target still has to show, freshened by it. */
   | {
-      readonly kind: 'confirmed';
-      readonly held: CachedResponse;
+      readonly kind: 'revalidated';
+      readonly cached: CachedResponse;
       /** Whether it goes on to be kept, or is for the one alone who asked from now on. */
-      readonly isKept: boolean;
-      readonly leftOut: FieldList;
+      readonly isStored: boolean;
+      readonly privateFields: FieldList;
     }
   /** It is an error that a kept one may stand in for. */
   | { readonly kind: 'error'; readonly reply: Reply }
   /** It is for the one who asked alone; why is a token. */
-  | { readonly kind: 'passing'; readonly reply: Reply; readonly why: string | undefined };
+  | { readonly kind: 'forwarded'; readonly reply: Reply; readonly reason: string | undefined };
 
 /** A question to a source, and what is known already. */
 interface SourceRequest {
@@ -44,11 +44,11 @@ interface SourceRequest {
   /** What is sent, its conditions included. */
   readonly request: ContentRequest;
   readonly sent: SentField;
-  readonly asked: RequestDirectives;
+  readonly directives: RequestDirectives;
   /** The kept answers that the source is asked to confirm. */
   readonly validating: readonly CachedResponse[];
   /** The one among them that may be sent in place of an error. */
-  readonly standIn: CachedResponse | undefined;
+  readonly fallback: CachedResponse | undefined;
 }
 
 /** A question with the epoch in which it was asked. */
@@ -70,28 +70,28 @@ export async function fetchFromSource(
   const { fetch, now, answers } = parts;
   const [requestMs, since] = [now(), answers.epoch()];
   const reply = await fetch.respond(question.plan.plainRule, question.request);
-  const arrived = receiveResponse(reply, requestMs, now());
-  const { standIn, asked } = question;
-  if (isSourceError(reply.status) && standIn !== undefined) {
-    if (mayStandIn(standIn.answer.freshness, 'error', asked, now())) {
-      return { kind: 'error', reply: arrived.reply };
+  const received = receiveResponse(reply, requestMs, now());
+  const { fallback, directives } = question;
+  if (isSourceError(reply.status) && fallback !== undefined) {
+    if (mayServeStale(fallback.answer.freshness, 'error', directives, now())) {
+      return { kind: 'error', reply: received.reply };
     }
   }
   const asking = { ...question, since };
   return reply.status === 304
-    ? freshenStored(parts, asking, arrived)
-    : storeResponse(parts, asking, arrived);
+    ? freshenStored(parts, asking, received)
+    : storeResponse(parts, asking, received);
 }
 
 /** Keeps an answer as soon as all of it is there, if it may be kept. */
 export function storeResponse(
   { answers, newId }: Pick<SourceFetchParts, 'answers' | 'newId'>,
   { plan, url, sent, since }: Pick<SentSourceRequest, 'plan' | 'url' | 'sent' | 'since'>,
-  arrived: ReceivedResponse,
+  received: ReceivedResponse,
 ): FetchOutcome {
-  const { reply } = arrived;
+  const { reply } = received;
   const contentBytesMax = answers.contentBytesMax();
-  const answer = storedResponseFrom(arrived, {
+  const answer = storedResponseFrom(received, {
     newId,
     url,
     plan,
@@ -99,15 +99,15 @@ export function storeResponse(
     hasCredentials: hasCredentials(sent, plan),
     contentBytesMax,
   });
-  if (typeof answer === 'string') return { kind: 'passing', reply, why: answer };
+  if (typeof answer === 'string') return { kind: 'forwarded', reply, reason: answer };
   const { body } = reply;
-  const { leftOut } = splitFields(arrived.received.fields);
+  const { privateFields } = splitFields(received.received.fields);
   if (body.kind === 'stream') {
     const place = answers.placeOf(answer.id);
     const { isShared: isEndHeld } = answers;
     const limits = { bytesMax: contentBytesMax, bytesLength: answer.bytesLength, isEndHeld };
-    const intake = shareBody(body.stream, limits, place);
-    intake.whole
+    const sharedBody = shareBody(body.stream, limits, place);
+    sharedBody.whole
       .then((whole) => {
         if (whole === undefined) return undefined;
         const { content, bytesLength } = whole;
@@ -118,17 +118,17 @@ export function storeResponse(
       })
       .catch(place.report)
       .finally(() => {
-        intake.passEnd();
+        sharedBody.releaseEnd();
       });
-    return { kind: 'kept', answer, content: intake, leftOut };
+    return { kind: 'stored', answer, content: sharedBody, privateFields };
   }
   const bytes = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
-  return { kind: 'kept', answer, content: answers.put(answer, bytes, since), leftOut };
+  return { kind: 'stored', answer, content: answers.put(answer, bytes, since), privateFields };
 }
 
 /** Whether content that came without a length is as long as what it is a part of needs. */
-function isCompleteRange({ range, bytesLength }: StoredResponse, arrived: number): boolean {
-  return range === undefined || arrived === bytesLength;
+function isCompleteRange({ range, bytesLength }: StoredResponse, received: number): boolean {
+  return range === undefined || received === bytesLength;
 }
 
 /** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
@@ -137,16 +137,16 @@ async function freshenStored(
   { validating, sent, plan, since }: SentSourceRequest,
   { reply, received }: ReceivedResponse,
 ): Promise<FetchOutcome> {
-  const held = validating.find(({ answer }) =>
+  const cached = validating.find(({ answer }) =>
     isSelectedBy304(answer, received.fields, validating.length),
   );
-  if (held === undefined || !(await answers.ready(held))) {
-    return { kind: 'passing', reply, why: 'unselected' };
+  if (cached === undefined || !(await answers.ready(cached))) {
+    return { kind: 'forwarded', reply, reason: 'unselected' };
   }
-  const { answer, leftOut } = freshened(held.answer, received, sent);
-  const updated = toCachedResponse(answer, contentOf(held), held.row);
-  const isKept = storeFreshened(answers, updated, { received, sent, plan, since });
-  return { kind: 'confirmed', held: updated, isKept, leftOut };
+  const { answer, privateFields } = freshened(cached.answer, received, sent);
+  const updated = toCachedResponse(answer, contentOf(cached), cached.row);
+  const isStored = storeFreshened(answers, updated, { received, sent, plan, since });
+  return { kind: 'revalidated', cached: updated, isStored, privateFields };
 }
 
 /**
@@ -169,11 +169,11 @@ export function storeFreshened(
     { hasCredentials: hasCredentials(sent, plan) },
   );
   if (refusal === credentialsRefusal) return false;
-  const isKept = refusal === undefined || refusal === 'expired';
-  if (isKept) answers.update(updated, since);
+  const isStored = refusal === undefined || refusal === 'expired';
+  if (isStored) answers.update(updated, since);
   // Whoever asked opens its file before that goes, which is in a later turn.
   else answers.drop(updated.answer).catch(() => undefined);
-  return isKept;
+  return isStored;
 }
 
 /** Whether the source was told which client asks (RFC 9111 §3.5). */

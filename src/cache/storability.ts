@@ -58,9 +58,9 @@ function isReusableLater(freshness: Freshness, fields: FieldList): boolean {
 
 /** The fields of an answer, by whether they are kept; Age, which is said anew, is in neither. */
 interface SplitFields {
-  readonly kept: FieldList;
+  readonly stored: FieldList;
   /** For the one alone who asked. */
-  readonly leftOut: FieldList;
+  readonly privateFields: FieldList;
 }
 
 /**
@@ -73,7 +73,10 @@ export function splitFields(fields: FieldList): SplitFields {
   const names = new Set(named.filter((one) => one !== 'all').flat());
   const isNamed = (at: number): boolean => names.has(fields[at - (at % 2)]?.toLowerCase() ?? '');
   return {
-    kept: withoutFields(names.size === 0 ? fields : fields.filter((_, at) => !isNamed(at)), 'age'),
-    leftOut: names.size === 0 ? [] : fields.filter((_, at) => isNamed(at)),
+    stored: withoutFields(
+      names.size === 0 ? fields : fields.filter((_, at) => !isNamed(at)),
+      'age',
+    ),
+    privateFields: names.size === 0 ? [] : fields.filter((_, at) => isNamed(at)),
   };
 }

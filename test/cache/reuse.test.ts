@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { freshnessOf } from '../../src/cache/freshness.ts';
 import { requestDirectives } from '../../src/cache/request-directives.ts';
-import { mayStandIn, reuseOf, type Reuse } from '../../src/cache/reuse.ts';
+import { mayServeStale, reuseOf, type Reuse } from '../../src/cache/reuse.ts';
 
 const bornMs = Date.UTC(2026, 0, 2, 12);
 
@@ -70,8 +70,11 @@ suite('a kept answer stands in (RFC 9111 §4.2.4, RFC 5861 §4)', () => {
   for (const [answer, seconds, asked, error, unreachable] of cases) {
     test(`${answer} after ${seconds} s, asked ${asked ?? 'plainly'}`, () => {
       const nowMs = bornMs + seconds * 1000;
-      assert.equal(mayStandIn(freshness(answer), 'error', said(asked), nowMs), error);
-      assert.equal(mayStandIn(freshness(answer), 'unreachable', said(asked), nowMs), unreachable);
+      assert.equal(mayServeStale(freshness(answer), 'error', said(asked), nowMs), error);
+      assert.equal(
+        mayServeStale(freshness(answer), 'unreachable', said(asked), nowMs),
+        unreachable,
+      );
     });
   }
 });

@@ -69,28 +69,28 @@ async function outcome({ whole }: SharedBody): Promise<string> {
 suite('content on its way', () => {
   test('that is short is at hand, and needs no file', async (t) => {
     const place = await placeIn(t);
-    const intake = shareBody(
+    const sharedBody = shareBody(
       Readable.from([Buffer.from('a'), Buffer.from('b')]),
       { bytesMax: most, bytesLength: 0 },
       place,
     );
-    assert.deepEqual(await intake.whole, {
+    assert.deepEqual(await sharedBody.whole, {
       content: { kind: 'bytes', bytes: Buffer.from('ab') },
       bytesLength: 2,
     });
-    assert.equal((await buffer(intake.read())).toString(), 'ab');
+    assert.equal((await buffer(sharedBody.read())).toString(), 'ab');
     assert.deepEqual([await place.files(), place.reported], [[], []]);
   });
 
   test('that is long is in its file, for as many as read it, however slowly', async (t) => {
     const place = await placeIn(t);
     const sent = await buffer(content(24));
-    const intake = shareBody(content(24), { bytesMax: most, bytesLength: 0 }, place);
-    const idle = intake.read();
-    const quick = buffer(intake.read());
-    const half = intake.read();
+    const sharedBody = shareBody(content(24), { bytesMax: most, bytesLength: 0 }, place);
+    const idle = sharedBody.read();
+    const quick = buffer(sharedBody.read());
+    const half = sharedBody.read();
     half.once('data', () => half.pause());
-    const whole = await intake.whole;
+    const whole = await sharedBody.whole;
     assert.deepEqual(whole?.content, { kind: 'file', crc: crc32(sent) });
     assert.ok((await place.read()).equals(sent));
     assert.ok((await quick).equals(sent));
@@ -108,27 +108,27 @@ suite('content on its way', () => {
     ] as const) {
       const place = await placeIn(t);
       const limits = { bytesMax: most, bytesLength, isEndHeld: true };
-      const intake = shareBody(Readable.from(sent), limits, place);
-      const reader = intake.read().setEncoding('latin1');
+      const sharedBody = shareBody(Readable.from(sent), limits, place);
+      const reader = sharedBody.read().setEncoding('latin1');
       let read = '';
       reader.on('data', (text: string) => (read += text));
       const ended = once(reader, 'end');
-      await intake.whole;
+      await sharedBody.whole;
       await turn();
       assert.deepEqual([read, reader.readableEnded], [before, false]);
-      intake.passEnd();
+      sharedBody.releaseEnd();
       await ended;
       assert.equal(read, Buffer.concat(sent).toString());
-      assert.equal((await buffer(intake.read())).toString(), read);
+      assert.equal((await buffer(sharedBody.read())).toString(), read);
     }
   });
 
   test('whose end is held back is not, once it is not kept', async (t) => {
     const place = await placeIn(t);
     const limits = { bytesMax: mib, bytesLength: 0, isEndHeld: true };
-    const intake = shareBody(content(2), limits, place);
-    assert.equal((await buffer(intake.read())).length, 2 * mib);
-    assert.equal(await outcome(intake), 'not kept');
+    const sharedBody = shareBody(content(2), limits, place);
+    assert.equal((await buffer(sharedBody.read())).length, 2 * mib);
+    assert.equal(await outcome(sharedBody), 'not kept');
   });
 
   test('is taken in as fast as the disk takes it, not faster', async (t) => {
@@ -142,19 +142,19 @@ suite('content on its way', () => {
         this.push(sent > 64 ? null : Buffer.alloc(mib / 4));
       },
     });
-    const intake = shareBody(source, { bytesMax: most, bytesLength: 0 }, place);
+    const sharedBody = shareBody(source, { bytesMax: most, bytesLength: 0 }, place);
     if (!source.isPaused()) await once(source, 'pause');
     assert.ok(sent * (mib / 4) <= 4 * arrivingHeldBytesMax, `${sent} pieces`);
     held.resolve(await open(join(folder, 'late'), 'wx+'));
-    assert.equal(await outcome(intake), `file of ${16 * mib}`);
+    assert.equal(await outcome(sharedBody), `file of ${16 * mib}`);
   });
 
   test('is kept by each, however many come at once', async (t) => {
     const many = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const place = await placeIn(t);
-        const intake = shareBody(content(3), { bytesMax: most, bytesLength: 0 }, place);
-        return { place, read: buffer(intake.read()), outcome: outcome(intake) };
+        const sharedBody = shareBody(content(3), { bytesMax: most, bytesLength: 0 }, place);
+        return { place, read: buffer(sharedBody.read()), outcome: outcome(sharedBody) };
       }),
     );
     const sent = await buffer(content(3));
@@ -167,18 +167,22 @@ suite('content on its way', () => {
 
   test('that is whole takes no room from other content, whoever still reads it', async (t) => {
     for (let round = 0; round < 4; round += 1) {
-      const intake = shareBody(content(8), { bytesMax: 8 * mib, bytesLength: 0 }, await placeIn(t));
-      const slow = intake.read();
-      assert.equal(await outcome(intake), `file of ${8 * mib}`);
+      const sharedBody = shareBody(
+        content(8),
+        { bytesMax: 8 * mib, bytesLength: 0 },
+        await placeIn(t),
+      );
+      const slow = sharedBody.read();
+      assert.equal(await outcome(sharedBody), `file of ${8 * mib}`);
       t.after(() => slow.destroy());
     }
   });
 
   test('that is longer than is kept is read as a whole, and its file goes', async (t) => {
     const place = await placeIn(t);
-    const intake = shareBody(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
-    const slow = intake.read();
-    assert.equal(await outcome(intake), 'not kept');
+    const sharedBody = shareBody(content(24), { bytesMax: 8 * mib, bytesLength: 0 }, place);
+    const slow = sharedBody.read();
+    assert.equal(await outcome(sharedBody), 'not kept');
     // It has not begun to read; the content came as far as it was kept.
     assert.ok((await buffer(slow)).equals(await buffer(content(24))));
     await place.removed;
@@ -187,9 +191,9 @@ suite('content on its way', () => {
 
   test('that cannot be written is read as a whole, and told of', async (t) => {
     const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
-    const intake = shareBody(content(12), { bytesMax: most, bytesLength: 0 }, place);
-    const [first, second] = [buffer(intake.read()), buffer(intake.read())];
-    assert.equal(await outcome(intake), 'not kept');
+    const sharedBody = shareBody(content(12), { bytesMax: most, bytesLength: 0 }, place);
+    const [first, second] = [buffer(sharedBody.read()), buffer(sharedBody.read())];
+    assert.equal(await outcome(sharedBody), 'not kept');
     const sent = await buffer(content(12));
     assert.ok((await first).equals(sent) && (await second).equals(sent));
     assert.match(String(place.reported[0]), /disk full/);
@@ -208,8 +212,8 @@ suite('content on its way', () => {
       remove: () => Promise.resolve(),
       report: closing.resolve,
     };
-    const intake = shareBody(content(3), { bytesMax: most, bytesLength: 0 }, place);
-    assert.equal((await buffer(intake.read())).length, 3 * mib);
+    const sharedBody = shareBody(content(3), { bytesMax: most, bytesLength: 0 }, place);
+    assert.equal((await buffer(sharedBody.read())).length, 3 * mib);
     assert.match(String(await closing.promise), /quota exceeded/);
   });
 
@@ -218,7 +222,7 @@ suite('content on its way', () => {
     const places = [await placeIn(t), await placeIn(t), await placeIn(t)];
     const intakes = places.map((place) => shareBody(content(7), limits, place));
     // As long as somebody reads them, their files are on their way.
-    const idle = intakes.map((intake) => intake.read());
+    const idle = intakes.map((sharedBody) => sharedBody.read());
     const outcomes = await Promise.all(intakes.map(outcome));
     assert.equal(outcomes.filter((one) => one === 'not kept').length, 1, String(outcomes));
     const sent = await buffer(content(7));
@@ -230,11 +234,11 @@ suite('content on its way', () => {
   test('that is not kept is cut off for one who is far behind another', async (t) => {
     const place = await placeIn(t, () => Promise.reject(new Error('disk full')));
     const mebibytes = arrivingBytesMax / mib + 24;
-    const intake = shareBody(content(mebibytes), { bytesMax: most, bytesLength: 0 }, place);
-    const slow = intake.read();
+    const sharedBody = shareBody(content(mebibytes), { bytesMax: most, bytesLength: 0 }, place);
+    const slow = sharedBody.read();
     const cut = once(slow, 'error');
     let read = 0;
-    for await (const chunk of intake.read()) read += (chunk as Buffer).length;
+    for await (const chunk of sharedBody.read()) read += (chunk as Buffer).length;
     assert.equal(read, mebibytes * mib);
     assert.match(String((await cut)[0]), /too slowly/);
     assert.ok(mebibytes * mib > arrivingLagBytesMax);
@@ -242,19 +246,19 @@ suite('content on its way', () => {
 
   test('that has broken off fails who comes later, too', async (t) => {
     const source = new Readable({ read: () => undefined });
-    const intake = shareBody(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
+    const sharedBody = shareBody(source, { bytesMax: most, bytesLength: 0 }, await placeIn(t));
     source.push('beginning');
     await once(source, 'data');
     source.destroy(new Error('broken'));
-    assert.equal(await outcome(intake), 'not kept');
-    await assert.rejects(buffer(intake.read()), /broken|aborted|closed/i);
+    assert.equal(await outcome(sharedBody), 'not kept');
+    await assert.rejects(buffer(sharedBody.read()), /broken|aborted|closed/i);
   });
 
   test('that breaks off fails all who read it, and its file goes', async (t) => {
     const place = await placeIn(t);
     const broken = new Readable({ read: () => undefined });
-    const intake = shareBody(broken, { bytesMax: most, bytesLength: 0 }, place);
-    const reader = intake.read();
+    const sharedBody = shareBody(broken, { bytesMax: most, bytesLength: 0 }, place);
+    const reader = sharedBody.read();
     const failed = once(reader, 'error');
     let read = 0;
     reader.on('data', (chunk: Buffer) => {
@@ -263,7 +267,7 @@ suite('content on its way', () => {
     });
     for (let n = 0; n < 8; n += 1) broken.push(Buffer.alloc(mib));
     assert.match(String((await failed)[0]), /gone/);
-    assert.equal(await outcome(intake), 'not kept');
+    assert.equal(await outcome(sharedBody), 'not kept');
     await place.removed;
     assert.deepEqual([await place.files(), place.reported], [[], []]);
   });

@@ -76,7 +76,7 @@ suite('an answer is stored (RFC 9111 §3)', () => {
 test('fields that are not for others, and Age, are not stored (RFC 9111 §3.1, §5.2.2.4)', () => {
   const fields = ['A', '1', 'Age', '3', 'B', '2', 'a', '4', ...cc('no-cache="a", private=b')];
   assert.deepEqual(splitFields(fields), {
-    kept: cc('no-cache="a", private=b'),
-    leftOut: ['A', '1', 'B', '2', 'a', '4'],
+    stored: cc('no-cache="a", private=b'),
+    privateFields: ['A', '1', 'B', '2', 'a', '4'],
   });
 });
