@@ -16,7 +16,6 @@ import { Failure } from '../model/failure.ts';
 import type { Row } from './storage/record.ts';
 import { holdPage, sendHeld } from '../http/held-page.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
-import type { CacheStore } from './cache-store.ts';
 import { hitStatus, withCacheStatus, type CacheStatus } from './cache-status.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs, remainingMs } from './freshness.ts';
@@ -75,7 +74,7 @@ export function hitReply(
   cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   nowMs: number,
-  answers: Pick<CacheStore, 'find'>,
+  answers: { readonly find: (url: string) => readonly CachedResponse[] },
 ): Reply {
   const second = secondOf(nowMs);
   const make = (): Reply => {
