@@ -4,13 +4,13 @@ import { ageMs, remainingMs } from './freshness.ts';
 import type { RequestDirectives } from './request-directives.ts';
 import { reuseOf } from './reuse.ts';
 
-/** What an explanation says of a request that a kept answer may fit, and else of its source. */
+/** Explains what the cache would do with a request, and else its source. */
 export function explainCached(
   cached: CachedResponse | undefined,
-  foreseen: ExpectedReply,
+  explained: ExpectedReply,
   { directives, nowMs }: { readonly directives: RequestDirectives; readonly nowMs: number },
 ): ExpectedReply {
-  if (cached === undefined) return withNote(foreseen, 'The cache has no answer for this request.');
+  if (cached === undefined) return withNote(explained, 'The cache has no answer for this request.');
   const { freshness, shownStatus: status } = cached.answer;
   const age = seconds(ageMs(freshness, nowMs));
   const remaining = remainingMs(freshness, nowMs);
@@ -21,17 +21,15 @@ export function explainCached(
     case 'while_revalidating':
       return {
         status,
-        notes: [
-          `The cache has it, ${seconds(-remaining)} stale; the source is directives meanwhile.`,
-        ],
+        notes: [`The cache has it, ${seconds(-remaining)} stale; the source is asked meanwhile.`],
       };
     case 'validate':
-      return withNote(foreseen, `The cache has it, ${age} old; the source is directives first.`);
+      return withNote(explained, `The cache has it, ${age} old; the source is asked first.`);
   }
 }
 
-function withNote(foreseen: ExpectedReply, note: string): ExpectedReply {
-  return { ...foreseen, notes: [...(foreseen.notes ?? []), note] };
+function withNote(explained: ExpectedReply, note: string): ExpectedReply {
+  return { ...explained, notes: [...(explained.notes ?? []), note] };
 }
 
 function seconds(ms: number): string {
