@@ -1,38 +1,38 @@
 import { arrivingPieceBytes } from '../model/limits.ts';
 
-/** Bytes that follow each other in content, and the position of the first one. */
+/** Consecutive bytes of a body, and the position of the first one. */
 interface Piece {
   readonly start: number;
   readonly bytes: Buffer;
 }
 
 /**
- * The last of content on its way. However small the chunks are that a source sends it in, its
- * pieces are few: those that are short are put together.
+ * The latest bytes of a body that arrives. Small chunks are joined, so that many tiny chunks do not
+ * make many pieces.
  */
 export class BodyBuffer {
   readonly #pieces: Piece[] = [];
-  /** What the last piece is the beginning of, where it was put together. */
+  /** The buffer that the last piece is a part of, if that piece was joined. */
   #joined: Buffer | undefined;
   #end = 0;
   #bytes = 0;
 
-  /** The position behind all that has come. */
+  /** The number of bytes that have arrived. */
   get end(): number {
     return this.#end;
   }
 
-  /** The bytes at hand. */
+  /** The number of bytes in memory. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Where the last piece begins. */
+  /** The start of the last piece. */
   get lastStart(): number {
     return this.#pieces.at(-1)?.start ?? 0;
   }
 
-  /** Where the first piece ends; undefined where it is the last one as well. */
+  /** The end of the first piece; undefined if there is only one. */
   get firstEnd(): number | undefined {
     const [first] = this.#pieces;
     return first === undefined || this.#pieces.length === 1
@@ -40,7 +40,7 @@ export class BodyBuffer {
       : first.start + first.bytes.length;
   }
 
-  /** Takes in what has come. */
+  /** Appends bytes. */
   push(bytes: Buffer): void {
     const start = this.#end;
     this.#end += bytes.length;
@@ -51,14 +51,14 @@ export class BodyBuffer {
     this.#pieces.push({ start: start + bytes.length - rest.length, bytes: rest });
   }
 
-  /** Lets go of the first piece; returns its length. */
+  /** Removes the first piece and returns its length. */
   shift(): number {
     const length = this.#pieces.shift()?.bytes.length ?? 0;
     this.#bytes -= length;
     return length;
   }
 
-  /** What is at hand from a position on, so many pieces at most; nothing where that is not. */
+  /** The pieces in memory from a position on, at most `piecesMax`; empty if it is not in memory. */
   from(position: number, piecesMax: number): readonly Buffer[] {
     const at = this.#indexOf(position);
     if (at === -1) return [];
@@ -66,7 +66,7 @@ export class BodyBuffer {
     return pieces.map(({ start, bytes }) => bytes.subarray(Math.max(0, position - start)));
   }
 
-  /** Puts what it can of short content behind a short last piece; returns the rest. */
+  /** Joins a short chunk to a short last piece; returns the bytes that do not fit. */
   #joinLast(bytes: Buffer): Buffer {
     const last = this.#pieces.at(-1);
     if (last === undefined || last.bytes.length >= arrivingPieceBytes) return bytes;
@@ -76,14 +76,14 @@ export class BodyBuffer {
       this.#joined = Buffer.allocUnsafeSlow(arrivingPieceBytes);
       last.bytes.copy(this.#joined);
     }
-    // What others have of it already stays as it is.
+    // Only unused bytes are written: readers may hold the earlier ones.
     const taken = bytes.copy(this.#joined, filled);
     const joined = this.#joined.subarray(0, filled + taken);
     this.#pieces[this.#pieces.length - 1] = { start: last.start, bytes: joined };
     return bytes.subarray(taken);
   }
 
-  /** The piece that has a position in it; -1 where that is not at hand. */
+  /** The index of the piece that contains a position; -1 if none does. */
   #indexOf(position: number): number {
     let [low, high] = [0, this.#pieces.length - 1];
     while (low <= high) {

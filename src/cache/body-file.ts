@@ -1,15 +1,15 @@
 import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 
-/** Where the file of content that is on its way belongs. */
+/** Creates and removes the file of a response body. */
 export interface BodyFilePlace {
   readonly create: () => Promise<FileHandle>;
   readonly remove: () => Promise<void>;
-  /** Told what the disk says where it cannot be written. */
+  /** Called with the error when the file cannot be written. */
   readonly report: (error: unknown) => void;
 }
 
-/** A file that content is written to as it comes, and read from by who is behind. */
+/** A file that a body is written to while it arrives. Slow readers read from it. */
 export class BodyFile {
   readonly #place: BodyFilePlace;
   #handle: Promise<FileHandle> | undefined;
@@ -20,17 +20,17 @@ export class BodyFile {
     this.#place = place;
   }
 
-  /** The bytes of content that are in it, from the first one on. */
+  /** The number of bytes written so far. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** CRC-32 of them. */
+  /** CRC-32 of the bytes written so far. */
   get crc(): number {
     return this.#crc;
   }
 
-  /** Writes what comes next, a write at a time. Rejects with what the disk says. */
+  /** Appends pieces. Only one write may run at a time. Rejects with the error of the disk. */
   async write(pieces: readonly Buffer[]): Promise<void> {
     this.#handle ??= this.#place.create();
     const handle = await this.#handle;
@@ -47,7 +47,7 @@ export class BodyFile {
     this.#crc = crc;
   }
 
-  /** Reads so many bytes from a position, of those that are in it. */
+  /** Reads at most `length` bytes from a position. */
   async read(position: number, length: number): Promise<Buffer> {
     const buffer = Buffer.allocUnsafeSlow(length);
     const read = await (await this.#handle)?.read(buffer, 0, length, position);
@@ -55,20 +55,20 @@ export class BodyFile {
     return buffer.subarray(0, read.bytesRead);
   }
 
-  /** Takes it out of its folder; who reads it reads on until it is closed. */
+  /** Deletes the file. Its open descriptor stays readable. */
   async remove(): Promise<void> {
     if (this.#handle === undefined) return;
     await this.#handle.then(() => this.#place.remove()).catch(this.#place.report);
   }
 
-  /** Closes it when what is under way has ended: some disks tell only then what went wrong. */
+  /** Closes the file. Some file systems report write errors only at this point. */
   async close(): Promise<void> {
     const handle = await this.#handle?.catch(() => undefined);
     await handle?.close().catch(this.#place.report);
   }
 }
 
-/** Pieces without so many bytes of their beginning. */
+/** Removes bytes from the beginning of a list of pieces. */
 function withoutBytes(pieces: readonly Buffer[], bytes: number): readonly Buffer[] {
   let left = bytes;
   let at = 0;

@@ -3,20 +3,20 @@ import { arrivingReadBytes } from '../model/limits.ts';
 import { notePassedBytes } from '../outbound/passed-bytes.ts';
 import type { BodyFile } from './body-file.ts';
 
-/** Content on its way, as one who reads it sees it. */
+/** A body that arrives, as its readers see it. */
 export interface ReadableBody {
-  /** What is not at hand any more. */
+  /** Holds the bytes that are no longer in memory. */
   readonly file: Pick<BodyFile, 'read'>;
   /**
-   * What is at a position: bytes at hand, how many of them there are in the file, the end, nothing
-   * for what is still to come, or `gone`.
+   * The content at a position: bytes in memory, the number of bytes in the file, `end`, `gone` if
+   * it was discarded, or undefined if it has not arrived.
    */
   at(position: number): Buffer | number | 'end' | 'gone' | undefined;
-  /** Is told of a reader that has had enough. */
+  /** Removes a reader that was destroyed. */
   removeReader(reader: SharedBodyReader): void;
 }
 
-/** One reader of content that is on its way. */
+/** One reader of a body that arrives. */
 export class SharedBodyReader extends Readable {
   readonly #content: ReadableBody;
   #position = 0;
@@ -26,26 +26,26 @@ export class SharedBodyReader extends Readable {
   constructor(content: ReadableBody) {
     super();
     this.#content = content;
-    // A failure may come before anybody listens; who reads later finds the stream destroyed.
+    // An error may come before a listener is added; later readers see a destroyed stream.
     this.on('error', () => undefined);
   }
 
-  /** Where in the content it reads next. */
+  /** The position of the next read. */
   get position(): number {
     return this.#position;
   }
 
-  /** Whether it would read on if there were more. */
+  /** Whether the reader waits for more content. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
 
-  /** Is told that more has come. */
+  /** Reads on after more content has arrived. */
   noteMore(): void {
     if (this.#isWaiting) this._read();
   }
 
-  /** Is told up to where content is at hand no more, and up to where it is in the file. */
+  /** Fails the reader if the content it needs is neither in memory (from `end`) nor in the file. */
   noteFreed(end: number, inFile: number): void {
     if (this.#position < end && this.#position >= inFile) this.#cutOff();
   }

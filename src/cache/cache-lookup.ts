@@ -15,22 +15,22 @@ import {
   type SentField,
 } from './selection.ts';
 
-/** A request that may be answered with what is kept, and what the cache knows of it. */
+/** A request, and the stored responses that may answer it. */
 export interface CacheLookup {
   readonly plan: CachePlan;
   readonly url: string;
   readonly request: ContentRequest;
   readonly directives: RequestDirectives;
   readonly sent: SentField;
-  /** How many rules the request has come through on its way here. */
+  /** The number of rules that the request has passed through, by its Via field. */
   readonly rulesPassed: number;
-  /** What is kept for its URL by its rule. */
+  /** The stored responses of its URL and rule. */
   readonly stored: readonly CachedResponse[];
 }
 
 /**
- * What the cache knows of a request. Where another spelling of its fields means the same, the
- * request has that one: the source has to be sent what a stored answer is selected by.
+ * Looks up the stored responses of a request. Normalizes the request's fields: the source must
+ * receive the same values that select the stored response.
  */
 export function lookUp<T extends PageRequest & ForwardedRequest>(
   { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: string },
@@ -50,7 +50,7 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
   return inFields(withCanonicalLists(lookup.request.fields, names));
 }
 
-/** Those of some answers that were asked for by a rule as it is now. */
+/** Selects the responses that the current version of a rule stored. */
 function ofPlan(
   cached: readonly CachedResponse[],
   { fetch, hash }: CachePlan,
@@ -59,7 +59,7 @@ function ofPlan(
   return cached.filter(({ answer }) => answer.rule === fetch.id && answer.plan === hash);
 }
 
-/** The kept answer that a request selects (RFC 9111 §4.1) and that has all it asks for. */
+/** Selects the stored response that matches a request (RFC 9111 §4.1) and covers its range. */
 export function selectStored({
   stored,
   sent,
@@ -72,26 +72,26 @@ export function selectStored({
   return fitting.find(({ answer }) => answer.range === undefined) ?? fitting[0];
 }
 
-/** Those of some answers that a request selects by the fields that they vary by. */
+/** Selects the responses whose Vary fields match a request. */
 export function matchingVary(
   stored: readonly CachedResponse[],
   sent: SentField,
 ): readonly CachedResponse[] {
   let [names, key]: [string | undefined, string] = [undefined, ''];
   return stored.filter(({ answer: { varyNames, selecting } }) => {
-    // Most answers of a URL vary by the same fields, whose values may be long.
+    // Most responses of a URL have the same Vary, and the key is expensive for long values.
     const named = varyNames.join();
     if (named !== names) [names, key] = [named, selectingKey(varyNames, sent)];
     return selecting.includes(key);
   });
 }
 
-/** A visit that does not know of one of the kept answers. */
+/** Removes a stored response from a lookup. */
 export function withoutStored(lookup: CacheLookup, cached: CachedResponse): CacheLookup {
   return { ...lookup, stored: lookup.stored.filter((one) => one !== cached) };
 }
 
-/** Whether an answer is one for what a request says in the fields that it varies by. */
+/** Whether the Vary fields of a response match a request. */
 export function matchesVary(
   { varyNames, selecting }: Pick<CachedResponse['answer'], 'varyNames' | 'selecting'>,
   sent: SentField,
@@ -99,7 +99,7 @@ export function matchesVary(
   return selecting.includes(selectingKey(varyNames, sent));
 }
 
-/** Why the source is asked (RFC 9211 §2.2). */
+/** Why the request is forwarded (RFC 9211 §2.2). */
 export function forwardReason(
   { stored, directives }: CacheLookup,
   cached: CachedResponse | undefined,
@@ -111,9 +111,9 @@ export function forwardReason(
 }
 
 /**
- * What requests have in common that are answered alike, as far as it is known. Those that have come
- * through the same number of rules are: one that a source makes while it answers another comes
- * through one more, and two that wait for each other's answer would wait forever.
+ * The key by which requests are coalesced. It includes the number of rules passed: a request that a
+ * source makes while it answers another one has passed one more, and two requests that wait for
+ * each other would never end.
  */
 export function coalescingKey(
   { plan, url, stored, sent, rulesPassed }: CacheLookup,
@@ -123,7 +123,7 @@ export function coalescingKey(
   return `${url}\n${plan.hash}\n${cached?.answer.id ?? ''}\n${rulesPassed}\n${selecting}`;
 }
 
-/** The names of the fields that some answers vary by. */
+/** All field names in the Vary of some responses. */
 function variedNames(stored: readonly CachedResponse[]): readonly string[] {
   return stored.length === 0 ? [] : [...new Set(stored.flatMap(({ answer }) => answer.varyNames))];
 }

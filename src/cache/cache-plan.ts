@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 
-/** A content.fetch rule as the cache knows it. */
+/** A content.fetch rule, prepared for the cache. */
 export interface CachePlan {
   readonly fetch: FetchPlan;
-  /** The rule without a status of its own: it answers with its source's. */
+  /** The rule without `httpresponse`: it keeps the status of the source. */
   readonly plainRule: FetchRule;
-  /** A hash of all that decides what its source is asked, and what is made of the answer. */
+  /** A hash of all settings that affect the request to the source or its response. */
   readonly hash: string;
-  /** Fields that tell the source which client asks, by lower-case name. */
+  /** Fields that identify the client to the source, by lower-case name. */
   readonly credentialFields: readonly string[];
 }
 
 /**
- * Reads rules for the cache, each once: a rule that is edited is another one. `identityFields` are
- * the fields in which a trusted proxy names the client, by lower-case name. Throws as fetchPlan
+ * Returns a function that prepares a rule once. An edited rule is another object. `identityFields`
+ * are the fields in which a trusted proxy names the client, by lower-case name. Throws as fetchPlan
  * does.
  */
 export function cachePlans(identityFields: readonly string[]): (rule: FetchRule) => CachePlan {
@@ -39,7 +39,7 @@ function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan
   const fetch = fetchPlan(rule);
   return {
     fetch,
-    // What the rule itself sends is the same for every client.
+    // A field that the rule sets is the same for every client.
     credentialFields: credentialFields.filter((name) => !fetch.headers.has(name)),
     plainRule: { id, path, ...(enginedata !== undefined && { enginedata }) },
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),

@@ -18,73 +18,70 @@ import { ContentStore } from './content-store.ts';
 import { toCachedResponse, withContent } from './cached-reply.ts';
 import { listPage } from './listing.ts';
 
-/** The answers that are kept, by their URL: those used of late in memory, all in the storage. */
+/** The stored responses by URL: all of them on disk, the recently used ones in memory too. */
 export interface CacheStore extends KeptAnswers {
-  /**
-   * All answers kept for a URL at this moment, whichever rule asked for them, in whichever process,
-   * and whatever they vary by.
-   */
+  /** Returns all stored responses of a URL, of every rule, every process and every variant. */
   find(url: string): readonly CachedResponse[];
   /**
-   * Has the content of an answer at hand before it is sent, and notes that it is used; false for
-   * one whose content is broken or gone, which is not found again.
+   * Loads the content of a response before it is sent, and records the use. Returns false, and
+   * removes the response, where its content is corrupt or missing.
    */
   ready(cached: CachedResponse): boolean | Promise<boolean>;
-  /** The number of purges so far: an answer is asked for in the epoch of its question. */
+  /** The number of purges so far. A response belongs to the epoch in which its request was sent. */
   epoch(): number;
-  /** Whether a purge since an epoch is, or may be, about a URL. */
+  /** Whether a purge since an epoch covers a URL, or may cover it. */
   isPurgedSince(since: number, url: string): boolean;
-  /** Whether more than one purge since an epoch is, or may be, about a URL. */
+  /** Whether more than one purge since an epoch covers a URL, or may cover it. */
   isPurgedTwiceSince(since: number, url: string): boolean;
   /**
-   * Keeps an answer with its content, or with what was written to its file; what it makes useless
-   * of the same URL goes.
+   * Stores a response with its content, or with the file that already holds it, and removes the
+   * responses of the same URL that it replaces.
    */
   put(answer: StoredResponse, content: Buffer | NewContent, since: number): CachedResponse;
-  /** Where the content of an answer that is still on its way may be written. */
+  /** Where the content of a response is written while it arrives. */
   placeOf(id: string): BodyFilePlace;
-  /** Keeps a changed answer in place of the one with the same id, if that is still there. */
+  /** Replaces the stored response of the same id, if it is still stored. */
   update(answer: CachedResponse, since: number): void;
-  /** Lets go of one answer. */
+  /** Removes one stored response. */
   drop(answer: StoredResponse): Promise<void>;
-  /** Lets go of all answers of URLs; that it fails is reported. */
+  /** Removes all stored responses of URLs. Reports a failure instead of rejecting. */
   invalidate(urls: readonly string[]): Promise<void>;
-  /** The longest content that is kept. */
+  /** The longest content that is stored, in bytes. */
   contentBytesMax(): number;
-  /** Whether an answer is still what is kept. */
+  /** Whether a response is still stored. */
   isCurrent(cached: CachedResponse): boolean;
-  /** Whether other processes answer with what this one stores. */
+  /** Whether other worker processes use the same storage. */
   readonly isShared: boolean;
   /**
-   * Resolves when other processes see what has been stored for a URL, or sharedAnswerMs have
-   * passed; undefined where they see it already, or there are none.
+   * Resolves when other processes see the last change of a URL, or after sharedAnswerMs. Undefined
+   * where they see it already, or where there is one process.
    */
   visible(url: string): Promise<unknown> | undefined;
-  /** Resolves when all that is to be kept so far is in the storage. */
+  /** Resolves when all changes so far are on disk. */
   settled(): Promise<void>;
-  /** Sets how much is kept, in bytes. */
+  /** Sets the capacity in bytes. */
   limit(bytesMax: number): void;
-  /** How much is kept. */
+  /** The number and size of the stored responses. */
   metrics(): readonly Metric[];
-  /** How much of it is in memory. */
+  /** The memory that the store uses. */
   memory(): CacheUse;
-  /** Waits for what is on its way to the storage, and closes it. */
+  /** Writes pending changes to disk, then closes the storage. */
   close(): Promise<void>;
 }
 
-/** What is in memory of a URL. */
+/** The responses of a URL in memory. */
 interface MemoryEntry {
   readonly cached: readonly CachedResponse[];
-  /** That of the storage's record; undefined while a change of it is on its way there. */
+  /** The version of the record on disk; undefined while a change is being written. */
   readonly version: number | undefined;
-  /** The epoch in which what is on its way was asked for. */
+  /** The epoch of the pending change. */
   readonly since: number;
 }
 
-/** The longest content, as a part of all that is kept. */
+/** The longest content is this fraction (1/n) of the capacity. */
 const contentShare = 4;
 
-/** Keeps answers in a storage. `report` is told when that fails, with what the disk says. */
+/** Creates a store on disk. Calls `report` with each error of the disk. */
 export function createCacheStore({
   cache,
   readClock,
@@ -103,11 +100,11 @@ class DiskCacheStore implements CacheStore {
   readonly isShared: boolean;
   readonly #cache: AnswerCache<StoredResponse>;
   readonly #readClock: () => ClockReading;
-  /** Read when the clock was last found to be set: the ages in memory are by it. */
+  /** The reading after the last change of the clock. Ages in memory are relative to it. */
   #clock: ClockReading;
   readonly #report: (error: unknown) => void;
   readonly #contents: ContentStore;
-  /** The newest change of each URL that is on its way to the storage: they keep their order. */
+  /** The last pending change of each URL: the changes of one URL are written in order. */
   readonly #changes = new Map<string, Promise<void>>();
   readonly #memory = new LRUCache<string, MemoryEntry>({
     maxSize: cacheHeldBytesMax,
@@ -276,7 +273,7 @@ class DiskCacheStore implements CacheStore {
     await this.#cache.close();
   }
 
-  /** Makes a change seen here at once, and by all others as soon as it is in the storage. */
+  /** Applies a change in memory at once, and writes it to disk, where other processes see it. */
   #change(
     url: string,
     rule: string,
@@ -307,7 +304,7 @@ class DiskCacheStore implements CacheStore {
     });
   }
 
-  /** Shelves what the storage has, with what is at hand of it already. */
+  /** Puts a record of the storage into memory, and reuses the content that is already loaded. */
   #remember(
     url: string,
     { version, rows }: UrlRecord<StoredResponse>,
@@ -325,12 +322,12 @@ class DiskCacheStore implements CacheStore {
     return cached;
   }
 
-  /** Forgets what is in memory once the clock has been set: its ages are by another one. */
+  /** Clears the memory after the clock was changed: its ages are relative to the old time. */
   #checkClock(): void {
     const clock = this.#readClock();
     if (!wasSet(this.#clock, clock)) return;
     this.#clock = clock;
-    // What is on its way to the storage is read from there in a moment.
+    // Pending changes are read back from disk as soon as they are written.
     for (const [url, { version }] of this.#memory)
       if (version !== undefined) this.#memory.delete(url);
   }
@@ -340,7 +337,7 @@ class DiskCacheStore implements CacheStore {
     withContent(cached, bytes);
     const { url } = cached.answer;
     const entry = this.#memory.peek(url);
-    // Anew, for its size has changed.
+    // Set it again: the LRU cache computes the size at this point only.
     if (entry?.cached.includes(cached) === true) this.#memory.set(url, { ...entry });
     return true;
   }
@@ -351,7 +348,7 @@ class DiskCacheStore implements CacheStore {
   }
 }
 
-/** What an answer takes in memory besides its content and its fields: its objects, its place. */
+/** The memory of a response besides its content and fields: objects and map entries. */
 const answerBytes = 3_072;
 
 function memoryBytes({ answer, page }: CachedResponse): number {

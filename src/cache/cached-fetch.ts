@@ -47,7 +47,7 @@ import {
   type CacheLookup,
 } from './cache-lookup.ts';
 
-/** What the cache stands on; `via` is this server's name in Via fields. */
+/** What the cache needs; `via` is this server's name in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {
   readonly via: string;
   /** The fields in which a trusted proxy names the client, by lower-case name. */
@@ -55,8 +55,8 @@ interface CachedFetchParts extends SourceFetchParts {
 }
 
 /**
- * The shared cache in front of fetched content (docs/design/fetching.md#cache, RFC 9111): what a
- * source has answered answers others as well, for as long as the source allows it.
+ * The shared cache in front of fetched content (docs/design/fetching.md#cache, RFC 9111): the
+ * response of a source answers later requests too, as long as the source allows it.
  */
 export function cachedFetch(parts: CachedFetchParts): Fetcher {
   const cache = new Cache(parts);
@@ -64,7 +64,7 @@ export function cachedFetch(parts: CachedFetchParts): Fetcher {
     ...parts.fetch,
     async respond(rule, request) {
       const reply = await cache.respond(rule, request);
-      // Who has the answer may ask another process next.
+      // The client's next request may reach another process, which must see the change.
       await parts.answers.visible(urlOf(request));
       return reply;
     },
@@ -76,7 +76,7 @@ class Cache {
   readonly #parts: CachedFetchParts;
   readonly #planOf: ReturnType<typeof cachePlans>;
   readonly #coalescer: RequestCoalescer<FetchOutcome>;
-  /** What turned out to be for one alone: nobody waits for another one's answer. */
+  /** Keys whose responses are for one client only: their requests are not coalesced. */
   readonly #unshareable = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
   constructor(parts: CachedFetchParts) {
@@ -96,7 +96,7 @@ class Cache {
     while (cached !== undefined) {
       const ready = this.#parts.answers.ready(cached);
       if (ready === true || (await ready)) break;
-      // It has been let go of, unless the disk cannot be written: it must not be found again.
+      // The store has removed it, unless the disk is not writable: do not find it again.
       lookup = withoutStored(lookup, cached);
       cached = selectStored(lookup);
     }
@@ -130,7 +130,7 @@ class Cache {
     return { directives: requestDirectives(request.fields), rulesPassed: passed, ...lookup };
   }
 
-  /** Methods that are no business of a cache, but for what they make of what it keeps. */
+  /** Forwards other methods, and invalidates stored responses by the result. */
   async #forward(rule: FetchRule, request: ContentRequest): Promise<Reply> {
     const { fetch, now, answers } = this.#parts;
     const lookup = this.#lookUp(rule, request);
@@ -144,7 +144,7 @@ class Cache {
     const { reply } = arrived;
     const invalid = invalidatedUrls(request, request.method, reply);
     if (invalid.length > 0) await answers.invalidate(invalid);
-    // What another one has changed there meanwhile, nobody knows whether before or after.
+    // After another change of the URL, the order of the two is unknown.
     const isNewest =
       isGetEquivalent(url, request.method, arrived) && !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
@@ -171,7 +171,7 @@ class Cache {
     return withCacheStatus(reply, forwardedStatus({ forwarded, status, outcome: 'pass' }));
   }
 
-  /** The answer to a HEAD says whether what is kept is still what a GET would get (§4.3.5). */
+  /** Forwards a HEAD, and freshens or removes the stored GET responses (RFC 9111 §4.3.5). */
   async #head(lookup: CacheLookup, cached: CachedResponse | undefined): Promise<Reply> {
     const { fetch, now, answers } = this.#parts;
     const { plan, request, stored, sent } = lookup;
@@ -194,7 +194,7 @@ class Cache {
     return withCacheStatus(forwardedReply(reply, plan.fetch.httpresponse, request), cacheStatus);
   }
 
-  /** A part that is not there, or not fresh, is asked for as the client does. */
+  /** Forwards a range request that no fresh stored response covers. */
   async #range(lookup: CacheLookup, cached: CachedResponse | undefined): Promise<Reply> {
     const question = { ...lookup, validating: [], fallback: cached };
     try {
@@ -204,7 +204,7 @@ class Cache {
     }
   }
 
-  /** Asks the source about all of the target, together with all who want the same. */
+  /** Fetches the whole representation, once for all requests with the same key. */
   async #fetchWhole(lookup: CacheLookup, cached: CachedResponse | undefined): Promise<Reply> {
     const { request, directives } = lookup;
     const key = coalescingKey(lookup, cached);
@@ -228,7 +228,7 @@ class Cache {
     }
   }
 
-  /** What is kept, in place of a source that could not be reached; throws where it must not be. */
+  /** Serves a stale response if the source is unreachable; rethrows if that is not allowed. */
   #serveStale(
     { request, directives }: CacheLookup,
     cached: CachedResponse | undefined,
@@ -243,7 +243,7 @@ class Cache {
     return cachedReply(cached, request, nowMs, cacheStatus);
   }
 
-  /** Asks the source about what is used meanwhile (RFC 5861 §3). */
+  /** Validates in the background (stale-while-revalidate, RFC 5861 §3). */
   #revalidate(lookup: CacheLookup, cached: CachedResponse): void {
     const part = isWholeRepresentation(cached) ? '' : `\n${lookup.request.fields.range}`;
     const key = coalescingKey(lookup, cached) + part;
@@ -282,7 +282,7 @@ class Cache {
       outcome = await fetchFromSource(this.#parts, { ...whole, fallback: cached });
     }
     if (cached !== undefined && !isPart && replacesStored(outcome)) {
-      // Where the storage fails, that is told of by who writes to it.
+      // The store reports its own failures.
       this.#parts.answers.drop(cached.answer).catch(() => undefined);
     }
     this.#noteShareability(key, outcome);
@@ -316,7 +316,7 @@ class Cache {
   }
 }
 
-/** Whether all of a representation is kept, and not a part of it. */
+/** Whether the whole representation is stored, and not a range of it. */
 function isWholeRepresentation(cached: CachedResponse | undefined): boolean {
   return cached !== undefined && cached.answer.range === undefined;
 }

@@ -20,7 +20,7 @@ import { hitStatus, withCacheStatus, type CacheStatus } from './cache-status.ts'
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs, remainingMs } from './freshness.ts';
 
-/** Has a kept answer in memory, with its content where that is at hand. */
+/** Makes a cached response from a stored one, with its content if it is loaded. */
 export function toCachedResponse(
   answer: StoredResponse,
   content: Buffer | ContentFile | undefined,
@@ -32,7 +32,7 @@ export function toCachedResponse(
   return isAtHand ? withContent(cached, content) : cached;
 }
 
-/** Makes a kept answer ready to be sent. */
+/** Adds the loaded content to a cached response. */
 export function withContent(cached: CachedResponse, bytes: Buffer): CachedResponse {
   const { answer } = cached;
   const page = { representation: representationOfAnswer(answer), bytes };
@@ -40,8 +40,8 @@ export function withContent(cached: CachedResponse, bytes: Buffer): CachedRespon
 }
 
 /**
- * What a request's preconditions and ranges ask for of a kept answer, with its age and what the
- * cache did for it. Throws `bad_gateway` where its file has gone this very moment.
+ * Answers a request from a cached response: evaluates preconditions and ranges, and adds Age and
+ * Cache-Status. Throws `bad_gateway` if the content file was just removed.
  */
 export function cachedReply(
   cached: CachedResponse,
@@ -53,7 +53,7 @@ export function cachedReply(
   const reply =
     answer.range === undefined ? wholeReply(cached, request) : rangeReply(cached, request);
   const age = Math.floor(ageMs(answer.freshness, nowMs) / 1000);
-  // That it is there says that the source was not asked for it just now (RFC 9111 §5.1).
+  // An Age field tells clients that the response is not new (RFC 9111 §5.1).
   const isNew =
     age === 0 && (cacheStatus.outcome === 'miss' || cacheStatus.outcome === 'revalidated');
   const date = replyField(reply, 'date') === undefined ? fieldLines(answer.fields, 'date') : [];
@@ -66,9 +66,8 @@ export function cachedReply(
 }
 
 /**
- * The answer to a request that a kept answer fits, as it was kept: a hit (RFC 9111 §4). While it is
- * fresh, others may have it as well until the second is over, as long as nothing else is kept that
- * could be for them.
+ * The response to a cache hit (RFC 9111 §4). A fresh one may be reused until the end of the second,
+ * because its Age is then the same, as long as no other stored variant could match.
  */
 export function hitReply(
   cached: CachedResponse,
@@ -88,7 +87,7 @@ export function hitReply(
     return { ...reply, isReusable: true, holds };
   };
   const isPlain = request.method === 'GET' && !asksForLess(request.fields);
-  // What is read from a file is read anew for each.
+  // Each response from a file opens the file itself.
   if (!isPlain || cached.page === undefined) return make();
   if (cached.whole?.second !== second) cached.whole = { second, reply: make() };
   return cached.whole.reply;
@@ -98,7 +97,7 @@ function secondOf(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-/** Whether a kept answer is still kept, and the others of its URL vary by nothing else. */
+/** Whether a response is still stored, and all others of its URL have the same Vary. */
 function isOnlyChoice(cached: CachedResponse, known: readonly CachedResponse[]): boolean {
   if (known.length === 1) return known[0] === cached;
   const names = cached.answer.varyNames.join();
@@ -106,8 +105,8 @@ function isOnlyChoice(cached: CachedResponse, known: readonly CachedResponse[]):
 }
 
 /**
- * Whether a kept answer has all that a request asks for (RFC 9111 §3.3): of a part of a
- * representation, one range that lies within it.
+ * Whether a stored response covers a request (RFC 9111 §3.3): a stored range covers a request for
+ * one range within it.
  */
 export function covers(
   { range }: StoredResponse,
@@ -128,7 +127,7 @@ function rangeWithin(
   return asked.first >= first && asked.last <= last ? asked : undefined;
 }
 
-/** What a request asks for of a whole representation. */
+/** Answers from a whole representation. */
 function wholeReply(
   cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
@@ -140,7 +139,7 @@ function wholeReply(
   return { status, fields, body, source: sourceOf(answer) };
 }
 
-/** A range of a part that is kept. */
+/** Answers from a stored range. */
 function rangeReply(
   cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
@@ -169,7 +168,7 @@ function rangeReply(
   };
 }
 
-/** A request for all there is. */
+/** A request without preconditions or ranges. */
 const plainGet = { method: 'GET', fields: {} } as const;
 
 function fileBody(
@@ -192,10 +191,10 @@ function representationOfAnswer(answer: StoredResponse): Representation {
   return representationOf(fields, { status, bytesLength, receivedMs: freshness.bornMs });
 }
 
-/** What a representation says itself. */
+/** Fields that `select` generates from the representation. */
 const generatedFields = ['content-type', 'content-length', 'etag', 'accept-ranges'];
 
-/** What an answer of a source has to show, its content left where it is. */
+/** The representation in a response of a source, without its content. */
 export function representationOf(
   fields: FieldList,
   {

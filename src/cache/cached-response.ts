@@ -5,59 +5,59 @@ import type { ClockReading } from './clock.ts';
 import type { ContentFile } from './content-file.ts';
 import type { Freshness } from './freshness.ts';
 
-/** A part of a representation that is there: first and last byte, and the length of all of it. */
+/** A stored range: first and last byte, and the length of the whole representation. */
 export interface StoredRange {
   readonly first: number;
   readonly last: number;
   readonly completeLength: number;
 }
 
-/** An answer of a source as it is kept; its content is kept beside it. */
+/** A response as it is stored on disk. Its content is stored separately. */
 export interface StoredResponse {
-  /** Its own, for as long as its content is the same. */
+  /** Identifies the content: a freshened response keeps its id. */
   readonly id: string;
-  /** The visible URL that it is an answer for: the primary key (RFC 9111 §2). */
+  /** The URL that clients request: the primary cache key (RFC 9111 §2). */
   readonly url: string;
-  /** Id of the page rule that asked for it, and a hash of what in it decides what is answered. */
+  /** Id of the page rule that fetched it, and a hash of the settings that affect the response. */
   readonly rule: string;
   readonly plan: string;
-  /** The status that the source gave it, and the one that clients see. */
+  /** The status of the source, and the one that clients see. */
   readonly status: number;
   readonly shownStatus: number;
   /** As clients see them, without Age. */
   readonly fields: FieldList;
   readonly freshness: Freshness;
-  /** The names in its Vary, and for which texts of selectingKey it is the answer (§4.1). */
+  /** The names in its Vary, and the values of selectingKey that select it (RFC 9111 §4.1). */
   readonly varyNames: readonly string[];
   readonly selecting: readonly string[];
   /** Undefined for a whole representation (§3.3). */
   readonly range: StoredRange | undefined;
   readonly bytesLength: number;
-  /** When it was put into the storage; undefined before. */
+  /** When it was stored; undefined before. */
   readonly storedAt?: ClockReading;
 }
 
-/** A kept answer as a process has it in memory. */
+/** A stored response in the memory of a process. */
 export interface CachedResponse {
   readonly answer: StoredResponse;
-  /** Its place in the storage; undefined while it is on its way there. */
+  /** Its row in the storage; undefined while it is being written. */
   row: Row<StoredResponse> | undefined;
-  /** Its content, under the fields that never change; undefined where it is not at hand. */
+  /** Its content with its constant fields; undefined if it is not loaded. */
   page: HeldPage | undefined;
-  /** Where its content is if it is too long to be at hand. */
+  /** The file of content that is too long for memory. */
   readonly file: ContentFile | undefined;
-  /** Seconds since 1970 when it was last noted that it was used. */
+  /** When its use was last recorded, in seconds since 1970. */
   usedSecond: number;
-  /** The answer to most who ask within one second, made once. */
+  /** The response to plain GET requests within one second, made once. */
   whole: { readonly second: number; readonly reply: Reply } | undefined;
 }
 
-/** The content of a kept answer, as far as it can be sent at this moment. */
+/** The content of a cached response if it is ready to be sent. */
 export function contentOf({ page, file }: CachedResponse): Buffer | ContentFile | undefined {
   return page?.bytes ?? file;
 }
 
-/** Whether a new answer stands for all that an older one of the same URL stood for. */
+/** Whether a newer response answers all requests that an older one of the same URL answers. */
 export function isReplacedBy(answer: StoredResponse, newer: StoredResponse): boolean {
   if (answer.rule !== newer.rule) return false;
   if (answer.plan !== newer.plan) return true;

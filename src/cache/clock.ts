@@ -1,18 +1,17 @@
 import type { Freshness } from './freshness.ts';
 import { clockJitterMs } from './limits.ts';
 
-/** What the clock said at a moment. */
+/** A reading of the clock. */
 export interface ClockReading {
   /** Milliseconds since 1970. */
   readonly nowMs: number;
   /**
-   * When the machine started, in milliseconds since 1970: the same at each reading, until the clock
-   * is set to another time.
+   * When the machine started, in milliseconds since 1970. It changes only when the clock is set.
    */
   readonly startMs: number;
 }
 
-/** Makes what reads the clock; `uptimeMs` gives milliseconds since the machine started. */
+/** Makes a clock reader; `uptimeMs` gives milliseconds since the machine started. */
 export function clockReader(now: () => number, uptimeMs: () => number): () => ClockReading {
   return () => {
     const nowMs = now();
@@ -25,15 +24,15 @@ export function wasSet(before: ClockReading, after: ClockReading): boolean {
   return Math.abs(before.startMs - after.startMs) > clockJitterMs;
 }
 
-/** What is looked at of a stored answer. */
+/** The times of a stored response. */
 interface DatedResponse {
   readonly freshness: Freshness;
   readonly storedAt?: ClockReading;
 }
 
 /**
- * A stored answer with its age by a later reading: where the clock was set back since it was
- * stored, its age counts from as much earlier. One that was stored in the future is stale.
+ * Corrects the age of a stored response after the clock was set back: its age counts from as much
+ * earlier. A response that was stored in the future is stale.
  */
 export function byClock<T extends DatedResponse>(answer: T, clock: ClockReading): T {
   const { storedAt, freshness } = answer;

@@ -3,7 +3,7 @@ import type { ContentRequest, Fields } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import type { CachedResponse } from './cached-response.ts';
 
-/** What makes an answer less than what the target has to show (RFC 9110 §13, §14). */
+/** Fields that make a response partial or conditional (RFC 9110 §13, §14). */
 const conditions = [
   'if-match',
   'if-modified-since',
@@ -13,26 +13,26 @@ const conditions = [
   'range',
 ] as const;
 
-/**
- * Whether a request has preconditions that are the source's to evaluate (RFC 9111 §4.3.2): caches
- * have no part in them.
- */
+/** Whether a request has preconditions that only the source may evaluate (RFC 9111 §4.3.2). */
 export function hasSourcePreconditions(fields: Fields): boolean {
   return fields['if-match'] !== undefined || fields['if-unmodified-since'] !== undefined;
 }
 
-/** A request for all of the target, on behalf of whoever waits for it. */
+/** A request for the whole representation, without preconditions. */
 export function unconditional(request: ContentRequest, signal: Cancellation): ContentRequest {
   const isConditional = conditions.some((name) => request.fields[name] !== undefined);
   return isConditional ? withConditions(request, {}, signal) : asSent(request, signal);
 }
 
-/** A request as its client made it, for as long as somebody waits for its answer. */
+/** A request as the client sent it, with the signal of the fetch. */
 export function asSent(request: ContentRequest, signal: Cancellation): ContentRequest {
   return signal === request.signal ? request : asGet(request, request.fields, signal);
 }
 
-/** What the source is sent: by one alone what the client sent, else what answers many. */
+/**
+ * The request to the source: a validation if possible; for an unshareable response what the client
+ * sent; else an unconditional GET.
+ */
 export function sourceRequest(
   request: ContentRequest,
   {
@@ -50,8 +50,8 @@ export function sourceRequest(
 }
 
 /**
- * A request that asks whether kept answers are still what the target has to show (RFC 9111 §4.3.1):
- * with all their entity tags; with the date of the one that would be sent.
+ * A validation of stored responses (RFC 9111 §4.3.1): with all their entity tags, and with
+ * Last-Modified if there is one response.
  */
 function validationRequest(
   request: ContentRequest,
@@ -68,7 +68,7 @@ function validationRequest(
   return withConditions(request, fields, signal);
 }
 
-/** Whether there is anything by which a kept answer can be validated. */
+/** Whether a response has a validator. */
 export function isValidatable({ answer }: CachedResponse): boolean {
   return replyField(answer, 'etag') !== undefined || lastModifiedOf({ answer }) !== undefined;
 }

@@ -3,28 +3,28 @@ import { crc32 } from 'node:zlib';
 import type { FileSource } from '../http/reply.ts';
 import { createFileSource } from '../http/file-source.ts';
 
-/** Content of a kept answer in a file of its own, read anew each time it is sent. */
+/** The content of a stored response in its own file, which each response opens. */
 export interface ContentFile {
-  /** Opens it; undefined where it has gone, or is not as long as it was. */
+  /** Opens the file; undefined if it is missing or has another length. */
   open(): FileSource | undefined;
-  /** Whether it could be opened at this moment. */
+  /** Whether the file exists with its length. */
   isThere(): boolean;
 }
 
-/** What is known of content in a file. */
+/** The file of some content, and its checksum. */
 interface ContentFileParts {
-  /** Opens the file: a descriptor, undefined where it has gone. */
+  /** Opens the file and returns a descriptor; undefined if it is missing. */
   readonly open: () => number | undefined;
   readonly bytesLength: number;
   /** CRC-32 of the content. */
   readonly crc: number;
-  /** Told when it is not what it was. */
+  /** Called when the checksum does not match. */
   readonly broken: () => void;
 }
 
 /**
- * Content in a file. The first time that all of it is read, it is held against its CRC as it is
- * read: the last piece of content that is not what it was fails, and nobody takes it for whole.
+ * Content in a file. The first complete read verifies the CRC: the last piece of corrupt content
+ * fails, so that no client takes it for complete.
  */
 export function contentFile(filed: ContentFileParts): ContentFile {
   const { open, bytesLength } = filed;
@@ -65,7 +65,7 @@ function withChecksum(
   return {
     async read(buffer, from) {
       const bytesRead = await source.read(buffer, from);
-      // A part says nothing of the whole.
+      // Only a sequential read covers the whole checksum.
       if (from !== position) return bytesRead;
       position += bytesRead;
       sum = crc32(buffer.subarray(0, bytesRead), sum);

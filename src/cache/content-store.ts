@@ -7,15 +7,15 @@ import type { StoredResponse } from './cached-response.ts';
 import type { BodyFilePlace } from './body-file.ts';
 import { contentFile, type ContentFile } from './content-file.ts';
 
-/** What the content of kept answers stands on. */
+/** What the content store needs. */
 interface ContentStoreParts {
   readonly cache: AnswerCache<StoredResponse>;
-  /** Told of an answer whose content is not what it was. */
+  /** Called with a response whose content is corrupt. */
   readonly broken: (answer: StoredResponse) => void;
   readonly report: (error: unknown) => void;
 }
 
-/** Where the content of kept answers is: what is short in memory, what is long in its file. */
+/** Reads and places the content of stored responses: short content in memory, long in files. */
 export class ContentStore {
   readonly #parts: ContentStoreParts;
 
@@ -23,23 +23,23 @@ export class ContentStore {
     this.#parts = parts;
   }
 
-  /** Content that has come just now, as it is had from now on. */
+  /** The content of a new response as it is served from now on. */
   taken(answer: StoredResponse, content: NewContent): Buffer | ContentFile {
     return content.kind === 'bytes' ? ownBytes(content.bytes) : this.#fileOf(answer, content.crc);
   }
 
-  /** That of a row which is too long to be had in memory; undefined for all other. */
+  /** The file of a row whose content is too long for memory; else undefined. */
   filed({ entry, crc, isFile }: Row<StoredResponse>): ContentFile | undefined {
     const isLong = isFile && entry.bytesLength > cacheHeldFileBytesMax;
     return isLong ? this.#fileOf(entry, crc) : undefined;
   }
 
-  /** Reads that of a row into memory; undefined where it has gone, or is not what it was. */
+  /** Reads the content of a row into memory; undefined if it is missing or corrupt. */
   read(row: Row<StoredResponse>): Buffer | undefined | Promise<Buffer | undefined> {
     return row.isFile ? this.#readFile(row) : this.#parts.cache.content(row);
   }
 
-  /** Where the content of an answer that is still on its way may be written. */
+  /** Where the content of a response is written while it arrives. */
   placeOf(id: string): BodyFilePlace {
     const { cache, report } = this.#parts;
     return { create: () => cache.createFile(id), remove: () => cache.removeFile(id), report };

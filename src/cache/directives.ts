@@ -19,13 +19,13 @@ const longestSeconds = 2 ** 31;
 const none: Directives = new Map();
 
 /**
- * Reads a Cache-Control field (RFC 9111 §5.2). Of a directive that comes twice the first one counts
- * (§4.2.1); what is no directive is left out.
+ * Reads a Cache-Control field (RFC 9111 §5.2). The first of repeated directives counts (§4.2.1);
+ * invalid elements are ignored.
  */
 export function parseDirectives(field: string | undefined): Directives {
   if (field === undefined) return none;
   const directives = new Map<string, string | true | undefined>();
-  // A quoted-string that does not end must not hide what stands before it.
+  // An unterminated quoted-string must not hide the directives before it.
   for (const element of splitList(field, ',') ?? field.split(',').map((one) => one.trim())) {
     const parts = directive.exec(element);
     const name = parts?.[1]?.toLowerCase();
@@ -39,7 +39,7 @@ export function parseDirectives(field: string | undefined): Directives {
 
 /**
  * A directive's argument in seconds (RFC 9111 §1.2.2): undefined where the directive is absent, 0
- * where its argument is no number, so that what cannot be read makes nothing fresh (§4.2.1).
+ * where its argument is invalid, so that it makes nothing fresh (§4.2.1).
  */
 export function secondsOf(directives: Directives, name: string): number | undefined {
   if (!directives.has(name)) return undefined;
@@ -67,13 +67,13 @@ export function fieldsOf(
 
 const fieldName = new RegExp(`^${tokenSource}$`);
 
-/** Fields for caches like this one, in the order in which they are looked at (RFC 9213 §2.2). */
+/** The targeted fields of this cache, in order of precedence (RFC 9213 §2.2). */
 const targets = ['cdn-cache-control'] as const;
 
-/** The directives that hold for this cache. */
+/** The directives that apply to this cache. */
 interface GoverningDirectives {
   readonly directives: Directives;
-  /** Whether they come from a targeted field: Cache-Control and Expires say nothing then. */
+  /** Whether they come from a targeted field, which overrides Cache-Control and Expires. */
   readonly isTargeted: boolean;
 }
 
@@ -100,7 +100,7 @@ function parseTargeted(field: string): Directives | undefined {
   const directives = new Map<string, string | true | undefined>();
   try {
     for (const [name, [value]] of parseDictionary(field)) {
-      // `?0` says that the directive is not there.
+      // `?0` means that the directive is absent.
       if (value !== false) directives.set(name, argumentOf(name, value));
     }
   } catch {

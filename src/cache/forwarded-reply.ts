@@ -17,8 +17,8 @@ import { representationOf } from './cached-reply.ts';
 import type { SharedBody } from './shared-body.ts';
 
 /**
- * The answer whose content is still on its way, to one of those who wait for it. It was in a cache
- * of its source's where it has an age already (RFC 9111 §5.1).
+ * The response to one request from a body that still arrives. It has an Age if a cache between here
+ * and its source stored it (RFC 9111 §5.1).
  */
 export function sharedBodyReply(
   answer: StoredResponse,
@@ -43,8 +43,8 @@ export function sharedBodyReply(
 }
 
 /**
- * An answer that is for one who asked alone: as its source gave it, under the rule's status; a 304
- * for who has it already.
+ * A response for the requesting client only: as the source sent it, with the status of the rule; a
+ * 304 if the client's preconditions match.
  */
 export function forwardedReply(
   reply: Reply,
@@ -62,7 +62,7 @@ export function forwardedReply(
   return { ...reply, status, fields: withoutFields(reply.fields, 'content-length'), body: noBody };
 }
 
-/** A 304 for who has an answer already; undefined for who has not. */
+/** A 304 if the preconditions of the request match; else undefined. */
 function notModifiedReply(
   { status, fields, source }: Pick<Reply, 'status' | 'fields' | 'source'>,
   request: ContentRequest,
@@ -75,7 +75,7 @@ function notModifiedReply(
   return { status: 304, fields: [...selection.fields, 'Date', date], body: noBody, source };
 }
 
-/** The answer to who wants nothing but what is kept (RFC 9111 §5.2.1.7), where nothing is. */
+/** The response to `only-if-cached` without a stored response (RFC 9111 §5.2.1.7). */
 export function notCachedReply(rule: string): Reply {
   const page = plainPage('504 Gateway Timeout', 'This page is not in the cache.');
   const bytes = Buffer.from(page);

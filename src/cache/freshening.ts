@@ -5,10 +5,7 @@ import { freshnessOf, type ReceivedHeader } from './freshness.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
 import { splitFields } from './storability.ts';
 
-/**
- * What stays as it was when a kept answer is freshened (RFC 9111 §3.2): the length, and what the
- * content was processed by.
- */
+/** Fields that freshening leaves unchanged (RFC 9111 §3.2): they describe the stored content. */
 const notUpdated: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-length',
@@ -16,16 +13,16 @@ const notUpdated: ReadonlySet<string> = new Set([
   'content-type',
 ]);
 
-/** A kept answer as it has become, and the fields for the one alone who asked. */
+/** A freshened response, and the fields for the requesting client only. */
 interface FreshenedResponse {
   readonly answer: StoredResponse;
   readonly privateFields: FieldList;
 }
 
 /**
- * A kept answer with the fields of a 304, or of the 200 to a HEAD, over its own (RFC 9111 §3.2):
- * each field that comes anew replaces all lines of the old one. It is one for what was asked now,
- * and for what it has been selected by before, unless it varies by other fields from now on (§4.1).
+ * Freshens a stored response with the fields of a 304, or of the 200 to a HEAD (RFC 9111 §3.2): a
+ * new field replaces all lines of the old one. It matches the current request, and the earlier ones
+ * too unless its Vary has changed (§4.1).
  */
 export function freshened(
   stored: StoredResponse,
@@ -54,8 +51,8 @@ export function freshened(
 }
 
 /**
- * Whether a 304 speaks of a kept answer (RFC 9111 §4.3.4): by its strong entity tag, else by its
- * weak one or its date; one without a validator speaks of the only answer that was asked about.
+ * Whether a 304 selects a stored response (RFC 9111 §4.3.4): by its entity tag, else by
+ * Last-Modified. A 304 without a validator selects the only response that was validated.
  */
 export function isSelectedBy304(
   stored: StoredResponse,
@@ -71,8 +68,7 @@ export function isSelectedBy304(
 }
 
 /**
- * Whether the answer to a HEAD is of the same representation as a kept one (RFC 9111 §4.3.5):
- * nothing that it says of it is different.
+ * Whether the response to a HEAD has the validators and length of a stored one (RFC 9111 §4.3.5).
  */
 export function isSameRepresentation(stored: StoredResponse, fields: FieldList): boolean {
   return ['etag', 'last-modified', 'content-length'].every((name) => {

@@ -4,34 +4,34 @@ import { heuristicLifetimeMsMax } from '../model/limits.ts';
 import { type Directives, fieldsOf, governingDirectives, secondsOf } from './directives.ts';
 import { isHeuristicallyCacheable } from './cacheable-status.ts';
 
-/** An answer of a source as far as it says how long it holds. */
+/** The parts of a response that its freshness depends on. */
 export interface ReceivedHeader {
-  /** The status that the source gave it. */
+  /** The status of the source. */
   readonly status: number;
   readonly fields: FieldList;
-  /** Milliseconds since 1970: when it was asked for, and when its header section was there. */
+  /** When the request was sent and the header section arrived, in milliseconds since 1970. */
   readonly requestMs: number;
   readonly responseMs: number;
 }
 
-/** How long an answer holds (RFC 9111 §4.2), and what may be done with it afterwards. */
+/** How long a response is fresh (RFC 9111 §4.2), and how it may be used when stale. */
 export interface Freshness {
   readonly lifetimeMs: number;
-  /** Whether the source has said how long, and it was not guessed. */
+  /** Whether the lifetime is explicit, not heuristic. */
   readonly isExplicit: boolean;
-  /** Milliseconds since 1970 when its age was nothing; its age goes on from there. */
+  /** When its age was 0, in milliseconds since 1970. */
   readonly bornMs: number;
-  /** Whether it is not to be used without asking the source (`no-cache`, §5.2.2.4). */
+  /** Whether each use needs a validation (`no-cache`, RFC 9111 §5.2.2.4). */
   readonly isValidatedAlways: boolean;
-  /** Whether it must never be used stale, not even where the source cannot be reached (§4.2.4). */
+  /** Whether it must not be served stale, even if the source is unreachable (§4.2.4). */
   readonly isNeverStale: boolean;
-  /** How long past its lifetime it may be used while the source is asked anew (RFC 5861 §3). */
+  /** How long after its lifetime it may be served during a validation (RFC 5861 §3). */
   readonly staleWhileRevalidateMs: number;
-  /** How long past its lifetime it may stand in for an error (RFC 5861 §4). */
+  /** How long after its lifetime it may be served in place of an error (RFC 5861 §4). */
   readonly staleIfErrorMs: number;
 }
 
-/** How long an answer holds for a shared cache. */
+/** The freshness of a response in a shared cache. */
 export function freshnessOf(received: ReceivedHeader): Freshness {
   const { directives, isTargeted } = governingDirectives(received.fields);
   const explicitMs = explicitLifetimeMs(received, directives, isTargeted);
@@ -39,7 +39,7 @@ export function freshnessOf(received: ReceivedHeader): Freshness {
   const whileMs = seconds(directives, 'stale-while-revalidate');
   const ifErrorMs = seconds(directives, 'stale-if-error');
   const isValidatedAlways = fieldsOf(directives, 'no-cache') === 'all';
-  // A source that sends s-maxage (§5.2.2.10) and the window of RFC 5861 side by side means both.
+  // A source that sends both s-maxage (§5.2.2.10) and a directive of RFC 5861 wants both.
   const sharedAgeForbids = directives.has('s-maxage') && whileMs === 0 && ifErrorMs === 0;
   const isNeverStale = forbids || isValidatedAlways || sharedAgeForbids;
   return {
@@ -53,19 +53,19 @@ export function freshnessOf(received: ReceivedHeader): Freshness {
   };
 }
 
-/** How old an answer is at a moment (RFC 9111 §4.2.3), in milliseconds. */
+/** The age of a response at a moment (RFC 9111 §4.2.3), in milliseconds. */
 export function ageMs({ bornMs }: Freshness, nowMs: number): number {
   return Math.max(0, nowMs - bornMs);
 }
 
-/** How much longer an answer holds; negative for one that is stale, by how long it is. */
+/** The remaining lifetime of a response; negative if it is stale. */
 export function remainingMs(freshness: Freshness, nowMs: number): number {
   return freshness.lifetimeMs - ageMs(freshness, nowMs);
 }
 
 /**
- * An HTTP-date in milliseconds since 1970; undefined for none. Caches read it in any case of its
- * letters (RFC 9111 §4.2), its two-digit years by what was received with it.
+ * Parses an HTTP-date to milliseconds since 1970; undefined if it is invalid. Caches ignore the
+ * case (RFC 9111 §4.2). Two-digit years are relative to `receivedMs`.
  */
 export function cachedDateMs(text: string | undefined, receivedMs: number): number | undefined {
   if (text === undefined) return undefined;
@@ -78,7 +78,7 @@ function inDateCase(word: string): string {
   return `${word.charAt(0).toUpperCase()}${word.slice(1).toLowerCase()}`;
 }
 
-/** What the source has said (RFC 9111 §4.2.1); undefined where it has not. */
+/** The explicit lifetime (RFC 9111 §4.2.1); undefined if there is none. */
 function explicitLifetimeMs(
   { fields, responseMs }: ReceivedHeader,
   directives: Directives,
@@ -89,11 +89,11 @@ function explicitLifetimeMs(
   const expires = isTargeted ? [] : fieldLines(fields, 'expires');
   if (expires.length === 0) return undefined;
   const expiresMs = cachedDateMs(expires.join(', '), responseMs);
-  // What is no date means that it is over already (§5.3).
+  // An invalid date means that the response has expired (§5.3).
   return expiresMs === undefined ? 0 : Math.max(0, expiresMs - dateMs(fields, responseMs));
 }
 
-/** A tenth of the time for which it has not changed (RFC 9111 §4.2.2). */
+/** A tenth of the time since Last-Modified (RFC 9111 §4.2.2). */
 function heuristicLifetimeMs(
   { status, fields, responseMs }: ReceivedHeader,
   directives: Directives,
@@ -105,16 +105,16 @@ function heuristicLifetimeMs(
   return Math.min(Math.max(0, unchangedMs / 10), heuristicLifetimeMsMax);
 }
 
-/** How old it was when it arrived (RFC 9111 §4.2.3). */
+/** The age of a response when it arrived (RFC 9111 §4.2.3). */
 function initialAgeMs({ fields, requestMs, responseMs }: ReceivedHeader): number {
-  // Of a list the first member counts (§5.1); what is no number says nothing.
+  // The first member of a list counts (§5.1); an invalid number is ignored.
   const [said = ''] = fieldLines(fields, 'age').join(',').split(',', 1);
   const saidMs = /^[ \t]*\d+[ \t]*$/.test(said) ? Number(said) * 1000 : 0;
   const apparentMs = Math.max(0, responseMs - dateMs(fields, responseMs) - wholeSecondMs);
   return Math.max(apparentMs, saidMs + responseMs - requestMs);
 }
 
-/** A Date is cut to the second: up to this much of what it lies back is no age. */
+/** Date has a resolution of one second: a difference up to this is no age. */
 const wholeSecondMs = 999;
 
 function dateMs(fields: FieldList, receivedMs: number): number {

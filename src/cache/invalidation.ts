@@ -6,9 +6,9 @@ import type { ReceivedResponse } from './received-response.ts';
 import { freshnessOf } from './freshness.ts';
 
 /**
- * The URLs of which nothing kept is to be believed any more after an answer (RFC 9111 §4.4): that
- * of the request, and those of the same origin that Location and Content-Location name. None after
- * a safe method, nor after an error; of a method that is not known nobody knows that it is safe.
+ * The URLs that a response invalidates (RFC 9111 §4.4): that of the request, and those of the same
+ * origin in Location and Content-Location. None after a safe method or an error. Unknown methods
+ * count as unsafe.
  */
 export function invalidatedUrls(
   target: RequestTarget,
@@ -22,8 +22,8 @@ export function invalidatedUrls(
 }
 
 /**
- * Whether the answer to a POST is what a GET would get (RFC 9110 §9.3.3): it says that it is the
- * target's representation, and for how long.
+ * Whether the response to a POST may answer a GET (RFC 9110 §9.3.3): its Content-Location is the
+ * target, and it has an explicit lifetime.
  */
 export function isGetEquivalent(
   url: string,
@@ -36,7 +36,7 @@ export function isGetEquivalent(
   return freshnessOf(received).isExplicit;
 }
 
-/** The one URL that a reference leads to; undefined where that is of another origin, or none. */
+/** Resolves a reference; undefined if it is invalid or of another origin. */
 function sameOrigin(reference: string, url: string): string | undefined {
   const led = URL.parse(reference, url);
   const { origin } = new URL(url);

@@ -1,8 +1,8 @@
-/** What a request says in the fields that an answer varies by; of more, only a hash is stored. */
+/** The longest secondary cache key that is stored as text; of longer ones, a hash is stored. */
 export const selectingCharactersMax = 512;
-/** Members of a field whose order and spelling is made one for all clients; longer ones stay. */
+/** The most members of a list that is normalized; longer lists stay unchanged. */
 export const canonicalMembersMax = 32;
-/** Two readings of the clock may differ by so much where nobody has set it. */
+/** A difference of two clock readings up to this is jitter, not a change of the clock. */
 export const clockJitterMs = 1_000;
-/** How long a response waits until other workers see what it has changed in the cache. */
+/** The longest time a response waits for other workers to see its change of the cache. */
 export const sharedAnswerMs = 100;

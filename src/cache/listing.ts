@@ -5,7 +5,7 @@ import type { StoredResponse } from './cached-response.ts';
 import { byClock, type ClockReading } from './clock.ts';
 import { ageMs, remainingMs } from './freshness.ts';
 
-/** One page of a list: URLs with all their answers, until there are so many of those. */
+/** One page of the list of stored responses: whole URLs until `limit` is reached. */
 export function listPage(
   urls: Iterable<ListedUrl<StoredResponse>>,
   limit: number,

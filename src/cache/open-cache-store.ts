@@ -8,29 +8,26 @@ import type { StoredResponse } from './cached-response.ts';
 import { clockReader } from './clock.ts';
 import { createCacheStore, type CacheStore } from './cache-store.ts';
 
-/** What a configuration says of kept answers. */
+/** The configuration of the cache. */
 interface CacheConfig {
   readonly server: Pick<Config['server'], 'data' | 'workers'>;
   readonly fetch: Pick<Config['fetch'], 'cacheBytesMax'>;
 }
 
-/** Where answers are kept, below the data folder. */
+/** The folder of the cache in the data folder. */
 const cacheFolder = 'cache';
 
-/**
- * Makes the place of kept answers in a data folder ready, before any process opens it. Rejects with
- * `unavailable`.
- */
+/** Prepares the cache folder before any process opens it. Rejects with `unavailable`. */
 export function prepareCacheStore(data: string): Promise<void> {
   return prepareCache(join(data, cacheFolder));
 }
 
-/** Notes that no process has kept answers open any more. */
+/** Records that all processes have closed the cache. */
 export function settleCacheStore(data: string): Promise<void> {
   return settleCache(join(data, cacheFolder));
 }
 
-/** Opens the kept answers of a data folder; the log is told when they cannot be written. */
+/** Opens the cache of a data folder. Logs a warning when it cannot be written. */
 export function openCacheStore(
   { server: { data, workers }, fetch: { cacheBytesMax: bytesMax } }: CacheConfig,
   {

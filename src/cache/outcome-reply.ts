@@ -9,20 +9,20 @@ import { mayServeStale } from './reuse.ts';
 import { credentialsRefusal } from './storability.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 
-/** An arrival, and one who gets it. */
+/** A fetch outcome, and the request that gets its response. */
 interface OutcomeReplyParts {
   readonly lookup: CacheLookup;
   readonly forwarded: ForwardReason;
-  /** The kept answer that the source was asked about. */
+  /** The stored response that the source validated. */
   readonly cached: CachedResponse | undefined;
   readonly outcome: FetchOutcome;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
-  /** Whether somebody else has asked. */
+  /** Whether the request joined the fetch of another request. */
   readonly isCollapsed: boolean;
 }
 
-/** The answer that somebody gets from what has arrived, with the member of Cache-Status. */
+/** Makes the response to one request from a fetch outcome, with its Cache-Status. */
 export function replyFromOutcome({
   lookup: { request, plan },
   forwarded,
@@ -91,13 +91,13 @@ export function replyFromOutcome({
   }
 }
 
-/** An answer with the fields that are for the one alone who asked, if that is who gets it. */
+/** Adds the private fields to the response of the client whose request went to the source. */
 function withPrivateFields(reply: Reply, privateFields: FieldList, isCollapsed: boolean): Reply {
   if (isCollapsed || privateFields.length === 0) return reply;
   return { ...reply, fields: [...reply.fields, ...privateFields] };
 }
 
-/** Whether an arrival answers somebody else who waited for it, about the same kept answer. */
+/** Whether a fetch outcome answers another request that joined the fetch. */
 export function isUsableFor(
   { sent, directives }: CacheLookup,
   cached: CachedResponse | undefined,
@@ -114,7 +114,7 @@ export function isUsableFor(
   return outcome.kind !== 'revalidated' || matchesVary(outcome.cached.answer, sent);
 }
 
-/** Whether an arrival may answer others than the one who asked, without being asked about anew. */
+/** Whether a fetch outcome may answer other requests without another validation. */
 export function isFreshOutcome(outcome: FetchOutcome, nowMs: number): boolean {
   if (outcome.kind === 'forwarded') return false;
   if (outcome.kind === 'error') return true;
@@ -124,8 +124,8 @@ export function isFreshOutcome(outcome: FetchOutcome, nowMs: number): boolean {
 }
 
 /**
- * Whether an arrival that is not kept says that the kept answer, which the source was asked about,
- * is none any more (RFC 9111 §4.3.3): the page has gone, or is another one for each who asks.
+ * Whether a response that is not stored replaces the stored one all the same (RFC 9111 §4.3.3): the
+ * page no longer exists, or now differs for each client.
  */
 export function replacesStored(outcome: FetchOutcome): boolean {
   if (outcome.kind !== 'forwarded' || outcome.reason === credentialsRefusal) return false;

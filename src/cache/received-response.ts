@@ -12,13 +12,13 @@ import type { CachePlan } from './cache-plan.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';
 import { refusalToStore, splitFields } from './storability.ts';
 
-/** An answer that has arrived, with what was asked. */
+/** A response of a source, with the times that its age counts from. */
 export interface ReceivedResponse {
   readonly reply: Reply;
   readonly received: ReceivedHeader;
 }
 
-/** Times an answer that has just come, and gives it the Date that it lacks (RFC 9110 §6.6.1). */
+/** Records the times of a response, and adds a missing Date (RFC 9110 §6.6.1). */
 export function receiveResponse(
   reply: Reply,
   requestMs: number,
@@ -35,7 +35,7 @@ export function receiveResponse(
   return { reply: { ...reply, fields }, received: { status, fields, requestMs, responseMs } };
 }
 
-/** What is asked about an answer before it is kept. */
+/** The request and limits that decide whether a response is stored. */
 interface StoreParts {
   readonly newId: () => string;
   readonly url: string;
@@ -45,7 +45,7 @@ interface StoreParts {
   readonly contentBytesMax: number;
 }
 
-/** An answer as it would be kept, or why it is not (a token for Cache-Status). */
+/** Makes the stored form of a response; a reason (a Cache-Status token) if it is not storable. */
 export function storedResponseFrom(
   { reply, received }: ReceivedResponse,
   { newId, url, plan, sent, hasCredentials, contentBytesMax }: StoreParts,
@@ -76,8 +76,8 @@ export function storedResponseFrom(
 }
 
 /**
- * The length of the content in bytes as far as it is known, 0 where it is not; undefined where it
- * is not what is said of it, and the answer is broken.
+ * The length of the content in bytes, 0 if unknown; undefined if Content-Length and Content-Range
+ * disagree.
  */
 function lengthOf({ body, fields }: Reply, range: StoredRange | undefined): number | undefined {
   const said = Number(replyField({ fields }, 'content-length') ?? Number.NaN);
@@ -88,7 +88,7 @@ function lengthOf({ body, fields }: Reply, range: StoredRange | undefined): numb
   return Number.isNaN(length) || length === ranged ? ranged : undefined;
 }
 
-/** The one range that an answer has (RFC 9110 §14.4); undefined for several, and for none. */
+/** The single range of a response (RFC 9110 §14.4); undefined for several or none. */
 function rangeOf(fields: FieldList): StoredRange | undefined {
   const match = /^bytes (\d+)-(\d+)\/(\d+)$/i.exec(fieldLines(fields, 'content-range').join(', '));
   const [first = 0, last = 0, completeLength = 0] = (match ?? []).slice(1).map(Number);

@@ -2,28 +2,28 @@ import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import type { CacheStore } from './cache-store.ts';
 
-/** What comes of asking a source on behalf of everybody who waits for the same answer. */
+/** The result of a request to a source that several client requests share. */
 export interface SharedResult<T> {
   readonly value: T;
-  /** Until then, those who come later join as well; undefined where nobody may. */
+  /** Later requests join until this settles; undefined if none may join. */
   readonly completed: Promise<unknown> | undefined;
-  /** Lets go of what nobody took. */
+  /** Frees a value that no request has used. */
   readonly discard: () => void;
 }
 
-/** What one of those who waited makes of the arrival. */
+/** Makes the result of one client request; undefined if the value does not fit it. */
 type TakeResult<T, R> = (value: T, position: { readonly isFirst: boolean }) => R | undefined;
 
-/** What is waited for: the same key has the same URL. */
+/** Identifies a shared request. Equal keys have equal URLs. */
 interface CoalescedTarget {
   readonly key: string;
   readonly url: string;
 }
 
 /**
- * Requests that wait for the same answer of a source: it is asked once (RFC 9111 §4, collapsed
- * requests), and as long as anybody waits. Nobody depends on the one who came first, and nobody
- * who comes behind a purge is given what was asked for before it.
+ * Sends one request to a source for several client requests (RFC 9111 §4, collapsed requests). The
+ * request is aborted only when all of them have gone, so none depends on the first. A client
+ * request after a purge never gets a response that was requested before it.
  */
 export class RequestCoalescer<T> {
   readonly #requests = new Map<string, CoalescedRequest<T>>();
@@ -34,8 +34,8 @@ export class RequestCoalescer<T> {
   }
 
   /**
-   * Waits for the answer that is wanted, which `start` asks for if nobody has yet. Resolves to what
-   * is taken of it, undefined for nothing; rejects as `start` does, and when the signal aborts.
+   * Joins the request of a key, or calls `start` to send it. Resolves to the result of `take`;
+   * rejects as `start` does, and when the signal aborts.
    */
   async join<R>(
     { key, url }: CoalescedTarget,
@@ -52,7 +52,7 @@ export class RequestCoalescer<T> {
     return request.wait(signal, take);
   }
 
-  /** How many sources are being asked for somebody. */
+  /** The number of requests in progress. */
   get size(): number {
     return this.#requests.size;
   }
@@ -68,10 +68,10 @@ export class RequestCoalescer<T> {
   }
 }
 
-/** One question to a source, and those who wait for its answer. */
+/** One request to a source, and the client requests that wait for it. */
 class CoalescedRequest<T> {
   readonly result: Promise<SharedResult<T>>;
-  /** The epoch in which it began. */
+  /** The epoch in which it was sent. */
   readonly since: number;
   readonly #controller = new AbortController();
   #waiting = 0;
@@ -81,7 +81,7 @@ class CoalescedRequest<T> {
   constructor(start: (signal: Cancellation) => Promise<SharedResult<T>>, since: number) {
     this.since = since;
     this.result = start(this.#controller.signal);
-    // Everybody who waits hears of a failure; where nobody does any more, it is nobody's.
+    // Each waiting request handles the failure; without any, it is not unhandled.
     this.result.catch(() => undefined);
   }
 

@@ -1,20 +1,20 @@
 import type { Fields } from '../http/request.ts';
 import { parseDirectives, secondsOf } from './directives.ts';
 
-/** What a client says of the caches on its way (RFC 9111 §5.2.1); times in milliseconds. */
+/** The cache directives of a request (RFC 9111 §5.2.1); times in milliseconds. */
 export interface RequestDirectives {
-  /** Nothing of the answer is to be kept, and nothing that was kept is wanted. */
+  /** The response must not be stored, and stored responses must not be used. */
   readonly noStore: boolean;
-  /** Nothing is wanted that the source was not asked about just now. */
+  /** Stored responses must be validated first. */
   readonly noCache: boolean;
   readonly onlyIfCached: boolean;
-  /** Answers older than this are not wanted. */
+  /** The client accepts no response that is older. */
   readonly maxAgeMs: number;
-  /** Answers are wanted that will hold at least this long. */
+  /** The client wants a response that stays fresh at least this long. */
   readonly minFreshMs: number;
-  /** Stale answers are welcome that are stale by up to this much. */
+  /** The client accepts a response that is stale by up to this much. */
   readonly maxStaleMs: number;
-  /** Stale answers are welcome in place of an error (RFC 5861 §4). */
+  /** The client accepts a stale response in place of an error (RFC 5861 §4). */
   readonly staleIfErrorMs: number;
 }
 
@@ -28,7 +28,7 @@ const noDirectives: RequestDirectives = {
   staleIfErrorMs: 0,
 };
 
-/** Reads what a request says of caches. Pragma says nothing any more (RFC 9111 §5.4). */
+/** Parses the cache directives of a request. Pragma is deprecated (RFC 9111 §5.4). */
 export function requestDirectives(fields: Fields): RequestDirectives {
   const field = fields['cache-control'];
   if (field === undefined) return noDirectives;

@@ -3,26 +3,26 @@ import { ageMs, remainingMs, type Freshness } from './freshness.ts';
 import type { RequestDirectives } from './request-directives.ts';
 
 /**
- * What becomes of a kept answer that fits a request (RFC 9111 §4): it is used as it is; it is used
- * while the source is asked about it (RFC 5861 §3); or the source is asked first.
+ * How a stored response is used (RFC 9111 §4): fresh, stale, stale while it is validated (RFC 5861
+ * §3), or only after validation.
  */
 export type Reuse = 'fresh' | 'stale' | 'while_revalidating' | 'validate';
 
-/** Decides whether a kept answer is used at a moment. */
+/** Decides how a stored response is used at a moment. */
 export function reuseOf(freshness: Freshness, directives: RequestDirectives, nowMs: number): Reuse {
   if (freshness.isValidatedAlways || directives.noCache) return 'validate';
   if (ageMs(freshness, nowMs) > directives.maxAgeMs) return 'validate';
   const remaining = remainingMs(freshness, nowMs);
   if (remaining > 0 && remaining >= directives.minFreshMs) return 'fresh';
-  // Who asks for what holds for a while, or says how stale is too stale, gets no less than that.
+  // A request with min-fresh accepts no stale response.
   if (directives.minFreshMs > 0 || freshness.isNeverStale) return 'validate';
   if (directives.maxStaleMs > 0 && -remaining <= directives.maxStaleMs) return 'stale';
   return -remaining < freshness.staleWhileRevalidateMs ? 'while_revalidating' : 'validate';
 }
 
 /**
- * Whether a kept answer stands in for a source that could not be reached, or that answered with an
- * error (RFC 9111 §4.2.4, RFC 5861 §4).
+ * Whether a stale response may be served because the source is unreachable or returned an error
+ * (RFC 9111 §4.2.4, RFC 5861 §4).
  */
 export function mayServeStale(
   freshness: Freshness,

@@ -6,19 +6,19 @@ import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/
 import { remembered } from '../model/remembered.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
-/** The fields of a request as its source is sent them, by lower-case name. */
+/** The fields of a request as the source receives them, by lower-case name. */
 export type SentField = (name: string) => string | undefined;
 
-/** The names in an answer's Vary (RFC 9110 §12.5.5), lower case, each once, in their order. */
+/** The names in Vary (RFC 9110 §12.5.5), in lower case, without duplicates, in order. */
 export function varyNames(fields: FieldList): readonly string[] {
   const names = fieldLines(fields, 'vary').flatMap((line) => line.split(','));
   return [...new Set(names.map((name) => name.trim().toLowerCase()))].filter((name) => name !== '');
 }
 
 /**
- * What the source is sent in the fields that some answers vary by, as one text: requests with the
- * same text are answered alike (RFC 9111 §4.1). Values are compared as the source gets them: what
- * means the same to one source may not to another. An absent field is not an empty one.
+ * The secondary cache key (RFC 9111 §4.1): the values of the Vary fields as the source receives
+ * them, as one text. Values are not normalized further, because sources may tell them apart. An
+ * absent field differs from an empty one.
  */
 export function selectingKey(names: readonly string[], sent: SentField): string {
   if (names.length === 0) return '';
@@ -32,8 +32,8 @@ export function selectingKey(names: readonly string[], sent: SentField): string 
 }
 
 /**
- * Fields with one spelling for each meaning of Accept-Language (RFC 9110 §12.5.4), as the source is
- * to be sent them; the same object where nothing changes.
+ * Normalizes Accept-Language (RFC 9110 §12.5.4) in the fields for the source. Returns the same
+ * object if nothing changes.
  */
 export function withCanonicalLanguages(fields: Fields): Fields {
   const value = fields['accept-language'];
@@ -46,12 +46,12 @@ export function withCanonicalLanguages(fields: Fields): Fields {
   return withValue(fields, 'accept-language', canonical);
 }
 
-/** Browsers say the same each time. */
+/** Browsers send the same value each time, so remember results. */
 const knownLanguages = remembered<string>(languagesRememberedMax);
 
 /**
- * Fields in which those of some names that are lists of tokens have no spaces (RFC 9110 §5.6.1), as
- * the source is to be sent them; the same object where nothing changes.
+ * Removes spaces from token lists (RFC 9110 §5.6.1) in the named fields for the source. Returns the
+ * same object if nothing changes.
  */
 export function withCanonicalLists(fields: Fields, names: Iterable<string>): Fields {
   let changed = fields;
@@ -72,8 +72,8 @@ const languageRange = /^(?:\*|[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,8})$/i;
 const weight = /^q=(?:0(?:\.\d{1,3})?|1(?:\.0{1,3})?)$/i;
 
 /**
- * Heaviest first; of one weight, which have no order, descending, so that a longer tag comes before
- * a shorter one and `*` last. A value that is not exactly as RFC 9110 has it stays.
+ * Sorts by descending weight, then by descending tag, so that a longer tag precedes a shorter one
+ * and `*` is last. A value that does not match the syntax of RFC 9110 stays unchanged.
  */
 function canonicalLanguages(value: string): string {
   const elements = value.split(',', canonicalMembersMax + 1);

@@ -12,46 +12,45 @@ import { SharedBodyReader, type ReadableBody } from './body-reader.ts';
 import { BodyBuffer } from './body-buffer.ts';
 
 /**
- * The content of an answer on its way from its source: kept as it comes, so that any number of
- * readers get all of it, each at its own pace, whenever they come and go.
+ * The body of a response while it arrives from its source. It is buffered, so that any number of
+ * readers get all of it, each at its own pace, whenever they join or leave.
  */
 export interface SharedBody {
-  /** The content from its beginning; it fails as the source fails. */
+  /** Reads the body from its beginning. The stream fails if the source fails. */
   read(): Readable;
   /**
-   * All of it when it is there; undefined where it broke off, was more than is kept, or could not
-   * be written.
+   * Resolves to the complete body; to undefined if it was cut short, is too long to store, or could
+   * not be written.
    */
   readonly whole: Promise<CompleteBody | undefined>;
-  /** Lets readers have the end, where that is held back. */
+  /** Sends the end to the readers if `isEndHeld` holds it back. */
   releaseEnd(): void;
 }
 
-/** Content that is there as a whole: at hand where it is short, else in its file. */
+/** A complete body: short content in memory, long content in its file. */
 interface CompleteBody {
   readonly content: NewContent;
   readonly bytesLength: number;
 }
 
-/** What is at hand in this process of all content on its way, and what is, or will be, in files. */
+/** Of all bodies that arrive in this process: bytes in memory, and bytes reserved on disk. */
 let bufferedBytes = 0;
 let reservedDiskBytes = 0;
 
-/** How much is taken in. */
+/** The limits of one shared body. */
 interface SharedBodyLimits {
-  /** The longest content that is kept. */
+  /** The longest content that is stored, in bytes. */
   readonly bytesMax: number;
-  /** How long the content is, as far as its source has said so; 0 where it has not. */
+  /** The length that the source declared; 0 if it declared none. */
   readonly bytesLength: number;
-  /** Whether no reader gets the end of content that is kept before passEnd is called. */
+  /** Whether readers get the end of a stored body only after `releaseEnd` is called. */
   readonly isEndHeld?: boolean;
 }
 
 /**
- * Takes content in: as fast as its source sends it while it is short, and as fast as the disk takes
- * it from there on. What is longer than is kept, or than there is room for, is not: then the
- * fastest reader sets the pace, and one that falls too far behind it, and behind what is in the
- * file, is cut off.
+ * Buffers a body: short content as fast as the source sends it, long content as fast as the disk
+ * writes it. A body that is too long, or exceeds the disk space for bodies in progress, is not
+ * stored: its fastest reader then sets the pace, and a reader that falls too far behind fails.
  */
 export function shareBody(
   source: Readable,
@@ -69,9 +68,9 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   readonly #report: (error: unknown) => void;
   readonly #readers = new Set<SharedBodyReader>();
   readonly #settle: PromiseWithResolvers<CompleteBody | undefined>;
-  /** The last of what has come. */
+  /** The bytes in memory. */
   readonly #buffer = new BodyBuffer();
-  /** In the room for files. */
+  /** The bytes that this body has reserved on disk. */
   #reservedBytes = 0;
   #isStored = true;
   #isOnDisk = false;
@@ -109,7 +108,7 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     const found = this.#locate(position);
     if (!this.#isEndHeld || found === undefined || found === 'gone') return found;
     if (found === 'end') return undefined;
-    // Content of a known length is complete at its last byte.
+    // A client takes content of a known length for complete at its last byte, so hold that back.
     const { bytesLength } = this.#limits;
     if (bytesLength === 0) return found;
     const before = bytesLength - 1 - position;
@@ -150,7 +149,7 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     this.#setPace();
   }
 
-  /** Writes what has come and is not in the file yet, until there is no more. */
+  /** Writes bytes to the file until it has all that arrived. */
   async #write(): Promise<void> {
     if (this.#isWriting) return;
     this.#isWriting = true;
@@ -174,7 +173,7 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     this.#release();
   }
 
-  /** Whether there is room for the file: what is not kept yet is within no budget. */
+  /** Reserves disk space: the capacity of the cache does not count unfinished files. */
   #reserveDiskSpace(): boolean {
     const { bytesLength, bytesMax } = this.#limits;
     const needed = Math.max(bytesLength, this.#buffer.end) - this.#reservedBytes;
@@ -189,12 +188,12 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     this.#isStored = false;
     this.#isEndHeld = false;
     this.#settle.resolve(undefined);
-    // Whoever reads it has it open.
+    // Readers keep the file open.
     void this.file.remove();
     if (this.#readers.size === 0) this.#source.destroy();
   }
 
-  /** The source may send more while there is room for it, or somebody waits for it. */
+  /** Pauses the source while the buffer is full or no reader waits. */
   #setPace(): void {
     if (this.#end !== undefined) return;
     const isWanted = this.#isStored
@@ -204,7 +203,7 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     else this.#source.pause();
   }
 
-  /** Lets go of what is at hand and need not be: it is in the file, or all have it. */
+  /** Frees pieces that are in the file, or that all readers have read. */
   #freeMemory(): void {
     for (let end = this.#buffer.firstEnd; end !== undefined; end = this.#buffer.firstEnd) {
       const isInFile = end <= this.file.bytes && this.#buffer.bytes > memoryBytesMax();
@@ -214,11 +213,14 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     }
   }
 
-  /** Of content that is not kept, whether all readers have it up to here, or are too slow. */
+  /**
+   * Whether a piece of a body that is not stored can be freed: all readers have read it, or the
+   * ones that have not are too slow.
+   */
   #isDroppable(end: number): boolean {
     const positions = [...this.#readers].map(({ position }) => position);
     if (Math.min(...positions) >= end) return true;
-    // What nobody has read yet was taken in ahead of all of them: nobody is slow for that.
+    // If no reader has read the last piece, the source is ahead of all of them, and none is slow.
     const isOneAtEnd = Math.max(...positions) >= this.#buffer.lastStart;
     const isScarce = isOneAtEnd && isMemoryScarce();
     return this.#buffer.bytes > (isScarce ? arrivingLagBytesMax : arrivingBytesMax);
@@ -243,7 +245,7 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
       ? { kind: 'file', crc: this.file.crc }
       : { kind: 'bytes', bytes: Buffer.concat(this.#buffer.from(0, Infinity)) };
     this.#settle.resolve({ content, bytesLength });
-    // From now on it is what is kept, however long somebody reads on.
+    // The capacity of the cache counts the complete file from here on.
     this.#releaseDiskSpace();
   }
 
@@ -252,10 +254,10 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
     this.#reservedBytes = 0;
   }
 
-  /** Counts it no more, and closes the file, once it has ended and nobody reads it. */
+  /** Stops counting the body, and closes the file, when it has ended and has no reader. */
   #release(): void {
     if (this.#end === undefined || this.#isWriting || this.#readers.size > 0) return;
-    // Those who have waited for the answer begin to read in this very turn.
+    // Requests that joined the fetch begin to read in this turn of the event loop.
     setImmediate(() => {
       if (this.#isReleased || this.#readers.size > 0) return;
       this.#isReleased = true;
@@ -266,15 +268,15 @@ class BufferedSharedBody implements SharedBody, ReadableBody {
   }
 }
 
-/** How many pieces are written at once: fewer than any system takes. */
+/** The pieces of one writev call: below the IOV_MAX of all systems. */
 const piecesPerWrite = 256;
 
-/** Whether enough is at hand of all content that is on its way. */
+/** Whether the bodies in progress use up the memory that they may take. */
 function isMemoryScarce(): boolean {
   return bufferedBytes > arrivingBytesMax;
 }
 
-/** What may be at hand of content that goes to a file. */
+/** The bytes of a body on disk that may stay in memory. */
 function memoryBytesMax(): number {
   return isMemoryScarce() ? arrivingScarceBytesMax : arrivingHeldBytesMax;
 }

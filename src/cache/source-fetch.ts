@@ -14,47 +14,47 @@ import { isSourceError } from './cacheable-status.ts';
 import { credentialsRefusal, refusalToStore, splitFields } from './storability.ts';
 import { freshened, isSelectedBy304 } from './freshening.ts';
 
-/** What a source's answer comes to. */
+/** The result of a request to a source. */
 export type FetchOutcome =
-  /** It is kept, as soon as all of it is there. */
+  /** The response is stored as soon as it is complete. */
   | {
       readonly kind: 'stored';
       readonly answer: StoredResponse;
       readonly content: SharedBody | CachedResponse;
-      /** Fields for the one alone who asked. */
+      /** Fields for the requesting client only. */
       readonly privateFields: FieldList;
     }
-  /** A kept one is what the target still has to show, freshened by it. */
+  /** A 304 confirmed and freshened a stored response. */
   | {
       readonly kind: 'revalidated';
       readonly cached: CachedResponse;
-      /** Whether it goes on to be kept, or is for the one alone who asked from now on. */
+      /** Whether it stays stored, or answers the requesting client only. */
       readonly isStored: boolean;
       readonly privateFields: FieldList;
     }
-  /** It is an error that a kept one may stand in for. */
+  /** An error, for which a stale response may be served. */
   | { readonly kind: 'error'; readonly reply: Reply }
-  /** It is for the one who asked alone; why is a token. */
+  /** The response is for the requesting client only; the reason is a token for Cache-Status. */
   | { readonly kind: 'forwarded'; readonly reply: Reply; readonly reason: string | undefined };
 
-/** A question to a source, and what is known already. */
+/** A request to a source, with the stored responses that concern it. */
 interface SourceRequest {
   readonly plan: CachePlan;
   readonly url: string;
-  /** What is sent, its conditions included. */
+  /** The request as it is sent, with its preconditions. */
   readonly request: ContentRequest;
   readonly sent: SentField;
   readonly directives: RequestDirectives;
-  /** The kept answers that the source is asked to confirm. */
+  /** The stored responses that the request validates. */
   readonly validating: readonly CachedResponse[];
-  /** The one among them that may be sent in place of an error. */
+  /** The stored response that may be served in place of an error. */
   readonly fallback: CachedResponse | undefined;
 }
 
-/** A question with the epoch in which it was asked. */
+/** A request with the epoch in which it was sent. */
 type SentSourceRequest = SourceRequest & { readonly since: number };
 
-/** What asking stands on; `now` gives milliseconds since 1970. */
+/** What a fetch needs; `now` gives milliseconds since 1970. */
 export interface SourceFetchParts {
   readonly fetch: Fetcher;
   readonly answers: CacheStore;
@@ -62,7 +62,7 @@ export interface SourceFetchParts {
   readonly newId: () => string;
 }
 
-/** Asks a source, and keeps what may be kept of its answer. Rejects as Fetch.respond does. */
+/** Sends a request to a source, and stores a storable response. Rejects as Fetch.respond does. */
 export async function fetchFromSource(
   parts: SourceFetchParts,
   question: SourceRequest,
@@ -83,7 +83,7 @@ export async function fetchFromSource(
     : storeResponse(parts, asking, received);
 }
 
-/** Keeps an answer as soon as all of it is there, if it may be kept. */
+/** Stores a response as soon as it is complete, if it is storable. */
 export function storeResponse(
   { answers, newId }: Pick<SourceFetchParts, 'answers' | 'newId'>,
   { plan, url, sent, since }: Pick<SentSourceRequest, 'plan' | 'url' | 'sent' | 'since'>,
@@ -126,12 +126,12 @@ export function storeResponse(
   return { kind: 'stored', answer, content: answers.put(answer, bytes, since), privateFields };
 }
 
-/** Whether content that came without a length is as long as what it is a part of needs. */
+/** Whether content of undeclared length is as long as its range. */
 function isCompleteRange({ range, bytesLength }: StoredResponse, received: number): boolean {
   return range === undefined || received === bytesLength;
 }
 
-/** Freshens the kept answer that a 304 selects (RFC 9111 §4.3.4). */
+/** Freshens the stored response that a 304 selects (RFC 9111 §4.3.4). */
 async function freshenStored(
   { answers }: SourceFetchParts,
   { validating, sent, plan, since }: SentSourceRequest,
@@ -150,8 +150,8 @@ async function freshenStored(
 }
 
 /**
- * Keeps a freshened answer, or drops one that must not be kept any more; returns whether it is
- * kept. What was confirmed to a client by its credentials leaves the stored answer as it was.
+ * Stores a freshened response, or removes one that is no longer storable; returns whether it stays
+ * stored. A validation with a client's credentials does not change the stored response.
  */
 export function storeFreshened(
   answers: CacheStore,
@@ -171,12 +171,12 @@ export function storeFreshened(
   if (refusal === credentialsRefusal) return false;
   const isStored = refusal === undefined || refusal === 'expired';
   if (isStored) answers.update(updated, since);
-  // Whoever asked opens its file before that goes, which is in a later turn.
+  // The file is deleted in a later turn of the event loop; the request opens it before that.
   else answers.drop(updated.answer).catch(() => undefined);
   return isStored;
 }
 
-/** Whether the source was told which client asks (RFC 9111 §3.5). */
+/** Whether the request carries credentials of a client (RFC 9111 §3.5). */
 export function hasCredentials(sent: SentField, { credentialFields }: CachePlan): boolean {
   return credentialFields.some((name) => (sent(name) ?? '') !== '');
 }

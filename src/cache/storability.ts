@@ -4,8 +4,8 @@ import { freshnessOf, type Freshness, type ReceivedHeader } from './freshness.ts
 import { isHeuristicallyCacheable, isStorable, isUnderstood } from './cacheable-status.ts';
 
 /**
- * Why a shared cache does not keep the answer to a GET (RFC 9111 §3), as Cache-Status may tell it;
- * undefined for one that it keeps. `hasCredentials`: the source was told which client asks.
+ * Why a shared cache must not store the response to a GET (RFC 9111 §3), as a Cache-Status token;
+ * undefined if it is storable. `hasCredentials`: the request carried credentials.
  */
 export function refusalToStore(
   received: ReceivedHeader,
@@ -16,7 +16,7 @@ export function refusalToStore(
   if (hasCredentials && !allowsSharedUse(directives)) return credentialsRefusal;
   if (!isStorable(status)) return 'status';
   if (directives.has('must-understand')) {
-    // What follows it says no-store to caches that do not know the directive (§5.2.2.3).
+    // The no-store beside it is for caches that do not know must-understand (§5.2.2.3).
     if (!isUnderstood(status)) return 'must-understand';
   } else if (directives.has('no-store')) return 'no-store';
   if (fieldsOf(directives, 'private') === 'all') return 'private';
@@ -24,7 +24,7 @@ export function refusalToStore(
   const freshness = freshnessOf(received);
   if (!freshness.isExplicit) {
     if (!isHeuristicallyCacheable(status) && !directives.has('public')) return 'status';
-    // What a source tells one visitor it tells others only where it says so.
+    // A response to an identified visitor is shared only if the source says `public`.
     const isPersonal = hasCredentials || fieldLines(fields, 'set-cookie').length > 0;
     if (isPersonal && !directives.has('public')) return 'cookie';
   }
@@ -32,12 +32,12 @@ export function refusalToStore(
 }
 
 /**
- * The refusal of an answer to a request with credentials. Such an answer says nothing about what
+ * The reason for a response to a request with credentials. Such a response says nothing about what
  * other clients get.
  */
 export const credentialsRefusal = 'credentials';
 
-/** What lets an answer to somebody's credentials be used for others (RFC 9111 §3.5). */
+/** The directives that allow storing a response to credentials (RFC 9111 §3.5). */
 function allowsSharedUse(directives: Directives): boolean {
   return ['public', 's-maxage', 'must-revalidate'].some((name) => directives.has(name));
 }
@@ -48,7 +48,7 @@ function variesByAll(fields: FieldList): boolean {
   );
 }
 
-/** Whether an answer can be used at all once it has been sent: it is fresh, or can be validated. */
+/** Whether a stored response could be reused: it has a lifetime or a validator. */
 function isReusableLater(freshness: Freshness, fields: FieldList): boolean {
   if (replyField({ fields }, 'etag') !== undefined) return true;
   if (replyField({ fields }, 'last-modified') !== undefined) return true;
@@ -56,16 +56,16 @@ function isReusableLater(freshness: Freshness, fields: FieldList): boolean {
   return !freshness.isValidatedAlways && lifetimeMs + staleWhileRevalidateMs + staleIfErrorMs > 0;
 }
 
-/** The fields of an answer, by whether they are kept; Age, which is said anew, is in neither. */
+/** The fields of a response, by whether they are stored. Age is in neither: it is computed. */
 interface SplitFields {
   readonly stored: FieldList;
-  /** For the one alone who asked. */
+  /** For the requesting client only. */
   readonly privateFields: FieldList;
 }
 
 /**
- * The fields of an answer that are kept (RFC 9111 §3.1): those that no qualified `no-cache` or
- * `private` names.
+ * Separates the fields that a qualified `no-cache` or `private` names from those that are stored
+ * (RFC 9111 §3.1).
  */
 export function splitFields(fields: FieldList): SplitFields {
   const { directives } = governingDirectives(fields);
