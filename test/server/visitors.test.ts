@@ -204,7 +204,7 @@ suite('the user of a token', async () => {
     const closed = await startSite(t, { ini, rules: [forAnn] });
     assert.equal(await landing(closed, headers), '/all');
     assert.equal(asked, 1);
-    assert.match(closed.logged(), /The keys of \[auth\] jwt_jwks could not be fetched\./);
+    assert.match(closed.logged(), /Cannot fetch the keys of \[auth\] jwt_jwks\./);
   });
 
   test('keeps nobody waiting but those whose answer depends on it', async (t) => {

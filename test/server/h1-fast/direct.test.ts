@@ -219,7 +219,7 @@ function accessed(site: TestSite): readonly string[] {
   const lines = site.logged().split('\n');
   const entries = lines.filter((line) => /"target":(?!"\/svc1\/(?:health|metrics)")/.test(line));
   return entries.map((line) => {
-    const { time: _time, ms: _ms, ...entry } = JSON.parse(line) as Record<string, unknown>;
+    const { time: _time, ms: _ms, id: _id, ...entry } = JSON.parse(line) as Record<string, unknown>;
     return JSON.stringify(entry);
   });
 }
