@@ -3,18 +3,18 @@ import { isTarget } from '../model/target.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { destinationOf, type Destination, type BranchTarget } from './destination.ts';
 import type { EvaluationContext } from './evaluation.ts';
-import { chosenBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
+import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
-/** The enginedata of a resolve rule, as it is written. */
-interface Breadcrumb {
+/** The parsed enginedata of a resolve rule, before its targets are combined with its rule. */
+interface WrittenBreadcrumb {
   readonly when: readonly Branch<BranchTarget>[];
-  /** What holds where no other branch does; it may come to nothing. */
+  /** The default branch, for visitors whom no other branch matches; it may have no target. */
   readonly otherwise: Branch<BranchTarget>;
   readonly forwardQuery: boolean;
 }
 
-/** A resolve rule, ready to be tested with visitors. */
-export interface ReadyBreadcrumb {
+/** A resolve rule with parsed conditions and destinations. */
+export interface ParsedBreadcrumb {
   readonly id: string;
   readonly contenttype: string | undefined;
   readonly when: readonly Branch<Destination>[];
@@ -24,10 +24,10 @@ export interface ReadyBreadcrumb {
 }
 
 /**
- * Reads the enginedata of a resolve rule (docs/design/rendering.md#breadcrumbs). A branch with
- * anything in it that cannot be understood is kept, with its problems named.
+ * Parses the enginedata of a resolve rule (docs/design/rendering.md#breadcrumbs). Keeps a branch
+ * with mistakes and names its problems.
  */
-export function parseBreadcrumb(enginedata: JsonObject): Breadcrumb {
+export function parseBreadcrumb(enginedata: JsonObject): WrittenBreadcrumb {
   return {
     when: parseWhen(enginedata.when, (branch, name) => {
       const answer = parseAnswer(branch);
@@ -47,21 +47,18 @@ export function parseBreadcrumb(enginedata: JsonObject): Breadcrumb {
   };
 }
 
-/** The paths of what cannot be understood in the branches of a breadcrumb. */
+/** The paths of the mistakes in the branches of a breadcrumb. */
 export function breadcrumbProblems(enginedata: JsonObject): readonly string[] {
   return parseBreadcrumb(enginedata).when.flatMap(({ problems }) => problems);
 }
 
-const ready = new WeakMap<StoredRule, ReadyBreadcrumb>();
+const ready = new WeakMap<StoredRule, ParsedBreadcrumb>();
 
-/**
- * The breadcrumb of a resolve rule, made once and kept as long as somebody keeps the rule: an edit
- * makes another one.
- */
-export function breadcrumbOf(stored: StoredRule): ReadyBreadcrumb {
+/** The breadcrumb of a resolve rule, parsed once for each rule object: an edit makes a new one. */
+export function breadcrumbOf(stored: StoredRule): ParsedBreadcrumb {
   let breadcrumb = ready.get(stored);
   if (breadcrumb === undefined) {
-    breadcrumb = makeReady(stored);
+    breadcrumb = parseRule(stored);
     ready.set(stored, breadcrumb);
   }
   return breadcrumb;
@@ -72,13 +69,13 @@ export function breadcrumbOf(stored: StoredRule): ReadyBreadcrumb {
  * (docs/design/rendering.md#breadcrumbs).
  */
 export function decide(
-  { when, otherwise }: Pick<ReadyBreadcrumb, 'when' | 'otherwise'>,
+  { when, otherwise }: Pick<ParsedBreadcrumb, 'when' | 'otherwise'>,
   context: EvaluationContext,
 ): Branch<Destination> {
-  return chosenBranch(when, context) ?? otherwise;
+  return chooseBranch(when, context) ?? otherwise;
 }
 
-function makeReady({ rule }: StoredRule): ReadyBreadcrumb {
+function parseRule({ rule }: StoredRule): ParsedBreadcrumb {
   const parsed = parseBreadcrumb(rule.enginedata ?? {});
   const branch = (one: Branch<BranchTarget>): Branch<Destination> => ({
     ...one,
@@ -96,7 +93,7 @@ function makeReady({ rule }: StoredRule): ReadyBreadcrumb {
 
 const answerNames = ['target', 'html', 'status'] as const;
 
-/** The members that a branch of a breadcrumb may have. */
+/** The members that a branch of a breadcrumb can have. */
 export const branchMembers: readonly string[] = ['if', ...answerNames];
 
 function parseAnswer({ target, html, status }: JsonObject): BranchTarget {

@@ -5,48 +5,51 @@ import { conditionValuesMax } from './limits.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../model/visitor.ts';
 import type { EvaluationContext } from './evaluation.ts';
 
-/** One condition of an `if`, ready to be tested with visitors. */
+/** One parsed condition of an `if`. */
 export interface Condition {
   readonly name: string;
   holds(context: EvaluationContext): boolean;
-  /** Why it does not hold, in a sentence or two for a person. */
+  /** Why it does not hold, in a sentence or two for the reader of explain. */
   explain(context: EvaluationContext): string;
   readonly type: ConditionType;
-  /** Of a condition that takes a share of the visitors: which share, so that they add up. */
+  /** The share of the visitors, for a percentage: consecutive ones are added up. */
   readonly share?: Share;
 }
 
-/** The visitors from the `from`-th millionth on; past the last one it goes on with the first. */
+/** A range of buckets in millionths; beyond the last bucket it continues with the first. */
 interface Share {
   readonly from: number;
   readonly size: number;
-  /** The same share, beginning elsewhere. */
+  /** A share of the same size that begins elsewhere. */
   startingAt(from: number): Condition;
 }
 
-/** Who visits, and from where: what the answer to a condition may depend on. */
+/** The visit that the fields of a reply may depend on. */
 export interface ConditionVisit {
   readonly origin: string;
   readonly fields: Fields;
   readonly visitor: Visitor;
 }
 
-/** Everything about the conditions of one name, in one object. */
+/**
+ * One kind of condition: parser, test, explanation, Vary and preview
+ * (docs/design/rendering.md#conditions).
+ */
 export interface ConditionType {
   readonly name: string;
-  /** Reads the value of a condition; undefined for a value that says nothing. */
+  /** Parses the value of a condition; undefined for an invalid one. */
   parse(value: Json): Condition | undefined;
-  /** The fields of a request that it depends on, as Vary names them (RFC 9110 §12.5.5). */
+  /** The request fields that it depends on, for Vary (RFC 9110 §12.5.5). */
   readonly vary: readonly string[];
-  /** What has to be prepared of a visitor before it is tested. */
+  /** The facts about a visitor that must be prepared before the test. */
   readonly needs: Partial<VisitorNeeds>;
-  /** What `explain` and previews may say of a visitor for it, by the names of their fields. */
+  /** The fields by which explain and previews describe a visitor for this condition. */
   readonly preview: Readonly<Record<string, PreviewField>>;
-  /** Header fields that the answer carries, so that the next visit can be told apart. */
+  /** Fields of the reply by which the next visit can be recognised, such as Set-Cookie. */
   readonly answerFields?: (visit: ConditionVisit) => FieldList;
 }
 
-/** What a condition type says of itself; T is the parsed value. */
+/** The definition of a condition type; T is the parsed value. */
 interface ConditionDefinition<T> {
   readonly name: string;
   readonly parse: (value: Json) => T | undefined;
@@ -58,7 +61,7 @@ interface ConditionDefinition<T> {
   readonly answerFields?: (visit: ConditionVisit) => FieldList;
 }
 
-/** Defines the conditions of a name. */
+/** Defines a condition type. */
 export function defineCondition<T>({
   name,
   parse,
@@ -86,7 +89,7 @@ export function defineCondition<T>({
   return type;
 }
 
-/** What can be said of a visitor that nobody is: what is left out is not known. */
+/** The description of an imaginary visitor; missing facts are unknown. */
 export interface VisitorTraits {
   readonly user?: string;
   readonly roles?: readonly string[];
@@ -99,7 +102,7 @@ export interface VisitorTraits {
   readonly address?: string;
   /** Milliseconds since 1970. */
   readonly nowMs?: number;
-  /** The bucket for shares, in millionths. */
+  /** The bucket for percentages, in millionths. */
   readonly bucket?: number;
   /** Header fields of its request, by lower-case name. */
   readonly fields?: Readonly<Record<string, string>>;
@@ -109,11 +112,11 @@ export interface VisitorTraits {
 interface PreviewField {
   /** JSON Schema of its value, with a description. */
   readonly schema: JsonObject & { readonly description: string };
-  /** What it says of the visitor; undefined for a value that cannot be. */
+  /** The traits that a value describes; undefined for an invalid value. */
   readonly traits: (value: string | number) => VisitorTraits | undefined;
-  /** What a value has to be: the end of the sentence "X must be …". */
+  /** The end of the sentence "X must be …". */
   readonly form: string;
-  /** The values that there are, where they are a closed list. */
+  /** All values, if they are a closed list. */
   readonly choices?: readonly string[];
 }
 

@@ -1,34 +1,34 @@
 import { encodePath } from '../model/path.ts';
 import type { Rule } from '../model/rule.ts';
 
-/** What a branch of a breadcrumb says, as it is written; undefined for what it leaves out. */
+/** The target of a branch as it is written; undefined for missing members. */
 export interface BranchTarget {
   readonly target: string | undefined;
   readonly html: string | undefined;
   readonly status: number | undefined;
 }
 
-/** What a branch of a breadcrumb comes to. */
+/** Where a branch of a breadcrumb leads. */
 export type Destination =
   | { readonly kind: 'key'; readonly key: string }
-  | { readonly kind: 'redirect'; readonly status: number; readonly target: Target }
+  | { readonly kind: 'redirect'; readonly status: number; readonly target: RedirectTarget }
   | { readonly kind: 'content'; readonly status: number; readonly html: string }
   | { readonly kind: 'bare'; readonly status: number }
   | { readonly kind: 'nothing' };
 
-/** Where a redirect leads. */
-interface Target {
-  /** As it is written; without its `*` where it has a place for a capture. */
+/** The target of a redirect. */
+interface RedirectTarget {
+  /** The target as it is written, without its `*` if that stands for the capture. */
   readonly text: string;
-  /** Whether what the path's `*` stands for is put behind it. */
+  /** Whether the capture of the rule's path is appended. */
   readonly takesCapture: boolean;
-  /** The Location to those who bring nothing along; undefined where it takes a capture. */
+  /** The Location without a query; undefined if the capture is appended. */
   readonly location: string | undefined;
 }
 
-const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** What a branch comes to; its own status goes before that of the rule, if it makes sense there. */
+/** The destination of a branch; its own status overrides that of the rule. */
 export function destinationOf(
   { target, html, status: own }: BranchTarget,
   { path, httpresponse }: Pick<Rule, 'path' | 'httpresponse'>,
@@ -38,51 +38,51 @@ export function destinationOf(
     return { kind: 'key', key: target.slice('key:'.length) };
   }
   if (target !== undefined) {
-    const isRedirect = status !== undefined && redirects.has(status);
+    const isRedirect = status !== undefined && redirectStatuses.has(status);
     return {
       kind: 'redirect',
       status: isRedirect ? status : 302,
-      target: readTarget(target, path.startsWith('/') && path.endsWith('*')),
+      target: parseTarget(target, path.startsWith('/') && path.endsWith('*')),
     };
   }
   if (html !== undefined) return { kind: 'content', status: status ?? 200, html };
-  if (status === undefined || redirects.has(status)) return { kind: 'nothing' };
+  if (status === undefined || redirectStatuses.has(status)) return { kind: 'nothing' };
   return { kind: 'bare', status };
 }
 
 /**
- * A Location field's value: ASCII only, the host as the rule says it, whatever query and capture
- * hold. Undefined where the capture would lead out of the target's path.
+ * The value of Location: ASCII only. Neither query nor capture can change the rule's host.
+ * Undefined if the capture would lead out of the target's path.
  */
 export function locationOf(
-  { text, takesCapture, location }: Target,
+  { text, takesCapture, location }: RedirectTarget,
   { query, capture = '' }: { readonly query: string; readonly capture: string | undefined },
 ): string | undefined {
   if (!takesCapture) {
-    return query === '' && location !== undefined ? location : write(withQuery(text, query));
+    return query === '' && location !== undefined ? location : normalize(withQuery(text, query));
   }
   const inPath = !/[?#]/.test(text);
   const encoded = inPath ? encodePath(capture) : encodeURIComponent(capture.toWellFormed());
   const whole = text + encoded;
   if (inPath && !staysBelow(text, whole)) return undefined;
-  return write(withQuery(whole, query));
+  return normalize(withQuery(whole, query));
 }
 
-function readTarget(text: string, isWildcard: boolean): Target {
+function parseTarget(text: string, isWildcard: boolean): RedirectTarget {
   const takesCapture = isWildcard && text.endsWith('*');
   return {
     text: takesCapture ? text.slice(0, -1) : text,
     takesCapture,
-    location: takesCapture ? undefined : write(text),
+    location: takesCapture ? undefined : normalize(text),
   };
 }
 
-/** Only serves the parser: what comes back is the part behind it. */
+/** A base for the URL parser, which is cut off again. */
 const placeholder = 'http://placeholder.invalid';
 
-/** Whether a path keeps its beginning in the eyes of a browser, which resolves dot segments. */
+/** Whether a path still begins the same after a browser has resolved its dot segments. */
 function staysBelow(beginning: string, whole: string): boolean {
-  // With a letter behind it, a beginning that ends in a dot is no dot segment yet.
+  // The `x` keeps a beginning that ends with a dot from being parsed as a dot segment.
   const { href } = new URL(`${beginning}x`, placeholder);
   return new URL(whole, placeholder).href.startsWith(href.slice(0, -1));
 }
@@ -94,7 +94,7 @@ function withQuery(target: string, query: string): string {
   return fragment.length > 0 ? `${joined}#${fragment.join('#')}` : joined;
 }
 
-function write(target: string): string {
+function normalize(target: string): string {
   if (!target.startsWith('/')) return new URL(target).href;
   const { pathname, search, hash } = new URL(target, placeholder);
   return `${pathname.startsWith('//') ? '/' : pathname}${search}${hash}`;

@@ -2,7 +2,7 @@ import { parseQuery } from '../http/query.ts';
 import { comparableAddress, type ComparableAddress, type Networks } from '../model/networks.ts';
 import type { Visitor } from '../model/visitor.ts';
 
-/** What the conditions of one rule are tested with: the visitor and the query, read on demand. */
+/** The visitor and the query that the conditions of one rule are evaluated with, read on demand. */
 export class EvaluationContext {
   readonly visitor: Visitor;
   readonly #ruleId: string;
@@ -18,13 +18,13 @@ export class EvaluationContext {
     this.#query = query;
   }
 
-  /** Values of a parameter of the query. */
+  /** The values of a query parameter. */
   values(name: string): ReadonlySet<string> {
     this.#parameters ??= parametersOf(this.#query);
     return this.#parameters.get(name) ?? none;
   }
 
-  /** The visitor's bucket for shares of this rule, in millionths. */
+  /** The visitor's bucket for the percentages of this rule, in millionths. */
   bucket(): number {
     this.#bucket ??= this.visitor.bucket(this.#ruleId);
     return this.#bucket;

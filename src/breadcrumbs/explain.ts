@@ -5,9 +5,9 @@ import { explainCandidates, explainWaiting } from '../rules/find.ts';
 import {
   breadcrumbCandidates,
   resolveVisit,
-  type Start,
+  type BreadcrumbStart,
   type BreadcrumbHop,
-  type Visit,
+  type BreadcrumbVisit,
 } from './resolve.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
@@ -16,10 +16,14 @@ import { decideRender, type RenderWhen } from './render-when.ts';
 import { firstFailing, type Branch } from './when.ts';
 
 /**
- * What a resolve rule comes to, with its branches, and with the looks at the keys that it leads
- * over; the id is that of the rule that decides. The visitor has been prepared.
+ * Explains a resolve rule: its branches, and the look-ups of the keys that it leads over. The id is
+ * that of the rule that decides. The visitor must be prepared.
  */
-export function explainHops(rules: RuleReader, start: Start, visit: Visit): ExplainedReply {
+export function explainHops(
+  rules: RuleReader,
+  start: BreadcrumbStart,
+  visit: BreadcrumbVisit,
+): ExplainedReply {
   const steps: BreadcrumbHop[] = [];
   const outcome = replyOrFailure(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
@@ -44,12 +48,11 @@ export function explainHops(rules: RuleReader, start: Start, visit: Visit): Expl
 }
 
 /**
- * How a breadcrumb's key would be answered (docs/design/rendering.md#breadcrumbs), by
- * userinterface.link.htm.
+ * Explains what userinterface.link.htm answers for a key (docs/design/rendering.md#breadcrumbs).
  */
 export function explainKey(
   rules: RuleReader,
-  { key, ...visit }: Visit & { readonly key: string },
+  { key, ...visit }: BreadcrumbVisit & { readonly key: string },
 ): Explanation {
   const { tried, winner } = lookUp(rules, key, visit);
   if (winner === undefined) {
@@ -71,7 +74,7 @@ export function explainKey(
   };
 }
 
-/** Candidates of which the first has these branches. */
+/** Adds branches to the first candidate. */
 export function withBranches(
   candidates: Tried['candidates'],
   branches: readonly TriedBranch[],
@@ -83,7 +86,7 @@ export function withBranches(
 function lookUp(
   rules: RuleReader,
   key: string,
-  visit: Visit,
+  visit: BreadcrumbVisit,
   step?: Omit<BreadcrumbHop, 'key'>,
 ): { readonly tried: Tried; readonly winner: StoredRule | undefined } {
   const ordered = breadcrumbCandidates(rules, key, visit);
@@ -103,17 +106,17 @@ function lookUp(
   };
 }
 
-/** The branches of a rendered page's `enginedata.when`, and which one holds for the visitor. */
+/** Explains which branch of a page's `enginedata.when` applies to the visitor. */
 export function explainRender(
   renderWhen: RenderWhen,
   stored: StoredRule,
-  visit: Pick<Visit, 'visitor' | 'query'>,
+  visit: Pick<BreadcrumbVisit, 'visitor' | 'query'>,
 ): readonly TriedBranch[] {
   const context = new EvaluationContext(stored.rule.id, visit);
   return branchesOf(renderWhen, { context, branch: decideRender(renderWhen, stored, visit) });
 }
 
-/** Every branch in order, with the reason why it was not taken. */
+/** All branches in order, each with the reason why it was not taken. */
 function branchesOf(
   all: { readonly when: readonly Branch<unknown>[]; readonly otherwise: Branch<unknown> },
   { context, branch: taken }: { context: EvaluationContext; branch: Branch<unknown> },

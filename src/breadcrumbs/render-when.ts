@@ -2,12 +2,12 @@ import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { EvaluationContext } from './evaluation.ts';
-import { chosenBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
+import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
-/** The enginedata of a page that an engine renders, with what visitors make of it. */
+/** The enginedata of a page that an engine renders, for each branch of its `when`. */
 export interface RenderWhen {
   readonly when: readonly Branch<JsonObject>[];
-  /** What holds where no branch does: the enginedata without `when`. */
+  /** The default: the enginedata without `when`. */
   readonly otherwise: Branch<JsonObject>;
   readonly dependencies: Dependencies;
 }
@@ -16,7 +16,7 @@ const ready = new WeakMap<StoredRule, RenderWhen>();
 
 /**
  * The branches of `enginedata.when` of a rule that an engine renders, each merged over the rest
- * (RFC 7396); undefined for a rule without `when`. Made once for each stored rule.
+ * (RFC 7396); undefined for a rule without `when`. Parsed once for each rule object.
  */
 export function renderWhenOf(stored: StoredRule): RenderWhen | undefined {
   const { kind, enginedata } = stored.rule;
@@ -30,18 +30,18 @@ export function renderWhenOf(stored: StoredRule): RenderWhen | undefined {
   return found;
 }
 
-/** The paths of what cannot be understood in an `enginedata.when`. */
+/** The paths of the mistakes in an `enginedata.when`. */
 export function renderWhenProblems(enginedata: JsonObject): readonly string[] {
   return readWhen(enginedata).when.flatMap(({ problems }) => problems);
 }
 
-/** The branch that holds for a visitor, which has been prepared, or the default. */
+/** The first branch that applies to a visitor, who must be prepared, or the default. */
 export function decideRender(
   { when, otherwise }: RenderWhen,
   { rule }: StoredRule,
   visit: { readonly visitor: Visitor; readonly query: string },
 ): Branch<JsonObject> {
-  return chosenBranch(when, new EvaluationContext(rule.id, visit)) ?? otherwise;
+  return chooseBranch(when, new EvaluationContext(rule.id, visit)) ?? otherwise;
 }
 
 function readWhen({ when: written, ...rest }: JsonObject): RenderWhen {

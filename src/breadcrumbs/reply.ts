@@ -5,21 +5,21 @@ import { preferredType } from '../http/negotiation.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import type { Resolution } from '../model/found.ts';
-import type { Resolved, Visit } from './resolve.ts';
+import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
 import type { Dependencies } from './when.ts';
 
 /**
- * The HTTP answer to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs): its redirect
- * or page, or, for who would rather have JSON, the answer of get_resolve. Never cached, for the
- * next visitor may be sent elsewhere.
+ * The HTTP reply to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs): its redirect
+ * or page, or the answer of get_resolve if Accept prefers JSON. It must not be cached: the next
+ * visitor may get another target.
  */
-export function breadcrumbReply(resolved: Resolved, visit: Visit): Reply {
+export function breadcrumbReply(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply {
   const reply = prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved);
   const further = visitorFields(resolved, visit);
   return further.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...further] };
 }
 
-/** What get_resolve answers of a breadcrumb. */
+/** The data of get_resolve for a breadcrumb. */
 export function resolutionData({
   status,
   target,
@@ -31,8 +31,10 @@ export function resolutionData({
   return { status, target, content, contenttype, id, matched };
 }
 
-/** What caches are told of a breadcrumb's answer: not to store it, and what it depends on. */
-export function cachingFields({ dependencies }: Pick<Resolved, 'dependencies'>): FieldList {
+/** The fields that keep caches from storing the reply of a breadcrumb, and its Vary. */
+export function cachingFields({
+  dependencies,
+}: Pick<ResolvedBreadcrumb, 'dependencies'>): FieldList {
   let fields = caching.get(dependencies);
   if (fields === undefined) {
     const vary = [...new Set(['Accept', ...dependencies.vary])].sort().join(', ');
@@ -44,19 +46,19 @@ export function cachingFields({ dependencies }: Pick<Resolved, 'dependencies'>):
 
 const caching = new WeakMap<Dependencies, FieldList>();
 
-/** What the answer asks of the visitor's browser for the next time. */
-function visitorFields({ dependencies }: Resolved, visit: Visit): FieldList {
+/** The fields that help to recognise the visitor next time, such as Set-Cookie and Accept-CH. */
+function visitorFields({ dependencies }: ResolvedBreadcrumb, visit: BreadcrumbVisit): FieldList {
   return dependencies.answerFields.flatMap((fieldsFor) => fieldsFor(visit));
 }
 
-/** Whether a caller would rather have JSON than a page; who takes anything alike would not. */
+/** Whether Accept prefers JSON to a page; `*` with one weight for both does not. */
 function prefersJson({ accept }: Fields): boolean {
-  // What names neither JSON nor all of application cannot prefer it.
+  // Saves the parser for an Accept that names neither JSON nor application/*.
   if (accept === undefined || !/json|application\/\*/i.test(accept)) return false;
   return preferredType(accept, ['text/html', 'application/json']) === 'application/json';
 }
 
-function jsonReply(resolved: Resolved): Reply {
+function jsonReply(resolved: ResolvedBreadcrumb): Reply {
   const answer = { r: 'svc1.userinterface.get_resolve', data: resolutionData(resolved) };
   return replyOf(resolved, {
     status: 200,
@@ -65,21 +67,21 @@ function jsonReply(resolved: Resolved): Reply {
   });
 }
 
-/** Replies that are the same each time, by what makes them so. */
-const pages = new WeakMap<NonNullable<Resolved['fixed']>, Reply>();
+/** Replies that are the same for each visitor, by their cacheKey. */
+const pages = new WeakMap<NonNullable<ResolvedBreadcrumb['cacheKey']>, Reply>();
 
-function pageReply(resolved: Resolved): Reply {
-  const { fixed } = resolved;
-  if (fixed === undefined) return makePage(resolved);
-  let reply = pages.get(fixed);
+function pageReply(resolved: ResolvedBreadcrumb): Reply {
+  const { cacheKey } = resolved;
+  if (cacheKey === undefined) return makePage(resolved);
+  let reply = pages.get(cacheKey);
   if (reply === undefined) {
     reply = makePage(resolved);
-    pages.set(fixed, reply);
+    pages.set(cacheKey, reply);
   }
   return reply;
 }
 
-function makePage(resolved: Resolved): Reply {
+function makePage(resolved: ResolvedBreadcrumb): Reply {
   const { status, target, content, contenttype } = resolved;
   const html = content ?? (target === undefined ? nothingMore : moved(target));
   const own = (content === undefined ? undefined : contenttype) ?? 'text/html; charset=utf-8';
@@ -95,7 +97,7 @@ function makePage(resolved: Resolved): Reply {
 }
 
 function replyOf(
-  resolved: Resolved,
+  resolved: ResolvedBreadcrumb,
   {
     status,
     fields,
@@ -117,7 +119,7 @@ function replyOf(
   };
 }
 
-/** For who does not follow redirects, as short as it can be (RFC 9110 §15.4). */
+/** A short page for clients that do not follow redirects (RFC 9110 §15.4). */
 function moved(target: string): string {
   const link = escapeHtml(target);
   return smallPage('Moved', `The page is at <a href="${link}">${link}</a>.`);

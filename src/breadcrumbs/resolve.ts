@@ -4,78 +4,78 @@ import type { Resolution } from '../model/found.ts';
 import { breadcrumbHopsMax } from './limits.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
-import { breadcrumbOf, decide, type ReadyBreadcrumb } from './breadcrumb.ts';
+import { breadcrumbOf, decide, type ParsedBreadcrumb } from './breadcrumb.ts';
 import { locationOf, type Destination } from './destination.ts';
 import { EvaluationContext } from './evaluation.ts';
 import { joinedDependencies, type Branch, type Dependencies } from './when.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 
-/** Who follows a breadcrumb, from where, and the query that it may forward. */
-export interface Visit {
+/** The visit of a breadcrumb: the visitor, the origin, and the query that may be forwarded. */
+export interface BreadcrumbVisit {
   readonly origin: string;
   readonly query: string;
   readonly fields: Fields;
   readonly visitor: Visitor;
 }
 
-/** A resolve rule where somebody stands before it. */
-export interface Start {
+/** The resolve rule that a visit starts at. */
+export interface BreadcrumbStart {
   readonly stored: StoredRule;
-  /** What the `*` of its path stands for. */
+  /** The part of the visited path that the `*` of the rule's path matches. */
   readonly capture: string | undefined;
 }
 
-/** A rule on the way that a breadcrumb leads, and the branch that was taken there. */
+/** A rule that a breadcrumb leads over, and the branch that was taken there. */
 export interface BreadcrumbHop {
   /** The key that led there; undefined for the first one. */
   readonly key: string | undefined;
   readonly stored: StoredRule;
-  readonly breadcrumb: ReadyBreadcrumb;
+  readonly breadcrumb: ParsedBreadcrumb;
   readonly context: EvaluationContext;
   readonly branch: Branch<Destination>;
 }
 
-/** What a breadcrumb comes to, and what that depended on. */
-export interface Resolved extends Resolution {
+/** The result of a breadcrumb, and what it depends on. */
+export interface ResolvedBreadcrumb extends Resolution {
   readonly dependencies: Dependencies;
-  /** Stands for the answer where it is the same for all who come to it; else undefined. */
-  readonly fixed: object | undefined;
+  /** An object that stands for the reply if all visitors of this branch get the same one. */
+  readonly cacheKey: object | undefined;
 }
 
 /**
- * Follows a breadcrumb's key to what it stands for (docs/design/rendering.md#breadcrumbs), `key:`
- * targets included. Fails with `not_found` for a key without a rule or a rule without a target,
- * `unprocessable` for keys that lead in a circle or too far. Waits only where a condition asks for
- * what has to be found out.
+ * Resolves a breadcrumb's key (docs/design/rendering.md#breadcrumbs), including `key:` targets.
+ * Fails with `not_found` for a key without a rule or a rule without a target, and with
+ * `unprocessable` for keys that lead in a circle or over too many keys. Returns a promise only if a
+ * condition needs facts about the visitor that take time.
  */
 export function resolveKey(
   reads: RuleReader,
-  { key, ...visit }: Visit & { readonly key: string },
-): Resolved | Promise<Resolved> {
+  { key, ...visit }: BreadcrumbVisit & { readonly key: string },
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
   const stored = breadcrumbRule(reads, key, visit);
   return follow(reads, { stored, capture: undefined, key: undefined }, visit, []);
 }
 
 /**
- * What a resolve rule found by a visit to its own path comes to; fails as resolveKey does. The
- * rules that it leads over are added to `steps`, whether it comes to anything or not.
+ * Resolves a rule that was found by its own path; fails as resolveKey does. Adds the rules that it
+ * leads over to `steps`, also if it fails.
  */
 export function resolveVisit(
   reads: RuleReader,
-  start: Start,
-  visit: Visit,
+  start: BreadcrumbStart,
+  visit: BreadcrumbVisit,
   steps: BreadcrumbHop[] = [],
-): Resolved | Promise<Resolved> {
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
   const { stored, capture } = start;
   return follow(reads, { stored, capture, key: undefined }, visit, steps);
 }
 
-/** The resolve rules of a key in the order in which they win: the first one is the breadcrumb. */
+/** The resolve rules of a key by precedence: the first one is the breadcrumb. */
 export function breadcrumbCandidates(
   reads: CandidateReads,
   key: string,
-  { origin, fields }: Pick<Visit, 'origin' | 'fields'>,
+  { origin, fields }: Pick<BreadcrumbVisit, 'origin' | 'fields'>,
 ): readonly Candidate[] {
   const candidates = rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
   return sortByPrecedence(
@@ -84,23 +84,23 @@ export function breadcrumbCandidates(
   );
 }
 
-/** The path of a rule is its key, also where it ends in a `*`: that stands for nothing then. */
+/** The rules whose path is the key; a `*` at the end of the key is an ordinary character. */
 function rulesOfKey(reads: CandidateReads, origin: string, key: string): readonly Candidate[] {
   if (!key.startsWith('/') || !key.endsWith('*')) return reads.exactRules(origin, key);
   const groups = [...reads.wildcardRules(origin, key.slice(0, -1))];
   return groups.flat().filter(({ path }) => path === key);
 }
 
-interface Place extends Start {
+interface HopTarget extends BreadcrumbStart {
   readonly key: string | undefined;
 }
 
 function follow(
   reads: RuleReader,
-  start: Place,
-  visit: Visit,
+  start: HopTarget,
+  visit: BreadcrumbVisit,
   steps: BreadcrumbHop[],
-): Resolved | Promise<Resolved> {
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
   let place = start;
   for (;;) {
     const at = place;
@@ -113,12 +113,17 @@ function follow(
     const branch = decide(breadcrumb, context);
     const step = { key, stored, breadcrumb, context, branch };
     steps.push(step);
-    if (branch.answer.kind !== 'key') return arrive(step, { steps, visit, capture });
+    if (branch.answer.kind !== 'key') return resolvedAt(step, { steps, visit, capture });
     place = hop(reads, branch.answer.key, visit, steps);
   }
 }
 
-function hop(reads: RuleReader, key: string, visit: Visit, steps: readonly BreadcrumbHop[]): Place {
+function hop(
+  reads: RuleReader,
+  key: string,
+  visit: BreadcrumbVisit,
+  steps: readonly BreadcrumbHop[],
+): HopTarget {
   if (steps.length > breadcrumbHopsMax || steps.some((step) => step.key === key)) {
     throw new Failure(
       'unprocessable',
@@ -128,14 +133,14 @@ function hop(reads: RuleReader, key: string, visit: Visit, steps: readonly Bread
   return { key, stored: breadcrumbRule(reads, key, visit), capture: undefined };
 }
 
-function breadcrumbRule(reads: RuleReader, key: string, visit: Visit): StoredRule {
+function breadcrumbRule(reads: RuleReader, key: string, visit: BreadcrumbVisit): StoredRule {
   const [winner] = breadcrumbCandidates(reads, key, visit);
   const stored = winner && reads.ruleOf(winner);
   if (stored === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');
   return stored;
 }
 
-function arrive(
+function resolvedAt(
   { breadcrumb, branch }: BreadcrumbHop,
   {
     steps,
@@ -143,24 +148,24 @@ function arrive(
     capture,
   }: {
     readonly steps: readonly BreadcrumbHop[];
-    readonly visit: Visit;
+    readonly visit: BreadcrumbVisit;
     readonly capture: string | undefined;
   },
-): Resolved {
+): ResolvedBreadcrumb {
   const { id, contenttype, forwardQuery } = breadcrumb;
   const { answer: destination, name: matched } = branch;
   const isDirect = steps.length === 1;
   const dependencies = isDirect
     ? breadcrumb.dependencies
     : joinedDependencies(steps.map((step) => step.breadcrumb.dependencies));
-  const base = { id, contenttype, matched, dependencies, fixed: isDirect ? branch : undefined };
+  const base = { id, contenttype, matched, dependencies, cacheKey: isDirect ? branch : undefined };
   switch (destination.kind) {
     case 'redirect': {
       const query = forwardQuery ? visit.query : '';
       const target = locationOf(destination.target, { query, capture });
-      if (target === undefined) throw nowhere();
-      const fixed = target === destination.target.location ? base.fixed : undefined;
-      return { ...base, fixed, status: destination.status, target, content: undefined };
+      if (target === undefined) throw noTarget();
+      const cacheKey = target === destination.target.location ? base.cacheKey : undefined;
+      return { ...base, cacheKey, status: destination.status, target, content: undefined };
     }
     case 'content': {
       const { status, html } = destination;
@@ -174,10 +179,10 @@ function arrive(
       return { ...base, status: destination.status, target: undefined, content: undefined };
     case 'nothing':
     case 'key':
-      throw nowhere();
+      throw noTarget();
   }
 }
 
-function nowhere(): Failure {
+function noTarget(): Failure {
   return new Failure('not_found', 'This breadcrumb has no target yet.');
 }

@@ -6,18 +6,18 @@ import type { Condition, ConditionVisit } from './condition.ts';
 import { parseConditions } from './conditions/table.ts';
 import type { EvaluationContext } from './evaluation.ts';
 
-/** One branch of a `when`, with what it comes to. */
+/** One branch of a `when` with its answer. */
 export interface Branch<T> {
   /** `when[0]`, `when[1]` …, or `default`. */
   readonly name: string;
   /** In the order in which they are written. */
   readonly conditions: readonly Condition[];
   readonly answer: T;
-  /** What in it says nothing, as paths such as `when[0].if.colour`: it never wins then. */
+  /** The paths of its mistakes, such as `when[0].if.colour`; with any, the branch never wins. */
   readonly problems: readonly string[];
 }
 
-/** What an answer that conditions chose depends on. */
+/** What the choice of a branch depends on. */
 export interface Dependencies {
   /** Fields of the request, as Vary names them. */
   readonly vary: readonly string[];
@@ -27,16 +27,15 @@ export interface Dependencies {
   readonly answerFields: readonly ((visit: ConditionVisit) => FieldList)[];
 }
 
-/** The answer of a branch as it is written, and the paths of what in it says nothing. */
+/** The answer of a branch as it is written, and the paths of its mistakes. */
 interface ParsedAnswer<T> {
   readonly answer: T;
   readonly problems: readonly string[];
 }
 
 /**
- * Reads a `when` (docs/design/rendering.md#breadcrumbs): a list of `{if: {…}, …}`, of which
- * `parseAnswer` reads the rest. A branch with anything in it that cannot be understood is kept,
- * with its problems named.
+ * Parses a `when` (docs/design/rendering.md#breadcrumbs): a list of `{if: {…}, …}`; `parseAnswer`
+ * parses all members but `if`. Keeps a branch with mistakes and names its problems.
  */
 export function parseWhen<T>(
   written: Json | undefined,
@@ -54,7 +53,7 @@ export function parseWhen<T>(
     return {
       ...{ name, conditions, answer },
       problems: [
-        // A branch whose conditions were forgotten, or misspelt, would be everybody's.
+        // Without this, a branch with a missing or misspelt `if` would match every visitor.
         ...(isJsonObject(branch.if) ? [] : [`${name}.if`]),
         ...unreadable.map((condition) => `${name}.if.${condition}`),
         ...problems,
@@ -64,8 +63,8 @@ export function parseWhen<T>(
   return withShares(parsed);
 }
 
-/** The first branch whose conditions all hold; undefined where none does. */
-export function chosenBranch<B extends Branch<unknown>>(
+/** The first branch whose conditions all hold; undefined if there is none. */
+export function chooseBranch<B extends Branch<unknown>>(
   when: readonly B[],
   context: EvaluationContext,
 ): B | undefined {
@@ -75,10 +74,7 @@ export function chosenBranch<B extends Branch<unknown>>(
   );
 }
 
-/**
- * The first of some conditions that does not hold; undefined when all do
- * (docs/design/rendering.md#breadcrumbs).
- */
+/** The first condition that does not hold; undefined if all do. */
 export function firstFailing(
   conditions: readonly Condition[],
   context: EvaluationContext,
@@ -87,7 +83,7 @@ export function firstFailing(
   return undefined;
 }
 
-/** What the choice among branches depends on. */
+/** What the choice between branches depends on. */
 export function dependenciesOf(when: readonly Branch<unknown>[]): Dependencies {
   const usable = when.filter(({ problems }) => problems.length === 0);
   const types = new Set(usable.flatMap(({ conditions }) => conditions.map(({ type }) => type)));
@@ -112,8 +108,8 @@ export function joinedDependencies(all: readonly Dependencies[]): Dependencies {
 }
 
 /**
- * Gives each percentage the visitors behind those of the one before it: 30, 30 and 40 make all,
- * and each is that share of whoever meets its other conditions.
+ * Allocates percentages consecutively: 30, 30 and 40 cover all visitors. Each is a share of the
+ * visitors who meet the other conditions of its branch.
  */
 function withShares<T>(branches: readonly Branch<T>[]): readonly Branch<T>[] {
   let taken = 0;

@@ -13,7 +13,11 @@ import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import { findRule } from '../rules/find.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
-import { resolveKey, type Resolved, type Visit } from '../breadcrumbs/resolve.ts';
+import {
+  resolveKey,
+  type ResolvedBreadcrumb,
+  type BreadcrumbVisit,
+} from '../breadcrumbs/resolve.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import {
@@ -59,15 +63,20 @@ export interface Site {
     readonly fields: Fields;
   }): FoundRule | undefined;
   /** Resolves a breadcrumb's key; fails as resolveKey does. */
-  resolve(asked: Visit & { readonly key: string }): Resolved | Promise<Resolved>;
+  resolve(
+    asked: BreadcrumbVisit & { readonly key: string },
+  ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
   /** The HTTP reply to a visitor of a breadcrumb. */
-  breadcrumb(resolved: Resolved, visit: Visit): Reply;
+  breadcrumb(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply;
   /** The data of get_resolve for a breadcrumb, and the fields for caches. */
-  breadcrumbData(resolved: Resolved): { readonly data: Resolution; readonly caching: FieldList };
+  breadcrumbData(resolved: ResolvedBreadcrumb): {
+    readonly data: Resolution;
+    readonly caching: FieldList;
+  };
   /** Explains respond; reads only, and sends no request to another server. */
   explain(asked: PageRequest): Explanation;
   /** Explains resolve. */
-  explainKey(asked: Visit & { readonly key: string }): Explanation;
+  explainKey(asked: BreadcrumbVisit & { readonly key: string }): Explanation;
   /** The same site with the page rules of another moment. */
   at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): Site;
 }

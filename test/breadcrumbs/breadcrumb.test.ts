@@ -5,7 +5,7 @@ import { breadcrumbProblems, parseBreadcrumb } from '../../src/breadcrumbs/bread
 import { isTarget } from '../../src/model/target.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 
-suite('what in a breadcrumb says nothing', () => {
+suite('a mistake in a breadcrumb', () => {
   const when = (written: Json): JsonObject => ({ target: '/', when: [written] });
   const some = (conditions: Json): JsonObject => when({ if: conditions, target: '/x' });
   const readable: readonly (readonly [title: string, conditions: Json])[] = [
@@ -26,7 +26,7 @@ suite('what in a breadcrumb says nothing', () => {
     ['shares', { percent: 12.5 }],
   ];
   for (const [title, conditions] of readable) {
-    test(`is nothing of ${title}`, () => {
+    test(`is not found in ${title}`, () => {
       assert.deepEqual(breadcrumbProblems(some(conditions)), []);
     });
   }
@@ -84,7 +84,7 @@ suite('what in a breadcrumb says nothing', () => {
     });
   }
 
-  test('is named whatever is written, and never makes a breadcrumb that cannot be read', () => {
+  test('is named for any enginedata, and never throws', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), fc.jsonValue(), (written, target) => {
         const { when: read, otherwise } = parseBreadcrumb({
@@ -101,12 +101,12 @@ suite('what in a breadcrumb says nothing', () => {
   });
 });
 
-suite('shares of all visitors', () => {
+suite('percentages', () => {
   const sharesOf = (...branches: readonly JsonObject[]) =>
     parseBreadcrumb({ when: branches.map((some) => ({ if: some, target: '/' })) }).when.map(
       ({ conditions }) => conditions.map(({ share }) => share),
     );
-  test('come one behind the other, and begin again past all of them', () => {
+  test('are allocated consecutively, and start again after 100', () => {
     const shares = sharesOf(
       { percent: 30 },
       { country: 'CH' },
@@ -124,7 +124,7 @@ suite('shares of all visitors', () => {
     ]);
   });
 
-  test('are not taken by a branch that is left out', () => {
+  test('are not used up by an invalid branch', () => {
     const [, second] = sharesOf({ percent: 30, weekday: 1 }, { percent: 10 });
     assert.equal(second?.[0]?.from, 0);
   });
@@ -165,7 +165,7 @@ suite('targets', () => {
     [`/${'a'.repeat(4_096)}`, false],
   ];
   for (const [target, is] of cases) {
-    test(`${JSON.stringify(target.slice(0, 60))} is ${is ? 'one' : 'none'}`, () => {
+    test(`${JSON.stringify(target.slice(0, 60))} is ${is ? 'valid' : 'invalid'}`, () => {
       assert.equal(isTarget(target), is);
     });
   }

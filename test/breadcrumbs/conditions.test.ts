@@ -226,7 +226,7 @@ const cases: readonly (readonly [
 
 for (const [condition, holds, fails] of cases) {
   const written = JSON.stringify(condition).slice(0, 70);
-  test(`${written} holds for those it is for, and tells the others why not`, async (t) => {
+  test(`${written} holds for matching visitors, and explain says why for others`, async (t) => {
     const enginedata = { target: '/all', when: [{ if: condition, target: '/some', status: 307 }] };
     const site = (await layGround(t)).siteOf([{ path: '/crumb', kind: 'resolve', enginedata }]);
     const ask = async (who: Who) => {
@@ -256,7 +256,7 @@ suite('branches', () => {
       ({ branch, lost }) => (lost === undefined ? branch : `${branch} ${lost.code}`),
     );
 
-  test('are tried in their order, all conditions of one, and each tells what it lost by', async (t) => {
+  test('are tried in order, with all conditions, and explain says why each lost', async (t) => {
     const site = await siteOf(t, {
       target: '/all',
       when: [
@@ -286,7 +286,7 @@ suite('branches', () => {
     assert.equal(branchesOf(site, { lang: 'de' })[0], 'when[0] country');
   });
 
-  test('split the visitors by their shares, each always the same way', async (t) => {
+  test('split visitors by percentage, each visitor always the same way', async (t) => {
     const site = await siteOf(t, {
       status: 404,
       when: [
@@ -322,7 +322,7 @@ suite('branches', () => {
     assert.equal(ways.size, 4);
   });
 
-  test('may lead to another key, whose own branches are told as well', async (t) => {
+  test('may lead to another key, whose branches explain shows as well', async (t) => {
     const ground = await layGround(t);
     const site = ground.siteOf([
       {
@@ -359,7 +359,7 @@ suite('branches', () => {
   });
 });
 
-suite('what a wildcard stands for', () => {
+suite('the capture of a wildcard', () => {
   const cases: readonly (readonly [path: string, target: string, visited: string, to: string])[] = [
     ['/old/*', '/new/*', '/old/a/b', '/new/a/b'],
     ['/old/*', '/new/*', '/old/', '/new/'],

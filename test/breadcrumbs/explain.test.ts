@@ -21,7 +21,7 @@ suite('the explanation of a breadcrumb', () => {
     return site.explainKey({ key, origin: shop, query: '', fields: {}, visitor: someVisitor() });
   };
 
-  test('follows its key over others to the rule that decides', async (t) => {
+  test('follows a key over other keys to the rule that decides', async (t) => {
     const { winner, status, tried, notes } = await ofKey(t, 'spring');
     assert.deepEqual(winner, { source: 'stored', id: 'rule 3', status: 303 });
     assert.equal(status, 303);
@@ -33,7 +33,7 @@ suite('the explanation of a breadcrumb', () => {
     assert.deepEqual(notes, ['It leads to https://far.example/.']);
   });
 
-  test('does so for a visit to its path, between the sources', async (t) => {
+  test('follows a visit by path, among the sources', async (t) => {
     const site = (await layGround(t)).siteOf(rules);
     const { winner, tried } = explain(site, { path: '/visit' });
     assert.deepEqual(winner, { source: 'stored', id: 'rule 3', status: 303 });
@@ -43,7 +43,7 @@ suite('the explanation of a breadcrumb', () => {
     );
   });
 
-  test('tells of keys that lead in a circle, or to none', async (t) => {
+  test('names keys that lead in a circle or do not exist', async (t) => {
     const circle = await ofKey(t, 'there');
     assert.equal(circle.status, 422);
     assert.match(circle.notes.join(), /in a circle/);

@@ -5,7 +5,11 @@ import { replyField } from '../../src/http/reply.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Candidate, Rule, StoredRule } from '../../src/model/rule.ts';
 import { breadcrumbReply } from '../../src/breadcrumbs/reply.ts';
-import { resolveKey, resolveVisit, type Resolved } from '../../src/breadcrumbs/resolve.ts';
+import {
+  resolveKey,
+  resolveVisit,
+  type ResolvedBreadcrumb,
+} from '../../src/breadcrumbs/resolve.ts';
 import type { RuleReader } from '../../src/rules/rule-cache.ts';
 import { enginedataProblems, type EnginedataPlacing } from '../../src/api/rules/enginedata.ts';
 import { startSite } from '../harness.ts';
@@ -53,12 +57,12 @@ function visitFrom(from: string, query = '') {
 }
 
 /** Nothing has to be waited for where all is known of the visitor. */
-function atOnce(resolved: Resolved | Promise<Resolved>): Resolved {
+function atOnce(resolved: ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>): ResolvedBreadcrumb {
   assert.ok(!(resolved instanceof Promise));
   return resolved;
 }
 
-suite('what a breadcrumb comes to', () => {
+suite('the result of a breadcrumb', () => {
   const cases: readonly (readonly [
     title: string,
     enginedata: JsonObject,
@@ -124,7 +128,7 @@ suite('what a breadcrumb comes to', () => {
     });
   }
 
-  test('is nothing without a target, or with a redirect that leads nowhere', () => {
+  test('is not_found without a target, or with a redirect status alone', () => {
     for (const [enginedata, more] of [
       [{}, {}],
       [{ other: 1 }, {}],
@@ -136,7 +140,7 @@ suite('what a breadcrumb comes to', () => {
     assert.throws(() => resolve([]), { code: 'not_found' });
   });
 
-  test('is that of the site asked for before that of every site, and of resolve rules only', () => {
+  test('prefers a rule for the origin, and uses resolve rules only', () => {
     const rules = rulesOf([
       ['k', { target: '/everywhere' }],
       ['k', { target: '/here' }, { origin }],
@@ -162,14 +166,14 @@ suite('keys that lead on to keys', () => {
     [`k${hops}`, last],
   ];
 
-  test('come to what the last of them says', () => {
+  test('give the result of the last one', () => {
     const { id, target } = resolve(chain(3), 'a=1');
     assert.deepEqual([id, target], ['rule 3', '/end']);
     const html = resolve(chain(1, { html: 'x', status: 410 }));
     assert.deepEqual([html.status, html.content], [410, 'x']);
   });
 
-  test('may hop eight times, by their key as by a visit', () => {
+  test('may lead over eight keys, from a key as from a visit', () => {
     const visit = (crumbs: readonly Crumb[]) => {
       const rules = rulesOf(crumbs);
       const [first] = rules.exactRules('*', crumbs[0]?.[0] ?? '');
@@ -183,7 +187,7 @@ suite('keys that lead on to keys', () => {
     }
   });
 
-  test('are refused where they lead in a circle, or to nothing', () => {
+  test('fail if they lead in a circle or to a missing key', () => {
     const circles: readonly (readonly Crumb[])[] = [
       [['a', { target: 'key:a' }]],
       [
@@ -213,7 +217,7 @@ suite('the query of a visitor', () => {
     ['/a', '', '/a'],
     ['/a', 'u=//evil.example/', '/a?u=//evil.example/'],
   ];
-  test('is passed on where the rule says so, and only there', () => {
+  test('is forwarded only if the rule says so', () => {
     for (const [target, query, location] of cases) {
       const forwarded = resolve([['k', { target, forward_query: true }]], query);
       assert.equal(forwarded.target, location);
@@ -224,7 +228,7 @@ suite('the query of a visitor', () => {
     }
   });
 
-  test('never chooses where the visitor is sent, nor does a target say more than it seems', () => {
+  test('cannot change the host or path of a target', () => {
     const pieces = fc.constantFrom(
       ...['/', '//', '\\', '@', ':', '.', '..', '%2e', '?', '#', '&', '\r\n', '\t', ' ', 'é'],
       ...['evil.example', 'http://evil.example', '%0d%0aX: y', '\ud800', '\u{1f600}', '\u3002'],
@@ -249,13 +253,13 @@ suite('the query of a visitor', () => {
   });
 });
 
-suite('the answer to a visitor', () => {
+suite('the reply to a visitor', () => {
   const statusAndBody = (crumb: Crumb) => {
     const { status, body, fields } = breadcrumbReply(resolve([crumb]), visitFrom(origin));
     return { status, text: body.kind === 'bytes' ? body.bytes.toString() : '', fields };
   };
 
-  test('of a redirect is a small page too, which shows its target as text', () => {
+  test('of a redirect has a small page, which shows its target as text', () => {
     const { text, fields } = statusAndBody(['k', { target: `/a?b="><script>'&c` }]);
     assert.match(text, /<a href="\/a\?b=%22%3E%3Cscript%3E%27&amp;c">/);
     assert.doesNotMatch(text, /<script/);
@@ -264,7 +268,7 @@ suite('the answer to a visitor', () => {
     assert.equal(replyField({ fields }, 'content-length'), String(Buffer.byteLength(text)));
   });
 
-  test('of a page has its own media type, of anything else that of a page', () => {
+  test("of a page has the rule's media type, any other reply has text/html", () => {
     const type = (crumb: Crumb) =>
       replyField({ fields: statusAndBody(crumb).fields }, 'content-type');
     const plain = { contenttype: 'text/plain' };
@@ -274,7 +278,7 @@ suite('the answer to a visitor', () => {
     assert.equal(type(['k', { status: 410 }, plain]), 'text/html; charset=utf-8');
   });
 
-  test('over a connection has content only where its status has any', async (t) => {
+  test('has no content for a status without content', async (t) => {
     const statuses = [204, 205, 304, 410];
     const site = await startSite(t, {
       rules: statuses.map((status) => ({

@@ -37,7 +37,7 @@ export interface Crumb {
 interface Resolved extends Resolution {
   readonly dependencies: Dependencies;
   /** Stands for the answer where it is the same for all who come to it; else undefined. */
-  readonly fixed: object | undefined;
+  readonly cacheKey: object | undefined;
 }
 
 /** What these operations ask of the site: the very functions that answer visitors. */

@@ -108,7 +108,7 @@ function isVariety(language: string, tag: string): boolean {
   return language.length === tag.length || language[tag.length] === '-';
 }
 
-/** A system alone is that of the device that mostly has it: who says ios means a telephone. */
+/** Adds the usual form of a device to a system alone: `ios` also means `mobile`. */
 function withForm(classes: readonly DeviceClass[]): ReadonlySet<DeviceClass> {
   const has = (...some: readonly DeviceClass[]): boolean =>
     some.some((one) => classes.includes(one));
@@ -117,7 +117,7 @@ function withForm(classes: readonly DeviceClass[]): ReadonlySet<DeviceClass> {
   return new Set([...classes, ...(has('windows', 'macos', 'linux') ? (['desktop'] as const) : [])]);
 }
 
-/** What a request says that each kind of caller sends. */
+/** The fields that a request of each kind of caller sends. */
 const callerFields: Readonly<Record<CallerKind, Readonly<Record<string, string>>>> = {
   navigation: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   iframe: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },

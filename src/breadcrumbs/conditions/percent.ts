@@ -4,7 +4,7 @@ import type { Condition, ConditionType } from '../condition.ts';
 
 const millionthsPerCent = millionths / 100;
 
-/** `percent`: a share of all visitors. A visitor stays in its share, by a cookie where it can. */
+/** `percent`: a share of all visitors. A cookie keeps a visitor in the same share. */
 export const percent: ConditionType = {
   name: 'percent',
   parse(value) {

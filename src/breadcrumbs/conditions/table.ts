@@ -28,7 +28,7 @@ export const conditionTypes: readonly ConditionType[] = [
 
 const typesByName = new Map(conditionTypes.map((type) => [type.name, type]));
 
-/** The conditions of an `if`, and the names of those that say nothing. */
+/** The conditions of an `if`, and the names of those with an unknown name or an invalid value. */
 export function parseConditions(written: JsonObject): {
   readonly conditions: readonly Condition[];
   readonly unreadable: readonly string[];

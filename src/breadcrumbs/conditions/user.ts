@@ -1,7 +1,7 @@
 import { userNameCharactersMax, userRolesMax } from '../../visitors/limits.ts';
 import { defineCondition, listText, setOf, someText, textField } from '../condition.ts';
 
-/** `user`: users by name, or `*` for anybody who is signed in. */
+/** `user`: users by name, or `*` for any signed-in user. */
 export const user = defineCondition<ReadonlySet<string>>({
   name: 'user',
   parse: (value) => setOf(value, someText),
