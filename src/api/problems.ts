@@ -39,7 +39,8 @@ export function requireNoMistakes(
   const found = problems.filter(({ reason }) => mistakes.has(reason));
   const [first] = found;
   if (isStrict !== true || first === undefined) return;
-  const more = found.length > 1 ? ` There are ${found.length - 1} more problems.` : '';
+  const others = found.length - 1;
+  const more = others > 0 ? ` Further problems: ${others}.` : '';
   throw new Failure('invalid', `${first.message}${more} handling=strict refuses the write.`, {
     field: first.field,
     problems,
