@@ -49,6 +49,7 @@ function open(): void {
     received = 0;
     next();
   };
+  socket.setNoDelay(true);
   socket.on('secureConnect', () => {
     socket.write(Buffer.concat([preface, settings, window]));
     next();
