@@ -178,7 +178,8 @@ function fileBody(
 ): Body {
   if (file === undefined) throw new TypeError(`the content of ${answer.id} is not at hand`);
   const opened = file.open();
-  if (opened === undefined) throw new Failure('bad_gateway', 'This page has just been let go of.');
+  if (opened === undefined)
+    throw new Failure('bad_gateway', 'The cached page was just removed. Request it again.');
   return { kind: 'file', file: opened, parts, bytesLength };
 }
 

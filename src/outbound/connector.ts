@@ -87,7 +87,7 @@ export function guardedConnector({
  * where the two are separate streams.
  */
 function tcpConnection(to: TcpNetConnectOpts): Socket {
-  // Its end must not close what TLS has decrypted and nobody has read yet.
+  // Its end must not discard what TLS has decrypted and the reader has not taken yet.
   const tcp = new Socket({ allowHalfOpen: true });
   tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
   // Not before TLS has been set up on it.

@@ -109,7 +109,7 @@ const preparedContent = preparedFor(({ content }: { readonly content?: unknown }
 
 /**
  * Fields with the content of their owner, which lives as long as the change is remembered: all
- * packets share its bytes, whoever they go to.
+ * packets share its bytes for all subscribers.
  */
 function withPrepared(fields: JsonObject, owner: { readonly content?: unknown }): object {
   return typeof owner.content === 'string'
