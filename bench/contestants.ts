@@ -20,9 +20,18 @@ export interface Servers {
 /** Waymark, and those of its peers that are installed, on free ports. */
 export async function prepareServers(
   { folderFor, diskRoot, peerRoot, sourceRoot, tlsFiles }: Workspace,
-  { programs, cores }: { readonly programs: Programs; readonly cores: Cores },
+  {
+    programs,
+    cores,
+    beside,
+  }: {
+    readonly programs: Programs;
+    readonly cores: Cores;
+    /** The folder of another clone of Waymark that takes part, too. */
+    readonly beside?: string | undefined;
+  },
 ): Promise<Servers> {
-  const [sourcePort = 0, ...ports] = await freePorts(6 + nodeProxies.length);
+  const [sourcePort = 0, ...ports] = await freePorts(8 + nodeProxies.length);
   const source = `http://127.0.0.1:${sourcePort}`;
   const sourcePlace = { folder: await folderFor('source'), port: sourcePort, core: cores.load };
   const pair = await tlsFiles();
@@ -33,12 +42,12 @@ export async function prepareServers(
     core: cores.server,
     source,
   });
-  const contestants = [
-    waymark(await place('waymark', ports[0], ports.at(-1)), {
-      root: diskRoot,
-      rules: rulesFor(source),
-    }),
-  ];
+  const site = { root: diskRoot, rules: rulesFor(source) };
+  const contestants = [waymark(await place('waymark', ports[0], ports.at(-1)), site)];
+  if (beside !== undefined) {
+    const its = await place('beside', ports.at(-4), ports.at(-3));
+    contestants.push(waymark(its, { ...site, name: 'beside', clone: beside }));
+  }
   if (programs.nginx !== undefined) {
     const its = await place('nginx', ports[1], ports.at(-2));
     contestants.push(nginx(programs.nginx, its, { root: peerRoot }));

@@ -1,5 +1,6 @@
 // Holds Waymark against nginx and Caddy on one machine; see README.md beside this file.
 import { writeFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { freshWaymarks, hasTransport, prepareServers, startAll, takesPart } from './contestants.ts';
 import { ownGenerator, wrk, type LoadGenerator } from './load.ts';
@@ -29,6 +30,7 @@ const { values: options } = parseArgs({
     quick: { type: 'boolean', default: false },
     json: { type: 'string' },
     only: { type: 'string', default: '' },
+    beside: { type: 'string' },
   },
 });
 
@@ -48,7 +50,11 @@ async function run(): Promise<void> {
   const startUp = await measureStartUp(await freshWaymarks(starts, workspace));
   console.log(`Waymark's start, ms from spawn to first answer: ${spreadText(startUp, 0)}`);
 
-  const servers = await prepareServers(workspace, { programs, cores });
+  const servers = await prepareServers(workspace, {
+    programs,
+    cores,
+    beside: options.beside && resolve(options.beside),
+  });
   const contestants = await startAll(servers, chosen);
   const memoryBefore = await memoryOf(contestants);
   const load = loadGenerator(programs, { core: cores.load, folder: workspace.folder });

@@ -7,13 +7,14 @@ import { childPids } from '../proc.ts';
 import { untilAnswers } from '../probe.ts';
 import type { BenchServer, Place, TlsPlace } from './server.ts';
 
-const program = fileURLToPath(new URL('../../bin/waymark.js', import.meta.url));
+const thisClone = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A page rule that is inserted before anything is measured. */
 export type RuleFields = Readonly<Record<string, unknown>>;
 
 /**
- * Waymark from this clone: a disk mount at `/`, access log on, `rules` inserted through its API.
+ * Waymark from this clone, or from the one in `clone`: a disk mount at `/`, access log on, `rules`
+ * inserted through its API.
  */
 export function waymark(
   { folder, port, core, tls }: Omit<Place, 'source'>,
@@ -22,6 +23,8 @@ export function waymark(
     rules,
     workers = 1,
     ini = '',
+    name = 'Waymark',
+    clone = thisClone,
   }: {
     readonly root: string;
     readonly rules: readonly RuleFields[];
@@ -29,13 +32,16 @@ export function waymark(
     readonly workers?: number;
     /** Further sections. */
     readonly ini?: string;
+    readonly name?: string;
+    /** The folder of the clone whose program runs. */
+    readonly clone?: string;
   },
 ): BenchServer {
   const url = `http://127.0.0.1:${port}`;
   const accessLog = join(folder, 'access.log');
   let child: Child | undefined;
   return {
-    name: 'Waymark',
+    name,
     async start() {
       const config = join(folder, 'server.ini');
       const stderr = join(folder, 'stderr.log');
@@ -43,7 +49,7 @@ export function waymark(
         config,
         iniText({ port, tls, data: join(folder, 'data'), root, workers }) + ini,
       );
-      const args = [program, 'serve', '--config', config];
+      const args = [join(clone, 'bin/waymark.js'), 'serve', '--config', config];
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
       await untilAnswers(`${url}/svc1/health`, child);
       if (rules.length > 0) await insertAll(url, await firstKey(stderr), rules);
@@ -105,8 +111,8 @@ async function workersOf(leader: number, workers: number): Promise<readonly numb
 const keyTimeoutMs = 5_000;
 
 /**
- * The admin key that the first start on an empty data folder leaves in a file there, which standard
- * error names as the last thing that it does.
+ * The admin key of a first start on an empty data folder: standard error names a file that has it,
+ * or in older clones has the key itself.
  */
 export async function firstKey(stderrFile: string): Promise<string> {
   const deadline = performance.now() + keyTimeoutMs;
@@ -114,6 +120,8 @@ export async function firstKey(stderrFile: string): Promise<string> {
     const said = await readFile(stderrFile, 'utf8');
     const file = /^ {4}(.*admin-key)\n/m.exec(said)?.[1];
     if (file !== undefined) return (await readFile(file, 'utf8')).trim();
+    const key = /^ {4}(wmk_.*)\n/m.exec(said)?.[1];
+    if (key !== undefined) return key;
     await wait(5);
   }
   throw new Error('Waymark named no file of an admin key at its first start');
