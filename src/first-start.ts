@@ -5,7 +5,7 @@ import { engineNames } from './compose.ts';
 import type { Config } from './config/config.ts';
 import { withVariables } from './config/variables.ts';
 import { Failure } from './model/failure.ts';
-import { refusalsKeptMax } from './model/limits.ts';
+import { refusalsKeptMax } from './api/transfer/limits.ts';
 import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
 import { importRecords } from './api/transfer/import.ts';

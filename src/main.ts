@@ -7,7 +7,7 @@ import { findIneffective } from './config/ineffective.ts';
 import { configInForce, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
-import { accessFlushMs } from './model/limits.ts';
+import { accessFlushMs } from './observability/limits.ts';
 import { Failure } from './model/failure.ts';
 import { silentLog, type Logs } from './observability/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from './observability/memory-use.ts';

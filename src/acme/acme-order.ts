@@ -1,13 +1,7 @@
 import { getCACertificates } from 'node:tls';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { parseCidr } from '../model/cidr.ts';
-import {
-  acmeConnectMs,
-  acmeOrderMs,
-  acmePollMs,
-  acmePollMsMax,
-  acmeRequestMs,
-} from '../model/limits.ts';
+import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } from './limits.ts';
 import { acmeTransport } from './acme-transport.ts';
 import { createDialler } from '../outbound/dialler.ts';
 

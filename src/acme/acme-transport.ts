@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { axios } from 'acme-client';
-import { acmeAnswerBytesMax } from '../model/limits.ts';
+import { acmeAnswerBytesMax } from './limits.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { outboundUrl } from '../outbound/url.ts';

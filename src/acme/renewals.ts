@@ -4,11 +4,11 @@ import type { AcmeBinding, AcmeConfig } from '../config/config.ts';
 import { readBindingKey, readKeyPair } from '../config/key-pair.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import {
+  acmeCheckMs,
   acmeErrorCharactersMax,
-  acmeLookMs,
   acmeRestartMs,
   acmeRetryAfterMsMax,
-} from '../model/limits.ts';
+} from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
 import {
@@ -103,7 +103,7 @@ export class Renewals {
       if (next === undefined) return;
       const leftMs = next.dueMs - now();
       if (leftMs <= 0) await this.#try(next);
-      else await wait(Math.min(leftMs, acmeLookMs), signal);
+      else await wait(Math.min(leftMs, acmeCheckMs), signal);
     }
   }
 

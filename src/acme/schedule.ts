@@ -1,4 +1,4 @@
-import { acmeRestartMs, acmeRetryMs } from '../model/limits.ts';
+import { acmeRestartMs, acmeRetryMs } from './limits.ts';
 
 /** When a certificate begins and ends, in milliseconds since 1970. */
 export interface Lifetime {

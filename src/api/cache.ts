@@ -2,7 +2,7 @@ import type { JSONSchemaType } from 'ajv';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { KeptAnswer, KeptAnswers, Purge } from '../model/kept.ts';
-import { listRowsDefault, listRowsMax } from '../model/limits.ts';
+import { listRowsDefault, listRowsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
 import type { Handler } from './operation.ts';
 import { parseUrl } from './rules/place.ts';

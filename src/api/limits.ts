@@ -1,4 +1,25 @@
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
 /** Members of an enginedata that wait each for itself; of more, those that they are in wait. */
 export const waitingMembersMax = 100;
 /** Problems that the answer to a write names. */
 export const problemsMax = 100;
+/** How long a request and its content may take to arrive. */
+export const requestTimeoutMs = 60_000;
+/** The body of an operation that only reads. */
+export const readBodyBytesMax = 256 * KIB;
+export const socketFrameBytesMax = 16 * MIB;
+/** Requests of one websocket that are not answered yet. */
+export const socketRequestsInFlightMax = 64;
+/** How often the server sends a PING over a websocket. */
+export const socketPingMs = 30_000;
+export const vkCharactersMax = 256;
+export const listRowsDefault = 100;
+export const listRowsMax = 1_000;
+/** Characters of one page of a list; a page ends early instead of holding more. */
+export const listCharactersMax = 8 * MIB;
+/** A rule or a row of the log of this length takes twice the time of a short one to examine. */
+export const ruleCharacters = 4 * KIB;
+/** Large invalidates and imports that wait at the same time; they run one after the other. */
+export const largeWritesWaitingMax = 4;

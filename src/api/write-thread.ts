@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { newId, now } from '../model/clock.ts';
 import { Failure, failureFrom, type FailureCode } from '../model/failure.ts';
-import { largeWritesWaitingMax } from '../model/limits.ts';
+import { largeWritesWaitingMax } from './limits.ts';
 import { openStore } from '../store/open.ts';
 import { createSecret } from '../webhooks/sign.ts';
 import { runRevert, type RevertRequest, type RevertResult } from './rules/invalidate.ts';

@@ -1,4 +1,4 @@
-import { arrivingPieceBytes } from '../model/limits.ts';
+import { arrivingPieceBytes } from './limits.ts';
 
 /** Consecutive bytes of a body, and the position of the first one. */
 interface Piece {

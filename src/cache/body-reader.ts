@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { arrivingReadBytes } from '../model/limits.ts';
+import { arrivingReadBytes } from './limits.ts';
 import { notePassedBytes } from '../outbound/passed-bytes.ts';
 import type { BodyFile } from './body-file.ts';
 

@@ -1,12 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../model/kept.ts';
-import { answersPerUrlMax, cacheHeldBytesMax, cacheTouchedSeconds } from '../model/limits.ts';
 import { single, type Metric } from '../observability/metrics.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
 import { byClock, wasSet, type ClockReading } from './clock.ts';
-import { sharedAnswerMs } from './limits.ts';
+import {
+  answersPerUrlMax,
+  cacheHeldBytesMax,
+  cacheTouchedSeconds,
+  sharedAnswerMs,
+} from './limits.ts';
 import {
   contentOf,
   isReplacedBy,

@@ -2,7 +2,7 @@ import { discard, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
-import { unsharedMs, unsharedUrlsMax } from '../model/limits.ts';
+import { unsharedMs, unsharedUrlsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
 import { remembered } from '../model/remembered.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';

@@ -1,4 +1,4 @@
-import { cacheHeldFileBytesMax } from '../model/limits.ts';
+import { cacheHeldFileBytesMax } from './limits.ts';
 import { ownBytes } from '../model/own-bytes.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { Row } from './storage/record.ts';

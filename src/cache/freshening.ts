@@ -1,5 +1,5 @@
 import { replyField, type FieldList } from '../http/reply.ts';
-import { selectingsPerAnswerMax } from '../model/limits.ts';
+import { selectingsPerAnswerMax } from './limits.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { freshnessOf, type ReceivedHeader } from './freshness.ts';
 import { selectingKey, varyNames, type SentField } from './selection.ts';

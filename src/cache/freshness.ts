@@ -1,6 +1,6 @@
 import { parseHttpDate } from '../http/date.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
-import { heuristicLifetimeMsMax } from '../model/limits.ts';
+import { heuristicLifetimeMsMax } from './limits.ts';
 import { type Directives, fieldsOf, governingDirectives, secondsOf } from './directives.ts';
 import { isHeuristicallyCacheable } from './cacheable-status.ts';
 

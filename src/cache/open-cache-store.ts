@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
-import { cacheReportMs } from '../model/limits.ts';
+import { cacheReportMs } from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import { openCache } from './storage/folder-cache.ts';
 import { prepareCache, settleCache } from './storage/prepare.ts';

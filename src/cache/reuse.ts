@@ -1,4 +1,4 @@
-import { staleUnreachableMsMax } from '../model/limits.ts';
+import { staleUnreachableMsMax } from './limits.ts';
 import { ageMs, remainingMs, type Freshness } from './freshness.ts';
 import type { RequestDirectives } from './request-directives.ts';
 

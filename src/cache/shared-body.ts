@@ -5,7 +5,7 @@ import {
   arrivingHeldBytesMax,
   arrivingLagBytesMax,
   arrivingScarceBytesMax,
-} from '../model/limits.ts';
+} from './limits.ts';
 import type { NewContent } from './storage/cache.ts';
 import { BodyFile, type BodyFilePlace } from './body-file.ts';
 import { SharedBodyReader, type ReadableBody } from './body-reader.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts';
-import { differencesKeptMax } from '../model/limits.ts';
+import { differencesKeptMax } from './limits.ts';
 import type { Difference } from '../store/store.ts';
 import { Failure } from '../model/failure.ts';
 import { say, type Terminal } from './command.ts';

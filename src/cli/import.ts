@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { engineNames } from '../compose.ts';
 import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
-import { refusalsKeptMax } from '../model/limits.ts';
+import { refusalsKeptMax } from '../api/transfer/limits.ts';
 import { readBlocks } from '../api/transfer/import-blocks.ts';
 import type { Kept, Refusal } from '../api/transfer/import-line.ts';
 import type { ImportReport } from '../api/transfer/import-operation.ts';

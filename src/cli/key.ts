@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { newId, now } from '../model/clock.ts';
 import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
-import { keyRateMax } from '../model/limits.ts';
+import { keyRateMax } from '../config/limits.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
 import { table } from './client.ts';

@@ -9,7 +9,7 @@ import { configResults } from '../config/watch.ts';
 import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
 import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
-import { stopGraceMs } from '../model/limits.ts';
+import { stopGraceMs } from './limits.ts';
 import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';

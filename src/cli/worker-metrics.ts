@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { metricsWaitMs } from '../model/limits.ts';
+import { metricsWaitMs } from './limits.ts';
 import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
 
 /** What a worker asks of the process that leads it, and what it tells when it is asked. */

@@ -1,11 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  stopGraceMs,
-  workerRestartMs,
-  workerRestartMsMax,
-  workerSettledMs,
-} from '../model/limits.ts';
+import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { pack, type Packed } from '../config/packed.ts';
 import type { Log } from '../observability/log.ts';

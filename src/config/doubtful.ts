@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { certificateWarnMs } from '../model/limits.ts';
+import { certificateWarnMs } from './limits.ts';
 import type { Certificate, Config } from './config.ts';
 import { readKeyPair } from './key-pair.ts';
 import { tlsSection } from './section.ts';

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { certificateBytesMax, rsaBitsMin } from '../model/limits.ts';
+import { certificateBytesMax, rsaBitsMin } from './limits.ts';
 import { readText } from './files.ts';
 import type { Refused } from './values.ts';
 

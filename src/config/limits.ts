@@ -1,4 +1,21 @@
+const MIB = 1024 * 1024;
+
 /** How long the ini file must be unchanged before the server reads it. */
 export const configSettleMs = 100;
 /** How often the server looks whether the ini file is still being written, 10 s in all. */
 export const configSettleRoundsMax = 100;
+/** The highest value of `connections_per_address`, and the connections of a whole process. */
+export const connectionsMax = 10_000;
+/** The highest rate of a key, in operations a second. */
+export const keyRateMax = 1_000_000;
+export const configFileBytesMax = MIB;
+export const tableSchemaBytesMax = MIB;
+/** A set of keys (RFC 7517 §5). */
+export const jwksBytesMax = MIB;
+/** Header fields that a mount, a rule or a hook may add. */
+export const customHeadersMax = 32;
+/** A PEM file: a certificate with its chain, or a key. */
+export const certificateBytesMax = MIB;
+export const rsaBitsMin = 2_048;
+/** How long before the end of a certificate the server begins to log a warning. */
+export const certificateWarnMs = 14 * 86_400_000;

@@ -1,4 +1,4 @@
-import { customHeadersMax } from '../model/limits.ts';
+import { customHeadersMax } from './limits.ts';
 import { parseEntry, twiceMessage } from './entry.ts';
 import { addedFieldName, fieldValue } from './headers.ts';
 import { shown, type LineProblem } from './problem.ts';

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { configFileBytesMax } from '../model/limits.ts';
+import { configFileBytesMax } from './limits.ts';
 import { assembleConfig } from './assemble.ts';
 import type { ConfigResult } from './config.ts';
 import { findInconsistencies } from './consistency.ts';

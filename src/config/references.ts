@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
-import { jsonDepthMax, jwksBytesMax, tableSchemaBytesMax } from '../model/limits.ts';
+import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
+import { jsonDepthMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import { findFile, findFolder, readText } from './files.ts';

@@ -1,4 +1,5 @@
-import { connectionsMax, keyRateMax, tableCharactersMax } from '../model/limits.ts';
+import { connectionsMax, keyRateMax } from './limits.ts';
+import { tableCharactersMax } from '../model/limits.ts';
 import { durationText, sizeText } from '../model/units.ts';
 import {
   basePath,

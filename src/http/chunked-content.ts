@@ -1,4 +1,4 @@
-import { chunkLineBytesMax, trailerBytesMax } from '../model/limits.ts';
+import { chunkLineBytesMax, trailerBytesMax } from './limits.ts';
 import type { MessageContent } from './message-content.ts';
 import { chunkSize } from './chunked.ts';
 import { tokenSource, trimOws } from './syntax.ts';

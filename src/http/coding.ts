@@ -1,4 +1,4 @@
-import { acceptEncodingCharactersMax, acceptEncodingsKnownMax } from '../model/limits.ts';
+import { acceptEncodingCharactersMax, acceptEncodingsKnownMax } from './limits.ts';
 import { parseAccept } from './negotiation.ts';
 
 /**

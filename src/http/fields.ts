@@ -1,5 +1,5 @@
 import { Failure } from '../model/failure.ts';
-import { headerFieldsMax } from '../model/limits.ts';
+import { headerFieldsMax } from './limits.ts';
 import type { Fields } from './request.ts';
 import { tokenSource } from './syntax.ts';
 

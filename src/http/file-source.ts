@@ -2,7 +2,7 @@ import { close, read } from 'node:fs';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import type { FileSource } from './reply.ts';
-import { fileChunkBytes } from '../model/limits.ts';
+import { fileChunkBytes } from './limits.ts';
 
 const readDescriptor = promisify(read);
 const closeDescriptor = promisify(close);

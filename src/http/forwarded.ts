@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { cidrsContain, parseAddress, type Cidr } from '../model/cidr.ts';
-import { forwardedHopsMax } from '../model/limits.ts';
+import { forwardedHopsMax } from './limits.ts';
 import { parseAuthority, type Scheme } from '../model/authority.ts';
 import type { Fields } from './request.ts';
 import { splitList, tokenSource, unquote, valueSource } from './syntax.ts';

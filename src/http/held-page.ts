@@ -1,7 +1,7 @@
 import { noBody, type Body, type Part, type Reply } from './reply.ts';
 import { asksForLess, select, type Representation } from './represent.ts';
 import type { ContentRequest } from './request.ts';
-import { partsCopiedBytesMax } from '../model/limits.ts';
+import { partsCopiedBytesMax } from './limits.ts';
 import { bytesSource } from './file-source.ts';
 
 /** A representation with all its bytes in memory. */

@@ -1,4 +1,4 @@
-import { acceptElementsMax } from '../model/limits.ts';
+import { acceptElementsMax } from './limits.ts';
 import { parseMediaType, parseParameters, type MediaType } from './mediatype.ts';
 import { splitList, trimOws } from './syntax.ts';
 

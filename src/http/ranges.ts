@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rangesMax } from '../model/limits.ts';
+import { rangesMax } from './limits.ts';
 import type { ByteRange, Part } from './reply.ts';
 import { splitList } from './syntax.ts';
 

@@ -1,5 +1,5 @@
 import { Failure } from '../model/failure.ts';
-import { headerBlockBytesMax, requestLineBytesMax } from '../model/limits.ts';
+import { headerBlockBytesMax, requestLineBytesMax } from './limits.ts';
 
 /** What a client is told whose request line is longer than it may be (RFC 9110 §15.5.15). */
 export function requestLineTooLong(): Failure {

@@ -1,7 +1,7 @@
 import { parseAuthority, type Scheme } from '../model/authority.ts';
 import type { Cidr } from '../model/cidr.ts';
 import { Failure } from '../model/failure.ts';
-import { requestLineBytesMax } from '../model/limits.ts';
+import { requestLineBytesMax } from './limits.ts';
 import { queryRefusal, readPath } from '../model/path.ts';
 import { isImplemented } from '../model/method.ts';
 import { readFields, requireExpectation, requireFraming } from './fields.ts';

@@ -5,7 +5,7 @@ import {
   headerBlockBytesMax,
   requestLineBytesMax,
   trailerBytesMax,
-} from '../model/limits.ts';
+} from './limits.ts';
 import { beginsMethod } from '../model/method.ts';
 import { chunkSize, refusedTrailer } from './chunked.ts';
 import { bodyOf, isRequestLine, methodState } from './head.ts';

@@ -1,4 +1,4 @@
-import { accessHeldBackCharactersMax } from '../model/limits.ts';
+import { accessHeldBackCharactersMax } from './limits.ts';
 
 /** One answered request, as the access log tells of it. */
 export interface AccessEntry {

@@ -1,5 +1,5 @@
 import { limitSentences, type LimitName } from '../model/limit.ts';
-import { limitLogMs } from '../model/limits.ts';
+import { limitLogMs } from './limits.ts';
 import type { Log } from './log.ts';
 
 /** Tells of clients that run into limits, in a bounded number of lines. */

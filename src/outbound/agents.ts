@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 import { Agent, Pool, type buildConnector, type Dispatcher } from 'undici';
-import { headerBlockBytesMax, outboundConnectionsMax } from '../model/limits.ts';
+import { headerBlockBytesMax } from '../http/limits.ts';
+import { outboundConnectionsMax } from './limits.ts';
 import type { OneShotRequest } from './one-shot-request.ts';
 import { newConnection } from './connection.ts';
 import { Corks } from './fast/corks.ts';

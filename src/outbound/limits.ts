@@ -1,2 +1,33 @@
-/** How long a connection over TLS is silent before the system looks whether it is still there. */
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+/** How long a connection is silent before the system checks whether the other end still exists. */
 export const tcpKeepAliveMs = 60_000;
+/** Informational responses (1xx) of a source before the final one. */
+export const informationalMax = 16;
+/** How long a response is awaited on a connection that can no longer be written to. */
+export const answerBehindFailureMs = 100;
+/**
+ * Connections of one process to one origin at a time: so many plain ones, and as many of undici's
+ * for requests that a plain connection cannot carry or has no room for.
+ */
+export const outboundConnectionsMax = 1_024;
+/** Content that arrived together with its header section, held until somebody reads it. */
+export const outboundUnreadBytesMax = 64 * KIB;
+/** Bytes that are passed on before the garbage collector frees the buffers that they came in. */
+export const passedBytesPerCollection = 4 * MIB;
+/** How long one name server has to answer, and how often each server is asked. */
+export const nameTryMs = 1_000;
+export const nameTriesMax = 2;
+/** How long the addresses of one family wait for those of the other (RFC 8305 §3). */
+export const otherFamilyMs = 50;
+/** Names whose addresses are cached, and the shortest and longest time that they are cached. */
+export const namesRememberedMax = 10_000;
+export const nameTrustMsMin = 1_000;
+export const nameTrustMsMax = 60_000;
+/** How long the hosts file is cached before it is read again. */
+export const hostsTrustMs = 2_000;
+/** Names that the system resolves at the same time: each occupies one of libuv's four threads. */
+export const systemLookupsMax = 2;
+/** Bytes that are read of a response of which only the beginning matters. */
+export const briefContentBytesMax = 16 * KIB;

@@ -6,13 +6,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   hostsTrustMs,
   nameTriesMax,
-  nameTryMs,
-  namesRememberedMax,
   nameTrustMsMax,
   nameTrustMsMin,
+  nameTryMs,
+  namesRememberedMax,
   otherFamilyMs,
   systemLookupsMax,
-} from '../model/limits.ts';
+} from './limits.ts';
 import { remembered } from '../model/remembered.ts';
 
 /** An address that a name leads to. */

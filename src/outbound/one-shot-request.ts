@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
-import { briefContentBytesMax, headerFieldsMax, informationalMax } from '../model/limits.ts';
+import { headerFieldsMax } from '../http/limits.ts';
+import { briefContentBytesMax, informationalMax } from './limits.ts';
 import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';

@@ -1,4 +1,4 @@
-import { passedBytesPerCollection } from '../model/limits.ts';
+import { passedBytesPerCollection } from './limits.ts';
 
 let passedBytes = 0;
 

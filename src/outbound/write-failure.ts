@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { answerBehindFailureMs } from '../model/limits.ts';
+import { answerBehindFailureMs } from './limits.ts';
 
 type Done = (error?: Error | null) => void;
 

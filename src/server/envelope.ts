@@ -3,8 +3,9 @@ import { parseQuery, type QueryParameter } from '../http/query.ts';
 import { Failure } from '../model/failure.ts';
 import { outlineJson, type JsonOutline } from '../model/json-outline.ts';
 import { isJsonObject } from '../model/json.ts';
-import { jsonDepthMax, memberNameCharactersMax } from '../model/limits.ts';
-import { formPairsMax, jsonValuesMax, questionValuesMax } from './limits.ts';
+import { jsonDepthMax } from '../model/limits.ts';
+import { memberNameCharactersMax } from './limits.ts';
+import { formPairsMax, jsonValuesMax, readValuesMax } from './limits.ts';
 import type { Effect, Operation } from '../api/operation.ts';
 
 /**
@@ -136,7 +137,7 @@ export function requireParsable({ depth, values, members }: JsonOutline, effect:
       { limit: 'input_structure', ...(isInput && { field: 'v' }) },
     );
   }
-  const valuesMax = effect === 'writes' ? jsonValuesMax : questionValuesMax;
+  const valuesMax = effect === 'writes' ? jsonValuesMax : readValuesMax;
   if (values > valuesMax) {
     throw new Failure('too_large', `The JSON has more than ${valuesMax} values.`, {
       limit: 'input_structure',

@@ -1,12 +1,15 @@
 /** Limits of the port and of the operations on it, each with its unit in its name. */
 
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
 /**
  * Values of the JSON of an operation, those in arrays and objects included: of one that writes, and
- * of any other.
+ * of one that only reads.
  */
 export const jsonValuesMax = 262_144;
-export const questionValuesMax = 10_000;
-/** Members of a form: as many as a query has place for. */
+export const readValuesMax = 10_000;
+/** Members of a form: as many as fit into a query. */
 export const formPairsMax = 4_096;
 /** The name of an operation, and the id, in a message of a websocket, as JSON. */
 export const operationNameBytesMax = 256;
@@ -18,9 +21,6 @@ export const messageIdBytesMax = 4_096;
  */
 export const reservedDescriptors = 64;
 export const connectionDescriptors = 2;
-
-const KIB = 1024;
-const MIB = 1024 * KIB;
 
 /**
  * Subscriptions of all websockets of a process; of those, what is there for callers without a key,
@@ -53,3 +53,31 @@ export const unreadPieceBytesMin = 64 * KIB;
 /** Websockets that are passed on to sources, of one process and of one address. */
 export const tunnelsMax = 4_096;
 export const tunnelsPerAddressMax = 1_024;
+
+/** The body of an operation that writes. */
+export const operationBodyBytesMax = 16 * MIB;
+/** A name of a form or query, including its dots. */
+export const memberNameCharactersMax = 1_024;
+export const headersTimeoutMs = 10_000;
+export const keepAliveTimeoutMs = 75_000;
+/** How long a client may leave an answer unread, or a tunnel or websocket silent. */
+export const stalledMs = 120_000;
+/** Bytes of unrequested content that are read and discarded to keep a connection open. */
+export const unreadBodyBytesMax = 64 * KIB;
+/** How long a connection stays open after its last answer, for the client to read it. */
+export const lingerMs = 1_000;
+/** Prepared answers in memory: of all URLs together, and of one URL. */
+export const preparedBytesMax = 8 * MIB;
+export const preparedVariantsMax = 8;
+/** Up to this length, copying content behind its head takes less time than a second write. */
+export const preparedTextBytesMax = 16 * KIB;
+/** Public answers of operations in memory, with their compressed forms. */
+export const publicAnswersBytesMax = 64 * MIB;
+/** The overhead of one of them. */
+export const publicAnswerBytes = 1_024;
+/** How long the head of an answer waits for the beginning of streamed content. */
+export const answerHeadHeldMs = 5;
+/** Characters of a malformed request line in the access log. */
+export const refusedLineCharactersMax = 200;
+/** How often the server checks whether certificates are about to expire. */
+export const certificateCheckMs = 12 * 3_600_000;

@@ -6,12 +6,8 @@ import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Listen } from '../config/addresses.ts';
 import { Failure, lacksDescriptors } from '../model/failure.ts';
-import {
-  headerBlockBytesMax,
-  headerFieldsMax,
-  requestLineBytesMax,
-  tcpKeepAliveMs,
-} from '../model/limits.ts';
+import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../http/limits.ts';
+import { tcpKeepAliveMs } from '../outbound/limits.ts';
 import type { Connections } from './h1/connections.ts';
 import { createServer } from './h1/node-http.ts';
 import { timeouts, type Timeouts } from './h1/timeouts.ts';

@@ -9,7 +9,8 @@ import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/key.ts';
 import { jsonBytes, jsonDigest } from '../model/prepared-json.ts';
 import type { Visitor } from '../model/visitor.ts';
-import { operationBodyBytesMax, questionBodyBytesMax } from '../model/limits.ts';
+import { readBodyBytesMax } from '../api/limits.ts';
+import { operationBodyBytesMax } from './limits.ts';
 import { authorise } from '../api/execute.ts';
 import type { Effect, Operation, OperationResult } from '../api/operation.ts';
 import { readBody, requirePlain } from './h1/body.ts';
@@ -151,7 +152,7 @@ function requireMethod(operation: Operation, method: string): void {
  * only reads.
  */
 export function operationBytesMax({ effect, scope }: Pick<Operation, 'effect' | 'scope'>): number {
-  return effect === 'writes' && scope !== undefined ? operationBodyBytesMax : questionBodyBytesMax;
+  return effect === 'writes' && scope !== undefined ? operationBodyBytesMax : readBodyBytesMax;
 }
 
 function readEnvelope(

@@ -11,12 +11,8 @@ import {
 import { canonicalTarget } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
-import {
-  headerFieldsMax,
-  preparedBytesMax,
-  preparedTextBytesMax,
-  preparedVariantsMax,
-} from '../model/limits.ts';
+import { headerFieldsMax } from '../http/limits.ts';
+import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from './limits.ts';
 import { fileCacheValidMs } from '../static/limits.ts';
 import type { RequestMessage } from './request-message.ts';
 import { headText } from './h1-fast/head-text.ts';

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
-import { publicAnswerBytes, publicAnswersBytesMax } from '../model/limits.ts';
+import { publicAnswerBytes, publicAnswersBytesMax } from './limits.ts';
 import { ownBytes } from '../model/own-bytes.ts';
 import type { PublicFileReplies } from '../pages/public-files.ts';
 import type { PublicFile } from '../http/page.ts';

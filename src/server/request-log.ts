@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reply } from '../http/reply.ts';
-import { refusedLineCharactersMax } from '../model/limits.ts';
+import { refusedLineCharactersMax } from './limits.ts';
 import type { AccessEntry, AccessLog } from '../observability/access.ts';
 import type { RequestMetrics } from '../observability/request-metrics.ts';
 import { StreamMessage } from './h2/stream-message.ts';

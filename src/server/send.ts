@@ -8,7 +8,7 @@ import { NodeResponse } from './h1/node-http.ts';
 import { resetIfUnframed } from './h1/reset.ts';
 import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
 import type { Prepared } from './prepared.ts';
-import { answerHeadHeldMs, preparedTextBytesMax } from '../model/limits.ts';
+import { answerHeadHeldMs, preparedTextBytesMax } from './limits.ts';
 
 /** What became of an answer. */
 export interface Sent {

@@ -122,7 +122,7 @@ export interface Deliveries {
   settle(seq: number): Promise<void>;
   /**
    * Resolves once the delivering process has recorded that for a seq; also if no process delivers,
-   * or if none has recorded anything for obeyedMsMax.
+   * or if none has recorded anything for appliedMsMax.
    */
   obeyed(seq: number): Promise<void>;
   /** The stored value of the deliverer's clock, in milliseconds; 0 if there is none. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { dispatchRowsMax, obeyedMsMax, obeyedPollMs } from '../model/limits.ts';
+import { appliedMsMax, appliedPollMs, dispatchRowsMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { Deliveries } from './deliveries.ts';
 import { putAttempt, putBatch } from './delivery-puts.ts';
@@ -92,9 +92,9 @@ export function createDeliveryLog(
 
 async function obeyed({ delivery }: Databases, seq: number): Promise<void> {
   const isSaid = (): boolean => Number(delivery.get('settled') ?? 0) >= seq;
-  for (let waitedMs = 0; waitedMs < obeyedMsMax; waitedMs += obeyedPollMs) {
+  for (let waitedMs = 0; waitedMs < appliedMsMax; waitedMs += appliedPollMs) {
     if (isSaid() || delivery.get('writer') === undefined) return;
-    await delay(obeyedPollMs);
+    await delay(appliedPollMs);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Change } from '../model/change.ts';
 import { eventOf, type WaymarkEvent } from '../model/event.ts';
-import { oldestLookedMax, waitingCountedMax } from '../model/limits.ts';
+import { oldestExaminedMax, waitingCountedMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
@@ -80,8 +80,8 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
 /** Messages with the most attempts wait longest, so the oldest is due first or last. */
 function firstOf({ due }: Databases, queue: QueueKey): DueMessage | undefined {
   const { start, end } = queueRange(queue);
-  const soonest = due.getKeys({ start, end, limit: oldestLookedMax });
-  const latest = due.getKeys({ start: end, end: start, reverse: true, limit: oldestLookedMax });
+  const soonest = due.getKeys({ start, end, limit: oldestExaminedMax });
+  const latest = due.getKeys({ start: end, end: start, reverse: true, limit: oldestExaminedMax });
   const messages = [...soonest, ...latest].map(dueOf);
   return messages.toSorted((one, other) => one.n - other.n)[0];
 }

@@ -1,11 +1,15 @@
 import type { Change } from '../model/change.ts';
 import { eventOf, recordChanged, type WaymarkEvent } from '../model/event.ts';
 import { hookTakes, type Node, type StoredHook } from '../model/hook.ts';
-import { dispatchCharactersMax, dispatchEntriesMax, dispatchRowsMax } from '../model/limits.ts';
 import type { Databases } from './databases.ts';
 import type { Dispatched, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
-import { dispatchComparedMax } from './limits.ts';
+import {
+  dispatchCharactersMax,
+  dispatchComparedMax,
+  dispatchEntriesMax,
+  dispatchRowsMax,
+} from './limits.ts';
 import { putJob } from './replay.ts';
 import type { Reads } from './store.ts';
 import { storedJson } from './stored-json.ts';

@@ -8,7 +8,7 @@ import {
   feedRememberedCharactersMax,
   feedSliceCharactersMax,
   feedSliceRowsMax,
-} from '../model/limits.ts';
+} from './limits.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Databases } from './databases.ts';
 import { foldRule } from './fold.ts';

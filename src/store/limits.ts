@@ -1,3 +1,5 @@
+const MIB = 1024 * 1024;
+
 /**
  * Pages of the data file that are checked before it is opened: all of a file up to 1 MiB; of a
  * larger file the upper levels of its trees.
@@ -21,3 +23,40 @@ export const hooksRememberedCharactersMax = 32 * 2 ** 20;
 export const listedHooksCharacters = 256;
 /** Comparisons of events with hooks in one transaction of a dispatch. */
 export const dispatchComparedMax = 10_000;
+
+/** How often the log is checked for changes by other processes while a reader waits for them. */
+export const feedPollMs = 100;
+/** Rows of the log, and about how many characters, that are read in one turn of the event loop. */
+export const feedSliceRowsMax = 64;
+export const feedSliceCharactersMax = MIB;
+/** Characters of the latest changes and their records that are cached for further readers. */
+export const feedRememberedCharactersMax = 64 * MIB;
+/** Changes of one write transaction. */
+export const commitBatchMax = 1_000;
+/** About how many bytes one write transaction takes before further changes go into the next one. */
+export const commitBatchBytesMax = 64 * MIB;
+/** Changes that wait for their commit; further ones are answered with `unavailable`. */
+export const commitQueueMax = 20_000;
+/** Entries of the data that are verified in one turn of the event loop. */
+export const verifySliceEntries = 500;
+/** The highest number of attempts that is recorded for one message. */
+export const attemptsMax = 65_535;
+/**
+ * Rows of the log, their characters, and entries of the queues that one transaction moves from the
+ * log to the queues of hooks.
+ */
+export const dispatchRowsMax = 1_000;
+export const dispatchCharactersMax = 4 * MIB;
+export const dispatchEntriesMax = 4_000;
+/** Messages that a replay makes due again in one transaction. */
+export const replayMessagesMax = 500;
+/** Expired messages that are deleted in one transaction. */
+export const expiredAtOnceMax = 500;
+/** Up to this number, the messages of a hook that wait for a retry are counted. */
+export const waitingCountedMax = 1_000;
+/** Messages at either end of a queue that are examined to find the oldest one. */
+export const oldestExaminedMax = 16;
+/** How long a change of a hook waits until the deliverer has applied it. */
+export const appliedMsMax = 5_000;
+/** How often that is checked. */
+export const appliedPollMs = 5;

@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import { verifySliceEntries } from '../model/limits.ts';
+import { verifySliceEntries } from './limits.ts';
 import type { Conditional, Databases } from './databases.ts';
 
 type PlaceDatabase = 'exact' | 'wildcard';

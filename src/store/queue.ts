@@ -1,5 +1,5 @@
 import { Failure, stoppingFailure } from '../model/failure.ts';
-import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from '../model/limits.ts';
+import { commitBatchBytesMax, commitBatchMax, commitQueueMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import { writeErrorOf } from './full-disk.ts';
 import { storedAt } from './reads.ts';

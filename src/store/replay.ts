@@ -1,5 +1,5 @@
 import type { Change } from '../model/change.ts';
-import { replayMessagesMax } from '../model/limits.ts';
+import { replayMessagesMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, QueueKey, ReplayRange } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';

@@ -1,5 +1,5 @@
 import type { Change } from '../model/change.ts';
-import { expiredAtOnceMax } from '../model/limits.ts';
+import { expiredAtOnceMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, QueueKey } from './deliveries.ts';
 import { dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';

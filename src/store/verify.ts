@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from 'lmdb';
-import { verifySliceEntries } from '../model/limits.ts';
+import { verifySliceEntries } from './limits.ts';
 import type { Change } from '../model/change.ts';
 import type { Databases } from './databases.ts';
 import { reasonOf } from './folder.ts';

@@ -1,5 +1,5 @@
 import type { Fields } from '../http/request.ts';
-import { visitorSeeds } from '../model/limits.ts';
+import { visitorSeeds } from './limits.ts';
 import { userAgentCharactersMax } from './limits.ts';
 import { millionths } from '../model/visitor.ts';
 

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { jwksBytesMax } from '../model/limits.ts';
+import { jwksBytesMax } from '../config/limits.ts';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';

@@ -33,3 +33,8 @@ export const languageFieldCharactersMax = 256;
 export const devicesRememberedMax = 4_096;
 /** Characters of a User-Agent or client hint that are read. */
 export const userAgentCharactersMax = 512;
+/**
+ * The number of different seeds for percentages. It is small, so that a seed does not identify a
+ * visitor.
+ */
+export const visitorSeeds = 2 ** 20;

@@ -3,7 +3,7 @@ import { JWKSNoMatchingKey } from 'jose/errors';
 import { createLocalJWKSet } from 'jose/jwks/local';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
-import { jwksBytesMax } from '../model/limits.ts';
+import { jwksBytesMax } from '../config/limits.ts';
 import { jwksTimeoutMs } from './limits.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';

@@ -1,10 +1,10 @@
 import {
-  laneHoldMsMax,
-  laneRestMs,
-  laneRestMsMax,
-  laneWidthFirst,
+  hookRetryAfterMsMax,
+  probePauseMs,
+  probePauseMsMax,
   refusalsInARow,
-} from '../model/limits.ts';
+  windowSizeFirst,
+} from './limits.ts';
 import type { Verdict } from './outcome.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface ConcurrencyWindow {
 /** The initial window of a hook. */
 export const newLane: ConcurrencyWindow = {
   inFlight: 0,
-  width: laneWidthFirst,
+  width: windowSizeFirst,
   threshold: Infinity,
   shrinks: 0,
   failures: 0,
@@ -105,7 +105,7 @@ function withFailure(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
     failures: lane.failures + 1,
     heldUntilMs:
       receiver === 'sick'
-        ? Math.max(lane.heldUntilMs, nowMs + Math.min(retryAfterMs, laneHoldMsMax))
+        ? Math.max(lane.heldUntilMs, nowMs + Math.min(retryAfterMs, hookRetryAfterMsMax))
         : lane.heldUntilMs,
   };
   // A single refusal concerns the message; several in a row concern the receiver.
@@ -121,7 +121,7 @@ function withFailure(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
     shrinks: lane.shrinks + 1,
     failedProbes: lane.failedProbes + (isProbe ? 1 : 0),
     restsUntilMs: isProbe
-      ? nowMs + Math.min(laneRestMs * 2 ** lane.failedProbes, laneRestMsMax)
+      ? nowMs + Math.min(probePauseMs * 2 ** lane.failedProbes, probePauseMsMax)
       : lane.restsUntilMs,
   };
 }

@@ -1,13 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { Node } from '../model/hook.ts';
-import {
-  deliveryClaimMs,
-  deliveryIdlePollMs,
-  deliveryPollMs,
-  deliverySettleMs,
-  deliveryTidyMs,
-} from '../model/limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric } from '../observability/metrics.ts';
 import type { QueueKey } from '../store/deliveries.ts';
@@ -17,7 +10,14 @@ import type { DeliveryAttempt } from './attempt.ts';
 import type { EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
 import { rememberEventTexts } from './event-texts.ts';
-import { wokenAtOnceMax } from './limits.ts';
+import {
+  deliveryClaimMs,
+  deliveryIdlePollMs,
+  deliveryPollMs,
+  deliverySettleMs,
+  deliveryTidyMs,
+  wokenAtOnceMax,
+} from './limits.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';

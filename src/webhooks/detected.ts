@@ -1,5 +1,5 @@
 import { errorDetected, type EventFields } from '../model/event.ts';
-import { detectedRememberedMax } from '../model/limits.ts';
+import { detectedRememberedMax } from './limits.ts';
 import type { JsonObject } from '../model/json.ts';
 import { remembered } from '../model/remembered.ts';
 import type { Store } from '../store/store.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { WaymarkEvent } from '../model/event.ts';
-import { eventTextsCharactersMax } from '../model/limits.ts';
+import { eventTextsCharactersMax } from './limits.ts';
 import { eventText, type EventText } from './body.ts';
 
 /** Caches the texts of the latest events, because many hooks get the same event. */

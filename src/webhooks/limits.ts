@@ -1,5 +1,3 @@
-import { eventDataBytesMax } from '../model/limits.ts';
-
 /** Limits of deliveries in the background. */
 
 const KIB = 1024;
@@ -22,8 +20,6 @@ export const wakeCostBytes = 8 * KIB;
 export const bodySliceBytes = MIB;
 /** Senders that are woken in one turn of the event loop. */
 export const wokenAtOnceMax = 64;
-/** The text of an event in a body, if JSON escapes do not lengthen its data. */
-export const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
 /** How often the deliverer stores its clock … */
 export const clockNotedMs = 600_000;
 /** … and the shortest gap in it that counts as an outage, which retention does not count. */
@@ -33,3 +29,54 @@ export const outagesMax = 1_000;
 /** Characters of the hooks in the cache of receivers, and the overhead of each entry. */
 export const receiversCharactersMax = 32 * MIB;
 export const foundReceiverCharacters = 512;
+/** The most bytes of events in one batch. */
+export const hookBatchBytesMax = 16 * MIB;
+/** The data of one event, as JSON. */
+export const eventDataBytesMax = 256 * KIB;
+/** The text of an event in a body, if JSON escapes do not lengthen its data. */
+export const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
+/** Characters of the latest events that are cached for further hooks. */
+export const eventTextsCharactersMax = 16 * MIB;
+/** How often expired messages are searched. */
+export const retentionCheckMs = 60_000;
+/** Ids whose latest `error.detected` is remembered, so that each raises at most one a minute. */
+export const detectedRememberedMax = 10_000;
+/** Attempts in flight to all receivers together. */
+export const deliveriesInFlightMax = 4_096;
+/** Hooks whose queues are examined in one turn of the event loop. */
+export const retentionQueuesAtOnce = 200;
+/** Events of a hook that are read ahead. */
+export const queuedReadMax = 64;
+/** The longest timer; longer waits consist of several. */
+export const wakeMsMax = 3_600_000;
+/** How long after a failure to record an attempt the sender tries again. */
+export const recordAgainMs = 1_000;
+/** How often the log is checked for changes by other processes: with hooks, and without any. */
+export const deliveryPollMs = 10;
+export const deliveryIdlePollMs = 250;
+/** How often a process that does not deliver checks whether another one still does. */
+export const deliveryClaimMs = 1_000;
+/** How often the deliverer drops its state of hooks that have nothing to send. */
+export const deliveryTidyMs = 5_000;
+/** How long attempts in flight may go on after their hook has been changed or deleted. */
+export const deliverySettleMs = 1_000;
+/** The secret of a hook, as the server makes it. */
+export const secretBytes = 32;
+/** The sizes that Standard Webhooks allows for a secret. */
+export const secretBytesMin = 24;
+export const secretBytesMax = 64;
+/** The longest Retry-After of a receiver that is obeyed for one message: a day. */
+export const retryAfterMsMax = 86_400_000;
+/** The longest time that a Retry-After pauses a whole hook. */
+export const hookRetryAfterMsMax = 3_600_000;
+/** The size of the window of a hook without a history. */
+export const windowSizeFirst = 4;
+/** Refusals without a success between them after which a receiver counts as failing. */
+export const refusalsInARow = 8;
+/** How long a hook pauses after a failed probe at first, and, doubled each time, at most. */
+export const probePauseMs = 1_000;
+export const probePauseMsMax = 60_000;
+/** Hooks whose queues have a label of their own in the metrics. */
+export const hooksMeasuredMax = 200;
+/** Bytes of an answer that the record of an attempt holds, as text. */
+export const reportedAnswerBytesMax = KIB;

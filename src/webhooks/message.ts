@@ -1,8 +1,7 @@
 import { batchId } from '../model/event.ts';
-import { hookBatchBytesMax } from '../model/limits.ts';
 import type { AttemptRecord, Deliveries } from '../store/deliveries.ts';
 import { batchBody, eachBody, type EventText } from './body.ts';
-import { eventTextBytesMax } from './limits.ts';
+import { eventTextBytesMax, hookBatchBytesMax } from './limits.ts';
 
 /** A message to send. */
 export interface HookMessage {

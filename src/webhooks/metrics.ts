@@ -1,4 +1,4 @@
-import { hooksMeasuredMax } from '../model/limits.ts';
+import { hooksMeasuredMax } from './limits.ts';
 import { Histogram, type Metric } from '../observability/metrics.ts';
 
 /** In seconds. The bounds above 15 s are for deliveries that waited for a retry. */

@@ -1,10 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { retentionLookMs, retentionQueuesAtOnce } from '../model/limits.ts';
 import type { Log } from '../observability/log.ts';
 import type { Deliveries, Outage } from '../store/deliveries.ts';
 import type { SteadyClock } from './clock.ts';
-import { clockNotedMs, outageMsMin, outagesMax } from './limits.ts';
+import {
+  clockNotedMs,
+  outageMsMin,
+  outagesMax,
+  retentionCheckMs,
+  retentionQueuesAtOnce,
+} from './limits.ts';
 import type { Receivers } from './receivers.ts';
 
 /** The dependencies of Retention. */
@@ -44,11 +49,11 @@ export class Retention {
     this.#notedMs = nowMs;
   }
 
-  /** Starts removing expired messages, at most once per retentionLookMs. */
+  /** Starts removing expired messages, at most once per retentionCheckMs. */
   look(): void {
     const { clockMs, now } = this.#parts;
     const nowMs = clockMs();
-    if (nowMs - this.#lookedMs <= retentionLookMs) return;
+    if (nowMs - this.#lookedMs <= retentionCheckMs) return;
     this.#lookedMs = nowMs;
     // A message must be old enough on both clocks, in case one was set forward.
     this.#removing ??= this.#remove(Math.min(now(), nowMs))

@@ -1,4 +1,4 @@
-import { retryAfterMsMax } from '../model/limits.ts';
+import { retryAfterMsMax } from './limits.ts';
 
 /** The largest deviation of a wait from the configured one, as a fraction. */
 const jitter = 0.2;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
-import { recordAgainMs, wakeMsMax } from '../model/limits.ts';
+import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries.ts';
 import type { DeliveryAttempt, Attempted } from './attempt.ts';
 import { attemptRecord } from './attempt-record.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { secretBytes, secretBytesMax, secretBytesMin } from '../model/limits.ts';
+import { secretBytes, secretBytesMax, secretBytesMin } from './limits.ts';
 import { bodySliceBytes } from './limits.ts';
 
 /** The decoded bytes of a secret: the HMAC key. */

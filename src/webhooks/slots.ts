@@ -1,4 +1,4 @@
-import { deliveriesInFlightMax } from '../model/limits.ts';
+import { deliveriesInFlightMax } from './limits.ts';
 import {
   attemptCostBytes,
   bodiesInFlightBytesMax,

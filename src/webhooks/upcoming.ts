@@ -1,9 +1,8 @@
 import type { Hook } from '../model/hook.ts';
-import { queuedReadMax } from '../model/limits.ts';
 import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries.ts';
 import type { EventText } from './body.ts';
 import { batchLimits, BatchBuffer } from './batch-buffer.ts';
-import { eventCostBytes } from './limits.ts';
+import { eventCostBytes, queuedReadMax } from './limits.ts';
 import type { HookMessage } from './message.ts';
 import type { Turns } from './turns.ts';
 

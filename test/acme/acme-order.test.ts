@@ -5,7 +5,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
-import { acmeAnswerBytesMax } from '../../src/model/limits.ts';
+import { acmeAnswerBytesMax } from '../../src/acme/limits.ts';
 import { orderCertificate, OrderError } from '../../src/acme/acme-order.ts';
 import { createAuthority } from '../certificates.ts';
 

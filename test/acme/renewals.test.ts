@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { AcmeFolder } from '../../src/acme/folder.ts';
 import { Renewals, type RenewalParts } from '../../src/acme/renewals.ts';
 import type { AcmeConfig } from '../../src/config/config.ts';
-import { acmeRestartMs, acmeRetryAfterMsMax, acmeRetryMs } from '../../src/model/limits.ts';
+import { acmeRestartMs, acmeRetryAfterMsMax, acmeRetryMs } from '../../src/acme/limits.ts';
 import { silentLog } from '../../src/observability/log.ts';
 import { OrderError, type AcmeOrder } from '../../src/acme/acme-order.ts';
 import { createAuthority } from '../certificates.ts';

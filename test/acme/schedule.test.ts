@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { renewalMs, retryDelayMs, tryAfterStartMs } from '../../src/acme/schedule.ts';
-import { acmeRestartMs, acmeRetryMs } from '../../src/model/limits.ts';
+import { acmeRestartMs, acmeRetryMs } from '../../src/acme/limits.ts';
 
 const dayMs = 86_400_000;
 const random = fc.double({ min: 0, max: 1, noNaN: true });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { arrivingPieceBytes } from '../../src/model/limits.ts';
+import { arrivingPieceBytes } from '../../src/cache/limits.ts';
 import { BodyBuffer } from '../../src/cache/body-buffer.ts';
 
 /** Bytes of which no two short stretches are alike. */

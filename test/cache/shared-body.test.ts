@@ -11,7 +11,7 @@ import {
   arrivingBytesMax,
   arrivingHeldBytesMax,
   arrivingLagBytesMax,
-} from '../../src/model/limits.ts';
+} from '../../src/cache/limits.ts';
 import type { BodyFilePlace } from '../../src/cache/body-file.ts';
 import { shareBody, type SharedBody } from '../../src/cache/shared-body.ts';
 import { temporaryFolder } from '../folder.ts';

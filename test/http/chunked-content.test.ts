@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { ChunkedContent } from '../../src/http/chunked-content.ts';
-import { chunkLineBytesMax, trailerBytesMax } from '../../src/model/limits.ts';
+import { chunkLineBytesMax, trailerBytesMax } from '../../src/http/limits.ts';
 
 /** What comes of bytes that come in pieces. */
 function read(pieces: readonly Buffer[]): {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
 import { codings, wantedCodings } from '../../src/http/coding.ts';
-import { acceptEncodingsKnownMax } from '../../src/model/limits.ts';
+import { acceptEncodingsKnownMax } from '../../src/http/limits.ts';
 
 suite('the codings that a caller wants', () => {
   const cases: readonly (readonly [accept: string | undefined, wanted: string])[] = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limitSentences } from '../../src/model/limit.ts';
-import { limitLogMs } from '../../src/model/limits.ts';
+import { limitLogMs } from '../../src/observability/limits.ts';
 import { createLimitLog } from '../../src/observability/limit-log.ts';
 import { silentLog } from '../../src/observability/log.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { passedBytesPerCollection } from '../../src/model/limits.ts';
+import { passedBytesPerCollection } from '../../src/outbound/limits.ts';
 import { notePassedBytes } from '../../src/outbound/passed-bytes.ts';
 
 test('young objects are collected once for so many bytes that pass, and not before', (t) => {

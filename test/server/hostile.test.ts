@@ -6,12 +6,9 @@ import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { LimitName } from '../../src/model/limit.ts';
-import {
-  pipelinedRequestsMax,
-  rangesMax,
-  socketFragmentsMax,
-  socketPingsMax,
-} from '../../src/model/limits.ts';
+import { rangesMax } from '../../src/http/limits.ts';
+import { pipelinedRequestsMax } from '../../src/server/h1/limits.ts';
+import { socketFragmentsMax, socketPingsMax } from '../../src/server/websocket/limits.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { frame, openRaw, opcodes } from './websocket/socket-rig.ts';

@@ -8,7 +8,7 @@ import { statusOf } from '../../src/http/status.ts';
 import { winnerName, type Explanation, type Tried } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
-import { visitorSeeds } from '../../src/model/limits.ts';
+import { visitorSeeds } from '../../src/visitors/limits.ts';
 import { matchingOrigin, type Rule, type RuleKind, type StoredRule } from '../../src/model/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import type { Draft } from '../../src/model/change.ts';
-import { feedSliceRowsMax } from '../../src/model/limits.ts';
+import { feedSliceRowsMax } from '../../src/store/limits.ts';
 import type { FeedSlice, RuleChange, Store } from '../../src/store/store.ts';
 import { temporaryFolder } from '../folder.ts';
 import { commit, edited, inserted, scratchStore, startWriter } from './scratch.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { visitorSeeds } from '../../src/model/limits.ts';
+import { visitorSeeds } from '../../src/visitors/limits.ts';
 import { seedInCookie, seedCookie, seedOf } from '../../src/visitors/bucket.ts';
 
 suite('the seed of a visitor', () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { deliveryTidyMs, dispatchRowsMax } from '../../src/model/limits.ts';
+import { dispatchRowsMax } from '../../src/store/limits.ts';
+import { deliveryTidyMs } from '../../src/webhooks/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import { secretDraft } from '../../src/api/webhooks/hooks.ts';
 import { createSecret } from '../../src/webhooks/sign.ts';

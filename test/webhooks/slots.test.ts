@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite, test } from 'node:test';
-import { deliveriesInFlightMax } from '../../src/model/limits.ts';
+import { deliveriesInFlightMax } from '../../src/webhooks/limits.ts';
 import {
   bodiesInFlightBytesMax,
   largeBodiesInFlightBytesMax,

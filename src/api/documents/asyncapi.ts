@@ -1,11 +1,11 @@
 import type { Json, JsonObject } from '../../model/json.ts';
 import {
-  questionBodyBytesMax,
+  readBodyBytesMax,
   requestTimeoutMs,
   socketFrameBytesMax,
   socketPingMs,
   socketRequestsInFlightMax,
-} from '../../model/limits.ts';
+} from '../limits.ts';
 import type { Operation } from '../operation.ts';
 import {
   answerMembers,
@@ -80,7 +80,7 @@ const channel: JsonObject = {
     'Envelopes are JSON in text frames. Answers may overtake each other: what a request has as',
     'id stands in its answer, its failure and its packets.',
     `At most ${socketRequestsInFlightMax} requests are worked on at a time, others wait. A message`,
-    `has at most ${socketFrameBytesMax} bytes, ${questionBodyBytesMax} from a caller that may not`,
+    `has at most ${socketFrameBytesMax} bytes, ${readBodyBytesMax} from a caller that may not`,
     `write, and ${requestTimeoutMs / 1000} s to become whole. The server pings every`,
     `${socketPingMs / 1000} s.`,
     'It closes with 1001 when it stops, 1003 for a binary frame, 1008 when the caller may not',

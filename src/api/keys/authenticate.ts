@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
 import type { Caller, ApiKey, Scope } from '../../model/key.ts';
-import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../model/limits.ts';
+import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
 import { remembered } from '../../model/remembered.ts';
 
 const minuteMs = 60_000;

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
-import { keyRatesRemembered } from '../../model/limits.ts';
+import { keyRatesRemembered } from './limits.ts';
 import { remembered } from '../../model/remembered.ts';
 
 /** How many operations each key has called of late; outlives a reload of the configuration. */

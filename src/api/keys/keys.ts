@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
 import { keyNamePattern, keyPrefix, scopes, type ApiKey } from '../../model/key.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { keyRateMax } from '../../model/limits.ts';
+import { keyRateMax } from '../../config/limits.ts';
 import type { Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';
 import { authorOf, type Handler } from '../operation.ts';

@@ -8,7 +8,7 @@ import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.
 import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
 import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { fetchSourcesMax } from '../../model/limits.ts';
+import { fetchSourcesMax } from './limits.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 import type { Problem, ProblemReason } from '../../model/problem.ts';
 import { isTarget } from '../../model/target.ts';

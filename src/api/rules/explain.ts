@@ -2,7 +2,7 @@ import type { JSONSchemaType } from 'ajv';
 import { takeParameter } from '../../http/query.ts';
 import type { Explanation, Winner } from '../../model/explanation.ts';
 import { Failure } from '../../model/failure.ts';
-import { methodCharactersMax } from '../../model/limits.ts';
+import { methodBytesMax } from '../../http/limits.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
 import { explainDescription } from './explain-description.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
@@ -61,7 +61,7 @@ export function explainRequest({ view, ...parts }: GetOperations): Handler<Quest
         method: {
           ...text,
           pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-          maxLength: methodCharactersMax,
+          maxLength: methodBytesMax,
         },
         ...previewProperties,
         as_of: asOfProperty,

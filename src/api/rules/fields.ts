@@ -4,14 +4,8 @@ import { isBreadcrumbKey } from '../../model/target.ts';
 import { parseDateTime } from '../../model/date-time.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import {
-  contentBytesMax,
-  enginedataBytesMax,
-  originBytesMax,
-  pathBytesMax,
-  tableCharactersMax,
-  wildcardPathBytesMax,
-} from '../../model/limits.ts';
+import { contentBytesMax, enginedataBytesMax, wildcardPathBytesMax } from './limits.ts';
+import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import { ruleKinds, type RuleKind } from '../../model/rule.ts';
 

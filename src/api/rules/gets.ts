@@ -10,7 +10,7 @@ import type { FoundRule, Resolution } from '../../model/found.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import type { Location } from '../../model/location.ts';
-import { headerBlockBytesMax, headerFieldsMax } from '../../model/limits.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import { servicePath } from '../../model/path.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { jsonDigest, preparedFor } from '../../model/prepared-json.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../model/json.ts';
-import { invalidateListedMax } from '../../model/limits.ts';
+import { invalidateListedMax } from './limits.ts';
 import type { Description } from '../operation.ts';
 import { vkMember } from './record-schema.ts';
 import type { RecordRevert } from './revert.ts';

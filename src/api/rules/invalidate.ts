@@ -1,11 +1,7 @@
 import type { Change, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import {
-  historyCharactersMax,
-  invalidateInlineRowsMax,
-  invalidateListedMax,
-} from '../../model/limits.ts';
+import { historyCharactersMax, invalidateInlineRowsMax, invalidateListedMax } from './limits.ts';
 import { rowsNamed } from '../../store/fold.ts';
 import type { Decision, Reads, SeqRange, Store, VkClaim } from '../../store/store.ts';
 import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';

@@ -1,14 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import {
-  listCharactersMax,
-  listExaminedMax,
-  listRowsDefault,
-  listRowsMax,
-  listSliceRules,
-  ruleCharacters,
-} from '../../model/limits.ts';
+import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
+import { listExaminedMax, listSliceRules } from './limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import type { RuleContent, StoredRule } from '../../model/rule.ts';
 import type { PastRules, Reads } from '../../store/store.ts';

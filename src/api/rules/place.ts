@@ -1,6 +1,6 @@
 import { isBreadcrumbKey } from '../../model/target.ts';
 import { Failure } from '../../model/failure.ts';
-import { requestLineBytesMax } from '../../model/limits.ts';
+import { requestLineBytesMax } from '../../http/limits.ts';
 import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../../model/path.ts';
 import { parseRuleOrigin } from './fields.ts';
 

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { ruleBytesMax } from '../../model/limits.ts';
+import { ruleBytesMax } from './limits.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
 import { mergeEnginedata, splitEnginedata } from './enginedata.ts';
 import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../model/json.ts';
+import { vkCharactersMax } from '../limits.ts';
 import {
   breadcrumbKeyCharactersMax,
   originBytesMax,
   tableCharactersMax,
-  vkCharactersMax,
 } from '../../model/limits.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
 import { problemsMember } from '../problems.ts';

@@ -1,4 +1,4 @@
-import { importAheadBytesMax, importBlockBytes, importLineBytesMax } from '../../model/limits.ts';
+import { importAheadBytesMax, importBlockBytes, importLineBytesMax } from './limits.ts';
 import type { ReadLines } from './import-line.ts';
 import { LinePacker } from './import-packed.ts';
 import type { ReadBlock } from './import.ts';

@@ -1,12 +1,16 @@
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
-import { importRowsMax, refusalsKeptMax } from '../../model/limits.ts';
 import { authorOf, type Description, type Handler } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import type { Kept, Refusal } from './import-line.ts';
 import { importAll, type ImportParts } from './import.ts';
-import { importInlineBytesMax, refusalsNamedMax } from './limits.ts';
+import {
+  importInlineBytesMax,
+  importRowsMax,
+  refusalsKeptMax,
+  refusalsNamedMax,
+} from './limits.ts';
 
 /** An import as data: it may be done in another thread. */
 export interface ImportRequest {

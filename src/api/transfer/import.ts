@@ -1,7 +1,8 @@
 import type { RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { commitBatchBytesMax, importRowsMax } from '../../model/limits.ts';
+import { importRowsMax } from './limits.ts';
+import { commitBatchBytesMax } from '../../store/limits.ts';
 import type { ReadyRule } from '../../store/ready.ts';
 import type {
   Decision,

@@ -1,3 +1,7 @@
+import { contentBytesMax, ruleBytesMax } from '../rules/limits.ts';
+
+const MIB = 1024 * 1024;
+
 /** Bytes of an import over HTTP that are read and written in the thread that serves pages. */
 export const importInlineBytesMax = 16_384;
 
@@ -9,3 +13,13 @@ export const refusalsNamedMax = 20;
  * hundred times the memory of a text that is nothing but short values.
  */
 export const importLineValuesMax = 262_144;
+/** Rows that an import writes in one transaction. */
+export const importRowsMax = 100_000;
+/** A line of an import: in JSON, each character of its content can take six. */
+export const importLineBytesMax = 6 * contentBytesMax + 2 * ruleBytesMax;
+/** About how many bytes of an import are read at once. */
+export const importBlockBytes = MIB;
+/** Bytes that are read ahead while earlier lines are being written. */
+export const importAheadBytesMax = 32 * MIB;
+/** Refused lines, and lines with other problems, that the report of an import lists. */
+export const refusalsKeptMax = 1_000;

@@ -1,6 +1,7 @@
 import { batchId } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { deliveriesExaminedMax, listRowsDefault, listRowsMax } from '../../model/limits.ts';
+import { listRowsDefault, listRowsMax } from '../limits.ts';
+import { deliveriesExaminedMax } from './limits.ts';
 import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../../store/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { noSuchHook } from './hooks.ts';

@@ -1,13 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventOf, type WaymarkEvent } from '../../model/event.ts';
-import {
-  eventSliceRows,
-  eventsExaminedMax,
-  listCharactersMax,
-  listRowsDefault,
-  listRowsMax,
-  ruleCharacters,
-} from '../../model/limits.ts';
+import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
+import { eventSliceRows, eventsExaminedMax } from './limits.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Reads } from '../../store/store.ts';
 import { eventReadDescription, listedEvents } from './events-description.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../model/json.ts';
-import { eventCounterCharactersMax } from '../../model/limits.ts';
+import { eventCounterCharactersMax } from './limits.ts';
 import type { Description } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import { vkMember } from '../rules/record-schema.ts';

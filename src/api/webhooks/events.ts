@@ -8,14 +8,15 @@ import {
 } from '../../model/event.ts';
 import { hookTakes, hookWants, placeOf, type Hook, type Node } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { eventCounterCharactersMax, eventDataBytesMax, limitLogMs } from '../../model/limits.ts';
+import { limitLogMs } from '../../observability/limits.ts';
+import { eventDataBytesMax } from '../../webhooks/limits.ts';
 import type { Problem } from '../../model/problem.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { unfitMembers } from './event-types.ts';
 import { eventInsertDescription, testDescription } from './events-description.ts';
 import { existingHook, requireNothingWaiting } from './hooks.ts';
-import { placeProblemsMax } from './limits.ts';
+import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
 import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
 import { idempotency } from '../rules/versions.ts';
 

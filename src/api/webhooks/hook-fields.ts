@@ -4,14 +4,14 @@ import { hookHeaderMistake } from '../../model/hook-header.ts';
 import { anyEvent, hookMethods } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import {
-  customHeadersMax,
   hookEventsMax,
   hookFieldCharactersMax,
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
   hookUrlCharactersMax,
-} from '../../model/limits.ts';
+} from './limits.ts';
+import { customHeadersMax } from '../../config/limits.ts';
 import type { Problem, ProblemReason } from '../../model/problem.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 import { readFrequency } from './hook-frequency.ts';

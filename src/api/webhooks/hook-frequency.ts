@@ -1,18 +1,18 @@
 import { nearestName } from '../../config/nearest.ts';
 import type { HookBatch } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import {
-  hookBatchBytesMax,
-  hookBatchEventsMax,
-  hookBatchEveryMsMax,
-  hookBatchEveryMsMin,
-} from '../../model/limits.ts';
+import { hookBatchBytesMax } from '../../webhooks/limits.ts';
 import type { Problem } from '../../model/problem.ts';
 import { isTimeZone, minutesOfDay } from '../../model/time-of-day.ts';
 import { durationMs, sizeBytes } from '../../model/units.ts';
 import { unknownField } from '../problems.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
-import { hookBatchTimesMax } from './limits.ts';
+import {
+  hookBatchEventsMax,
+  hookBatchEveryMsMax,
+  hookBatchEveryMsMin,
+  hookBatchTimesMax,
+} from './limits.ts';
 
 const modes = ['each', 'batch'] as const;
 const standardEvery = '60s';

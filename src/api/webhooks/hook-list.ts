@@ -1,5 +1,5 @@
 import { isDelivered, type Hook } from '../../model/hook.ts';
-import { listRowsDefault, listRowsMax } from '../../model/limits.ts';
+import { listRowsDefault, listRowsMax } from '../limits.ts';
 import type { Reads } from '../../store/store.ts';
 import { hookView } from './hooks.ts';
 import { listedHooks } from './hooks-description.ts';

@@ -1,5 +1,5 @@
 import type { Change } from '../../model/change.ts';
-import { hookSecretOverlapMs } from '../../model/limits.ts';
+import { hookSecretOverlapMs } from './limits.ts';
 import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
 import { existingHook, secretDraft, type HookOperations } from './hooks.ts';
 import { rotateDescription } from './hooks-description.ts';

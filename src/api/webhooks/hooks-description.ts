@@ -1,14 +1,14 @@
 import { hookMethods, type Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import {
-  customHeadersMax,
   hookBatchEventsMax,
   hookEventsMax,
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
   hookUrlCharactersMax,
-} from '../../model/limits.ts';
+} from './limits.ts';
+import { customHeadersMax } from '../../config/limits.ts';
 import { hookBatchTimesMax } from './limits.ts';
 import { historyQuery, historyRows } from '../rules/history-schema.ts';
 import type { Description } from '../operation.ts';

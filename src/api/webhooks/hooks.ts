@@ -9,7 +9,7 @@ import {
   type StoredHook,
 } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { hooksMax } from '../../model/limits.ts';
+import { hooksMax } from './limits.ts';
 import type { Log } from '../../observability/log.ts';
 import { foldHook } from '../../store/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';

@@ -1,6 +1,33 @@
 /** Limits of the operations on webhooks and events. */
 
+const KIB = 1024;
+
 /** Times of the day at which a hook's batches are sent. */
 export const hookBatchTimesMax = 48;
 /** Hooks that one answer to an event says not to get it, since no node executes them. */
 export const placeProblemsMax = 10;
+export const hooksMax = 10_000;
+export const hookNameCharactersMax = 128;
+export const hookUrlCharactersMax = 4_096;
+/** Event types that one hook may name. */
+export const hookEventsMax = 64;
+export const hookPlaceCharactersMax = 253;
+/** Characters of a header field that a hook adds. */
+export const hookFieldCharactersMax = 4_096;
+/** All fields of a hook, including `_unknowns_`. */
+export const hookBytesMax = 64 * KIB;
+export const hookRetriesMax = 1_000;
+export const hookBatchEventsMax = 10_000;
+export const hookBatchEveryMsMin = 1_000;
+export const hookBatchEveryMsMax = 86_400_000;
+/** How long a replaced secret goes on to sign. */
+export const hookSecretOverlapMs = 86_400_000;
+/** Attempts that are examined for one page of a list. */
+export const deliveriesExaminedMax = 10_000;
+/** Messages that the preview of a replay counts in one turn of the event loop. */
+export const replayCountedAtOnce = 2_000;
+export const eventCounterCharactersMax = 253;
+/** Changes that are examined for one page of a list of events. */
+export const eventsExaminedMax = 20_000;
+/** Changes that such a list examines in one turn of the event loop. */
+export const eventSliceRows = 500;

@@ -1,4 +1,4 @@
-import { headerBlockBytesMax } from '../../model/limits.ts';
+import { headerBlockBytesMax } from '../../http/limits.ts';
 import { isDeviceClass, deviceClasses, type DeviceClass } from '../../model/visitor.ts';
 import { callers, callerOf, isCallerKind, type CallerKind } from '../../visitors/caller.ts';
 import { clientHintFields } from '../../visitors/device.ts';

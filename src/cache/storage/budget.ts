@@ -1,4 +1,4 @@
-import { evictedAtOnceMax } from '../../model/limits.ts';
+import { evictedAtOnceMax } from './limits.ts';
 import type { CacheDatabases } from './environment.ts';
 import {
   packRecord,

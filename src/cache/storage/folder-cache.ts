@@ -1,12 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import {
-  cacheInlineBytesMax,
-  cacheTouchedSeconds,
-  cacheTouchMs,
-  purgeSliceUrls,
-} from '../../model/limits.ts';
+import { cacheTouchedSeconds } from '../limits.ts';
+import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
 import type { KeptCounts, Purge } from '../../model/kept.ts';
 import { writeErrorOf } from '../../store/full-disk.ts';
 import { Ledger, sizeOf, type Work } from './budget.ts';

@@ -1,5 +1,5 @@
 import type { Purge } from '../../model/kept.ts';
-import { cacheJournalMax } from '../../model/limits.ts';
+import { cacheJournalMax } from './limits.ts';
 import type { CacheDatabases } from './environment.ts';
 
 /** What a purge looks at of an answer. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cacheUrlKeyCharactersMax } from '../../model/limits.ts';
+import { cacheUrlKeyCharactersMax } from './limits.ts';
 
 /** An answer as the cache's storage sees it: the rest of it is its keeper's business. */
 export interface CacheEntry {

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { corkedConnectionsMax } from '../../model/limits.ts';
+import { corkedConnectionsMax } from './limits.ts';
 
 /**
  * Connections that write together: what they are given in a turn of the event loop goes out at its

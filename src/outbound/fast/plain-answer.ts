@@ -1,4 +1,4 @@
-import { headerBlockBytesMax, headerFieldsMax } from '../../model/limits.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
 /** The head of an answer in the most ordinary form. */

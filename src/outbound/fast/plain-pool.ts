@@ -1,9 +1,6 @@
 import type { buildConnector, Dispatcher } from 'undici';
-import {
-  outboundConnectionsMax,
-  outboundIdleMarginSeconds,
-  outboundIdleSeconds,
-} from '../../model/limits.ts';
+import { outboundIdleMarginSeconds, outboundIdleSeconds } from './limits.ts';
+import { outboundConnectionsMax } from '../limits.ts';
 import type { OutboundExchange } from '../exchange.ts';
 import { PlainConnection, type PlainConnectionOwner } from './plain-connection.ts';
 import { plainRequests, type SerializedRequest } from './plain-request.ts';

@@ -1,9 +1,5 @@
 import type { Dispatcher } from 'undici';
-import {
-  outboundLookMs,
-  outboundNotPlainMs,
-  outboundNotPlainOriginsMax,
-} from '../../model/limits.ts';
+import { outboundCheckMs, outboundNotPlainMs, outboundNotPlainOriginsMax } from './limits.ts';
 import { remembered } from '../../model/remembered.ts';
 import type { OutboundExchange } from '../exchange.ts';
 import { PlainPool, type PlainPoolParts } from './plain-pool.ts';
@@ -66,7 +62,7 @@ export class PlainPools {
     this.#pools.set(origin, pool);
     this.#ticking ??= setInterval(() => {
       for (const one of this.#pools.values()) one.tick();
-    }, outboundLookMs).unref();
+    }, outboundCheckMs).unref();
     return pool;
   }
 }

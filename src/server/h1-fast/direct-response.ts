@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import { preparedTextBytesMax } from '../../model/limits.ts';
+import { preparedTextBytesMax } from '../limits.ts';
 import type { Corks } from '../../outbound/fast/corks.ts';
 import { headEnd, headText } from './head-text.ts';
 import { sendInterim } from '../h1/interim.ts';

@@ -1,5 +1,5 @@
 import { replyField, type Reply } from '../../http/reply.ts';
-import { keepAliveTimeoutMs } from '../../model/limits.ts';
+import { keepAliveTimeoutMs } from '../limits.ts';
 import { STATUS_CODES } from '../h1/node-http.ts';
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;

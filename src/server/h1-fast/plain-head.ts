@@ -1,4 +1,4 @@
-import { headerFieldsMax } from '../../model/limits.ts';
+import { headerFieldsMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
 /** The head of a GET or HEAD without fields about framing or the connection. */

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { unreadBodyBytesMax } from '../../model/limits.ts';
 import { DirectRequest } from '../h1-fast/direct-request.ts';
-import { heldPieceBytes } from '../limits.ts';
+import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 
 /** Requests whose content cannot be read further, with the failure to report. */

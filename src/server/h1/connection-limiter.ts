@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { isTrustedPeer } from '../../http/forwarded.ts';
 import { addressNetwork } from '../../model/cidr.ts';
-import { connectionsMax } from '../../model/limits.ts';
+import { connectionsMax } from '../../config/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 
 /** How much there may be of something that clients have, and how much of it an address may. */

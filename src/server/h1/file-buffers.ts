@@ -1,11 +1,11 @@
+import { fileChunkBytes } from '../../http/limits.ts';
 import {
   fileBuffersBytesMax,
-  fileChunkBytes,
   fileLargeBuffersBytesMax,
   fileLargeChunkBytes,
   fileScarceChunkBytes,
   fileSpareBuffersMax,
-} from '../../model/limits.ts';
+} from './limits.ts';
 
 /** Two buffers of one size, through which a part of a file is sent. */
 export interface FileBuffers {

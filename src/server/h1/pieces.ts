@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { tlsWriteBytes } from '../../model/limits.ts';
+import { tlsWriteBytes } from './limits.ts';
 
 /**
  * Whether content goes out on a connection piece by piece: TLS encrypts all that it is given at

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { Wire } from '../../http/wire.ts';
 import type { Failure } from '../../model/failure.ts';
-import { directHeadBytesMax } from '../../model/limits.ts';
+import { directHeadBytesMax } from './limits.ts';
 import { tooLate } from './refusal.ts';
 
 /** Which part reads the bytes of a connection: HTTP, another protocol, or none any more. */

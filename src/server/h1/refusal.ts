@@ -3,7 +3,7 @@ import { formatHttpDate } from '../../http/date.ts';
 import { headerSectionTooLarge } from '../../http/refusals.ts';
 import { fieldLines, type FieldList, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
-import { lingerMs } from '../../model/limits.ts';
+import { lingerMs } from '../limits.ts';
 import { STATUS_CODES } from './node-http.ts';
 
 /**

@@ -1,11 +1,6 @@
-import {
-  headersTimeoutMs,
-  keepAliveTimeoutMs,
-  requestLookMs,
-  requestTimeoutMs,
-  stalledMs,
-  tlsHandshakeTimeoutMs,
-} from '../../model/limits.ts';
+import { requestTimeoutMs } from '../../api/limits.ts';
+import { requestCheckMs, tlsHandshakeTimeoutMs } from './limits.ts';
+import { headersTimeoutMs, keepAliveTimeoutMs, stalledMs } from '../limits.ts';
 
 /** How long a server waits for its clients, in milliseconds. */
 export interface Timeouts {
@@ -28,7 +23,7 @@ export const timeouts: Timeouts = {
   handshakeMs: tlsHandshakeTimeoutMs,
   headersMs: headersTimeoutMs,
   requestMs: requestTimeoutMs,
-  lookMs: requestLookMs,
+  lookMs: requestCheckMs,
   keepAliveMs: keepAliveTimeoutMs,
   stalledMs,
 };

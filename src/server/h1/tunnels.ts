@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { tunnelIdleMs, tunnelLookMs } from '../../model/limits.ts';
+import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
 import { notePassedBytes } from '../../outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../proxy/fetcher.ts';
 import type { SharedLimit } from '../../model/shared-limit.ts';
@@ -33,7 +33,7 @@ export class Tunnels {
     this.#limit = limit;
     this.#looking = setInterval(() => {
       for (const tunnel of this.#open) tunnel.look();
-    }, tunnelLookMs);
+    }, tunnelCheckMs);
     this.#looking.unref();
   }
 
@@ -120,7 +120,7 @@ class Tunnel {
   /** Cuts it where nothing has passed for too long; called at intervals. */
   look(): void {
     if (this.#silentMs >= tunnelIdleMs) this.cut();
-    this.#silentMs += tunnelLookMs;
+    this.#silentMs += tunnelCheckMs;
   }
 
   end(): void {

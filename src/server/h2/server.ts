@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Http2Server } from 'node:http2';
 import type { TLSSocket } from 'node:tls';
+import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../../http/limits.ts';
 import {
-  headerBlockBytesMax,
-  headerFieldsMax,
   http2ConcurrentStreamsMax,
   http2CookieFieldsMax,
   http2InvalidFramesMax,
@@ -11,8 +10,7 @@ import {
   http2SessionMegabytesMax,
   http2SettingsMax,
   http2StreamWindowBytes,
-  requestLineBytesMax,
-} from '../../model/limits.ts';
+} from './limits.ts';
 import type { Listener } from '../listener.ts';
 import { challengeProtocol } from '../tls/challenge.ts';
 import type { Http2Sessions } from './sessions.ts';

@@ -1,7 +1,8 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { http2ControlBytesMax, lingerMs, stalledMs } from '../../model/limits.ts';
+import { http2ControlBytesMax } from './limits.ts';
+import { lingerMs, stalledMs } from '../limits.ts';
 import { HeadWatch } from './head-watch.ts';
 import type { StreamAnswer } from './stream-answer.ts';
 import type { Peer, StreamMessage } from './stream-message.ts';

@@ -6,22 +6,19 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import { requestTimeoutMs } from '../../api/limits.ts';
+import { headerBlockBytesMax, requestLineBytesMax } from '../../http/limits.ts';
 import {
-  headerBlockBytesMax,
-  headersTimeoutMs,
+  http2CheckMs,
   http2ConcurrentStreamsMax,
   http2CountingMs,
   http2IdleFramesMax,
   http2LeaveMs,
-  http2LookMs,
   http2LostBytesMax,
   http2ResetsMax,
   http2StreamsMax,
-  keepAliveTimeoutMs,
-  requestLineBytesMax,
-  requestTimeoutMs,
-  stalledMs,
-} from '../../model/limits.ts';
+} from './limits.ts';
+import { headersTimeoutMs, keepAliveTimeoutMs, stalledMs } from '../limits.ts';
 import { plainAddress } from '../../http/forwarded.ts';
 import type { LimitName } from '../../model/limit.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
@@ -70,7 +67,7 @@ export class Http2Sessions {
     this.#crowd = new ConnectionLimiter({ max, perAddress });
     this.#looking = setInterval(() => {
       this.look();
-    }, http2LookMs);
+    }, http2CheckMs);
     this.#looking.unref();
   }
 

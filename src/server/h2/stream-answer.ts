@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { Writable } from 'node:stream';
 import type { FieldList } from '../../http/reply.ts';
-import { http2WriteBytes } from '../../model/limits.ts';
+import { http2WriteBytes } from './limits.ts';
 import type { StreamMessage } from './stream-message.ts';
 
 type Done = (error?: Error | null) => void;

@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
-import { lingerMs, unreadBodyBytesMax } from '../../model/limits.ts';
+import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
 
 /** Who is at the other end of a session. */
 export interface Peer {

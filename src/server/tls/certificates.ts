@@ -4,7 +4,7 @@ import type { AcmeFolder } from '../../acme/folder.ts';
 import type { Certificate } from '../../config/config.ts';
 import { findDoubts } from '../../config/doubtful.ts';
 import { fileChanges } from '../../config/file-changes.ts';
-import { certificateLookMs } from '../../model/limits.ts';
+import { certificateCheckMs } from '../limits.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import type { CertificateState } from '../../api/server-status.ts';
@@ -37,7 +37,7 @@ export class Certificates {
     this.#surroundings = surroundings;
     this.#looking = setInterval(() => {
       this.#warnOfAll();
-    }, certificateLookMs);
+    }, certificateCheckMs);
     this.#looking.unref();
   }
 

@@ -2,7 +2,8 @@ import { authorise, type Execute } from '../../api/execute.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonMember, JsonOutline } from '../../model/json-outline.ts';
 import type { Caller } from '../../model/key.ts';
-import { jsonDepthMax, questionBodyBytesMax } from '../../model/limits.ts';
+import { readBodyBytesMax } from '../../api/limits.ts';
+import { jsonDepthMax } from '../../model/limits.ts';
 import {
   envelopeFrom,
   envelopeOutline,
@@ -49,7 +50,7 @@ export class WebSocketMessage {
   parse({ find }: Pick<Execute, 'find'>, caller: Caller): Envelope {
     const operation = find(this.operation);
     if (operation !== undefined) authorise(operation, caller);
-    const bytesMax = operation === undefined ? questionBodyBytesMax : operationBytesMax(operation);
+    const bytesMax = operation === undefined ? readBodyBytesMax : operationBytesMax(operation);
     if (this.#bytes.length > bytesMax) {
       throw new Failure('too_large', `A message for this operation may have ${bytesMax} bytes.`, {
         limit: 'content_size',

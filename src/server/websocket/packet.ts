@@ -1,6 +1,6 @@
 import { discard, replyField, type Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
-import { contentBytesMax } from '../../model/limits.ts';
+import { contentBytesMax } from '../../api/rules/limits.ts';
 import { PreparedJson } from '../../model/prepared-json.ts';
 
 /**

@@ -5,13 +5,9 @@ import { discard, type Reply } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { canWrite, type Caller } from '../../model/key.ts';
-import {
-  operationBodyBytesMax,
-  questionBodyBytesMax,
-  socketBufferedBytesMax,
-  socketPingsMax,
-  socketRequestsInFlightMax,
-} from '../../model/limits.ts';
+import { readBodyBytesMax, socketRequestsInFlightMax } from '../../api/limits.ts';
+import { operationBodyBytesMax } from '../limits.ts';
+import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
 import type { ProxyClaims } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../failures.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
@@ -201,7 +197,7 @@ export class WebSocketSession {
   /** How much the client may send at once by now; Infinity while that is not known. */
   #messageBytesMax(): number {
     if (this.#isRefused || this.#identifying || this.#waiting.length > 0) return Infinity;
-    return canWrite(this.#callerNow()) ? operationBodyBytesMax : questionBodyBytesMax;
+    return canWrite(this.#callerNow()) ? operationBodyBytesMax : readBodyBytesMax;
   }
 
   /** Of the bytes of requests that the process holds, those of one message of this client. */

@@ -3,13 +3,8 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { formatHttpDate } from '../../http/date.ts';
 import { Failure } from '../../model/failure.ts';
-import {
-  socketCloseMs,
-  socketFragmentsMax,
-  socketFrameBytesMax,
-  socketPiecesMax,
-  socketPingMs,
-} from '../../model/limits.ts';
+import { socketFrameBytesMax, socketPingMs } from '../../api/limits.ts';
+import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';
 import { WebSocketSession, type SessionParts, type SocketOpening } from './session.ts';
 
 /** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */

@@ -2,7 +2,7 @@ import type { WebSocket } from 'ws';
 import { Failure, type FailureCode } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
 import { jsonPieces } from '../../model/prepared-json.ts';
-import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from '../../model/limits.ts';
+import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
 import type { RuleChange } from '../../store/store.ts';
 import type { Call, Stream } from '../../api/operation.ts';

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { Failure } from '../../model/failure.ts';
-import { requestTimeoutMs } from '../../model/limits.ts';
+import { requestTimeoutMs } from '../../api/limits.ts';
 import { heldPieceBytes } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 import { FrameFollower } from './frames.ts';

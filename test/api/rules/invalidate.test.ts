@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { historyCharactersMax, invalidateInlineRowsMax } from '../../../src/model/limits.ts';
+import { historyCharactersMax, invalidateInlineRowsMax } from '../../../src/api/rules/limits.ts';
 import { invalidateRecords, runRevert } from '../../../src/api/rules/invalidate.ts';
 import type { Call as OperationCall } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';

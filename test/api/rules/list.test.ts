@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { eventSliceRows, listSliceRules, ruleCharacters } from '../../../src/model/limits.ts';
+import { ruleCharacters } from '../../../src/api/limits.ts';
+import { listSliceRules } from '../../../src/api/rules/limits.ts';
+import { eventSliceRows } from '../../../src/api/webhooks/limits.ts';
 import { listEvents } from '../../../src/api/webhooks/event-reads.ts';
 import { listRules } from '../../../src/api/rules/list.ts';
 import type { Call } from '../../../src/api/operation.ts';

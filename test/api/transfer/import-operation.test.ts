@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { importRowsMax } from '../../../src/model/limits.ts';
+import { importRowsMax } from '../../../src/api/transfer/limits.ts';
 import { importInlineBytesMax } from '../../../src/api/transfer/limits.ts';
 import { runHere, startClient } from '../../cli/here.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';

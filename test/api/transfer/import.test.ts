@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
 import type { JsonObject } from '../../../src/model/json.ts';
-import { importBlockBytes, importLineBytesMax } from '../../../src/model/limits.ts';
+import { importBlockBytes, importLineBytesMax } from '../../../src/api/transfer/limits.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { readBlocks, type ReadWholeLines } from '../../../src/api/transfer/import-blocks.ts';
 import { readImportLines, type Refusal } from '../../../src/api/transfer/import-line.ts';

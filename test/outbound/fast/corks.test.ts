@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
-import { corkedConnectionsMax } from '../../../src/model/limits.ts';
+import { corkedConnectionsMax } from '../../../src/outbound/fast/limits.ts';
 import { Corks } from '../../../src/outbound/fast/corks.ts';
 
 interface Pair {

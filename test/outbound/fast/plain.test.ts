@@ -9,7 +9,7 @@ import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises'
 import tls, { type TLSSocket } from 'node:tls';
 import fc from 'fast-check';
 import { Failure } from '../../../src/model/failure.ts';
-import { outboundUnreadBytesMax } from '../../../src/model/limits.ts';
+import { outboundUnreadBytesMax } from '../../../src/outbound/limits.ts';
 import { createAgents } from '../../../src/outbound/agents.ts';
 import { guardedConnector } from '../../../src/outbound/connector.ts';
 import { OutboundExchange, type SourceResponse } from '../../../src/outbound/exchange.ts';

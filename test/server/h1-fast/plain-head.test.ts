@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { readPlainHead, type PlainHead } from '../../../src/server/h1-fast/plain-head.ts';
 import { Wire } from '../../../src/http/wire.ts';
-import { headerFieldsMax } from '../../../src/model/limits.ts';
+import { headerFieldsMax } from '../../../src/http/limits.ts';
 
 const host = 'Host: localhost\r\n';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { fileChunkBytes } from '../../../src/http/limits.ts';
 import {
   fileBuffersBytesMax,
-  fileChunkBytes,
   fileLargeBuffersBytesMax,
   fileLargeChunkBytes,
   fileScarceChunkBytes,
-} from '../../../src/model/limits.ts';
+} from '../../../src/server/h1/limits.ts';
 import { takeBuffers, type FileBuffers } from '../../../src/server/h1/file-buffers.ts';
 import { startSite } from '../../harness.ts';
 

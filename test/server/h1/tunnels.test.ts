@@ -6,7 +6,7 @@ import { connect, createServer as createRaw, type AddressInfo, type Socket } fro
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket, WebSocketServer } from 'ws';
 import { parseHttpDate } from '../../../src/http/date.ts';
-import { tunnelIdleMs, tunnelLookMs } from '../../../src/model/limits.ts';
+import { tunnelCheckMs, tunnelIdleMs } from '../../../src/server/h1/limits.ts';
 import { tunnelsPerAddressMax } from '../../../src/server/limits.ts';
 import { createSharedLimits } from '../../../src/server/shared-limits.ts';
 import { Tunnels } from '../../../src/server/h1/tunnels.ts';
@@ -310,7 +310,7 @@ test('a websocket on which nothing passes for too long is cut', async (t) => {
   }
   t.mock.timers.tick(tunnelIdleMs);
   assert.ok(!ours.destroyed && !theirs.destroyed);
-  t.mock.timers.tick(tunnelLookMs);
+  t.mock.timers.tick(tunnelCheckMs);
   await Promise.all([once(client, 'close'), once(source, 'close')]);
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { LimitName } from '../../../src/model/limit.ts';
-import { http2ResetsMax } from '../../../src/model/limits.ts';
+import { http2ResetsMax } from '../../../src/server/h2/limits.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { connectRaw, fieldBlock, flags, frame, settings, told, uint32 } from './raw-client.ts';
 

@@ -7,20 +7,22 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { statusFor } from '../../../src/http/status.ts';
 import { Failure } from '../../../src/model/failure.ts';
+import { requestTimeoutMs } from '../../../src/api/limits.ts';
 import {
-  headersTimeoutMs,
+  http2CheckMs,
   http2ConcurrentStreamsMax,
   http2CountingMs,
-  http2LookMs,
   http2LostBytesMax,
   http2RejectedStreamsMax,
   http2WriteBytes,
+} from '../../../src/server/h2/limits.ts';
+import {
+  headersTimeoutMs,
   keepAliveTimeoutMs,
   lingerMs,
-  requestTimeoutMs,
   stalledMs,
   unreadBodyBytesMax,
-} from '../../../src/model/limits.ts';
+} from '../../../src/server/limits.ts';
 import type { LimitName } from '../../../src/model/limit.ts';
 import { readBody } from '../../../src/server/h1/body.ts';
 import { createHttp2Server } from '../../../src/server/h2/server.ts';
@@ -86,8 +88,8 @@ async function startSessions(
     },
     /** Lets time go by, with the looks that come meanwhile. */
     pass(ms: number): void {
-      for (let gone = 0; gone < ms; gone += http2LookMs) {
-        nowMs += Math.min(http2LookMs, ms - gone);
+      for (let gone = 0; gone < ms; gone += http2CheckMs) {
+        nowMs += Math.min(http2CheckMs, ms - gone);
         sessions.look();
       }
     },
@@ -150,12 +152,12 @@ suite('a session', () => {
   test('whose client reads nothing any more ends, whatever else it sends', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const { client } = await askRaw(t, rig);
-    rig.pass(http2LookMs);
-    rig.pass(stalledMs - http2LookMs);
+    rig.pass(http2CheckMs);
+    rig.pass(stalledMs - http2CheckMs);
     client.send(frame('PING', 0, 0, 'here I am'.slice(0, 8)));
     await client.until(() => client.frames.some(({ type }) => type === 'PING'));
     assert.deepEqual(rig.passed, []);
-    rig.pass(http2LookMs);
+    rig.pass(http2CheckMs);
     await client.until(() => client.closed());
     assert.deepEqual(rig.passed, ['unread_answer']);
   });
@@ -163,8 +165,8 @@ suite('a session', () => {
   test('whose client lets come what it reads at once, and no more, goes on', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
-    for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += http2LookMs) {
-      rig.pass(http2LookMs);
+    for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += http2CheckMs) {
+      rig.pass(http2CheckMs);
       await take(4_096);
     }
     assert.deepEqual(rig.passed, []);
@@ -175,9 +177,9 @@ suite('a session', () => {
     const rig = await startSessions(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
     const bytes = 2_100;
-    assert.ok(bytes * (stalledMs / http2LookMs) < http2WriteBytes, 'a piece takes longer');
+    assert.ok(bytes * (stalledMs / http2CheckMs) < http2WriteBytes, 'a piece takes longer');
     const pings = () => client.frames.filter(({ type }) => type === 'PING').length;
-    for (let look = 1; look <= (3 * stalledMs) / http2LookMs; look += 1) {
+    for (let look = 1; look <= (3 * stalledMs) / http2CheckMs; look += 1) {
       const isFree = look % 10 === 0;
       if (isFree) {
         const before = pings();
@@ -185,7 +187,7 @@ suite('a session', () => {
         client.send(Buffer.concat([window, frame('PING', 0, 0, 'is it so')]));
         await client.until(() => pings() > before);
       }
-      rig.pass(http2LookMs);
+      rig.pass(http2CheckMs);
       await take(bytes, isFree ? bytes - 1 : bytes);
     }
     assert.deepEqual(rig.passed, []);
@@ -200,7 +202,7 @@ suite('a session', () => {
       });
       const { client } = await askRaw(t, rig);
       await new Promise((resolve) => setImmediate(resolve));
-      rig.pass(http2LookMs);
+      rig.pass(http2CheckMs);
       const isEnd = ({ type, flags: given }: (typeof client.frames)[number]): boolean =>
         type === 'DATA' && (given & flags.END_STREAM) !== 0;
       assert.ok(!client.frames.some(isEnd));
@@ -278,7 +280,7 @@ suite('a session', () => {
     }
     assert.equal(await rig.connections(), 2);
     for (let turn = 0; turn < 100 && (await rig.connections()) > 0; turn += 1) {
-      rig.pass(http2LookMs);
+      rig.pass(http2CheckMs);
       await nextTurn();
     }
     assert.equal(await rig.connections(), 0);
@@ -513,9 +515,9 @@ suite('a head that is not taken', () => {
       const client = clientOf(t, socket, Buffer.concat([...opening, frames]));
       // It is answered when all that came along has been read.
       await client.until(() => client.frames.some(({ type }) => type === 'PING'));
-      rig.pass(http2LookMs);
+      rig.pass(http2CheckMs);
       assert.deepEqual(rig.passed, []);
-      rig.pass(http2LookMs);
+      rig.pass(http2CheckMs);
       assert.deepEqual(rig.passed, ['http2_heads']);
       rig.pass(headersTimeoutMs);
       await client.until(() => client.closed());

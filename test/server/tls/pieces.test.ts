@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { connect } from 'node:tls';
-import { tlsWriteBytes } from '../../../src/model/limits.ts';
+import { tlsWriteBytes } from '../../../src/server/h1/limits.ts';
 import { send, sendPrepared } from '../../../src/server/send.ts';
 import { createAuthority } from '../../certificates.ts';
 import { startTlsSite } from './tls-rig.ts';

@@ -1,0 +1,21 @@
+const MIB = 1024 * 1024;
+
+/** How long after each consecutive failure a certificate is ordered again. */
+export const acmeRetryMs = [1, 5, 15, 60, 180, 360, 720, 1_440].map((minutes) => minutes * 60_000);
+/** The shortest time between a failure and an order by a restarted server. */
+export const acmeRestartMs = 10 * 60_000;
+/** How often certificates that are due are searched, even if the clock was changed. */
+export const acmeCheckMs = 3_600_000;
+/** How long an order may take as a whole. */
+export const acmeOrderMs = 5 * 60_000;
+/** The longest Retry-After of an ACME server that is obeyed. */
+export const acmeRetryAfterMsMax = 7 * 86_400_000;
+/** How long a connection to an ACME server, and one of its answers, may take. */
+export const acmeConnectMs = 10_000;
+export const acmeRequestMs = 30_000;
+export const acmeAnswerBytesMax = MIB;
+/** The first and the longest interval at which the state of an order is polled. */
+export const acmePollMs = 1_000;
+export const acmePollMsMax = 15_000;
+/** Characters that are stored of an error message of an ACME server. */
+export const acmeErrorCharactersMax = 500;

@@ -1,0 +1,11 @@
+/** How long after the end of a worker a new one is started, at first and at most. */
+export const workerRestartMs = 100;
+export const workerRestartMsMax = 30_000;
+/** A worker that ran for this long did not end because it could not start. */
+export const workerSettledMs = 60_000;
+/** How long a process waits for the metrics of the others that share its port. */
+export const metricsWaitMs = 1_000;
+/** How long running requests have to end when the server stops. */
+export const stopGraceMs = 10_000;
+/** Differences between the data and its log that `check-data` lists. */
+export const differencesKeptMax = 1_000;
