@@ -49,16 +49,14 @@ export interface ConditionType {
   readonly answerFields?: (visit: ConditionVisit) => FieldList;
 }
 
-/** The definition of a condition type; T is the parsed value. */
-interface ConditionDefinition<T> {
-  readonly name: string;
+/**
+ * The definition of a condition type; T is the parsed value. `vary`, `needs` and `preview` have no
+ * defaults: a condition that depends on nothing says so, and a forgotten member does not compile.
+ */
+interface ConditionDefinition<T> extends Omit<ConditionType, 'parse'> {
   readonly parse: (value: Json) => T | undefined;
   readonly holds: (wanted: T, context: EvaluationContext) => boolean;
   readonly explain: (wanted: T, context: EvaluationContext) => string;
-  readonly vary?: readonly string[];
-  readonly needs?: Partial<VisitorNeeds>;
-  readonly preview?: Readonly<Record<string, PreviewField>>;
-  readonly answerFields?: (visit: ConditionVisit) => FieldList;
 }
 
 /** Defines a condition type. */
@@ -67,14 +65,11 @@ export function defineCondition<T>({
   parse,
   holds,
   explain,
-  vary = [],
-  needs = {},
-  preview = {},
-  answerFields,
+  ...effects
 }: ConditionDefinition<T>): ConditionType {
   const type: ConditionType = {
-    ...{ name, vary, needs, preview },
-    ...(answerFields !== undefined && { answerFields }),
+    name,
+    ...effects,
     parse(value) {
       const wanted = parse(value);
       if (wanted === undefined) return undefined;
@@ -109,7 +104,7 @@ export interface VisitorTraits {
 }
 
 /** One field by which a preview describes a visitor. */
-interface PreviewField {
+export interface PreviewField {
   /** JSON Schema of its value, with a description. */
   readonly schema: JsonObject & { readonly description: string };
   /** The traits that a value describes; undefined for an invalid value. */

@@ -1,4 +1,4 @@
-import { conditionTypes } from '../breadcrumbs/conditions/table.ts';
+import { previewFields } from '../breadcrumbs/conditions/table.ts';
 import type { Tried, TriedBranch, TriedCandidate } from '../model/explanation.ts';
 import { isJsonObject } from '../model/json.ts';
 import { say, type DefineCommand } from './command.ts';
@@ -17,12 +17,10 @@ export const defineExplain: DefineCommand = (command, terminal) => {
     .argument('<url>', 'a URL of the site, or a path')
     .option('--method <method>', 'the method of the request (GET)')
     .option('--as-of <time>', 'by the rules as they were then: a date-time or a seq');
-  for (const { preview } of conditionTypes) {
-    for (const [name, { schema, choices }] of Object.entries(preview)) {
-      const [flags, description] = [`--${name} <value>`, schema.description];
-      if (choices === undefined) command.option(flags, description);
-      else command.addOption(choiceOption(flags, description, choices));
-    }
+  for (const [name, { schema, choices }] of Object.entries(previewFields)) {
+    const [flags, description] = [`--${name} <value>`, schema.description];
+    if (choices === undefined) command.option(flags, description);
+    else command.addOption(choiceOption(flags, description, choices));
   }
   for (const option of [...serviceOptions(), jsonOption()]) command.addOption(option);
   command.action(async (explained: string, options: ExplainOptions) => {

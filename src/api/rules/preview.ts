@@ -1,6 +1,6 @@
 import { preferredLanguage } from '../../http/negotiation.ts';
 import type { VisitorTraits } from '../../breadcrumbs/condition.ts';
-import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
+import { previewFields } from '../../breadcrumbs/conditions/table.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { hasScope } from '../../model/key.ts';
@@ -11,11 +11,6 @@ import type { Call } from '../operation.ts';
 
 /** A visitor as somebody describes one: what is left out is not known of it. */
 export type Preview = Readonly<Record<string, string | number>>;
-
-const previewFields = Object.assign(
-  {},
-  ...conditionTypes.map(({ preview }) => preview),
-) as Readonly<Record<string, (typeof conditionTypes)[number]['preview'][string]>>;
 
 /**
  * The part of an input schema that describes a visitor (docs/design/operations.md#explain,

@@ -2,10 +2,17 @@ import { headerBlockBytesMax } from '../../http/limits.ts';
 import { isDeviceClass, deviceClasses, type DeviceClass } from '../../model/visitor.ts';
 import { callers, callerOf, isCallerKind, type CallerKind } from '../../visitors/caller.ts';
 import { clientHintFields } from '../../visitors/device.ts';
-import { defineCondition, listOf, listText, setOf, textField } from '../condition.ts';
+import {
+  defineCondition,
+  listOf,
+  listText,
+  setOf,
+  textField,
+  type ConditionType,
+} from '../condition.ts';
 
 /** `lang`: the language that the visitor prefers, or a variety of it: `de` holds for de-CH too. */
-export const lang = defineCondition<readonly string[]>({
+const lang = defineCondition<readonly string[]>({
   name: 'lang',
   parse: (value) => listOf(value, languageTag),
   holds(tags, { visitor }) {
@@ -17,6 +24,7 @@ export const lang = defineCondition<readonly string[]>({
     return `It is for readers of ${listText(tags)}; the visitor prefers ${prefers}.`;
   },
   vary: ['Accept-Language'],
+  needs: {},
   preview: {
     lang: textField(
       'The Accept-Language of the request.',
@@ -27,7 +35,7 @@ export const lang = defineCondition<readonly string[]>({
 });
 
 /** `device`: what the visitor's device is, by client hints before the User-Agent. */
-export const device = defineCondition<readonly DeviceClass[]>({
+const device = defineCondition<readonly DeviceClass[]>({
   name: 'device',
   parse: (value) => listOf(value, (text) => (isDeviceClass(text) ? text : undefined)),
   holds(classes, { visitor }) {
@@ -43,6 +51,7 @@ export const device = defineCondition<readonly DeviceClass[]>({
     return `It is for devices that are ${listText(classes)}; ${what}.`;
   },
   vary: ['User-Agent', 'Sec-CH-UA-Mobile', 'Sec-CH-UA-Platform', 'Sec-CH-UA-Form-Factors'],
+  needs: {},
   answerFields: ({ fields }) => clientHintFields(fields),
   preview: {
     device: textField(
@@ -57,7 +66,7 @@ export const device = defineCondition<readonly DeviceClass[]>({
 });
 
 /** `caller`: what requests the page, by Sec-Fetch-Mode and -Dest (Fetch Metadata), then Accept. */
-export const caller = defineCondition<ReadonlySet<CallerKind>>({
+const caller = defineCondition<ReadonlySet<CallerKind>>({
   name: 'caller',
   parse: (value) => setOf(value, (text) => (isCallerKind(text) ? text : undefined)),
   holds: (wanted, { visitor }) => wanted.has(callerOf((name) => visitor.field(name))),
@@ -66,6 +75,7 @@ export const caller = defineCondition<ReadonlySet<CallerKind>>({
     return `It is for callers that are ${listText(wanted)}; this request is of ${found}.`;
   },
   vary: ['Sec-Fetch-Mode', 'Sec-Fetch-Dest', 'Accept'],
+  needs: {},
   preview: {
     caller: textField(
       'What requests the page.',
@@ -76,7 +86,7 @@ export const caller = defineCondition<ReadonlySet<CallerKind>>({
 });
 
 /** `referer`: the host of the page that links here, and hosts below it (`*.example.com`). */
-export const referer = defineCondition<readonly string[]>({
+const referer = defineCondition<readonly string[]>({
   name: 'referer',
   parse: (value) => listOf(value, hostPattern),
   holds(hosts, { visitor }) {
@@ -89,6 +99,7 @@ export const referer = defineCondition<readonly string[]>({
     return `It is for visits from pages of ${listText(hosts)}; ${from}.`;
   },
   vary: ['Referer'],
+  needs: {},
   preview: {
     referer: textField(
       'URL of the page that links here.',
@@ -97,6 +108,9 @@ export const referer = defineCondition<readonly string[]>({
     ),
   },
 });
+
+/** Conditions about what the browser sends. */
+export const browserConditions: readonly ConditionType[] = [lang, device, caller, referer];
 
 /** A language tag (RFC 5646 §2.1) in lower case. */
 function languageTag(text: string): string | undefined {

@@ -1,10 +1,18 @@
 import { parseAddress } from '../../model/cidr.ts';
 import { countryCode, placeName } from '../../model/location.ts';
 import { Networks } from '../../model/networks.ts';
-import { defineCondition, listOf, listText, setOf, someText, textField } from '../condition.ts';
+import {
+  defineCondition,
+  listOf,
+  listText,
+  setOf,
+  someText,
+  textField,
+  type ConditionType,
+} from '../condition.ts';
 
 /** `country`: where the visitor is, as ISO 3166-1 codes. */
-export const country = defineCondition<ReadonlySet<string>>({
+const country = defineCondition<ReadonlySet<string>>({
   name: 'country',
   parse: (value) => setOf(value, countryCode),
   holds: (countries, { visitor }) => countries.has(visitor.location().country ?? ''),
@@ -13,6 +21,7 @@ export const country = defineCondition<ReadonlySet<string>>({
     const where = found === undefined ? notKnown : `the visitor is in ${found}`;
     return `It is for visitors in ${listText(countries)}; ${where}.`;
   },
+  vary: [],
   needs: { location: true },
   preview: {
     country: textField(
@@ -27,11 +36,12 @@ export const country = defineCondition<ReadonlySet<string>>({
 });
 
 /** `region`: the region within the country, by code (`ZH`, `CH-ZH`) or name, in any case. */
-export const region = defineCondition<ReadonlySet<string>>({
+const region = defineCondition<ReadonlySet<string>>({
   name: 'region',
   parse: (value) => setOf(value, placeName),
   holds: (wanted, { visitor }) => visitor.location().regions.some((name) => wanted.has(name)),
   explain: (wanted, { visitor }) => explainNames(wanted, visitor.location().regions),
+  vary: [],
   needs: { location: true },
   preview: {
     region: textField('Region that the visitor is in: a code or a name.', (text) => {
@@ -42,11 +52,12 @@ export const region = defineCondition<ReadonlySet<string>>({
 });
 
 /** `city`: the city by name, in any case. */
-export const city = defineCondition<ReadonlySet<string>>({
+const city = defineCondition<ReadonlySet<string>>({
   name: 'city',
   parse: (value) => setOf(value, placeName),
   holds: (wanted, { visitor }) => visitor.location().cities.some((name) => wanted.has(name)),
   explain: (wanted, { visitor }) => explainNames(wanted, visitor.location().cities),
+  vary: [],
   needs: { location: true },
   preview: {
     city: textField('City that the visitor is in, by name.', (text) => {
@@ -57,7 +68,7 @@ export const city = defineCondition<ReadonlySet<string>>({
 });
 
 /** `place`: the `[node] place` of the node that answers, such as a shop or a branch. */
-export const place = defineCondition<ReadonlySet<string>>({
+const place = defineCondition<ReadonlySet<string>>({
   name: 'place',
   parse: (value) => setOf(value, someText),
   holds: (places, { visitor }) => places.has(visitor.place() ?? ''),
@@ -66,13 +77,15 @@ export const place = defineCondition<ReadonlySet<string>>({
     const where = own === undefined ? 'this node has no [node] place' : `this node is at ${own}`;
     return `It is for visitors at ${listText(places)}; ${where}.`;
   },
+  vary: [],
+  needs: {},
   preview: {
     place: textField('The `[node] place` that answers.', (text) => ({ place: text })),
   },
 });
 
 /** `ip`: addresses and networks. */
-export const ip = defineCondition<Networks>({
+const ip = defineCondition<Networks>({
   name: 'ip',
   parse(value) {
     const texts = listOf(value, (text) => text);
@@ -84,6 +97,8 @@ export const ip = defineCondition<Networks>({
       address === '' ? "the visitor's is not known" : `the visitor comes from ${address}`;
     return `It is for addresses of ${listText(texts)}; ${from}.`;
   },
+  vary: [],
+  needs: {},
   preview: {
     ip: textField(
       'Address of the visitor.',
@@ -95,6 +110,9 @@ export const ip = defineCondition<Networks>({
     ),
   },
 });
+
+/** Conditions about where the visitor is. */
+export const locationConditions: readonly ConditionType[] = [country, region, city, place, ip];
 
 const notKnown = 'nothing tells where the visitor is';
 

@@ -27,6 +27,9 @@ export const query = defineCondition<readonly Parameter[]>({
       return values === undefined ? sent.size > 0 : !values.isDisjointFrom(sent);
     }),
   explain: (parameters) => `It asks for ${parameters.map(text).join(' and ')} in the query.`,
+  vary: [],
+  needs: {},
+  preview: {},
 });
 
 function text({ name, values }: Parameter): string {

@@ -1,30 +1,27 @@
 import type { JsonObject } from '../../model/json.ts';
-import type { Condition, ConditionType } from '../condition.ts';
-import { caller, device, lang, referer } from './browser.ts';
-import { city, country, ip, place, region } from './location.ts';
+import type { Condition, ConditionType, PreviewField } from '../condition.ts';
+import { browserConditions } from './browser.ts';
+import { locationConditions } from './location.ts';
 import { percent } from './percent.ts';
 import { query } from './query.ts';
-import { after, before } from './time.ts';
-import { role, user } from './user.ts';
+import { timeConditions } from './time.ts';
+import { userConditions } from './user.ts';
 
 /** Every condition that an `if` may have (docs/design/rendering.md#breadcrumbs). */
 export const conditionTypes: readonly ConditionType[] = [
-  user,
-  role,
-  country,
-  region,
-  city,
-  place,
-  lang,
-  device,
-  caller,
-  referer,
+  ...userConditions,
+  ...locationConditions,
+  ...browserConditions,
   query,
-  ip,
-  after,
-  before,
+  ...timeConditions,
   percent,
 ];
+
+/** The fields by which explain and previews describe a visitor; conditions may share one. */
+export const previewFields: Readonly<Record<string, PreviewField>> = Object.assign(
+  {},
+  ...conditionTypes.map(({ preview }) => preview),
+);
 
 const typesByName = new Map(conditionTypes.map((type) => [type.name, type]));
 

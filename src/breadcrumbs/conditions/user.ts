@@ -1,8 +1,15 @@
 import { userNameCharactersMax, userRolesMax } from '../../visitors/limits.ts';
-import { defineCondition, listText, setOf, someText, textField } from '../condition.ts';
+import {
+  defineCondition,
+  listText,
+  setOf,
+  someText,
+  textField,
+  type ConditionType,
+} from '../condition.ts';
 
 /** `user`: users by name, or `*` for any signed-in user. */
-export const user = defineCondition<ReadonlySet<string>>({
+const user = defineCondition<ReadonlySet<string>>({
   name: 'user',
   parse: (value) => setOf(value, someText),
   holds(users, { visitor }) {
@@ -25,7 +32,7 @@ export const user = defineCondition<ReadonlySet<string>>({
 });
 
 /** `role`: signed-in users with one of some roles. */
-export const role = defineCondition<ReadonlySet<string>>({
+const role = defineCondition<ReadonlySet<string>>({
   name: 'role',
   parse: (value) => setOf(value, someText),
   holds: (roles, { visitor }) => visitor.user()?.roles.some((one) => roles.has(one)) === true,
@@ -51,5 +58,8 @@ export const role = defineCondition<ReadonlySet<string>>({
     })),
   },
 });
+
+/** Conditions about the signed-in user. */
+export const userConditions: readonly ConditionType[] = [user, role];
 
 const notSignedIn = 'the visitor is not signed in';
