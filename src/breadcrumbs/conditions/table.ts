@@ -18,9 +18,8 @@ export const conditionTypes: readonly ConditionType[] = [
 ];
 
 /** The fields by which explain and previews describe a visitor; conditions may share one. */
-export const previewFields: Readonly<Record<string, PreviewField>> = Object.assign(
-  {},
-  ...conditionTypes.map(({ preview }) => preview),
+export const previewFields: Readonly<Record<string, PreviewField>> = Object.fromEntries(
+  conditionTypes.flatMap(({ preview }) => Object.entries(preview)),
 );
 
 const typesByName = new Map(conditionTypes.map((type) => [type.name, type]));
