@@ -31,7 +31,7 @@ import {
   type createWrongKeys,
 } from './api/keys/authenticate.ts';
 import { createExecute } from './api/execute.ts';
-import type { RevertRequest } from './api/rules/invalidate.ts';
+import type { RevertRequest } from './api/records/invalidate.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
 import type { Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';

@@ -18,7 +18,7 @@ import {
   type HookOperations,
 } from './webhooks/hooks.ts';
 import { insertKey, listKeys, revokeKeyById, type KeyOperations } from './keys/keys.ts';
-import { invalidateRecords, type InvalidateParts } from './rules/invalidate.ts';
+import { invalidateRecords, type InvalidateParts } from './records/invalidate.ts';
 import { listRules } from './rules/list.ts';
 import { operation, type Operation } from './operation.ts';
 import { replayDeliveries } from './webhooks/replay.ts';

@@ -7,7 +7,7 @@ import { Failure, failureFrom, type FailureCode } from '../model/failure.ts';
 import { largeWritesWaitingMax } from './limits.ts';
 import { openStore } from '../store/open.ts';
 import { createSecret } from '../webhooks/sign.ts';
-import { runRevert, type RevertRequest, type RevertResult } from './rules/invalidate.ts';
+import { runRevert, type RevertRequest, type RevertResult } from './records/invalidate.ts';
 import { runImport, type ImportReport, type ImportRequest } from './transfer/import-operation.ts';
 
 /** A write of many rows, and what it answers. */

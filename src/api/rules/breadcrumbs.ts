@@ -1,7 +1,7 @@
 import type { JSONSchemaType } from 'ajv';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
 import { getResolveDescription, linkDescription } from './gets-description.ts';
-import { asOfProperty, timeThen } from './moment.ts';
+import { asOfProperty, timeThen } from '../records/moment.ts';
 import type { Call, Handler, OperationResult } from '../operation.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';

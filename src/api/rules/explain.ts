@@ -6,7 +6,7 @@ import { methodBytesMax } from '../../http/limits.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
 import { explainDescription } from './explain-description.ts';
 import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
-import { asOfProperty, timeThen } from './moment.ts';
+import { asOfProperty, timeThen } from '../records/moment.ts';
 import type { Handler } from '../operation.ts';
 import {
   parseOrigin,

@@ -18,7 +18,7 @@ import type { Rule } from '../../model/rule.ts';
 import { needsUser, type Visitor } from '../../model/visitor.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import { getContentDescription, getDescription, getRenderDescription } from './gets-description.ts';
-import { asOfProperty, rulesThen, timeThen } from './moment.ts';
+import { asOfProperty, rulesThen, timeThen } from '../records/moment.ts';
 import type { Call, Handler, OperationResult } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { previewFor, previewProperties } from './preview.ts';

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { invalidateListedMax } from './limits.ts';
 import type { Description } from '../operation.ts';
 import { vkMember } from './record-schema.ts';
-import type { RecordRevert } from './revert.ts';
+import type { RecordRevert } from '../records/revert.ts';
 
 const count = (description: string): JsonObject => ({ type: 'integer', description });
 const seqs = { type: 'array', items: { type: 'integer' } } as const;

@@ -8,7 +8,7 @@ import type { RuleContent, StoredRule } from '../../model/rule.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 import { isRuleKind, parseRuleOrigin } from './fields.ts';
 import { showPast, shownRule } from './former-secrets.ts';
-import { asOfProperty, rulesThen } from './moment.ts';
+import { asOfProperty, rulesThen } from '../records/moment.ts';
 import type { Handler } from '../operation.ts';
 import { listedRule } from './record-schema.ts';
 import { recordView, type ViewConfig } from './record.ts';

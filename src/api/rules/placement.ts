@@ -11,7 +11,7 @@ import {
   requireRoom,
   stillWaiting,
   type Named,
-} from './named-fields.ts';
+} from '../records/placement.ts';
 
 /** What a write of page-rule fields comes to. */
 interface Placement {

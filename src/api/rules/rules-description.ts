@@ -1,5 +1,5 @@
 import type { Description } from '../operation.ts';
-import { historyQuery, historyRows } from './history-schema.ts';
+import { historyQuery, historyRows } from '../records/schema.ts';
 import {
   newRule,
   pageRule,

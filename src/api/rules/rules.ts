@@ -3,13 +3,13 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Rule, StoredRule } from '../../model/rule.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
-import { rulesThen } from './moment.ts';
+import { rulesThen } from '../records/moment.ts';
 import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
 import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import type { SiteAccess } from './gets.ts';
 import { showPast, shownRule } from './former-secrets.ts';
-import { sentNames } from './named-fields.ts';
+import { sentNames } from '../records/placement.ts';
 import { placeFields } from './placement.ts';
 import { recordEtag, recordView, serverFields, type ViewConfig } from './record.ts';
 import { ruleProblems, type RuleChecks } from './rule-problems.ts';
@@ -23,7 +23,7 @@ import {
   readInput,
   requireSeq,
   type ReadInput,
-} from './versions.ts';
+} from '../records/versions.ts';
 
 /** What the operations on page rules stand on. */
 export interface RuleOperations extends Pick<RuleChecks, 'engines' | 'allowPrivate'> {

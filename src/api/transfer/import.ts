@@ -15,7 +15,7 @@ import type {
 } from '../../store/store.ts';
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
 import { secretDraft } from '../webhooks/hooks.ts';
-import { claimName, findClaim, requestHashOf } from '../rules/idempotency.ts';
+import { claimName, findClaim, requestHashOf } from '../records/idempotency.ts';
 import {
   readImportLines,
   type Kept,

@@ -18,7 +18,7 @@ import { eventInsertDescription, testDescription } from './events-description.ts
 import { existingHook, requireNothingWaiting } from './hooks.ts';
 import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
 import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
-import { idempotency } from '../rules/versions.ts';
+import { idempotency } from '../records/versions.ts';
 
 /** What the operations on events stand on. */
 export interface EventOperations {

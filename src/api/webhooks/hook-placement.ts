@@ -5,7 +5,7 @@ import { hookBytesMax } from './limits.ts';
 import type { Problem } from '../../model/problem.ts';
 import { unknownField } from '../problems.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
-import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from '../rules/named-fields.ts';
+import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from '../records/placement.ts';
 
 /**
  * Puts the fields that a caller sent for a hook into their places: what is valid becomes a field,

@@ -4,7 +4,7 @@ import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
 import { existingHook, secretDraft, type HookOperations } from './hooks.ts';
 import { rotateDescription } from './hooks-description.ts';
 import { authorOf, type Handler, type OperationResult } from '../operation.ts';
-import { idempotency } from '../rules/versions.ts';
+import { idempotency } from '../records/versions.ts';
 
 /**
  * webhook.rotate: gives a hook a new secret and shows it this one time; the one before it signs too

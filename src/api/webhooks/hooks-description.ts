@@ -10,7 +10,7 @@ import {
 } from './limits.ts';
 import { customHeadersMax } from '../../config/limits.ts';
 import { hookBatchTimesMax } from './limits.ts';
-import { historyQuery, historyRows } from '../rules/history-schema.ts';
+import { historyQuery, historyRows } from '../records/schema.ts';
 import type { Description } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import { preferMember, vkMember } from '../rules/record-schema.ts';

@@ -22,8 +22,8 @@ import {
   hookReadDescription,
   hookSwitchDescription,
 } from './hooks-description.ts';
-import { seqOfMoment } from '../rules/moment.ts';
-import { sentNames } from '../rules/named-fields.ts';
+import { seqOfMoment } from '../records/moment.ts';
+import { sentNames } from '../records/placement.ts';
 import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
 import {
   asksForHistory,
@@ -33,7 +33,7 @@ import {
   readInput,
   requireSeq,
   type ReadInput,
-} from '../rules/versions.ts';
+} from '../records/versions.ts';
 
 /** What the operations on hooks stand on. */
 export interface HookOperations {

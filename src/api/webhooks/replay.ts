@@ -6,10 +6,10 @@ import type { QueueKey, ReplayRange } from '../../store/deliveries.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { queueOf } from './deliveries.ts';
 import { noSuchHook, type HookOperations } from './hooks.ts';
-import { seqFromMoment, seqOfMoment } from '../rules/moment.ts';
+import { seqFromMoment, seqOfMoment } from '../records/moment.ts';
 import { authorOf, type Handler, type OperationResult } from '../operation.ts';
 import { replayDescription } from './hooks-description.ts';
-import { idempotency } from '../rules/versions.ts';
+import { idempotency } from '../records/versions.ts';
 
 interface ReplayInput {
   id: string;

@@ -1,11 +1,15 @@
 import type { Change, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { historyCharactersMax, invalidateInlineRowsMax, invalidateListedMax } from './limits.ts';
+import {
+  historyCharactersMax,
+  invalidateInlineRowsMax,
+  invalidateListedMax,
+} from '../rules/limits.ts';
 import { rowsNamed } from '../../store/fold.ts';
 import type { Decision, Reads, SeqRange, Store, VkClaim } from '../../store/store.ts';
 import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
-import { invalidateDescription } from './invalidate-description.ts';
+import { invalidateDescription } from '../rules/invalidate-description.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { authorOf, type Handler, type OperationResult } from '../operation.ts';
 import { newestRow } from './versions.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Change, RevertibleFamily } from '../../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import { invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
+import { invalidateListedMax, invalidateShownCharactersMax } from '../rules/limits.ts';
 import { foldRecord } from '../../store/fold.ts';
 import type { Reads, SeqRange } from '../../store/store.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { historyCharactersMax, invalidateInlineRowsMax } from '../../../src/api/rules/limits.ts';
-import { invalidateRecords, runRevert } from '../../../src/api/rules/invalidate.ts';
+import { invalidateRecords, runRevert } from '../../../src/api/records/invalidate.ts';
 import type { Call as OperationCall } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';

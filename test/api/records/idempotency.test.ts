@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { claimName, earlierClaim } from '../../../src/api/rules/idempotency.ts';
+import { claimName, earlierClaim } from '../../../src/api/records/idempotency.ts';
 
 test('a vk that was remembered without its key is still that of the key which sent it', () => {
   const stored = { vk: 'sale-1', requestHash: 'a', id: '1', by: 'till', seq: 1 };

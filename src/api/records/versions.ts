@@ -1,8 +1,8 @@
-import type { ShowFields } from './former-secrets.ts';
+import type { ShowFields } from '../rules/former-secrets.ts';
 import type { HistoryRow, RevertibleFamily } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { historyCharactersMax, historyRowsDefault, historyRowsMax } from './limits.ts';
+import { historyCharactersMax, historyRowsDefault, historyRowsMax } from '../rules/limits.ts';
 import type { Reads, StoredVkClaim, VkClaim } from '../../store/store.ts';
 import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
 import { asOfProperty } from './moment.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import { unknownsMax } from './limits.ts';
+import { unknownsMax } from '../rules/limits.ts';
 
 /** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
 export type Named = ReadonlyMap<string, Json>;
