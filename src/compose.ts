@@ -22,6 +22,7 @@ import type { PublicFileReplies, PublicFiles } from './pages/public-files.ts';
 import type { RuleCache } from './rules/rule-cache.ts';
 import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
+import type { Emit } from './store/emit.ts';
 import { claimFolder } from './store/lock.ts';
 import type { Store } from './store/store.ts';
 import {
@@ -41,7 +42,6 @@ import { operationTable } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type DeliveryAttempt } from './webhooks/attempt.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
-import type { Detect } from './webhooks/detected.ts';
 import { createReports } from './webhooks/reports.ts';
 import { createSecret } from './webhooks/sign.ts';
 
@@ -58,7 +58,7 @@ export interface AppContext {
   readonly sourceHealth: SourceHealth;
   readonly wrongKeys: ReturnType<typeof createWrongKeys>;
   readonly keyRates: KeyRates;
-  readonly detect: Detect;
+  readonly emit: Emit;
   readonly version: string;
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
@@ -160,18 +160,14 @@ export function compose(config: Config, foundation: AppContext): AppInstance {
 /** Fetched content: the source, the cache in front of it, and compression in front of both. */
 function composeFetch(
   config: Config,
-  { answers, responseCompressor, detect, logs, sourceHealth: health }: AppContext,
+  { answers, responseCompressor, emit, sourceHealth: health }: AppContext,
   dialler: Dialler,
 ): Fetcher {
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
     createFetcher({ dialler, health, bodyBytesMax, via }),
-    (failure) => {
-      detect(failure).catch((error: unknown) => {
-        logs.log.warn({ err: error }, 'what failed could not be told as an event');
-      });
-    },
+    (failure) => void emit('error.detected', failure),
   );
   const identityFields = identityFieldsOf(config);
   const parts = { fetch, answers, now, newId, via, identityFields };
@@ -247,7 +243,7 @@ function composeOperations(
 /** Makes what delivers the webhooks of a data folder, under the configuration of each moment. */
 export function createDeliverer(
   folder: string,
-  { store, detect, logs: { log } }: AppContext,
+  { store, emit, logs: { log } }: AppContext,
   composition: () => AppInstance,
 ): Deliverer {
   return new Deliverer({
@@ -262,6 +258,6 @@ export function createDeliverer(
     now,
     monotonicMs: () => performance.now(),
     random: Math.random,
-    report: createReports({ store, detect, log }),
+    report: createReports({ store, emit, log }),
   });
 }

@@ -27,6 +27,7 @@ import {
 } from './pages/public-files.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
+import { createEmit } from './store/emit.ts';
 import { claimFolder } from './store/lock.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
@@ -34,7 +35,6 @@ import { createKeyRates } from './api/keys/key-rates.ts';
 import type { ConfigurationState } from './api/server-status.ts';
 import { version } from './version.ts';
 import type { Deliverer } from './webhooks/deliverer.ts';
-import { createDetect } from './webhooks/detected.ts';
 
 /** A running Waymark. */
 export interface Waymark {
@@ -190,7 +190,7 @@ class Process implements Running {
       answers: this.#answers,
       sourceHealth: fetchHealth,
       wrongKeys: createWrongKeys({ now }),
-      detect: createDetect({ store, newId, now, by: 'serve' }),
+      emit: createEmit({ store, newId, now, by: 'serve', log: logs.log }),
       keyRates: createKeyRates({ monotonicMs }),
       version,
       status: () => this.#configurationState(),

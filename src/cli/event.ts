@@ -79,9 +79,10 @@ const types: Act = {
     yield {
       answer,
       lines: [
-        ...rows.flatMap(({ type, summary, schema }) => {
+        ...rows.flatMap(({ type, summary, own, schema }) => {
           const [example] = schema.examples as readonly JsonObject[];
-          return [type, `    ${summary}`, `    for example ${JSON.stringify(example)}`];
+          const about = own ? `${summary} Waymark raises it itself.` : summary;
+          return [type, `    ${about}`, `    for example ${JSON.stringify(example)}`];
         }),
         'Any other dotted name in lower case is a type as well.',
       ],

@@ -1,23 +1,24 @@
-import type { Change } from './change.ts';
+import type { Change, Draft, Family } from './change.ts';
+import type { EventData, OwnEventType } from './event-types.ts';
 import type { JsonObject } from './json.ts';
 
-/** Something that has happened, as hooks are told of it (docs/design/webhooks.md#events). */
+/** An event, as the hooks get it (docs/design/webhooks.md#events). */
 export interface WaymarkEvent {
-  /** The same for every hook and at every attempt. */
+  /** The same for each hook and at each attempt. */
   readonly id: string;
   readonly type: string;
   /** ISO 8601, UTC. */
   readonly occurred_at: string;
-  /** The counter where it happened; null for none. */
+  /** The counter where it occurred; null for none. */
   readonly counter: string | null;
   readonly data: JsonObject;
-  /** Position in the log of the change that it is or that causes it … */
+  /** Position in the log of the change that is or causes the event. */
   readonly logSeq: number;
-  /** … and when that was stored, ISO 8601, UTC. */
+  /** The time at which that change was stored, ISO 8601, UTC. */
   readonly stored_at: string;
-  /** The only hook that it is for: that of a test. */
+  /** The id of the only hook that gets the event: a test of that hook. */
   readonly hook: string | undefined;
-  /** The hook that it tells of, which does not get it. */
+  /** The id of the hook that the event reports on. That hook does not get it. */
   readonly about: string | undefined;
 }
 
@@ -27,18 +28,18 @@ export interface EventFields {
   readonly occurred_at: string;
   readonly counter?: string;
   readonly data: JsonObject;
-  /** How many hooks were to get it when it came. */
+  /** The number of hooks for it when it was inserted. */
   readonly hooks?: number;
+  /** As in WaymarkEvent. */
   readonly hook?: string;
+  /** As in WaymarkEvent. */
   readonly about?: string;
 }
 
-/** The type of the events by which Waymark tells of changes of its own records. */
-export const recordChanged = 'record.changed';
-/** The type of the events by which it tells of what failed. */
-export const errorDetected = 'error.detected';
-/** The type of the events by which a hook is tried out. */
-export const webhookTest = 'webhook.test';
+/** The type of the event that tests a hook. */
+export const webhookTest = 'webhook.test' satisfies OwnEventType;
+/** The type of the events that report failures. */
+export const errorDetected = 'error.detected' satisfies OwnEventType;
 
 const typeName = /^[a-z][a-z0-9_-]{0,63}(?:\.[a-z][a-z0-9_-]{0,63}){1,7}$/;
 
@@ -50,14 +51,53 @@ export function isEventType(text: string): boolean {
   return typeName.test(text);
 }
 
-/** The families whose changes are told as `record.changed`, under their names as tables. */
-const told: ReadonlySet<string> = new Set(['userinterface', 'webhook', 'key']);
-/** Fields that are nobody's business, by their names too. */
-const hidden: ReadonlySet<string> = new Set(['hash']);
+/** The fields of an event that Waymark raises itself. */
+export function ownEvent<Type extends OwnEventType>(
+  type: Type,
+  data: EventData<Type>,
+  occurredMs: number,
+  hooks: Pick<EventFields, 'hook' | 'about'> = {},
+): EventFields {
+  return { type, occurred_at: new Date(occurredMs).toISOString(), data, ...hooks };
+}
 
 /**
- * The event that a change of the log is or causes; undefined where it causes none. It is made of
- * that row alone, so it is as durable as the change, and the same whenever it is looked at.
+ * The row of the log that is an event. A decision to write (`Store.commit`) may add it to its own
+ * rows: the event is then as durable as they are.
+ */
+export function eventDraft(id: string, fields: EventFields): Draft {
+  return { family: 'event', id, action: 'insert', data: { ...fields } };
+}
+
+/** An event that each change of a family causes. */
+interface DerivedEvent<Type extends OwnEventType> {
+  readonly type: Type;
+  readonly data: (change: Change) => EventData<Type>;
+}
+
+const recordChanged: DerivedEvent<'record.changed'> = {
+  type: 'record.changed',
+  data: changedRecord,
+};
+
+/**
+ * The events that changes cause, by family. A change causes at most one: the queues of the hooks
+ * identify an event by the seq of its change.
+ */
+const derivedEvents: Readonly<Partial<Record<Family, DerivedEvent<OwnEventType>>>> = {
+  userinterface: recordChanged,
+  webhook: recordChanged,
+  key: recordChanged,
+};
+
+/** The type of the event that each change of a family causes; undefined for none. */
+export function derivedEventType(family: Family): OwnEventType | undefined {
+  return derivedEvents[family]?.type;
+}
+
+/**
+ * The event that a change of the log is or causes; undefined for none. It depends on that row
+ * alone, so it is as durable as the change, and the same at each reading.
  */
 export function eventOf(change: Change): WaymarkEvent | undefined {
   const { seq: logSeq, id, family, dtu_stored: stored_at } = change;
@@ -68,13 +108,14 @@ export function eventOf(change: Change): WaymarkEvent | undefined {
       ...{ logSeq, stored_at, hook, about },
     };
   }
-  if (!told.has(family)) return undefined;
+  const derived = derivedEvents[family];
+  if (derived === undefined) return undefined;
   return {
-    id: causedEventId(change),
-    type: recordChanged,
+    id: `${change.txn}-${logSeq}`,
+    type: derived.type,
     occurred_at: change.dtu_txn,
     counter: null,
-    data: changedData(change),
+    data: derived.data(change),
     logSeq,
     stored_at,
     hook: undefined,
@@ -82,18 +123,18 @@ export function eventOf(change: Change): WaymarkEvent | undefined {
   };
 }
 
-/** The id of a batch: the hook's, and the places in its count of the first and the last event. */
+/** The id of a batch: the hook's id, and the numbers of its first and last event in its count. */
 export function batchId(hookId: string, first: number, last: number): string {
   return `${hookId}-${first}-${last}`;
 }
 
-function causedEventId({ txn, seq }: Change): string {
-  return `${txn}-${seq}`;
-}
+/** Fields whose names are confidential, too. */
+const hiddenFields: ReadonlySet<string> = new Set(['hash']);
 
-/** Says which record and what of it: to know more, a receiver asks with a key of its own. */
-function changedData({ family, id, action, seq, txn, by, data }: Change): JsonObject {
-  const fields = Object.keys(data).filter((name) => !hidden.has(name));
-  const said = { table: family, id, action, seq, txn, by };
-  return action === 'invalidate' ? said : { ...said, fields };
+/** Names the record and its changed fields. Receivers read the values with their own keys. */
+function changedRecord(change: Change): EventData<'record.changed'> {
+  const { family: table, id, action, seq, txn, by, data } = change;
+  const record = { table, id, action, seq, txn, by };
+  if (action === 'invalidate') return record;
+  return { ...record, fields: Object.keys(data).filter((name) => !hiddenFields.has(name)) };
 }

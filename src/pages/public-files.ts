@@ -4,6 +4,8 @@ import type { PageCompressor, CompressiblePage } from '../compression/page-compr
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { escapeHtml } from '../http/html.ts';
+import { knownEventTypes } from '../model/event-types.ts';
 import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/page.ts';
 
 /**
@@ -52,7 +54,9 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   });
 
   const template = (await read('page.html')).toString();
-  const webhooks = publicFile('text/html; charset=utf-8', await read('webhooks.html'));
+  const webhooksText = (await read('webhooks.html')).toString();
+  const webhooksPage = webhooksText.replace('{{event-types}}', eventTypeList);
+  const webhooks = publicFile('text/html; charset=utf-8', Buffer.from(webhooksPage));
   const script = 'text/javascript; charset=utf-8';
   const files = new Map<string, PublicFile>([['/webhooks', webhooks]]);
   for (const [path, module] of Object.entries(modules)) {
@@ -72,6 +76,16 @@ export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
     engineReference: (name) => references.get(name),
     page: (values) => genericPage(template, values),
   };
+}
+
+/** The known event types as the entries of a description list of HTML. */
+function eventTypeList(): string {
+  const entries = knownEventTypes.map(({ type, summary, own }) => {
+    const raisedBy = own ? '<span>raised by Waymark</span>' : '';
+    const term = `<dt><code>${escapeHtml(type)}</code>${raisedBy}</dt>`;
+    return `<div>${term}<dd>${escapeHtml(summary)}</dd></div>`;
+  });
+  return entries.join('\n');
 }
 
 /** Replies with Waymark's own files from memory. */

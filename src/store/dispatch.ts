@@ -1,5 +1,5 @@
-import type { Change } from '../model/change.ts';
-import { eventOf, recordChanged, type WaymarkEvent } from '../model/event.ts';
+import type { Change, Family } from '../model/change.ts';
+import { derivedEventType, eventOf, type WaymarkEvent } from '../model/event.ts';
 import { hookTakes, type Node, type StoredHook } from '../model/hook.ts';
 import type { Databases } from './databases.ts';
 import type { Dispatched, QueueKey } from './deliveries.ts';
@@ -69,18 +69,18 @@ function takersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readonly St
   return stored === undefined ? [] : [stored];
 }
 
-const ownFamily = /"family":"(userinterface|webhook|key|secret|event|replay)"/;
+const rowFamily = /"family":"([a-z]+)"/;
+/** Families whose rows concern hooks by themselves. */
+const dispatched: ReadonlySet<string> = new Set<Family>(['event', 'webhook', 'replay']);
 /** The fields before `family` in a row, which write.ts puts first, are not longer than this. */
 const rowHeadCharacters = 1_000;
 
 /** Whether a row can concern a hook. Other rows, which may hold megabytes, are not parsed. */
 function mayMatter(reads: Reads, row: string): boolean {
-  const family = ownFamily.exec(row.slice(0, rowHeadCharacters))?.[1];
-  if (family === 'secret') return false;
-  if (family === 'userinterface' || family === 'key') {
-    return reads.hooksFor(recordChanged).length > 0;
-  }
-  return true;
+  const family = rowFamily.exec(row.slice(0, rowHeadCharacters))?.[1];
+  if (family === undefined || dispatched.has(family)) return true;
+  const type = derivedEventType(family as Family);
+  return type !== undefined && reads.hooksFor(type).length > 0;
 }
 
 /** The id of a hook in the queues: the seq of its insert, which is its first row. */

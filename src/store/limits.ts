@@ -60,3 +60,5 @@ export const oldestExaminedMax = 16;
 export const appliedMsMax = 5_000;
 /** How often that is checked. */
 export const appliedPollMs = 5;
+/** Values whose latest event is in the cache that limits how often `emit` raises events. */
+export const emittedRememberedMax = 10_000;

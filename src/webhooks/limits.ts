@@ -39,8 +39,6 @@ export const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
 export const eventTextsCharactersMax = 16 * MIB;
 /** How often expired messages are searched. */
 export const retentionCheckMs = 60_000;
-/** Ids whose latest `error.detected` is remembered, so that each raises at most one a minute. */
-export const detectedRememberedMax = 10_000;
 /** Attempts in flight to all receivers together. */
 export const deliveriesInFlightMax = 4_096;
 /** Hooks whose queues are examined in one turn of the event loop. */

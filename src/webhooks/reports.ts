@@ -3,9 +3,9 @@ import { Failure } from '../model/failure.ts';
 import type { Hook } from '../model/hook.ts';
 import type { Log } from '../observability/log.ts';
 import type { AttemptRecord } from '../store/deliveries.ts';
+import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
 import type { EventText } from './body.ts';
-import type { Detect } from './detected.ts';
 import type { Verdict } from './outcome.ts';
 import type { Receiver } from './receivers.ts';
 
@@ -32,11 +32,11 @@ export type Report = (ended: EndedAttempt) => Promise<void>;
  */
 export function createReports({
   store,
-  detect,
+  emit,
   log,
 }: {
   readonly store: Store;
-  readonly detect: Detect;
+  readonly emit: Emit;
   readonly log: Log;
 }): Report {
   return async ({ receiver: { hook }, n, record, verdict, event }) => {
@@ -57,8 +57,8 @@ export function createReports({
     if (event.type === errorDetected) return;
     const why = record.error ?? `status ${record.status ?? ''}`;
     const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
-    const error = { code: 'delivery_exhausted', message, id: hook.id, more: { seq: n } };
-    await detect({ ...error, about: hook.id }).catch(unstored);
+    const error = { code: 'delivery_exhausted', message, id: hook.id, seq: n };
+    await emit('error.detected', error, { about: hook.id });
   };
 }
 

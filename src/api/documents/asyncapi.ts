@@ -15,6 +15,7 @@ import {
   requestMembers,
   scopeSentence,
 } from './envelope.ts';
+import { asyncApiWebhooks } from './event-deliveries.ts';
 import type { DocumentParts } from './openapi.ts';
 import { published, type Components } from './schemas.ts';
 
@@ -38,6 +39,7 @@ export function asyncApi(
     const needsKey = !isOpen(one, anonymous);
     return operationEntries(one, { add, failed, needsKey });
   });
+  const webhooks = asyncApiWebhooks(components);
   return {
     asyncapi: '3.0.0',
     info: {
@@ -55,8 +57,11 @@ export function asyncApi(
         ...(base !== '' && { pathname: base }),
       },
     },
-    channels: { ws: { ...channel, messages: Object.fromEntries(messages) } },
-    operations: Object.fromEntries(all),
+    channels: {
+      ws: { ...channel, messages: Object.fromEntries(messages) },
+      webhooks: webhooks.channel,
+    },
+    operations: { ...Object.fromEntries(all), deliver: webhooks.operation },
     components: {
       schemas: Object.fromEntries(components),
       securitySchemes: {

@@ -18,6 +18,7 @@ import {
   queryParameters,
   requestBody,
 } from './request.ts';
+import { openApiWebhooks } from './event-deliveries.ts';
 import { published, type Components } from './schemas.ts';
 
 /** What a document is made from. */
@@ -53,6 +54,7 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
     servers: [{ url: `${origin}${parts.base}` }],
     tags: [...new Set(spoken.map(familyOf))].map((name) => ({ name })),
     paths: Object.fromEntries(paths),
+    webhooks: openApiWebhooks(components),
     components: {
       schemas: Object.fromEntries(components),
       responses: Object.fromEntries(

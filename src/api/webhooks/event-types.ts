@@ -37,10 +37,14 @@ export function listEventTypes(): Handler<object> {
           items: {
             title: 'EventType',
             type: 'object',
-            required: ['type', 'summary', 'schema'],
+            required: ['type', 'summary', 'own', 'schema'],
             properties: {
               type: { type: 'string' },
-              summary: { type: 'string', description: 'When it comes.' },
+              summary: { type: 'string', description: 'When the event occurs.' },
+              own: {
+                type: 'boolean',
+                description: 'Whether Waymark raises events of the type itself.',
+              },
               schema: { type: 'object', additionalProperties: true },
             },
           },

@@ -1,7 +1,9 @@
 import { parseDateTime } from '../../model/date-time.ts';
 import { Failure } from '../../model/failure.ts';
 import {
+  eventDraft,
   isEventType,
+  ownEvent,
   webhookTest,
   type EventFields,
   type WaymarkEvent,
@@ -82,12 +84,8 @@ export function testHook(parts: EventOperations): Handler<{ id: string }> {
     ...testDescription,
     input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
     run: ({ id }, call) => {
-      const fields: EventFields = {
-        type: webhookTest,
-        occurred_at: new Date(parts.now()).toISOString(),
-        data: { hook: id, message: 'This is a test.' },
-        hook: id,
-      };
+      const data = { hook: id, message: 'This is a test.' };
+      const fields = ownEvent('webhook.test', data, parts.now(), { hook: id });
       const write = idempotency('webhook.test', { id }, call);
       const vk = call.vk ?? parts.newId();
       return putEvent(parts, call, { fields, vk, write, require: requireActive(id) });
@@ -176,9 +174,8 @@ function putEvent(
     }
     require?.(reads);
     const hooks = wanting.length - elsewhere.length;
-    const data = { ...fields, hooks } as unknown as JsonObject;
     return {
-      drafts: [{ family: 'event', id, action: 'insert', data, vk: write.claim(vk) }],
+      drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk: write.claim(vk) }],
       answer: ([change]) => {
         if (change === undefined) throw new TypeError('a draft was not logged');
         warn?.(id, problems);

@@ -4,6 +4,7 @@ import asyncApiSpecs from '@asyncapi/specs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv, type AnySchema } from 'ajv';
 import { statusOf } from '../../../src/http/status.ts';
+import { knownEventTypes } from '../../../src/model/event-types.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { asyncApi } from '../../../src/api/documents/asyncapi.ts';
 import { openApi, type DocumentParts } from '../../../src/api/documents/openapi.ts';
@@ -145,6 +146,18 @@ suite('every operation of the table is documented', () => {
       }
     }
   });
+});
+
+test('both documents have the deliveries of every known event type', () => {
+  const { webhooks, components: http } = documentOf(openApi);
+  const { channels, components: websocket } = documentOf(asyncApi);
+  const types = knownEventTypes.map(({ type }) => type);
+  assert.deepEqual(Object.keys(webhooks), types);
+  assert.deepEqual(Object.keys(channels.webhooks.messages), types);
+  for (const { type, schema } of knownEventTypes) {
+    assert.deepEqual(http.schemas[`${type}.event`].properties.data, schema);
+    assert.deepEqual(websocket.schemas[`${type}.event`].properties.data, schema);
+  }
 });
 
 test('a query string carries what text can: fields, members of objects, no lists', () => {

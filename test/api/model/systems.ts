@@ -102,7 +102,7 @@ function composed(
     sourceHealth: new SourceHealth({ monotonicMs: () => performance.now(), log: silentLog }),
     wrongKeys: createWrongKeys({ now: Date.now }),
     keyRates: createKeyRates({ monotonicMs: () => performance.now() }),
-    detect: () => Promise.resolve(),
+    emit: () => Promise.resolve(),
     version: 'test',
     metricsText: () => Promise.resolve(''),
     status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
