@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newId, now } from './model/clock.ts';
-import { namesOrigin } from './config/own-origins.ts';
-import type { Config } from './config/config.ts';
-import { builtInEngines } from './model/engine.ts';
+import { namesOrigin, type Config } from './config/config.ts';
+import { builtInEngines } from './model/rule.ts';
 import type { Logs } from './observability/log.ts';
 import type { CacheUse, MemoryUse } from './observability/memory-use.ts';
 import { createDialler, type Dialler } from './outbound/dialler.ts';

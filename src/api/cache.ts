@@ -1,7 +1,7 @@
 import type { JSONSchemaType } from 'ajv';
 import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { KeptAnswer, KeptAnswers, Purge } from '../model/kept.ts';
+import type { CacheListRow, CacheAdmin, CachePurge } from '../model/cache-admin.ts';
 import { listRowsDefault, listRowsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
 import type { Handler } from './operation.ts';
@@ -9,7 +9,7 @@ import { parseUrl } from './rules/place.ts';
 
 /** What the operations on kept answers of other servers stand on. */
 export interface CacheOperations {
-  readonly kept: KeptAnswers;
+  readonly kept: CacheAdmin;
 }
 
 interface PurgeInput {
@@ -103,14 +103,14 @@ export function keptStatus({ kept }: CacheOperations): Handler<object> {
 }
 
 const keptList: JsonObject = {
-  title: 'KeptAnswers',
+  title: 'CacheListPage',
   type: 'object',
   required: ['rows', 'next'],
   properties: {
     rows: {
       type: 'array',
       items: {
-        title: 'KeptAnswer',
+        title: 'CacheListRow',
         type: 'object',
         required: ['url', 'rule', 'status', 'bytes', 'age_seconds', 'fresh_seconds', 'vary'],
         properties: {
@@ -134,8 +134,8 @@ const keptList: JsonObject = {
 };
 
 /** Throws `invalid` unless exactly one thing is to be let go of. */
-function purgeOf({ url, prefix, rule, all }: PurgeInput, origin: string): Purge {
-  const given: readonly (Purge | undefined)[] = [
+function purgeOf({ url, prefix, rule, all }: PurgeInput, origin: string): CachePurge {
+  const given: readonly (CachePurge | undefined)[] = [
     url === undefined ? undefined : { kind: 'url', url: canonicalUrl(url, origin) },
     prefix === undefined ? undefined : { kind: 'prefix', prefix: canonicalUrl(prefix, origin) },
     rule === undefined ? undefined : { kind: 'rule', rule },
@@ -150,7 +150,7 @@ function canonicalUrl(url: string, origin: string): string {
   return urlOf(parseUrl(url, { origin, query: '' }));
 }
 
-function shown({ contentType, ageSeconds, freshSeconds, range, ...kept }: KeptAnswer): object {
+function shown({ contentType, ageSeconds, freshSeconds, range, ...kept }: CacheListRow): object {
   return {
     ...kept,
     ...(contentType !== undefined && { contenttype: contentType }),

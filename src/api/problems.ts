@@ -1,7 +1,6 @@
 import { nearestName } from '../config/nearest.ts';
-import { Failure } from '../model/failure.ts';
 import type { JsonObject } from '../model/json.ts';
-import { problemReasons, type Problem, type ProblemReason } from '../model/problem.ts';
+import { Failure, problemReasons, type Problem, type ProblemReason } from '../model/failure.ts';
 import type { Call } from './operation.ts';
 
 const text = { type: 'string' } as const;

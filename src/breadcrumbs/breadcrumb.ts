@@ -1,5 +1,5 @@
 import { type Json, type JsonObject } from '../model/json.ts';
-import { isTarget } from '../model/target.ts';
+import { isTarget } from '../model/rule.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { destinationOf, type Destination, type BranchTarget } from './destination.ts';
 import type { EvaluationContext } from './evaluation.ts';

@@ -4,7 +4,7 @@ import { utf8Type } from '../http/mediatype.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import type { Resolution } from '../model/found.ts';
+import type { Resolution } from '../model/rule.ts';
 import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
 import type { Dependencies } from './when.ts';
 

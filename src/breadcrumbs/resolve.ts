@@ -1,8 +1,7 @@
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Resolution } from '../model/found.ts';
+import type { Candidate, Resolution, StoredRule } from '../model/rule.ts';
 import { breadcrumbHopsMax } from './limits.ts';
-import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
 import { breadcrumbOf, decide, type ParsedBreadcrumb } from './breadcrumb.ts';
 import { locationOf, type Destination } from './destination.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
-import type { KeptAnswers, KeptCounts, KeptPage, Purge } from '../model/kept.ts';
+import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from '../model/cache-admin.ts';
 import { single, type Metric } from '../observability/metrics.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
@@ -23,7 +23,7 @@ import { toCachedResponse, withContent } from './cached-reply.ts';
 import { listPage } from './listing.ts';
 
 /** The stored responses by URL: all of them on disk, the recently used ones in memory too. */
-export interface CacheStore extends KeptAnswers {
+export interface CacheStore extends CacheAdmin {
   /** Returns all stored responses of a URL, of every rule, every process and every variant. */
   find(url: string): readonly CachedResponse[];
   /**
@@ -213,17 +213,17 @@ class DiskCacheStore implements CacheStore {
     await this.settled();
   }
 
-  async purge(which: Purge): Promise<number> {
+  async purge(which: CachePurge): Promise<number> {
     const urls = await this.#cache.purge(which);
     if (which.kind === 'url') this.#memory.delete(which.url);
     return urls;
   }
 
-  list(asked: Parameters<KeptAnswers['list']>[0]): KeptPage {
+  list(asked: Parameters<CacheAdmin['list']>[0]): CacheListPage {
     return listPage(this.#cache.list(asked), asked.limit, this.#readClock());
   }
 
-  counts(): KeptCounts {
+  counts(): CacheCounts {
     return this.#cache.counts();
   }
 

@@ -4,7 +4,7 @@ import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
 import { unsharedMs, unsharedUrlsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import type { FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
@@ -77,7 +77,7 @@ class Cache {
   readonly #planOf: ReturnType<typeof cachePlans>;
   readonly #coalescer: RequestCoalescer<FetchOutcome>;
   /** Keys whose responses are for one client only: their requests are not coalesced. */
-  readonly #unshareable = remembered<true>(unsharedUrlsMax, { ttl: unsharedMs });
+  readonly #unshareable = createLruCache<true>(unsharedUrlsMax, { ttl: unsharedMs });
 
   constructor(parts: CachedFetchParts) {
     this.#parts = parts;

@@ -1,4 +1,4 @@
-import type { KeptAnswer, KeptPage } from '../model/kept.ts';
+import type { CacheListRow, CacheListPage } from '../model/cache-admin.ts';
 import { replyField } from '../http/reply.ts';
 import type { ListedUrl } from './storage/cache.ts';
 import type { StoredResponse } from './cached-response.ts';
@@ -10,8 +10,8 @@ export function listPage(
   urls: Iterable<ListedUrl<StoredResponse>>,
   limit: number,
   clock: ClockReading,
-): KeptPage {
-  const rows: KeptAnswer[] = [];
+): CacheListPage {
+  const rows: CacheListRow[] = [];
   let last: string | undefined;
   for (const { url, rows: kept } of urls) {
     if (rows.length >= limit) return { rows, next: last };
@@ -21,7 +21,7 @@ export function listPage(
   return { rows, next: undefined };
 }
 
-function listed(answer: StoredResponse, nowMs: number): KeptAnswer {
+function listed(answer: StoredResponse, nowMs: number): CacheListRow {
   const { url, rule, shownStatus, freshness, varyNames, range, bytesLength } = answer;
   return {
     url,

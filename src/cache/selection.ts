@@ -3,7 +3,7 @@ import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { tokenSource, trimOws } from '../http/syntax.ts';
 import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
 /** The fields of a request as the source receives them, by lower-case name. */
@@ -47,7 +47,7 @@ export function withCanonicalLanguages(fields: Fields): Fields {
 }
 
 /** Browsers send the same value each time, so remember results. */
-const knownLanguages = remembered<string>(languagesRememberedMax);
+const knownLanguages = createLruCache<string>(languagesRememberedMax);
 
 /**
  * Removes spaces from token lists (RFC 9110 §5.6.1) in the named fields for the source. Returns the

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { say, type DefineCommand } from './command.ts';
-import { openDataToRead } from './data.ts';
+import { openDataToRead } from '../data.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 
 /** `waymark backup`: a copy of the data folder that `serve` can run from, made while it is used. */

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { exportedHistory, exportedRecords } from '../api/transfer/export.ts';
 import { say, type DefineCommand, type Output } from './command.ts';
-import { openDataToRead } from './data.ts';
+import { openDataToRead } from '../data.ts';
 import { configOption, requireConfig } from './options.ts';
 
 /** `waymark export`: the page rules and hooks, or the whole log, as NDJSON on standard output. */

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
 import { newId, now } from '../model/clock.ts';
-import { openData } from '../data.ts';
 import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../config/limits.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
 import { table } from './client.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
-import { openDataToRead, openExistingData, requireData } from './data.ts';
+import { openData, openDataToRead, openExistingData, requireData } from '../data.ts';
 import { configOption, jsonOption, requireChoice, requireConfig } from './options.ts';
 
 const author = 'waymark key';

@@ -1,9 +1,8 @@
 import cluster from 'node:cluster';
 import { on } from 'node:events';
 import type { Config, ConfigResult } from '../config/config.ts';
-import { unpack } from '../config/packed.ts';
+import { unpack, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../model/failure.ts';
-import type { LeaderMessage, WorkerMessage } from './workers.ts';
 
 /**
  * A worker's side of what it is led by: that process alone reads the ini file, lest workers that

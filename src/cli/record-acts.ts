@@ -1,6 +1,6 @@
 import type { HistoryRow } from '../model/change.ts';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { Problem } from '../model/problem.ts';
+import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { Problem } from '../model/failure.ts';
 import {
   parseObject,
   readText,
@@ -10,7 +10,6 @@ import {
   type Given,
   type InputOption,
 } from './client.ts';
-import { invalidateLines } from './invalidate-report.ts';
 import { callService, type Service } from './service.ts';
 
 /** The records of one family, as commands speak of them. */
@@ -182,4 +181,76 @@ function historyCells(row: ShownRow): readonly string[] {
 
 async function readFields(source: string, stdin: Given['stdin']): Promise<JsonObject> {
   return parseObject(await readText(source, stdin), '<fields>');
+}
+
+/** What an invalidate reports (docs/design/history.md#undo), before and after. */
+interface Report {
+  readonly done: boolean;
+  readonly records: number;
+  readonly rows: number;
+  readonly unlisted: number;
+}
+
+interface DryRun extends Report {
+  readonly gone: number;
+  readonly restored: number;
+  readonly changed: number;
+  readonly changes: readonly {
+    readonly id: string;
+    readonly becomes: string;
+    readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
+  }[];
+  readonly conflicts: readonly { readonly id: string; readonly rows: readonly number[] }[];
+  readonly conflicting: number;
+  readonly digest: string;
+}
+
+interface InvalidateDone extends Report {
+  readonly txn: string | null;
+}
+
+/** What the records of a report are called, and the command for them. */
+interface Names {
+  readonly noun: string;
+  readonly command: string;
+}
+
+/** The report of an invalidate in words, with what to do next. */
+function invalidateLines(data: JsonObject, names: Names): readonly string[] {
+  return data.done === true
+    ? doneLines(data as unknown as InvalidateDone, names)
+    : dryRunLines(data as unknown as DryRun, names);
+}
+
+function doneLines(
+  { records, rows, txn }: InvalidateDone,
+  { noun, command }: Names,
+): readonly string[] {
+  if (txn === null) return ['Nothing was in force that could be invalidated.'];
+  return [
+    `Done: ${rows} changes of ${records} ${noun}s are taken back.`,
+    `To take it back: waymark ${command} invalidate --txn ${txn}`,
+  ];
+}
+
+function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
+  const { records, rows, gone, restored, changed, changes, conflicts } = report;
+  if (records === 0) return ['Nothing is in force that could be invalidated.'];
+  return [
+    `Nothing is done yet. ${rows} changes of ${records} ${noun}s would be taken back.`,
+    `It would delete ${gone} ${noun}s, restore ${restored} and change ${changed}.`,
+    ...changes.flatMap(({ id, becomes, fields }) => [
+      `  ${id}  ${becomes}`,
+      ...Object.entries(fields).map(
+        ([name, { now, then }]) =>
+          `    ${name}: ${JSON.stringify(now)} would be ${JSON.stringify(then)}`,
+      ),
+    ]),
+    ...(report.unlisted > 0 ? [`  … and ${report.unlisted} more`] : []),
+    ...(report.conflicting > 0
+      ? [`${report.conflicting} were edited again since; those later changes stay:`]
+      : []),
+    ...conflicts.map(({ id, rows: later }) => `  ${id}  seq ${later.join(', ')}`),
+    `To do it, repeat the command with --confirm ${report.digest}`,
+  ];
 }

@@ -18,7 +18,8 @@ import { greet } from './greeting.ts';
 import { Leader, tellLeader } from './leader.ts';
 import { configOption, readWholeConfig, requireConfigFile } from './options.ts';
 import { MetricsOfAll } from './worker-metrics.ts';
-import { Workers, type LeaderMessage } from './workers.ts';
+import { Workers } from './workers.ts';
+import type { LeaderMessage } from './worker-messages.ts';
 
 interface ServeOptions {
   readonly config?: string;

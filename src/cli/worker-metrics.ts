@@ -1,24 +1,7 @@
 import type { Worker } from 'node:cluster';
-import { metricsWaitMs } from './limits.ts';
 import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
-
-/** What a worker asks of the process that leads it, and what it tells when it is asked. */
-export type MetricsFromWorker =
-  | { readonly kind: 'ask-metrics'; readonly request: number }
-  | {
-      readonly kind: 'told-metrics';
-      readonly request: number;
-      readonly metrics: readonly Metric[];
-    };
-
-/** What the leading process asks of each worker, and what it answers to the one that asked. */
-export type MetricsFromLeader =
-  | { readonly kind: 'tell-metrics'; readonly request: number }
-  | {
-      readonly kind: 'all-metrics';
-      readonly request: number;
-      readonly processes: readonly ProcessMetrics[];
-    };
+import { metricsWaitMs } from './limits.ts';
+import type { MetricsFromLeader, MetricsFromWorker } from './worker-messages.ts';
 
 /** Questions that wait for an answer by their number, for a while. */
 class Waiting<Answer> {

@@ -1,33 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
-import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
-import { pack, type Packed } from '../config/packed.ts';
 import type { Log } from '../observability/log.ts';
 import { returnHandedOver } from './handed-over.ts';
-import {
-  MetricsOfWorkers,
-  type MetricsFromLeader,
-  type MetricsFromWorker,
-} from './worker-metrics.ts';
-
-/** What a worker tells the process that leads it. */
-export type WorkerMessage =
-  | { readonly kind: 'serving'; readonly addresses: readonly string[] }
-  | { readonly kind: 'stopped'; readonly cut: number }
-  | { readonly kind: 'ask-config' }
-  | MetricsFromWorker;
-
-/** What a worker is told. */
-export type LeaderMessage =
-  | { readonly kind: 'stop' }
-  /** The access log file was renamed. */
-  | { readonly kind: 'reopen-logs' }
-  /** The configuration in force. */
-  | { readonly kind: 'config'; readonly packed: Packed<Config> }
-  /** What the ini file has come to. */
-  | { readonly kind: 'reload'; readonly packed: Packed<ConfigResult> }
-  | MetricsFromLeader;
+import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
+import { pack, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
+import { MetricsOfWorkers } from './worker-metrics.ts';
 
 /** What a worker that is started has to know of the configuration. */
 interface Standing {

@@ -1,10 +1,10 @@
 import { isCidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Config, DiskMount } from './config.ts';
-import { hstsText } from './hsts.ts';
+import { hstsText } from './headers.ts';
 import { fieldName, type IniKey, type Keys } from './key.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
-import { unsubstituted } from './substitute.ts';
+import { unsubstituted } from './variables.ts';
 
 /** The texts of a section's keys: none for a key that is not set, several for a repeated one. */
 type Written<K extends SectionKind> = Readonly<

@@ -1,13 +1,17 @@
-import { parseEntry, twiceMessage } from './entry.ts';
+import {
+  parseEntry,
+  parseHeaders,
+  parseVariables,
+  twiceMessage,
+  type ParsedHeaders,
+} from './entry.ts';
 import { initialValue, type IniKey, type Keys, type ValuesOf } from './key.ts';
-import { parseHeaders, type ParsedHeaders } from './mount-headers.ts';
 import { nearestName } from './nearest.ts';
 import { shown, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
-import type { Environment } from './substitute.ts';
-import { parseVariables, type Variables } from './variables.ts';
+import type { Environment, Variables } from './variables.ts';
 
 /** A section with its values typed; a key that is absent or wrong has its default. */
 export interface ParsedSection<K extends SectionKind> {

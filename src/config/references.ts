@@ -1,13 +1,12 @@
 import { realpath } from 'node:fs/promises';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
-import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
-import { findFile, findFolder, readText } from './files.ts';
-import { findMarker } from './mmdb.ts';
+import { findFile, findFolder, findMarker, readText } from './files.ts';
 import { readAuthorities, readBindingKey, readKeyPair } from './key-pair.ts';
+import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { shown, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -199,4 +198,48 @@ function blame(
 ): readonly LineProblem[] {
   const line = lineOf(section, key);
   return line === undefined ? [] : [{ line, message: `\`${key}\` = ${shown(file)} ${refused}` }];
+}
+
+/**
+ * What no mount may serve, whatever links lead there: the data folder and private keys. Relative
+ * paths start at `folder`.
+ */
+export async function findExposed(
+  ini: ParsedIni,
+  { folder }: { readonly folder: string },
+): Promise<readonly LineProblem[]> {
+  const real = (path: string): Promise<string> => realPath(resolve(folder, path));
+  const keys = [ini.tls, ...ini.hosts].flatMap(({ values }) => values.key ?? []);
+  const { file: log } = ini.log.values;
+  const secrets = [
+    { what: 'the data folder', path: await real(ini.server.values.data) },
+    ...(log === undefined ? [] : [{ what: 'the access log', path: await real(log) }]),
+    ...(await Promise.all(
+      keys.map(async (key) => ({ what: 'a private key', path: await real(key) })),
+    )),
+  ];
+  const found = ini.disk.map(async (mount) => {
+    const line = lineOf(mount, 'root');
+    const root = await real(mount.values.root);
+    const exposed = secrets.find(({ path }) => isWithin(path, root));
+    if (line === undefined || exposed === undefined) return [];
+    const written = shown(mount.values.root);
+    return [{ line, message: `\`root\` = ${written} holds ${exposed.what}: keep them apart` }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** A path behind all links, as far as it exists: what is missing will be made there. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const parent = dirname(path);
+    return parent === path ? path : join(await realPath(parent), basename(path));
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !/^[A-Za-z]:/.test(way);
 }

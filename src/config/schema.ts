@@ -17,8 +17,7 @@ import {
   sitePath,
   urlOrFile,
 } from './addresses.ts';
-import { cookieName, fieldName, fieldValue } from './headers.ts';
-import { hsts } from './hsts.ts';
+import { cookieName, fieldName, fieldValue, hsts } from './headers.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './key.ts';
 import {
   anyText,

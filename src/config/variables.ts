@@ -1,38 +1,8 @@
-import { parseEntry, twiceMessage } from './entry.ts';
-import { shown, type LineProblem } from './problem.ts';
-import type { Entry } from './scan.ts';
-import type { Environment } from './substitute.ts';
-import { anyText } from './values.ts';
+import { shown } from './problem.ts';
+import type { Parsed } from './values.ts';
 
 /** Values by the names that `${NAME}` stands for. */
 export type Variables = Readonly<Record<string, string>>;
-
-const variableName = /^[A-Za-z_]\w{0,63}$/;
-
-/**
- * Parses the lines of `[variables]`: each gives a name a value, unless the environment has one. A
- * value may hold `${NAME}` of the environment.
- */
-export function parseVariables(
-  entries: readonly Entry[],
-  { env, problems }: { readonly env: Environment; readonly problems: LineProblem[] },
-): Variables {
-  const variables = new Map<string, string>();
-  const seen = new Map<string, number>();
-  for (const entry of entries) {
-    const { key, line } = entry;
-    const earlierLine = seen.get(key);
-    seen.set(key, earlierLine ?? line);
-    const parsed = variableName.test(key)
-      ? parseEntry(entry, anyText, env)
-      : { refused: `${shown(key)} is no name: write letters, digits and _` };
-    if ('refused' in parsed) problems.push({ line, message: parsed.refused });
-    else if (earlierLine !== undefined) {
-      problems.push({ line, message: twiceMessage(key, { earlierLine, many: false }) });
-    } else variables.set(key, env[key] ?? parsed.value);
-  }
-  return Object.fromEntries(variables);
-}
 
 /** A text of JSON in which `${NAME}` of each variable is replaced by its value, in ASCII. */
 export function withVariables(json: string, variables: Variables): string {
@@ -47,4 +17,37 @@ function asciiJson(value: string): string {
     /[\x7f-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** C0 and DEL, but not tab. */
+const notInValue = /[^\t\x20-\x7e\x80-\uffff]/;
+
+/**
+ * The text of a value with each `${NAME}` replaced by the environment's NAME, once, and `$${`
+ * standing for a literal `${`. Refused when a variable is not set, or when what comes out is not
+ * one line of text.
+ */
+export function substitute(text: string, env: Environment): Parsed<string> {
+  let missing: string | undefined;
+  const value = text.replace(/\$\$\{|\$\{([^}]*)\}?/g, (whole, name: string | undefined) => {
+    if (name === undefined) return '${';
+    const replacement = whole.endsWith('}') && Object.hasOwn(env, name) ? env[name] : undefined;
+    if (replacement === undefined) missing ??= whole;
+    return replacement ?? '';
+  });
+  if (missing !== undefined) {
+    return { refused: `there is no environment variable for ${shown(missing)}` };
+  }
+  if (notInValue.test(value)) return { refused: 'it holds a control character' };
+  if (!value.isWellFormed()) return { refused: 'it holds half a character (a lone surrogate)' };
+  return { value };
+}
+
+/** A text written so that nothing in it is taken for a variable. */
+export function unsubstituted(text: string): string {
+  // A function, as `$$` in a replacement text would stand for one `$`.
+  return text.replaceAll('${', () => '$${');
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult } from './config.ts';
-import { fileChanges } from './file-changes.ts';
 import { readWhenStable } from './stable.ts';
+import { placesOf, WatchedPlaces } from './watched-places.ts';
 
 /**
  * Follows an ini file, the table schemas it names and the links on the way to them: after each
@@ -41,4 +41,42 @@ export async function* configResults({
 
 function schemaFiles(result: ConfigResult): readonly string[] | undefined {
   return result.ok ? result.config.tables.map(({ schemaFile }) => schemaFile) : undefined;
+}
+
+/**
+ * Follows files and the links on the way to them: yields `first` when it is time to read them, then
+ * `changed` each time that they have changed and been left alone for a moment. What `files` names
+ * may be another list after each reading; `again` then says that what had not been watched before
+ * has to be read once more. Ends when the signal aborts. Throws when the system cannot watch files.
+ */
+export async function* fileChanges(
+  files: () => readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<'first' | 'changed' | 'again', void, undefined> {
+  const isOver = () => signal.aborted;
+  if (isOver()) return;
+  let watched = new WatchedPlaces(await placesOf(files()));
+  const end = () => void watched.close();
+  signal.addEventListener('abort', end);
+  try {
+    await watched.ready;
+    let why: 'first' | 'changed' | 'again' = 'first';
+    while (!isOver()) {
+      yield why;
+      const places = await placesOf(files());
+      if (isOver()) return;
+      if (isDeepStrictEqual(places, watched.places)) {
+        if (!(await watched.change())) return;
+        why = 'changed';
+      } else {
+        await watched.close();
+        watched = new WatchedPlaces(places);
+        await watched.ready;
+        why = 'again';
+      }
+    }
+  } finally {
+    signal.removeEventListener('abort', end);
+    await watched.close();
+  }
 }

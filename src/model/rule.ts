@@ -1,4 +1,5 @@
 import type { JsonObject } from './json.ts';
+import { breadcrumbKeyCharactersMax } from './limits.ts';
 
 /** The kinds of page rule (docs/design/page-rules.md#fields). */
 export const ruleKinds = [
@@ -76,3 +77,59 @@ export interface Candidate {
   /** Milliseconds since 1970. */
   readonly designedAtMs: number | undefined;
 }
+
+/**
+ * The engines that Waymark brings along (docs/design/page-rules.md#fields); `[engine.*]` of the ini
+ * file adds to them.
+ */
+export const builtInEngines = ['html', 'template', 'form'] as const;
+
+/** The page rule that won a match, with what its wildcard covered. */
+export interface FoundRule {
+  readonly stored: StoredRule;
+  /** The part of the path under the rule's `*`; undefined for an exact rule. */
+  readonly capture: string | undefined;
+  /** Whether another Accept-Language could have made another rule win. */
+  readonly variesByLanguage: boolean;
+}
+
+/**
+ * What a breadcrumb comes to (docs/design/rendering.md#breadcrumbs): a redirect to `target`, or
+ * `content` to show, or a bare status.
+ */
+export interface Resolution {
+  /** Id of the rule that decided, the last one of a `key:` chain. */
+  readonly id: string;
+  readonly status: number;
+  /** Absolute URL, or path on the same site, ready for a Location field. */
+  readonly target: string | undefined;
+  readonly content: string | undefined;
+  readonly contenttype: string | undefined;
+  /** Which branch of it decided: `when[0]`, `when[1]` …, or `default`. */
+  readonly matched: string;
+}
+
+/**
+ * Whether a text can be the target of a breadcrumb (docs/design/rendering.md#breadcrumbs): an
+ * http(s) URL without a user, a path on this site, or `key:` with another breadcrumb's key; never a
+ * script. A `*` may stand at its end, behind the host.
+ */
+export function isTarget(text: string): boolean {
+  if (text.length > targetCharactersMax) return false;
+  if (text.startsWith('key:')) return isBreadcrumbKey(text.slice('key:'.length));
+  if (/[\0-\x20\x7f\\]/.test(text)) return false;
+  if (text.startsWith('/')) return !text.startsWith('//');
+  if (!/^https?:\/\/[^/?#*]+(?:[/?#]|$)/i.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+/**
+ * Whether a text can be a breadcrumb's key: 1 to 512 characters, none of them a control character.
+ */
+export function isBreadcrumbKey(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+  return text !== '' && text.length <= breadcrumbKeyCharactersMax && !/[\0-\x1f\x7f]/.test(text);
+}
+
+const targetCharactersMax = 4_096;

@@ -13,7 +13,7 @@ import {
   otherFamilyMs,
   systemLookupsMax,
 } from './limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 
 /** An address that a name leads to. */
 export interface FoundAddress {
@@ -49,7 +49,7 @@ export function createLookup({
   systemLookup = (hostname) => dns.lookup(hostname, { all: true }),
   monotonicMs = () => performance.now(),
 }: NameSources = {}): Lookup {
-  const known = remembered<Known>(namesRememberedMax);
+  const known = createLruCache<Known>(namesRememberedMax);
   const asked = new Map<string, Promise<readonly FoundAddress[]>>();
   const hosts = new HostsFile(hostsFile, monotonicMs);
   const viaSystem = limited(systemLookup, systemLookupsMax);

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { utf8Type } from '../http/mediatype.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import type { FoundRule } from '../model/found.ts';
+import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/rule.ts';
 import { ownBytes } from '../model/own-bytes.ts';
-import type { Rule, RuleContent, StoredRule } from '../model/rule.ts';
 import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import type { Page } from '../http/held-page.ts';
 

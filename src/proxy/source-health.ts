@@ -1,5 +1,5 @@
 import { sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import type { Metric, Sample } from '../observability/metrics.ts';
 import type { SourceTarget } from './fetch-plan.ts';
@@ -46,7 +46,7 @@ interface SetAsideSource {
 export class SourceHealth {
   readonly #monotonicMs: () => number;
   readonly #log: Log;
-  readonly #servers = remembered<SourceState>(sourcesKnownMax);
+  readonly #servers = createLruCache<SourceState>(sourcesKnownMax);
   #turn = 0;
 
   constructor({ monotonicMs, log }: { readonly monotonicMs: () => number; readonly log: Log }) {

@@ -10,7 +10,7 @@ import {
   varyByLanguage,
 } from './matcher.ts';
 import type { PageRequest, SourceExplanation } from './source.ts';
-import type { FoundRule } from '../model/found.ts';
+import type { FoundRule } from '../model/rule.ts';
 import { waitingOrigin, type Candidate } from '../model/rule.ts';
 import type { RuleReader } from './rule-cache.ts';
 

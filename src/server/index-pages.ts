@@ -2,7 +2,7 @@ import type { EngineConfig } from '../config/config.ts';
 import { escapeHtml, plainPage } from '../http/html.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import { publicFile, type PublicFile } from '../http/page.ts';
-import { builtInEngines } from '../model/engine.ts';
+import { builtInEngines } from '../model/rule.ts';
 import type { PublicFiles } from '../pages/public-files.ts';
 
 /** What stands below `{base}/svc1`, for people and for programs (docs/design/requests.md). */

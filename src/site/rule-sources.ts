@@ -3,7 +3,7 @@ import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
-import type { FoundRule } from '../model/found.ts';
+import type { FoundRule } from '../model/rule.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
 import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../model/failure.ts';
 import type { Explanation } from '../model/explanation.ts';
-import type { FoundRule, Resolution } from '../model/found.ts';
+import type { FoundRule, Resolution } from '../model/rule.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';

@@ -1,6 +1,6 @@
 import { eventDraft, ownEvent } from '../model/event.ts';
 import { emitRateLimit, type EventData, type OwnEventType } from '../model/event-types.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import { emittedRememberedMax } from './limits.ts';
 import type { LoggedDraft, Store } from './store.ts';
@@ -36,7 +36,7 @@ export function createEmit({
   readonly log: Log;
 }): Emit {
   // Without this cache, each of many failures in a row would start a write transaction.
-  const latestPeriods = remembered<number>(emittedRememberedMax);
+  const latestPeriods = createLruCache<number>(emittedRememberedMax);
 
   return async (type, data, options) => {
     const draft: LoggedDraft = eventDraft(newId(), ownEvent(type, data, now(), options));

@@ -3,7 +3,7 @@ import bowser from 'bowser';
 import { isbot } from 'isbot';
 import type { Fields } from '../http/request.ts';
 import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import type { DeviceClass } from '../model/visitor.ts';
 
 /** Detects the classes of the device that sent a request. */
@@ -15,7 +15,7 @@ export type DeviceDetector = (fields: Fields) => ReadonlySet<DeviceClass>;
  * results, since a browser sends the same fields each time.
  */
 export function createDeviceDetector(): DeviceDetector {
-  const known = remembered<ReadonlySet<DeviceClass>>(devicesRememberedMax);
+  const known = createLruCache<ReadonlySet<DeviceClass>>(devicesRememberedMax);
   return (fields) => {
     const device = readDeviceFields(fields);
     const hints = device.mobile + device.platform + device.formFactors;

@@ -1,8 +1,8 @@
 import { Reader, type Response } from 'mmdb-lib';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../model/location.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
 import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import { LoadedFile } from './loaded-file.ts';
 
@@ -45,7 +45,7 @@ export function openGeoDatabase({
 /** Parses a database into a function that looks up addresses; throws for an invalid one. */
 function readDatabase(bytes: Buffer): (address: string) => Location {
   const reader = new Reader<Response>(bytes);
-  const known = remembered<Location>(locationsRememberedMax);
+  const known = createLruCache<Location>(locationsRememberedMax);
   // An IPv4 database would also return a record for an IPv6 address.
   const isCovered = (address: string): boolean =>
     address !== '' && (reader.metadata.ipVersion !== 4 || !address.includes(':'));

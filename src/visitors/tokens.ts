@@ -11,7 +11,7 @@ import {
   userNameCharactersMax,
   userRolesMax,
 } from './limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import type { User } from '../model/visitor.ts';
 import type { KeySet } from './jwks.ts';
 
@@ -57,7 +57,7 @@ export function createTokenVerifier({
   readonly now: () => number;
   readonly refused: (error: unknown) => void;
 }): TokenVerifier {
-  const known = remembered<VerifiedToken>(jwtRememberedMax);
+  const known = createLruCache<VerifiedToken>(jwtRememberedMax);
 
   async function verify(token: string): Promise<User | undefined> {
     try {

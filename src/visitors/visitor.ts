@@ -5,10 +5,10 @@ import {
   userNameCharactersMax,
   userRolesMax,
 } from './limits.ts';
-import { remembered } from '../model/remembered.ts';
+import { createLruCache } from '../model/lru-cache.ts';
 import type { Config } from '../config/config.ts';
 import type { Fields } from '../http/request.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../model/location.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
 import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
 import { openGeoDatabase, type GeoDatabase } from './geo-database.ts';
@@ -243,7 +243,7 @@ type LanguageReader = typeof preferredLanguage;
 
 /** Creates a language reader that caches the results of short fields. */
 function createLanguageReader(): LanguageReader {
-  const known = remembered<{ readonly language: string | undefined }>(languagesRememberedMax);
+  const known = createLruCache<{ readonly language: string | undefined }>(languagesRememberedMax);
   return (field) => {
     if (field === undefined || field.length > languageFieldCharactersMax) {
       return preferredLanguage(field);

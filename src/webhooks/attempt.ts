@@ -1,6 +1,6 @@
 import { readRetryAfter } from '../http/retry-after.ts';
 import { Failure } from '../model/failure.ts';
-import { isHookHeader } from '../model/hook-header.ts';
+import { isHookHeader } from '../model/hook.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax } from './limits.ts';
 import type { BriefAnswer, BriefRequest } from '../outbound/one-shot-request.ts';
 import type { Dialler } from '../outbound/dialler.ts';

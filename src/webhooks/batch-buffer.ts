@@ -1,6 +1,6 @@
 import { webhookTest } from '../model/event.ts';
 import type { Hook } from '../model/hook.ts';
-import { minutesOfDay, nextTimeOfDay } from '../model/time-of-day.ts';
+import { minutesOfDay, nextTimeOfDay } from '../model/time.ts';
 import { durationMs, sizeBytes } from '../model/units.ts';
 import type { Batch, QueuedEvent } from '../store/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './body.ts';

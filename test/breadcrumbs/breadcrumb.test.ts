@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
 import { breadcrumbProblems, parseBreadcrumb } from '../../src/breadcrumbs/breadcrumb.ts';
-import { isTarget } from '../../src/model/target.ts';
+import { isTarget } from '../../src/model/rule.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 
 suite('a mistake in a breadcrumb', () => {

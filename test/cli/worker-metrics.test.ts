@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import type { Worker } from 'node:cluster';
 import { test } from 'node:test';
-import {
-  MetricsOfAll,
-  MetricsOfWorkers,
-  type MetricsFromLeader,
-  type MetricsFromWorker,
-} from '../../src/cli/worker-metrics.ts';
+import { MetricsOfAll, MetricsOfWorkers } from '../../src/cli/worker-metrics.ts';
+import type { MetricsFromLeader, MetricsFromWorker } from '../../src/cli/worker-messages.ts';
 import { single } from '../../src/observability/metrics.ts';
 
 test('a worker that does not answer is left out, and one without a leader tells its own', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { folderIni } from '../../src/config/folder-ini.ts';
+import { folderIni } from '../../src/config/read.ts';
 import { parseIni } from '../../src/config/parse.ts';
 
 /** What a folder's ini text comes to. */

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { builtInEngines } from '../../src/model/engine.ts';
+import { builtInEngines } from '../../src/model/rule.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import { genericPage } from '../../src/http/page.ts';
 import { loadPublicFiles } from '../../src/pages/public-files.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Fields } from '../../src/http/request.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
-import type { FoundRule } from '../../src/model/found.ts';
+import type { FoundRule } from '../../src/model/rule.ts';
 import type { Rule } from '../../src/model/rule.ts';
 import { createPageCompressor } from '../../src/compression/page-compressor.ts';
 import { createStoredPages } from '../../src/pages/stored-pages.ts';

@@ -3,7 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import { addressNetwork } from '../../model/cidr.ts';
 import type { Caller, ApiKey, Scope } from '../../model/key.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
-import { remembered } from '../../model/remembered.ts';
+import { createLruCache } from '../../model/lru-cache.ts';
 
 const minuteMs = 60_000;
 
@@ -28,7 +28,7 @@ interface WrongKeys {
  * 64 bits), for a bounded number of addresses.
  */
 export function createWrongKeys({ now }: { readonly now: () => number }): WrongKeys {
-  const times = remembered<readonly number[]>(wrongKeyAddressesMax);
+  const times = createLruCache<readonly number[]>(wrongKeyAddressesMax);
   return {
     count(address) {
       const client = addressNetwork(address);

@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/key.ts';
 import { keyRatesRemembered } from './limits.ts';
-import { remembered } from '../../model/remembered.ts';
+import { createLruCache } from '../../model/lru-cache.ts';
 
 /** How many operations each key has called of late; outlives a reload of the configuration. */
 export interface KeyRates {
@@ -18,7 +18,7 @@ const secondMs = 1000;
  * `monotonicMs` measures durations. Each process counts for itself.
  */
 export function createKeyRates({ monotonicMs }: { readonly monotonicMs: () => number }): KeyRates {
-  const restedAtMs = remembered<number>(keyRatesRemembered);
+  const restedAtMs = createLruCache<number>(keyRatesRemembered);
   return {
     count({ keyId, rate }) {
       if (keyId === undefined || rate === undefined) return;

@@ -1,4 +1,4 @@
-import { parseDateTime } from '../../model/date-time.ts';
+import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
 import type { PastRules, Reads } from '../../store/store.ts';
 

@@ -10,10 +10,9 @@ import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { fetchSourcesMax } from './limits.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
-import type { Problem, ProblemReason } from '../../model/problem.ts';
-import { isTarget } from '../../model/target.ts';
+import type { Problem, ProblemReason } from '../../model/failure.ts';
+import { isTarget, type RuleKind } from '../../model/rule.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
-import type { RuleKind } from '../../model/rule.ts';
 import { problemsMax, waitingMembersMax } from '../limits.ts';
 import { ownSchemas } from '../own-schemas.ts';
 

@@ -1,13 +1,12 @@
 import { parseMediaType } from '../../http/mediatype.ts';
 import { parseOrigin } from '../../model/authority.ts';
-import { isBreadcrumbKey } from '../../model/target.ts';
-import { parseDateTime } from '../../model/date-time.ts';
+import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/rule.ts';
+import { parseDateTime } from '../../model/time.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { contentBytesMax, enginedataBytesMax, wildcardPathBytesMax } from './limits.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
-import { ruleKinds, type RuleKind } from '../../model/rule.ts';
 
 /**
  * What decides whether a field's value is valid: the rule's kind and engine, and the engines that

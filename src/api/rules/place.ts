@@ -1,4 +1,4 @@
-import { isBreadcrumbKey } from '../../model/target.ts';
+import { isBreadcrumbKey } from '../../model/rule.ts';
 import { Failure } from '../../model/failure.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../../model/path.ts';

@@ -4,7 +4,7 @@ import { previewFields } from '../../breadcrumbs/conditions/table.ts';
 import type { Fields } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
 import { hasScope } from '../../model/key.ts';
-import type { Location } from '../../model/location.ts';
+import type { Location } from '../../model/visitor.ts';
 import type { Visitor } from '../../model/visitor.ts';
 import { bucketOf, seedOf } from '../../visitors/bucket.ts';
 import type { Call } from '../operation.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { FoundRule } from '../../model/found.ts';
+import type { FoundRule, Rule, StoredRule } from '../../model/rule.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Rule, StoredRule } from '../../model/rule.ts';
 
 /** What the configuration adds to a record that is shown. */
 export interface ViewConfig {

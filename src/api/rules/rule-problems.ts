@@ -2,7 +2,7 @@ import { nearestName } from '../../config/nearest.ts';
 import type { Cidr } from '../../model/cidr.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { servicePath } from '../../model/path.ts';
-import type { Problem, ProblemReason } from '../../model/problem.ts';
+import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { ruleKinds, type Rule } from '../../model/rule.ts';
 import { addressProblem } from '../../outbound/address.ts';
 import { outboundUrl } from '../../outbound/url.ts';

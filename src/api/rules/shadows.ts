@@ -1,4 +1,4 @@
-import type { Problem } from '../../model/problem.ts';
+import type { Problem } from '../../model/failure.ts';
 import type { Candidate, StoredRule } from '../../model/rule.ts';
 import { sortByPrecedence, lossAgainst } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';

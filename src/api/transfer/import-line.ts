@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { isStrictPreferred } from '../../http/prefer.ts';
 import { mergeFields, type RevertibleFamily } from '../../model/change.ts';
-import { Failure } from '../../model/failure.ts';
 import { outlineJson } from '../../model/json-outline.ts';
 import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../../model/json.ts';
 import { vkCharactersMax } from '../limits.ts';
 import { jsonDepthMax } from '../../model/limits.ts';
 import type { Hook } from '../../model/hook.ts';
-import type { Problem } from '../../model/problem.ts';
+import { Failure, type Problem } from '../../model/failure.ts';
 import type { Rule } from '../../model/rule.ts';
 import { readyRule } from '../../store/ready.ts';
 import { requireNoMistakes } from '../problems.ts';

@@ -1,5 +1,4 @@
-import { parseDateTime } from '../../model/date-time.ts';
-import { Failure } from '../../model/failure.ts';
+import { parseDateTime } from '../../model/time.ts';
 import {
   eventDraft,
   isEventType,
@@ -12,7 +11,7 @@ import { hookTakes, hookWants, placeOf, type Hook, type Node } from '../../model
 import type { JsonObject } from '../../model/json.ts';
 import { limitLogMs } from '../../observability/limits.ts';
 import { eventDataBytesMax } from '../../webhooks/limits.ts';
-import type { Problem } from '../../model/problem.ts';
+import { Failure, type Problem } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { unfitMembers } from './event-types.ts';

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import type { Problem } from '../../model/problem.ts';
+import type { Problem } from '../../model/failure.ts';
 
 /** What becomes of a value that was sent for a field of a hook. */
 export interface FieldReading {

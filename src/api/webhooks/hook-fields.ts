@@ -1,6 +1,6 @@
 import { nearestName } from '../../config/nearest.ts';
 import { isEventType } from '../../model/event.ts';
-import { hookHeaderMistake } from '../../model/hook-header.ts';
+import { hookHeaderMistake } from '../../model/hook.ts';
 import { anyEvent, hookMethods } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import {
@@ -12,7 +12,7 @@ import {
   hookUrlCharactersMax,
 } from './limits.ts';
 import { customHeadersMax } from '../../config/limits.ts';
-import type { Problem, ProblemReason } from '../../model/problem.ts';
+import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 import { readFrequency } from './hook-frequency.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';

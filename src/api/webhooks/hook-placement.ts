@@ -1,8 +1,7 @@
-import { Failure } from '../../model/failure.ts';
 import { isExecutedOn, waitingFields, type Hook, type Node } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { hookBytesMax } from './limits.ts';
-import type { Problem } from '../../model/problem.ts';
+import { Failure, type Problem } from '../../model/failure.ts';
 import { unknownField } from '../problems.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
 import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from '../records/placement.ts';

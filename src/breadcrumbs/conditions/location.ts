@@ -1,5 +1,5 @@
 import { parseAddress } from '../../model/cidr.ts';
-import { countryCode, placeName } from '../../model/location.ts';
+import { countryCode, placeName } from '../../model/visitor.ts';
 import { Networks } from '../../model/networks.ts';
 import {
   defineCondition,

@@ -1,4 +1,4 @@
-import { parseDateTime } from '../../model/date-time.ts';
+import { parseDateTime } from '../../model/time.ts';
 import type { Json } from '../../model/json.ts';
 import { defineCondition, textField, type ConditionType } from '../condition.ts';
 

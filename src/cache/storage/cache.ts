@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { KeptCounts, Purge } from '../../model/kept.ts';
+import type { CacheCounts, CachePurge } from '../../model/cache-admin.ts';
 import type { CacheEntry, Row, UrlRecord } from './record.ts';
 
 /** Content that is kept with an answer: all of it, or what was written to the answer's file. */
@@ -68,10 +68,10 @@ export interface AnswerCache<T extends CacheEntry> {
    */
   change(change: CacheChange<T>): Promise<UrlRecord<T> | undefined>;
   /** Lets go of answers, those on their way included; resolves to how many URLs had some. */
-  purge(purge: Purge): Promise<number>;
+  purge(purge: CachePurge): Promise<number>;
   /** What is kept of URLs that begin so, in their order, of one rule where that is given. */
   list(asked: ListAsked): Iterable<ListedUrl<T>>;
-  counts(): KeptCounts;
+  counts(): CacheCounts;
   /** How much is kept at most, in bytes. */
   bytesMax(): number;
   /**

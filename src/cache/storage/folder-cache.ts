@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { cacheTouchedSeconds } from '../limits.ts';
 import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
-import type { KeptCounts, Purge } from '../../model/kept.ts';
+import type { CacheCounts, CachePurge } from '../../model/cache-admin.ts';
 import { writeErrorOf } from '../../store/full-disk.ts';
 import { Ledger, sizeOf, type Work } from './budget.ts';
 import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
@@ -134,7 +134,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     }
   }
 
-  async purge(purge: Purge): Promise<number> {
+  async purge(purge: CachePurge): Promise<number> {
     let urls = 0;
     let from = '' as string | undefined;
     while (from !== undefined) {
@@ -171,7 +171,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
     }
   }
 
-  counts(): KeptCounts {
+  counts(): CacheCounts {
     const { meta, urls } = this.#databases;
     return {
       answers: Number(meta.get('answers') ?? 0),
@@ -203,7 +203,7 @@ class FolderCache<T extends CacheEntry> implements AnswerCache<T> {
   }
 
   /** Keys of URLs that a purge may be about, so many from one on, which is among them again. */
-  #keysOf(purge: Purge, from: string): readonly string[] {
+  #keysOf(purge: CachePurge, from: string): readonly string[] {
     const { urls, rules } = this.#databases;
     const limit = purgeSliceUrls;
     switch (purge.kind) {

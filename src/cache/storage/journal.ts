@@ -1,4 +1,4 @@
-import type { Purge } from '../../model/kept.ts';
+import type { CachePurge } from '../../model/cache-admin.ts';
 import { cacheJournalMax } from './limits.ts';
 import type { CacheDatabases } from './environment.ts';
 
@@ -9,7 +9,7 @@ interface Purged {
 }
 
 /** Whether a purge is about an answer; without a rule, whether it may be. */
-export function isSelected(purge: Purge, entry: Purged): boolean {
+export function isSelected(purge: CachePurge, entry: Purged): boolean {
   switch (purge.kind) {
     case 'url':
       return entry.url === purge.url;
@@ -28,7 +28,7 @@ export function epochOf({ meta }: Pick<CacheDatabases, 'meta'>): number {
 }
 
 /** Begins an epoch with a purge; to be called in a write transaction. */
-export function beginEpoch({ meta, journal }: CacheDatabases, purge: Purge): void {
+export function beginEpoch({ meta, journal }: CacheDatabases, purge: CachePurge): void {
   const epoch = epochOf({ meta }) + 1;
   meta.putSync('epoch', String(epoch));
   journal.putSync(epoch, JSON.stringify(purge));
@@ -55,7 +55,7 @@ export function purgesSince(
   let purges = 0;
   for (let at = since + 1; at <= epoch && purges < max; at += 1) {
     const text = databases.journal.get(at);
-    if (text === undefined || isSelected(JSON.parse(text) as Purge, entry)) purges += 1;
+    if (text === undefined || isSelected(JSON.parse(text) as CachePurge, entry)) purges += 1;
   }
   return purges;
 }

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { outboundCheckMs, outboundNotPlainMs, outboundNotPlainOriginsMax } from './limits.ts';
-import { remembered } from '../../model/remembered.ts';
+import { createLruCache } from '../../model/lru-cache.ts';
 import type { OutboundExchange } from '../exchange.ts';
 import { PlainPool, type PlainPoolParts } from './plain-pool.ts';
 
@@ -13,7 +13,9 @@ import { PlainPool, type PlainPoolParts } from './plain-pool.ts';
 export class PlainPools {
   readonly #parts: Omit<PlainPoolParts, 'empty'>;
   readonly #pools = new Map<string, PlainPool>();
-  readonly #notPlain = remembered<true>(outboundNotPlainOriginsMax, { ttl: outboundNotPlainMs });
+  readonly #notPlain = createLruCache<true>(outboundNotPlainOriginsMax, {
+    ttl: outboundNotPlainMs,
+  });
   #closing: Promise<void> | undefined;
   #whenEmpty: (() => void) | undefined;
   #ticking: NodeJS.Timeout | undefined;

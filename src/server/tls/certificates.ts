@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 import type { SecureContext, Server } from 'node:tls';
 import type { AcmeFolder } from '../../acme/folder.ts';
+import type { CertificateState } from '../../api/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
-import { findDoubts } from '../../config/doubtful.ts';
-import { fileChanges } from '../../config/file-changes.ts';
-import { certificateCheckMs } from '../limits.ts';
+import { findDoubts } from '../../config/warnings.ts';
+import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
-import type { CertificateState } from '../../api/server-status.ts';
+import { certificateCheckMs } from '../limits.ts';
 import { fileOf, hold, namesOf, read, type Held } from './held.ts';
 
 /** What certificates need of their surroundings. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Problem } from '../../../src/model/problem.ts';
+import type { Problem } from '../../../src/model/failure.ts';
 import { startSite, type Answer } from '../../harness.ts';
 import { transports } from '../transports.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
-import type { Purge } from '../../../src/model/kept.ts';
+import type { CachePurge } from '../../../src/model/cache-admin.ts';
 import { createContentFiles } from '../../../src/cache/storage/files.ts';
 import { settleCache } from '../../../src/cache/storage/prepare.ts';
 import { temporaryFolder } from '../../folder.ts';
@@ -76,7 +76,7 @@ suite('the storage of kept answers', () => {
     assert.deepEqual([ids(long('1')), ids(long('2')), ids(long('3'))], [['id-1'], ['id-2'], []]);
   });
 
-  const selections: readonly (readonly [Purge, readonly string[]])[] = [
+  const selections: readonly (readonly [CachePurge, readonly string[]])[] = [
     [{ kind: 'url', url: 'http://a.example/x' }, ['/x/1', '/y', '/z']],
     [{ kind: 'prefix', prefix: 'http://a.example/x' }, ['/y', '/z']],
     [{ kind: 'prefix', prefix: 'http://a.example/x/' }, ['/x', '/y', '/z']],

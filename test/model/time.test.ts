@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { isTimeZone, minutesOfDay, nextTimeOfDay } from '../../src/model/time-of-day.ts';
+import { isTimeZone, minutesOfDay, nextTimeOfDay } from '../../src/model/time.ts';
 
 const hour = 3_600_000;
 

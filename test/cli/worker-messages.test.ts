@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pack, unpack } from '../../src/config/packed.ts';
+import { pack, unpack } from '../../src/cli/worker-messages.ts';
 import { cidrsContain } from '../../src/model/cidr.ts';
 import { readTestConfig } from '../harness.ts';
 import { serverFolder } from '../process.ts';

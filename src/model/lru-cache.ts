@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
  * for `ttl` milliseconds where that is given. Room is made as entries come: told of `max`, LRUCache
  * makes all of it at once, and each start of a process would take ten milliseconds longer.
  */
-export function remembered<V extends object | string | number | boolean>(
+export function createLruCache<V extends object | string | number | boolean>(
   max: number,
   { ttl = 0 }: { readonly ttl?: number } = {},
 ): LRUCache<string, V> {

@@ -1,5 +1,5 @@
 /** Which kept answers of other servers a purge is about. */
-export type Purge =
+export type CachePurge =
   | { readonly kind: 'url'; readonly url: string }
   /** URLs that begin so. */
   | { readonly kind: 'prefix'; readonly prefix: string }
@@ -8,7 +8,7 @@ export type Purge =
   | { readonly kind: 'all' };
 
 /** A kept answer as a list shows it. */
-export interface KeptAnswer {
+export interface CacheListRow {
   readonly url: string;
   /** Id of the page rule that asked for it. */
   readonly rule: string;
@@ -26,14 +26,14 @@ export interface KeptAnswer {
 }
 
 /** One page of a list of kept answers. */
-export interface KeptPage {
-  readonly rows: readonly KeptAnswer[];
+export interface CacheListPage {
+  readonly rows: readonly CacheListRow[];
   /** The URL behind which the next page begins; undefined at the end. */
   readonly next: string | undefined;
 }
 
 /** How much is kept. */
-export interface KeptCounts {
+export interface CacheCounts {
   readonly answers: number;
   readonly urls: number;
   readonly bytes: number;
@@ -41,15 +41,15 @@ export interface KeptCounts {
 }
 
 /** The kept answers as those see them who look after them. */
-export interface KeptAnswers {
+export interface CacheAdmin {
   /** Lets go of answers, those on their way included; resolves to how many URLs had some. */
-  purge(purge: Purge): Promise<number>;
+  purge(purge: CachePurge): Promise<number>;
   /** About so many of those whose URL begins so, of one rule where that is given, behind a URL. */
   list(asked: {
     readonly prefix: string;
     readonly rule: string | undefined;
     readonly after: string | undefined;
     readonly limit: number;
-  }): KeptPage;
-  counts(): KeptCounts;
+  }): CacheListPage;
+  counts(): CacheCounts;
 }

@@ -1,4 +1,5 @@
-import { remembered } from './remembered.ts';
+import type { Json } from './json.ts';
+import { createLruCache } from './lru-cache.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -57,7 +58,7 @@ function momentOf(shownMs: number, local: LocalClock): number {
   return late;
 }
 
-const clocks = remembered<LocalClock>(zonesRememberedMax);
+const clocks = createLruCache<LocalClock>(zonesRememberedMax);
 
 /** Throws a RangeError for a text that names no time zone. */
 function localClock(zone: string): LocalClock {
@@ -80,4 +81,24 @@ function localClock(zone: string): LocalClock {
   };
   clocks.set(zone, clock);
   return clock;
+}
+
+const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|z|[+-]\d\d:\d\d)?$/;
+
+/**
+ * An ISO 8601 date-time, kept as UTC; without an offset it is UTC already
+ * (docs/design/page-rules.md#fields).
+ */
+export function parseDateTime(value: Json): string | undefined {
+  const match = typeof value === 'string' ? dateTime.exec(value) : null;
+  if (match === null) return undefined;
+  const [, date = '', time = '', offset = 'Z'] = match;
+  const dayMs = Date.parse(`${date}T00:00:00Z`);
+  // Date.parse takes 31 February for 3 March: a day that does not come back as it was written does
+  // not exist.
+  if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== date) return undefined;
+  const timeMs = Date.parse(`${date}T${time}${offset.toUpperCase()}`);
+  // An offset can lead out of the years that have four digits.
+  const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs).toISOString();
+  return /^\d/.test(iso) ? iso : undefined;
 }
