@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from './databases.ts';
 import { dataFile, lockFile, makeFolder, reasonOf } from './folder.ts';
-import { checkInThread } from './page-check-thread.ts';
+import { checkInThread } from './page-check.ts';
 import { createReads } from './reads.ts';
 import type { Backup } from './store.ts';
 

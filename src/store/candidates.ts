@@ -8,7 +8,7 @@ import {
   type StoredRule,
 } from '../model/rule.ts';
 import type { Databases } from './databases.ts';
-import { keyBytesMax, keyOf } from './key-bytes.ts';
+import { keyBytesMax, keyOf, storedJson } from './key-bytes.ts';
 import { rulesAtPlaceMax, wildcardRulesOverPathMax, wildcardsOverPathMax } from './limits.ts';
 import {
   countAt,
@@ -17,7 +17,6 @@ import {
   wildcardValues,
   type CandidatePlace,
 } from './place-values.ts';
-import { storedJson } from './stored-json.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 

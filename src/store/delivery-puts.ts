@@ -1,7 +1,7 @@
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, Batch, QueueKey, RecordedAttempt } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
-import { latestAttempt } from './latest-attempt.ts';
+import { storedJson } from './key-bytes.ts';
 
 /** Stores the result of an attempt. The caller runs it in a write transaction. */
 export function putAttempt(databases: Databases, recorded: RecordedAttempt): void {
@@ -78,4 +78,15 @@ function putFrozen(
   };
   attempt.putSync(attemptKey(queue, n, attempts + 1), JSON.stringify(record));
   due.putSync(dueKey(queue, dueMs, n), '1');
+}
+
+/** The newest attempt of a message. */
+export function latestAttempt(
+  { attempt }: Databases,
+  queue: QueueKey,
+  n: number,
+): AttemptRecord | undefined {
+  const range = { start: eventKey(queue, n + 1), end: eventKey(queue, n), reverse: true, limit: 1 };
+  for (const { value } of attempt.getRange(range)) return storedJson(value) as AttemptRecord;
+  return undefined;
 }

@@ -4,11 +4,11 @@ import { oldestExaminedMax, waitingCountedMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
-import { latestAttempt } from './latest-attempt.ts';
+import { latestAttempt } from './delivery-puts.ts';
 import { rowBytes } from './reads.ts';
 import { hasExpired } from './retention.ts';
 import { messagesIn, messageWith } from './replay.ts';
-import { storedJson } from './stored-json.ts';
+import { storedJson } from './key-bytes.ts';
 
 /** The reads among Deliveries. */
 type DeliveryReads = Pick<

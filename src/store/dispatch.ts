@@ -12,7 +12,7 @@ import {
 } from './limits.ts';
 import { putJob } from './replay.ts';
 import type { Reads } from './store.ts';
-import { storedJson } from './stored-json.ts';
+import { storedJson } from './key-bytes.ts';
 
 /**
  * Puts the next events of the log after a seq into the queues of the hooks that get them, and

@@ -12,9 +12,8 @@ import {
 import type { StoredRule } from '../model/rule.ts';
 import type { Databases } from './databases.ts';
 import { foldRule } from './fold.ts';
-import { historyKey, historyPrefix } from './key-bytes.ts';
+import { historyKey, historyPrefix, storedJson } from './key-bytes.ts';
 import type { FeedSlice, Reads, RuleChange } from './store.ts';
-import { storedJson } from './stored-json.ts';
 
 /** A cached row of the log; `changed` is undefined if it is not of a page rule. */
 interface Remembered {

@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { anyEvent, type HookSecret, type StoredHook } from '../model/hook.ts';
 import type { Databases } from './databases.ts';
 import { foldHook, foldRows } from './fold.ts';
-import { keyOf } from './key-bytes.ts';
+import { keyOf, storedJson } from './key-bytes.ts';
 import { hooksRememberedCharactersMax, listedHooksCharacters } from './limits.ts';
 import type { Reads } from './store.ts';
-import { storedJson } from './stored-json.ts';
 
 type HookReads = Pick<
   Reads,

@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { Failure } from '../model/failure.ts';
+import type { VkClaim } from './store.ts';
 
 /** The longest key or sorted value that LMDB allows with pages of 4 KiB. */
 export const keyBytesMax = 1978;
@@ -45,4 +47,56 @@ export function historyKey(prefix: Buffer, seq: number): Buffer {
 
 function hashed(text: string): Buffer {
   return Buffer.concat([nul, hash('sha256', JSON.stringify(text), 'buffer')]);
+}
+
+/** Parses a value of the store. Throws `unavailable` for a value that is damaged on the disk. */
+export function storedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new Failure(
+      'unavailable',
+      'Stored data is damaged and cannot be read. Run `waymark check --data` to find the place.',
+      { cause },
+    );
+  }
+}
+
+const derivedPrefix = 'fields:';
+const hashHex = /^[0-9a-f]{64}$/;
+/** This byte never occurs in UTF-8, so derived keys cannot collide with other vks. */
+const derivedMark = 'ff';
+
+/** A claim with the change that it belongs to. */
+export interface SeqClaim extends VkClaim {
+  readonly seq: number;
+}
+
+/**
+ * The key under which a vk is stored. A derived vk is stored as the bytes of its hash: almost every
+ * insert has one, in random order, so shorter keys let a large import write fewer pages of the
+ * tree.
+ */
+export function claimKey(vk: string): Buffer {
+  const hex = derivedHash(vk);
+  return hex === undefined ? keyOf(vk) : Buffer.from(derivedMark + hex, 'hex');
+}
+
+/** A claim as it is stored: its seq, and its hash if the key does not hold it. */
+export function packClaim({ vk, requestHash, seq }: SeqClaim): string {
+  return derivedHash(vk) === requestHash ? String(seq) : `${seq} ${requestHash}`;
+}
+
+/** The claim that is stored under a vk. */
+export function unpackClaim(vk: string, value: string): SeqClaim {
+  const space = value.indexOf(' ');
+  if (space < 0) return { vk, seq: Number(value), requestHash: derivedHash(vk) ?? '' };
+  return { vk, seq: Number(value.slice(0, space)), requestHash: value.slice(space + 1) };
+}
+
+/** The hash in a vk made of the fields of an insert, which is that of the request itself. */
+function derivedHash(vk: string): string | undefined {
+  if (!vk.startsWith(derivedPrefix)) return undefined;
+  const hex = vk.slice(derivedPrefix.length);
+  return hashHex.test(hex) ? hex : undefined;
 }

@@ -27,7 +27,7 @@ import {
   reasonOf,
 } from './folder.ts';
 import { claimantOf } from './lock.ts';
-import { checkInThread } from './page-check-thread.ts';
+import { checkInThread } from './page-check.ts';
 import { markSeveral } from './place-values.ts';
 import { CommitQueue, type StoreCondition } from './queue.ts';
 import { createReads } from './reads.ts';

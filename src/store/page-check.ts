@@ -1,4 +1,6 @@
-import { fstatSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { once } from 'node:events';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 
 /** One tree of LMDB: struct MDB_db of liblmdb's mdb.c, the fields that the check uses. */
 interface Tree {
@@ -332,3 +334,38 @@ function readFully(fd: number, bytes: Buffer, position: number): void {
   if (readSync(fd, bytes, 0, bytes.length, position) === bytes.length) return;
   throw new DamagedPage('the file ends within a page: it was cut off');
 }
+
+/** The workerData of this module. */
+interface Job {
+  readonly pageCheck: { readonly file: string };
+}
+
+/**
+ * Checks all pages of a data file in a worker thread, because reading them blocks on the disk.
+ * Resolves to an incomplete check if the signal aborts; rejects with the system's error.
+ */
+export async function checkInThread(file: string, signal: AbortSignal): Promise<PageCheck> {
+  const job: Job = { pageCheck: { file } };
+  const worker = new Worker(new URL(import.meta.url), { workerData: job });
+  try {
+    const [check] = (await once(worker, 'message', { signal })) as [PageCheck];
+    return check;
+  } catch (error) {
+    if (signal.aborted) return { damage: undefined, isComplete: false };
+    throw error;
+  } finally {
+    await worker.terminate();
+  }
+}
+
+function work({ file }: Job['pageCheck']): PageCheck {
+  const fd = openSync(file, 'r');
+  try {
+    return checkPages(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const job = workerData as Partial<Job> | null;
+if (!isMainThread && job?.pageCheck !== undefined) parentPort?.postMessage(work(job.pageCheck));

@@ -1,9 +1,8 @@
 import { matchingOrigin, type StoredRule } from '../model/rule.ts';
 import { candidateOf, everExact, everWildcard, withinLimits } from './candidates.ts';
 import type { Databases } from './databases.ts';
-import { historyKey, historyPrefix, seqMax } from './key-bytes.ts';
+import { historyKey, historyPrefix, seqMax, storedJson } from './key-bytes.ts';
 import type { PastRules } from './store.ts';
-import { storedJson } from './stored-json.ts';
 
 /** The reads that the past is derived from. */
 export interface PastReads {

@@ -16,7 +16,7 @@ import { openStore } from './open.ts';
 import { checkPages, newestTransaction } from './page-check.ts';
 import { createReads } from './reads.ts';
 import type { Reads } from './store.ts';
-import { storedJson } from './stored-json.ts';
+import { storedJson } from './key-bytes.ts';
 
 /** The dependencies and the target of a purge. */
 interface PurgeParts {

@@ -5,8 +5,7 @@ import { writeErrorOf } from './full-disk.ts';
 import { storedAt } from './reads.ts';
 import type { Decision, Reads } from './store.ts';
 import { putWrites } from './write-puts.ts';
-import type { WritePlan } from './write-plan.ts';
-import { planWrites } from './write.ts';
+import { planWrites, type WritePlan } from './write-plan.ts';
 
 /** The dependencies of a commit; `now` in milliseconds since 1970. */
 interface CommitParts {

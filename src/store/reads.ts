@@ -1,15 +1,21 @@
 import type { Change, HistoryRow } from '../model/change.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { StoredRule } from '../model/rule.ts';
-import { claimKey, unpackClaim } from './claims.ts';
+import {
+  claimKey,
+  historyKey,
+  historyPrefix,
+  keyOf,
+  seqMax,
+  storedJson,
+  unpackClaim,
+} from './key-bytes.ts';
 import { findExact, findWildcards, roomFailure } from './candidates.ts';
 import type { Databases } from './databases.ts';
 import { foldRows, foldRule } from './fold.ts';
 import { createHookReads } from './hook-reads.ts';
-import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import { createPastRules, type PastReads } from './past.ts';
 import type { Reads, WalkedRecord } from './store.ts';
-import { storedJson } from './stored-json.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the

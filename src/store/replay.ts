@@ -3,8 +3,8 @@ import { replayMessagesMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, QueueKey, ReplayRange } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
-import { latestAttempt } from './latest-attempt.ts';
-import { storedJson } from './stored-json.ts';
+import { latestAttempt } from './delivery-puts.ts';
+import { storedJson } from './key-bytes.ts';
 
 /** A running replay, with the rest of its range. */
 type Job = ReplayRange & { readonly queue: QueueKey };

@@ -3,7 +3,7 @@ import { expiredAtOnceMax } from './limits.ts';
 import type { Databases } from './databases.ts';
 import type { AttemptRecord, QueueKey } from './deliveries.ts';
 import { dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
-import { latestAttempt } from './latest-attempt.ts';
+import { latestAttempt } from './delivery-puts.ts';
 import { storedAt } from './reads.ts';
 
 /** The number of removed messages of a hook: finished ones, and events that were not delivered. */

@@ -7,8 +7,13 @@ import { reasonOf } from './folder.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from './key-bytes.ts';
 import type { Difference, Verification } from './store.ts';
 import { openVerified, recordSeqs, verifyRecord, type Verified } from './verify-record.ts';
-import { deliveryChecks, numberedChecks } from './verify-deliveries.ts';
-import { markStray, strayChecks, type StrayCheck } from './verify-strays.ts';
+import {
+  deliveryChecks,
+  markStray,
+  numberedChecks,
+  strayChecks,
+  type StrayCheck,
+} from './verify-strays.ts';
 
 /** The findings in the entries that were checked in one turn of the event loop. */
 interface Slice {

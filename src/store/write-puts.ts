@@ -1,8 +1,14 @@
 import type { Database } from 'lmdb';
 import { candidateValue, formerPlaces } from './candidates.ts';
-import { claimKey, packClaim, type SeqClaim } from './claims.ts';
+import {
+  claimKey,
+  historyKey,
+  historyPrefix,
+  keyOf,
+  packClaim,
+  type SeqClaim,
+} from './key-bytes.ts';
 import type { Conditional, Databases } from './databases.ts';
-import { historyKey, historyPrefix, keyOf } from './key-bytes.ts';
 import { putCandidate, removeCandidate, type CandidatePlace } from './place-values.ts';
 import type { ReadyInsert } from './store.ts';
 import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
