@@ -22,7 +22,7 @@ import type { RuleCache } from './rules/rule-cache.ts';
 import { createSite, type Site } from './site/site.ts';
 import type { StoredPages } from './pages/stored-pages.ts';
 import type { Emit } from './store/emit.ts';
-import { claimFolder } from './store/lock.ts';
+import { claimFolder } from './store/folder/folder-claim.ts';
 import type { Store } from './store/store.ts';
 import {
   createAuthenticate,

@@ -1,7 +1,7 @@
 import type { Config } from './config/config.ts';
 import { newId, now } from './model/clock.ts';
 import { Failure } from './model/failure.ts';
-import { holdsData, isWritable } from './store/folder.ts';
+import { holdsData, isWritable } from './store/folder/data-folder.ts';
 import { openStore } from './store/open.ts';
 import type { Store } from './store/store.ts';
 

@@ -28,7 +28,7 @@ import {
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { createEmit } from './store/emit.ts';
-import { claimFolder } from './store/lock.ts';
+import { claimFolder } from './store/folder/folder-claim.ts';
 import type { Store } from './store/store.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';

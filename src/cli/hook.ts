@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
-import { attemptOutcomes } from '../store/deliveries.ts';
+import { attemptOutcomes } from '../store/deliveries/deliveries.ts';
 import { clientCommand, table, type Act, type Done } from './client.ts';
 import { record, recordActs } from './record-acts.ts';
 import { callService, type Service } from './service.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { newId, now } from '../model/clock.ts';
-import { purgeSecrets } from '../store/purge.ts';
+import { purgeSecrets } from '../store/folder/purge.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { requireData } from '../data.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';

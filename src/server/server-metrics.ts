@@ -1,8 +1,7 @@
-import { metricsText, type Gather, type Metric } from '../observability/metrics.ts';
+import { metricsText, single, type Gather, type Metric } from '../observability/metrics.ts';
 import { processMetrics } from '../observability/process-metrics.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
-import { storeMetrics } from '../store/metrics.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, StoreCounts } from '../store/store.ts';
 import type { Server } from './server.ts';
 
 /** The metrics of a process that serves. */
@@ -48,4 +47,17 @@ export class ServerMetrics {
   async text(): Promise<string> {
     return metricsText(await this.#gather());
   }
+}
+
+/** The metrics of a store. */
+function storeMetrics({ seq, rules, keys, bytes }: StoreCounts): readonly Metric[] {
+  return [
+    single('gauge', 'waymark_store_seq', {
+      help: 'Position of the newest change in the log.',
+      value: seq,
+    }),
+    single('gauge', 'waymark_store_rules', { help: 'Page rules.', value: rules }),
+    single('gauge', 'waymark_store_keys', { help: 'API keys.', value: keys }),
+    single('gauge', 'waymark_store_bytes', { help: 'Size of the data file.', value: bytes }),
+  ];
 }

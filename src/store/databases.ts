@@ -1,5 +1,5 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { quietenFullDisk } from './full-disk.ts';
+import { quietenFullDisk } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
 export const schemaVersion = 5;
@@ -7,7 +7,7 @@ export const schemaVersion = 5;
 /** Versions whose layout is part of this one: opening a folder adds what it lacks. */
 export const extensibleVersions: readonly number[] = [3, 4];
 
-/** The first version in which keys with several candidates are marked: see place-values.ts. */
+/** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
 
 /** The value of `application` in `meta` in a data folder of Waymark. */
@@ -34,7 +34,7 @@ export interface Databases {
   readonly txn: Database<string, Uint8Array>;
   /** Id → StoredRule. */
   readonly rule: Database<string, Uint8Array>;
-  /** Origin NUL path → candidates, sorted values under one key: see place-values.ts. */
+  /** Origin NUL path → candidates, sorted values under one key: see index-entries.ts. */
   readonly exact: Database<string, Uint8Array>;
   /** Origin NUL path without its `*` → candidates, as in `exact`. */
   readonly wildcard: Database<string, Uint8Array>;

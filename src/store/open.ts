@@ -3,7 +3,6 @@ import { link, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
 import { Failure } from '../model/failure.ts';
-import { backUp } from './backup.ts';
 import {
   applicationMark,
   extensibleVersions,
@@ -13,8 +12,8 @@ import {
   schemaVersion,
   type Databases,
 } from './databases.ts';
-import { createDeliveryLog } from './delivery-log.ts';
-import { Feed } from './feed.ts';
+import { createDeliveryLog } from './deliveries/delivery-log.ts';
+import { backUp } from './folder/backup.ts';
 import {
   damageFailure,
   dataFile,
@@ -25,14 +24,15 @@ import {
   lockFile,
   prepareFolder,
   reasonOf,
-} from './folder.ts';
-import { claimantOf } from './lock.ts';
-import { checkInThread } from './page-check.ts';
-import { markSeveral } from './place-values.ts';
-import { CommitQueue, type StoreCondition } from './queue.ts';
-import { createReads } from './reads.ts';
+} from './folder/data-folder.ts';
+import { claimantOf } from './folder/folder-claim.ts';
+import { checkInThread } from './folder/page-check.ts';
+import { CommitQueue, type StoreCondition } from './log/commit.ts';
+import { Feed } from './log/feed.ts';
+import { markSeveral } from './projections/index-entries.ts';
+import { createReads } from './projections/reads.ts';
 import type { Store } from './store.ts';
-import { verifyData } from './verify.ts';
+import { verifyData } from './verify/verify.ts';
 
 interface StoreParts {
   /** Absolute path of the data folder; created if it is missing. */

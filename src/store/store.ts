@@ -4,9 +4,9 @@ import type { HookSecret, StoredHook } from '../model/hook.ts';
 import type { ApiKey } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
-import type { RulePlace } from './candidates.ts';
-import type { Deliveries } from './deliveries.ts';
-import type { ReadyRule } from './ready.ts';
+import type { Deliveries } from './deliveries/deliveries.ts';
+import type { ReadyRule } from './log/prepared-rule.ts';
+import type { RulePlace } from './projections/rule-index.ts';
 
 /**
  * The request that used an idempotency key (docs/design/history.md#idempotency-and-concurrency).

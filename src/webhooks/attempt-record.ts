@@ -1,4 +1,4 @@
-import type { AttemptRecord } from '../store/deliveries.ts';
+import type { AttemptRecord } from '../store/deliveries/deliveries.ts';
 import type { Attempted } from './attempt.ts';
 import type { HookMessage } from './message.ts';
 import type { Verdict } from './outcome.ts';

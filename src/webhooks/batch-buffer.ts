@@ -2,7 +2,7 @@ import { webhookTest } from '../model/event.ts';
 import type { Hook } from '../model/hook.ts';
 import { minutesOfDay, nextTimeOfDay } from '../model/time.ts';
 import { durationMs, sizeBytes } from '../model/units.ts';
-import type { Batch, QueuedEvent } from '../store/deliveries.ts';
+import type { Batch, QueuedEvent } from '../store/deliveries/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './body.ts';
 
 /** The limits at which a batch is complete (docs/design/webhooks.md#registration). */

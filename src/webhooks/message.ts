@@ -1,5 +1,5 @@
 import { batchId } from '../model/event.ts';
-import type { AttemptRecord, Deliveries } from '../store/deliveries.ts';
+import type { AttemptRecord, Deliveries } from '../store/deliveries/deliveries.ts';
 import { batchBody, eachBody, type EventText } from './body.ts';
 import { eventTextBytesMax, hookBatchBytesMax } from './limits.ts';
 

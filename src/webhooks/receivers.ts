@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { isDelivered, type Hook, type HookSecret } from '../model/hook.ts';
-import type { QueueKey } from '../store/deliveries.ts';
+import type { QueueKey } from '../store/deliveries/deliveries.ts';
 import type { Reads } from '../store/store.ts';
 import { foundReceiverCharacters, receiversCharactersMax } from './limits.ts';
 import { parseSecret, type SigningKey } from './sign.ts';

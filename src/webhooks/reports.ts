@@ -2,7 +2,7 @@ import { errorDetected } from '../model/event.ts';
 import { Failure } from '../model/failure.ts';
 import type { Hook } from '../model/hook.ts';
 import type { Log } from '../observability/log.ts';
-import type { AttemptRecord } from '../store/deliveries.ts';
+import type { AttemptRecord } from '../store/deliveries/deliveries.ts';
 import type { Emit } from '../store/emit.ts';
 import type { Store } from '../store/store.ts';
 import type { EventText } from './body.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
-import type { Deliveries, Outage } from '../store/deliveries.ts';
+import type { Deliveries, Outage } from '../store/deliveries/deliveries.ts';
 import type { SteadyClock } from './clock.ts';
 import {
   clockNotedMs,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { recordAgainMs, wakeMsMax } from './limits.ts';
-import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries.ts';
+import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries/deliveries.ts';
 import type { DeliveryAttempt, Attempted } from './attempt.ts';
 import { attemptRecord } from './attempt-record.ts';
 import type { EventText } from './body.ts';

@@ -1,5 +1,5 @@
 import type { Hook } from '../model/hook.ts';
-import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries.ts';
+import type { Batch, Deliveries, QueuedEvent, QueueKey } from '../store/deliveries/deliveries.ts';
 import type { EventText } from './body.ts';
 import { batchLimits, BatchBuffer } from './batch-buffer.ts';
 import { eventCostBytes, queuedReadMax } from './limits.ts';

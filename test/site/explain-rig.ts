@@ -20,7 +20,7 @@ import { publicFile } from '../../src/http/page.ts';
 import type { RuleReader } from '../../src/rules/rule-cache.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
 import { createStoredPages } from '../../src/pages/stored-pages.ts';
-import { candidateOf } from '../../src/store/candidates.ts';
+import { candidateOf } from '../../src/store/projections/rule-index.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { someVisitor, type VisitorTraits } from '../visitor.ts';
 import { httpSource } from '../outbound/sources.ts';

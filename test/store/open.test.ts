@@ -129,7 +129,9 @@ suite('a data folder that is not ours', () => {
 
 // Such a try would hold a thread of Node for ever: it has a process of its own.
 test('where the system has no folders to make, that is said at once', async (t) => {
-  const module = pathToFileURL(join(import.meta.dirname, '../../src/store/folder.ts')).href;
+  const module = pathToFileURL(
+    join(import.meta.dirname, '../../src/store/folder/data-folder.ts'),
+  ).href;
   const script = `
     const { makeFolder } = await import(${JSON.stringify(module)});
     for (const folder of ['/proc/none', '/proc/none/data', '/proc/self/fd/none/a/b']) {

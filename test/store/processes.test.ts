@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { setImmediate } from 'node:timers/promises';
 import { suite, test } from 'node:test';
-import { dumpChecked } from './dump.ts';
+import { setImmediate } from 'node:timers/promises';
 import { temporaryFolder } from '../folder.ts';
+import { dumpChecked } from './dump.ts';
 import { commit, inserted, scratchStore, startWriter } from './scratch.ts';
 
 suite('two processes on one data folder', () => {

@@ -6,7 +6,7 @@ import {
   invalidateInlineRowsMax,
   invalidateListedMax,
 } from '../rules/limits.ts';
-import { rowsNamed } from '../../store/fold.ts';
+import { rowsNamed } from '../../store/log/fold.ts';
 import type { Decision, Reads, SeqRange, Store, VkClaim } from '../../store/store.ts';
 import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
 import { invalidateDescription } from '../rules/invalidate-description.ts';

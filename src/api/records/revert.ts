@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Change, RevertibleFamily } from '../../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
 import { invalidateListedMax, invalidateShownCharactersMax } from '../rules/limits.ts';
-import { foldRecord } from '../../store/fold.ts';
+import { foldRecord } from '../../store/log/fold.ts';
 import type { Reads, SeqRange } from '../../store/store.ts';
 
 /** Which rows of a kind of record are to be taken out: those for which all that is given holds. */

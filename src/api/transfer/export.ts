@@ -3,7 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Rule } from '../../model/rule.ts';
-import { foldRecord } from '../../store/fold.ts';
+import { foldRecord } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 
 /**

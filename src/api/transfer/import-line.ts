@@ -8,7 +8,7 @@ import { jsonDepthMax } from '../../model/limits.ts';
 import type { Hook } from '../../model/hook.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
 import type { Rule } from '../../model/rule.ts';
-import { readyRule } from '../../store/ready.ts';
+import { readyRule } from '../../store/log/prepared-rule.ts';
 import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from '../rules/enginedata.ts';
 import { sentNames } from '../records/placement.ts';

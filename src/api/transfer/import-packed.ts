@@ -1,5 +1,5 @@
 import type { RevertibleFamily } from '../../model/change.ts';
-import type { ReadyRule } from '../../store/ready.ts';
+import type { ReadyRule } from '../../store/log/prepared-rule.ts';
 import type { VkClaim } from '../../store/store.ts';
 
 /** A line of an import, read and ready to be written. */

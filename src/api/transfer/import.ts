@@ -3,7 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { importRowsMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
-import type { ReadyRule } from '../../store/ready.ts';
+import type { ReadyRule } from '../../store/log/prepared-rule.ts';
 import type {
   Decision,
   LoggedDraft,

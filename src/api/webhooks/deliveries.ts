@@ -2,7 +2,11 @@ import { batchId } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { listRowsDefault, listRowsMax } from '../limits.ts';
 import { deliveriesExaminedMax } from './limits.ts';
-import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../../store/deliveries.ts';
+import {
+  attemptOutcomes,
+  type NumberedAttempt,
+  type QueueKey,
+} from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
 import { noSuchHook } from './hooks.ts';
 import type { Handler } from '../operation.ts';

@@ -11,7 +11,7 @@ import {
 import type { JsonObject } from '../../model/json.ts';
 import { hooksMax } from './limits.ts';
 import type { Log } from '../../observability/log.ts';
-import { foldHook } from '../../store/fold.ts';
+import { foldHook } from '../../store/log/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { fieldsFromText } from './field-reading.ts';
 import { hookProblems, placeHookFields, placeProblems } from './hook-placement.ts';

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { batchId } from '../../model/event.ts';
 import { Failure } from '../../model/failure.ts';
 import { replayCountedAtOnce } from './limits.ts';
-import type { QueueKey, ReplayRange } from '../../store/deliveries.ts';
+import type { QueueKey, ReplayRange } from '../../store/deliveries/deliveries.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { queueOf } from './deliveries.ts';
 import { noSuchHook, type HookOperations } from './hooks.ts';

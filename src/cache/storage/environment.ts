@@ -2,8 +2,8 @@ import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
-import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder.ts';
-import { quietenFullDisk } from '../../store/full-disk.ts';
+import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder/data-folder.ts';
+import { quietenFullDisk } from '../../store/folder/full-disk.ts';
 
 /** Version of the layout below: what another one has written is thrown away. */
 const schemaVersion = '2';

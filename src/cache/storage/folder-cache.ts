@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib';
 import { cacheTouchedSeconds } from '../limits.ts';
 import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
 import type { CacheCounts, CachePurge } from '../../model/cache-admin.ts';
-import { writeErrorOf } from '../../store/full-disk.ts';
+import { writeErrorOf } from '../../store/folder/full-disk.ts';
 import { Ledger, sizeOf, type Work } from './budget.ts';
 import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
 import { openCacheDatabases, type CacheDatabases } from './environment.ts';

@@ -1,0 +1,103 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../../model/failure.ts';
+import type { Databases } from '../databases.ts';
+import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
+import type { StoreCondition } from '../log/commit.ts';
+import { WriteQueue } from '../log/write-queue.ts';
+import type { Reads } from '../store.ts';
+import { putAttempt, putBatch } from './attempts.ts';
+import type { Deliveries } from './deliveries.ts';
+import { createDeliveryReads } from './delivery-reads.ts';
+import { putDispatch } from './dispatch.ts';
+import { putReplay } from './replay.ts';
+import { putExpired } from './retention.ts';
+
+/** The deliveries of a store, with a way to end their writes. */
+interface DeliveryLog extends Deliveries {
+  /** Refuses further writes; resolves when the earlier ones are done. */
+  close(): Promise<void>;
+}
+
+/** Makes the Deliveries of the databases; `newId` makes the name of a writer. */
+export function createDeliveryLog(
+  databases: Databases,
+  reads: Reads,
+  { newId, condition }: { readonly newId: () => string; readonly condition: StoreCondition },
+): DeliveryLog {
+  const { delivery } = databases;
+  const queue = new WriteQueue(databases, condition);
+  let writer: string | undefined;
+  /** The seq up to which this process has read the log for events; it can be behind the cursor. */
+  let readTo = 0;
+  const cursor = (): number => Number(delivery.get('cursor') ?? 0);
+  const write = <T>(put: () => T): Promise<T> =>
+    queue.write(() => {
+      if (writer === undefined || delivery.get('writer') !== writer) throw superseded();
+      return put();
+    });
+
+  return {
+    begin() {
+      const name = newId();
+      return queue.write(() => {
+        delivery.putSync('writer', name);
+        // No attempt is in flight, because the previous writer has ended.
+        delivery.putSync('settled', String(reads.seq()));
+        writer = name;
+        readTo = 0;
+      });
+    },
+    end: () =>
+      write(() => {
+        delivery.removeSync('writer');
+        writer = undefined;
+      }),
+    cursor,
+    settle: (seq) =>
+      write(() => {
+        delivery.putSync('settled', String(seq));
+      }),
+    obeyed: (seq) => obeyed(databases, seq),
+    noteClock: (clockMs, outages) =>
+      write(() => {
+        delivery.putSync('clock', String(Math.trunc(clockMs)));
+        if (outages !== undefined) delivery.putSync('outages', JSON.stringify(outages));
+      }),
+    dispatch: (node) =>
+      write(() => {
+        const written = cursor();
+        const done = putDispatch(databases, reads, { after: Math.max(written, readTo), node });
+        readTo = done.upTo;
+        // Reading rows that no hook gets again is harmless.
+        if (done.hasWritten || readTo - written >= dispatchRowsMax) {
+          delivery.putSync('cursor', String(readTo));
+        }
+        return done;
+      }),
+    ...createDeliveryReads(databases),
+    record: (recorded, clockMs) =>
+      write(() => {
+        putAttempt(databases, recorded);
+        delivery.putSync('clock', String(Math.trunc(clockMs)));
+      }),
+    freeze: (of, batch, made) =>
+      write(() => {
+        putBatch(databases, of, batch, made);
+      }),
+    replaySome: (clockMs) => write(() => putReplay(databases, Math.trunc(clockMs))),
+    expire: (of, before) => write(() => putExpired(databases, of, before)),
+    close: () => queue.close(),
+  };
+}
+
+async function obeyed({ delivery }: Databases, seq: number): Promise<void> {
+  const isSaid = (): boolean => Number(delivery.get('settled') ?? 0) >= seq;
+  for (let waitedMs = 0; waitedMs < appliedMsMax; waitedMs += appliedPollMs) {
+    if (isSaid() || delivery.get('writer') === undefined) return;
+    await delay(appliedPollMs);
+  }
+}
+
+function superseded(): Failure {
+  return new Failure('conflict', 'Another process delivers the webhooks of this data folder.');
+}

@@ -1,0 +1,102 @@
+import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Failure } from '../../model/failure.ts';
+import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
+import { createReads } from '../projections/reads.ts';
+import type { Backup } from '../store.ts';
+import { dataFile, lockFile, makeFolder, reasonOf } from './data-folder.ts';
+import { checkInThread } from './page-check.ts';
+
+/** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
+interface BackupParts {
+  /** Absolute path of a folder that is empty or does not exist. */
+  readonly target: string;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Copies a snapshot of the data while other processes may write. It writes a draft and renames it,
+ * so that the destination is always complete. Rejects with `conflict` for a folder that is not
+ * empty, with `unavailable` for a folder that cannot be written and for damaged data, and with the
+ * reason of the signal if that aborts.
+ */
+export async function backUp(
+  { environment }: Databases,
+  { target, signal }: BackupParts,
+): Promise<Backup> {
+  const isThere = await isEmptyFolder(target);
+  const name = `.${basename(target)}.${process.pid}.incomplete`;
+  // An existing folder may be the root of a file system, so the draft lies inside it.
+  const draft = join(isThere ? target : dirname(target), name);
+  try {
+    await makeFolder(dirname(draft));
+    await mkdir(draft, { mode: 0o700 });
+    await environment.backup(draft, false);
+    signal?.throwIfAborted();
+    const file = join(draft, dataFile);
+    await chmod(file, 0o600);
+    await syncPath(file);
+    await requireSound(draft, signal);
+    const seq = await newestSeq(draft);
+    if (isThere) await rename(file, join(target, dataFile));
+    else await rename(draft, target);
+    await syncPath(isThere ? target : dirname(target));
+    return { seq, bytes: (await stat(join(target, dataFile))).size };
+  } catch (error) {
+    if (signal?.aborted === true) throw signal.reason;
+    if (error instanceof Failure) throw error;
+    throw new Failure('unavailable', `${target} cannot be written (${reasonOf(error)})`, {
+      cause: error,
+    });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** Whether an empty folder exists; false if the path does not exist. */
+async function isEmptyFolder(target: string): Promise<boolean> {
+  let entries: readonly string[];
+  try {
+    entries = await readdir(target);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new Failure('unavailable', `${target} cannot be read (${reasonOf(error)})`, {
+      cause: error,
+    });
+  }
+  if (entries.length === 0) return true;
+  throw new Failure('conflict', `${target} is not empty: give the backup an empty or new folder`);
+}
+
+/** Checks the copy; rejects with `unavailable` if it is damaged. */
+async function requireSound(folder: string, signal = new AbortController().signal): Promise<void> {
+  const { damage } = await checkInThread(join(folder, dataFile), signal);
+  signal.throwIfAborted();
+  if (damage === undefined) return;
+  throw new Failure('unavailable', `the data is damaged and cannot be backed up: ${damage}`);
+}
+
+/** Opens the copy to check that it can be read; returns the seq of its newest change. */
+async function newestSeq(folder: string): Promise<number> {
+  const environment = openEnvironment(folder);
+  try {
+    return createReads(environment.transactionSync(() => openDatabases(environment))).seq();
+  } finally {
+    await environment.close();
+    await rm(join(folder, lockFile), { force: true });
+  }
+}
+
+/**
+ * Syncs a file or a folder to the disk. Not on Windows: LMDB writes copies through there, and
+ * folders cannot be synced.
+ */
+export async function syncPath(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,273 @@
+import { closeSync, openSync } from 'node:fs';
+import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Database } from 'lmdb';
+import type { Change } from '../../model/change.ts';
+import { Failure } from '../../model/failure.ts';
+import { purgedValue, replaceFormerHeaders } from '../../model/former-headers.ts';
+import { hookOfSecret, type HookSecret } from '../../model/hook.ts';
+import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
+import { storedJson } from '../encoding.ts';
+import { copyBatchBytes, copyBatchEntries } from '../limits.ts';
+import { openStore } from '../open.ts';
+import { createReads } from '../projections/reads.ts';
+import type { Reads } from '../store.ts';
+import { syncPath } from './backup.ts';
+import { dataFile, folderFailure, lockFile, reasonOf } from './data-folder.ts';
+import { claimFolder } from './folder-claim.ts';
+import { writeErrorOf } from './full-disk.ts';
+import { checkPages, newestTransaction } from './page-check.ts';
+
+/** The dependencies and the target of a purge. */
+interface PurgeParts {
+  /** Absolute path of a data folder that no server uses. */
+  readonly folder: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly newId: () => string;
+  /** The author of the purge in the log. */
+  readonly by: string;
+  /** Decides by id whether to purge a page rule or a hook. */
+  readonly selects: (id: string) => boolean;
+  /** Whether to write nothing and only report. */
+  readonly dryRun: boolean;
+}
+
+/** The result of a purge. */
+interface PurgeReport {
+  /** Seqs of the rows that had a former secret. */
+  readonly rows: readonly number[];
+  /** Seq of the log row that records the purge; undefined if nothing was written. */
+  readonly seq: number | undefined;
+}
+
+/**
+ * Removes former secrets from a data folder: header values that page rules and hooks no longer
+ * have, and secrets that no longer sign. It copies everything else, row by row, to a new data file,
+ * which replaces the old one, so no page of the old file remains. Rejects with `conflict`, without
+ * changes, while a server runs or if another process has written meanwhile
+ * (docs/design/history.md#former-secrets).
+ */
+export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
+  const { folder, selects, now, newId, dryRun } = parts;
+  const claim = await claimFolder(folder, { pid: process.pid });
+  try {
+    // Refuses damaged and foreign data, and upgrades an older layout.
+    await (await openStore({ folder, now, newId })).close();
+    const environment = openEnvironment(folder);
+    let draft: string | undefined;
+    try {
+      const databases = environment.transactionSync(() => openDatabases(environment));
+      const purge = new Purge(databases, selects, now());
+      const rows = purge.rows();
+      if (dryRun || rows.length === 0) return { rows, seq: undefined };
+      const before = transactionIn(folder);
+      await removeDrafts(folder);
+      draft = await mkdtemp(join(folder, draftPrefix));
+      await writeCopy(draft, { folder, databases, purge });
+      const seq = await leaveTrace(draft, parts, rows);
+      await swap(folder, draft, before);
+      return { rows, seq };
+    } finally {
+      await environment.close();
+      if (draft !== undefined) await rm(draft, { recursive: true, force: true });
+    }
+  } catch (error) {
+    throw await purgeFailure(folder, error);
+  } finally {
+    await claim.release();
+  }
+}
+
+const draftPrefix = '.purge-';
+
+/** A purge that was killed leaves its draft behind. */
+async function removeDrafts(folder: string): Promise<void> {
+  const drafts = (await readdir(folder)).filter((name) => name.startsWith(draftPrefix));
+  for (const name of drafts) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+async function purgeFailure(folder: string, error: unknown): Promise<Failure> {
+  const cause = await writeErrorOf(error);
+  if (cause instanceof Failure) return cause;
+  return folderFailure(folder, `cannot be purged (${reasonOf(cause)})`, cause);
+}
+
+/** The purged form of the rows and secrets of a data folder. */
+class Purge {
+  readonly #databases: Databases;
+  readonly #reads: Reads;
+  readonly #selects: (id: string) => boolean;
+  readonly #nowMs: number;
+  /** The new text of each changed row. */
+  readonly #changed = new Map<number, string>();
+
+  constructor(databases: Databases, selects: (id: string) => boolean, nowMs: number) {
+    this.#databases = databases;
+    this.#reads = createReads(databases);
+    this.#selects = selects;
+    this.#nowMs = nowMs;
+  }
+
+  /** Returns the seqs of the rows that hold a former secret. */
+  rows(): readonly number[] {
+    for (const { key, value } of this.#databases.log.getRange({})) {
+      // Most rows hold no header values and are not parsed.
+      if (!value.includes('"headers"') && !value.includes('"family":"secret"')) continue;
+      const change = storedJson(value) as Change;
+      const purged = this.#purged(change);
+      if (purged !== change) this.#changed.set(key, JSON.stringify(purged));
+    }
+    return [...this.#changed.keys()];
+  }
+
+  /** The value of an entry as the copy has it. */
+  valueOf(name: string, key: unknown, value: string): string {
+    if (name === 'log') return this.#changed.get(key as number) ?? value;
+    return name === 'hooksecret' ? this.#secretOf(key as Uint8Array, value) : value;
+  }
+
+  #purged(change: Change): Change {
+    const { family, id, data } = change;
+    const hookId = family === 'secret' ? hookOfSecret(id) : id;
+    if (!this.#selects(hookId)) return change;
+    if (family === 'userinterface') return withoutFormer(change, this.#reads.rule(id)?.rule);
+    if (family === 'webhook') return withoutFormer(change, this.#reads.hook(id)?.hook);
+    if (family !== 'secret') return change;
+    const kept = [purgedValue, ...this.#secretsInUse(hookId)];
+    if (kept.includes((data as unknown as HookSecret).secret)) return change;
+    return { ...change, data: { ...data, secret: purgedValue } };
+  }
+
+  /** The newest secret, also of a deleted hook, because the deletion can be undone. */
+  #secretsInUse(hookId: string): readonly string[] {
+    const { secret, previous, until = '' } = this.#reads.hookSecret(hookId) ?? { secret: '' };
+    const isOver = !(Date.parse(until) > this.#nowMs);
+    return previous === undefined || isOver ? [secret] : [secret, previous];
+  }
+
+  #secretOf(key: Uint8Array, value: string): string {
+    const { secret, previous } = storedJson(value) as HookSecret;
+    if (previous === undefined) return value;
+    // The same result as the fold of the purged rows.
+    const hookId = Buffer.from(key).toString();
+    const isKept = !this.#selects(hookId) || this.#secretsInUse(hookId).includes(previous);
+    return isKept ? value : JSON.stringify({ secret });
+  }
+}
+
+/**
+ * Replaces header values that the record no longer has with a mark; returns the same row if it has
+ * none.
+ */
+function withoutFormer(change: Change, current: object | undefined): Change {
+  const data = replaceFormerHeaders(change.data, current, purgedValue);
+  return data === change.data ? change : { ...change, data };
+}
+
+/** Writes all entries of a data folder into a new one, in the order of their keys. */
+async function writeCopy(
+  draft: string,
+  {
+    folder,
+    databases,
+    purge,
+  }: { readonly folder: string; readonly databases: Databases; readonly purge: Purge },
+): Promise<void> {
+  const { size } = await stat(join(folder, dataFile));
+  const environment = openEnvironment(draft, { mapSize: mapSizePerByte * size + mapSizeMin });
+  try {
+    const copies = environment.transactionSync(() => openDatabases(environment));
+    for (const name of Object.keys(copies) as readonly (keyof Databases)[]) {
+      if (name === 'environment') continue;
+      // All databases have texts as values, and both sides encode keys the same way.
+      const [source, copy] = [databases[name], copies[name]] as unknown as readonly [
+        Database<string, Uint8Array>,
+        Database<string, Uint8Array>,
+      ];
+      copyEntries(source, copy, (key, value) => purge.valueOf(name, key, value));
+      if (entryCount(copy) !== entryCount(source)) {
+        throw new Error(`${name} has ${entryCount(source)} entries, ${entryCount(copy)} came over`);
+      }
+    }
+  } finally {
+    await environment.close();
+  }
+}
+
+/** Address space for the copy, which is smaller because its pages are filled in key order. */
+const mapSizePerByte = 2;
+const mapSizeMin = 2 ** 30;
+
+function copyEntries(
+  source: Database<string, Uint8Array>,
+  copy: Database<string, Uint8Array>,
+  valueOf: (key: Uint8Array, value: string) => string,
+): void {
+  const entries = source.getRange({})[Symbol.iterator]();
+  const copySome = (): boolean => {
+    let bytes = 0;
+    for (let count = 0; count < copyBatchEntries && bytes < copyBatchBytes; count += 1) {
+      const next = entries.next();
+      if (next.done === true) return true;
+      const { key, value } = next.value;
+      copy.putSync(key, valueOf(key, value));
+      bytes += value.length;
+    }
+    return false;
+  };
+  while (!copy.transactionSync(copySome));
+}
+
+function entryCount(database: { getStats(): object }): number {
+  return (database.getStats() as { entryCount: number }).entryCount;
+}
+
+/** Adds a row to the log that records the purge. Resolves to its seq. */
+async function leaveTrace(
+  draft: string,
+  { now, newId, by }: PurgeParts,
+  rows: readonly number[],
+): Promise<number> {
+  const store = await openStore({ folder: draft, now, newId });
+  try {
+    return await store.commit(by, () => ({
+      drafts: [{ family: 'purge', id: newId(), action: 'insert', data: { rows } }],
+      answer: ([change]) => change?.seq ?? 0,
+    }));
+  } finally {
+    await store.close();
+  }
+}
+
+/** Replaces the old data file with the new one, unless the old one was written meanwhile. */
+async function swap(folder: string, draft: string, before: bigint | undefined): Promise<void> {
+  const file = join(draft, dataFile);
+  const [lock, aside] = [join(folder, lockFile), join(draft, 'former-lock')];
+  await syncPath(file);
+  const fd = openSync(file, 'r');
+  const { damage } = checkPages(fd);
+  closeSync(fd);
+  if (damage !== undefined) throw new Error(`the copy is damaged: ${damage}`);
+  // Without the lock file no other process opens the folder: see requireLockFile.
+  await rename(lock, aside);
+  if (transactionIn(folder) !== before) {
+    await rename(aside, lock);
+    throw new Failure(
+      'conflict',
+      `another process has written to ${folder} meanwhile: nothing was purged. ` +
+        'Run the command again when no other one works on the data.',
+    );
+  }
+  await rename(file, join(folder, dataFile));
+  await syncPath(folder);
+}
+
+function transactionIn(folder: string): bigint | undefined {
+  const fd = openSync(join(folder, dataFile), 'r');
+  try {
+    return newestTransaction(fd);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,195 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import type { Change } from '../../model/change.ts';
+import { stoppingFailure } from '../../model/failure.ts';
+import type { StoredRule } from '../../model/rule.ts';
+import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import type { Databases } from '../databases.ts';
+import { historyKey, historyPrefix, storedJson } from '../encoding.ts';
+import {
+  feedPollMs,
+  feedRememberedCharactersMax,
+  feedSliceCharactersMax,
+  feedSliceRowsMax,
+} from '../limits.ts';
+import type { FeedSlice, Reads, RuleChange } from '../store.ts';
+import { foldRule } from './fold.ts';
+
+/** A cached row of the log; `changed` is undefined if it is not of a page rule. */
+interface Remembered {
+  readonly changed: RuleChange | undefined;
+  readonly characters: number;
+}
+
+interface Waiting {
+  readonly after: number;
+  readonly resolve: () => void;
+}
+
+/**
+ * Reads the log for its followers: rows of this process at once, rows of other processes within one
+ * poll. All followers share a cache and together read one slice in a turn of the event loop, so
+ * that a thousand followers do not delay requests.
+ */
+export class Feed {
+  readonly #databases: Databases;
+  readonly #reads: Reads;
+  readonly #remembered = new LRUCache<number, Remembered>({
+    maxSize: feedRememberedCharactersMax,
+    sizeCalculation: ({ characters }) => characters,
+  });
+  readonly #waiting = new Set<Waiting>();
+  #poll: NodeJS.Timeout | undefined;
+  /** The number of followers that wait for the shared poll. */
+  #followers = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(databases: Databases, reads: Reads) {
+    this.#databases = databases;
+    this.#reads = reads;
+  }
+
+  /** Store.memory: see there. */
+  memory(): CacheUse {
+    return cacheUse('changes', this.#remembered);
+  }
+
+  /** Store.changesAfter: see there. */
+  async next(after: number, signal: AbortSignal): Promise<FeedSlice> {
+    await this.#growth(after, signal);
+    this.#turn = this.#turn.then(() => nextTurn());
+    await this.#turn;
+    if (signal.aborted) return { changes: [], upTo: after };
+    this.#requireOpen();
+    return this.#slice(after);
+  }
+
+  /** Store.grown: see there. */
+  async grown(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
+    this.#requireOpen();
+    if (signal.aborted || after < this.#reads.seq()) return;
+    const poll = this.#lookEvery(pollMs);
+    try {
+      await this.#wait(after, signal);
+    } finally {
+      clearInterval(poll);
+    }
+    this.#requireOpen();
+  }
+
+  /** Wakes the followers that wait for rows which the log now has. */
+  look(): void {
+    if (this.#waiting.size === 0) return;
+    const newest = this.#reads.seq();
+    for (const { after, resolve } of this.#waiting) if (after < newest) resolve();
+  }
+
+  /** Ends all waits and refuses further reads. */
+  close(): void {
+    this.#closed = true;
+    for (const { resolve } of this.#waiting) resolve();
+  }
+
+  #requireOpen(): void {
+    if (!this.#closed) return;
+    throw stoppingFailure();
+  }
+
+  /** Resolves once the log has a row after a seq, or the signal aborts. */
+  async #growth(after: number, signal: AbortSignal): Promise<void> {
+    this.#requireOpen();
+    if (signal.aborted || after < this.#reads.seq()) return;
+    this.#poll ??= this.#lookEvery(feedPollMs);
+    this.#followers += 1;
+    try {
+      await this.#wait(after, signal);
+    } finally {
+      this.#followers -= 1;
+      if (this.#followers === 0) {
+        clearInterval(this.#poll);
+        this.#poll = undefined;
+      }
+    }
+  }
+
+  async #wait(after: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const waiting: Waiting = {
+      after,
+      resolve: () => {
+        resolve(undefined);
+      },
+    };
+    this.#waiting.add(waiting);
+    signal.addEventListener('abort', waiting.resolve, { once: true });
+    try {
+      await promise;
+    } finally {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', waiting.resolve);
+    }
+  }
+
+  #lookEvery(ms: number): NodeJS.Timeout {
+    return setInterval(() => {
+      this.look();
+    }, ms).unref();
+  }
+
+  #slice(after: number): FeedSlice {
+    const changes: RuleChange[] = [];
+    const end = Math.min(this.#reads.seq(), after + feedSliceRowsMax);
+    let upTo = after;
+    for (let characters = 0; upTo < end && characters < feedSliceCharactersMax;) {
+      upTo += 1;
+      const row = this.#row(upTo);
+      characters += row.characters;
+      if (row.changed !== undefined) changes.push(row.changed);
+    }
+    return { changes, upTo };
+  }
+
+  #row(seq: number): Remembered {
+    const known = this.#remembered.get(seq);
+    if (known !== undefined) return known;
+    const text = this.#databases.log.get(seq);
+    if (text === undefined) throw new Error(`the log has no change ${seq}`);
+    const change = storedJson(text) as Change;
+    const changed = change.family === 'userinterface' ? this.#changed(change) : undefined;
+    const states = characterCount(changed?.before) + characterCount(changed?.after);
+    const row = { changed, characters: text.length + states };
+    this.#remembered.set(seq, row);
+    return row;
+  }
+
+  #changed(change: Change): RuleChange {
+    const { id, seq, action } = change;
+    const previous = this.#previousSeq(id, seq);
+    // Each record is derived from the previous one: a fold of all rows for each change would take
+    // quadratic time.
+    const before =
+      previous === undefined
+        ? undefined
+        : (this.#remembered.get(previous)?.changed?.after ?? this.#reads.ruleAt(id, previous));
+    const after = action === 'invalidate' ? this.#reads.ruleAt(id, seq) : foldRule(before, change);
+    return { change, before, after };
+  }
+
+  /** The seq of a record's row before another one of it. */
+  #previousSeq(id: string, seq: number): number | undefined {
+    const prefix = historyPrefix(id);
+    const range = { start: historyKey(prefix, seq - 1), end: historyKey(prefix, 0) };
+    for (const key of this.#databases.history.getKeys({ ...range, reverse: true, limit: 1 })) {
+      return new DataView(key.buffer, key.byteOffset).getUint32(prefix.length);
+    }
+    return undefined;
+  }
+}
+
+function characterCount(stored: StoredRule | undefined): number {
+  if (stored === undefined) return 0;
+  const { content = '', ...rest } = stored.rule;
+  const text = typeof content === 'string' ? content : content.base64;
+  return text.length + JSON.stringify(rest).length;
+}

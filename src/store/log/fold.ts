@@ -1,0 +1,139 @@
+import { mergeFields, type Change, type RevertibleFamily } from '../../model/change.ts';
+import { purgedValue } from '../../model/former-headers.ts';
+import type { Hook, HookSecret, StoredHook } from '../../model/hook.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { ApiKey } from '../../model/key.ts';
+import type { Rule, StoredRule } from '../../model/rule.ts';
+
+/** A record with its place in the log. */
+interface Placed {
+  readonly seq: number;
+  readonly insertedSeq: number;
+}
+
+/** Applies one insert or edit to a record. */
+export type FoldOne<S extends Placed> = (before: S | undefined, change: Change) => S;
+
+/** The fold of the rows of one record. */
+export interface Folded<S extends Placed> {
+  /** The record after its newest row; undefined if no insert of it counts. */
+  readonly stored: S | undefined;
+  /** Seqs of the rows that do not count, each with the row that invalidated it. */
+  readonly invalidated: ReadonlyMap<number, Change>;
+}
+
+/**
+ * Folds all rows of a record, oldest first (docs/design/history.md#the-change-log): a row that an
+ * invalidate names does not count, unless that invalidate is invalidated itself.
+ */
+export function foldRows<S extends Placed>(
+  rows: readonly Change[],
+  foldOne: FoldOne<S>,
+): Folded<S> {
+  const invalidated = new Map<number, Change>();
+  for (const row of rows.toReversed()) {
+    if (row.action !== 'invalidate' || invalidated.has(row.seq)) continue;
+    for (const seq of rowsNamed(row)) invalidated.set(seq, row);
+  }
+  let stored: S | undefined;
+  for (const row of rows) {
+    if (row.action === 'invalidate' || invalidated.has(row.seq)) continue;
+    // A record without a valid insert cannot be edited.
+    if (row.action === 'insert' || stored !== undefined) stored = foldOne(stored, row);
+  }
+  const newest = rows.at(-1);
+  return { stored: stored && newest && { ...stored, seq: newest.seq }, invalidated };
+}
+
+/** Folds the rows of one family into the fields of the record. */
+export function foldRecord(
+  family: RevertibleFamily,
+  rows: readonly Change[],
+): { readonly record: JsonObject | undefined; readonly invalidated: ReadonlyMap<number, Change> } {
+  if (family === 'webhook') {
+    const { stored, invalidated } = foldRows(rows, foldHook);
+    return { record: stored && asJson(stored.hook), invalidated };
+  }
+  const { stored, invalidated } = foldRows(rows, foldRule);
+  return { record: stored && asJson(stored.rule), invalidated };
+}
+
+/** The seqs that an invalidate names. */
+export function rowsNamed({ seq, data }: Change): readonly number[] {
+  const { rows } = data;
+  if (!Array.isArray(rows)) throw new Error(`change ${seq} invalidates no rows`);
+  return rows.filter((row) => typeof row === 'number' && row < seq) as number[];
+}
+
+/**
+ * Applies an insert or edit to a page rule: an insert holds all fields, an edit is merged into
+ * them. Throws for a change that cannot follow, which is a bug.
+ */
+export function foldRule(before: StoredRule | undefined, change: Change): StoredRule {
+  const rule = recordAfter(before?.rule, change, ruleFields);
+  const { seq } = change;
+  return { rule: rule as unknown as Rule, seq, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/** Applies an insert or edit to a hook, as for a page rule. */
+export function foldHook(before: StoredHook | undefined, change: Change): StoredHook {
+  const hook = recordAfter(before?.hook, change, hookFields);
+  const { seq } = change;
+  return { hook: hook as unknown as Hook, seq, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/**
+ * Applies a change of a hook's secret: the previous secret signs too until the given time, unless
+ * it was purged.
+ */
+export function foldSecret(before: HookSecret | undefined, { data }: Change): HookSecret {
+  const { secret, until } = data as unknown as HookSecret;
+  if (before === undefined || until === undefined || before.secret === purgedValue) {
+    return { secret };
+  }
+  return { secret, previous: before.secret, until };
+}
+
+/** Applies a change to a key, as for page rules; an invalidate revokes it. */
+export function foldKey(before: ApiKey | undefined, change: Change): ApiKey | undefined {
+  const { id, action, data } = change;
+  switch (action) {
+    case 'insert':
+      if (before !== undefined) throw new Error(`${id} is inserted already`);
+      return { id, ...data } as unknown as ApiKey;
+    case 'edit':
+      if (before === undefined) throw new Error(`${id} cannot be edited, it does not exist`);
+      return mergeFields(before as unknown as JsonObject, data) as unknown as ApiKey;
+    case 'invalidate':
+      return undefined;
+  }
+}
+
+/** The fields that every record must have. */
+const ruleFields = ['origin', 'path', 'kind'] as const;
+const hookFields = ['url', 'method'] as const;
+
+function recordAfter(
+  before: { readonly id: string } | undefined,
+  { id, action, data }: Change,
+  needed: readonly string[],
+): JsonObject {
+  if (action === 'insert' && before !== undefined) throw new Error(`${id} is inserted already`);
+  if (action !== 'insert' && before === undefined) {
+    throw new Error(`${id} cannot be edited, it does not exist`);
+  }
+  const fields = action === 'insert' ? data : mergeFields(fieldsOf(before), data);
+  for (const name of needed) {
+    if (typeof fields[name] !== 'string') throw new Error(`${id} has no ${name}`);
+  }
+  return { id, ...fields };
+}
+
+function fieldsOf(record: object | undefined): JsonObject {
+  const { id: _id, ...fields } = asJson(record ?? {});
+  return fields;
+}
+
+function asJson(record: object): JsonObject {
+  return record as JsonObject;
+}

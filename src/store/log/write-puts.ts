@@ -1,0 +1,147 @@
+import type { Database } from 'lmdb';
+import type { Conditional, Databases } from '../databases.ts';
+import { historyKey, historyPrefix, keyOf } from '../encoding.ts';
+import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
+import {
+  putCandidate,
+  removeCandidate,
+  type CandidatePlace,
+} from '../projections/index-entries.ts';
+import { candidateValue, formerPlaces } from '../projections/rule-index.ts';
+import type { ReadyInsert } from '../store.ts';
+import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
+
+/**
+ * Puts a plan into the log and the projections. The caller runs it in a write transaction. Returns
+ * an estimate of the bytes that it adds to the transaction.
+ */
+export function putWrites(databases: Databases, plan: WritePlan): number {
+  const { stamp, firstSeq, steps } = plan;
+  if (steps.length === 0) return 0;
+  const newest = firstSeq + steps.length - 1;
+  databases.txn.putSync(keyOf(stamp.txn), `${firstSeq} ${newest}`);
+  databases.meta.putSync('seq', String(newest));
+  // One database after the other, so that the pages of one tree stay in the CPU cache for the next
+  // row, and each text lives only until it is put.
+  const bytes = putRows(databases, plan);
+  putHistory(databases, plan);
+  putClaims(databases, plan);
+  putRules(databases, plan);
+  putPlaces(databases, plan);
+  putOthers(databases, plan);
+  return bytes;
+}
+
+function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): number {
+  const middle = readyMiddle(stamp);
+  let [seq, bytes] = [firstSeq, 0];
+  for (const step of steps) {
+    const row = 'ready' in step ? readyRow(step, seq, middle) : JSON.stringify(step.change);
+    putLast(log, seq, row);
+    bytes += 'ready' in step || step.rule !== undefined ? 2 * row.length : row.length;
+    seq += 1;
+  }
+  return bytes;
+}
+
+function putHistory({ history }: Databases, { firstSeq, steps }: WritePlan): void {
+  let seq = firstSeq;
+  for (const step of steps) {
+    const key = historyKey(historyPrefix(idOf(step)), seq);
+    if ('ready' in step || step.change.action === 'insert') putLast(history, key, '1');
+    else history.putSync(key, '1');
+    seq += 1;
+  }
+}
+
+/**
+ * Puts an entry that is usually the last of its database: appending fills pages completely and
+ * needs no search.
+ */
+function putLast<K extends number | Uint8Array>(
+  database: Database<string, K>,
+  key: K,
+  value: string,
+): void {
+  const conditional = database as unknown as Conditional<K>;
+  if (!conditional.putSync(key, value, append)) database.putSync(key, value);
+}
+
+const append = { append: true } as const;
+
+function putClaims({ vk }: Databases, { firstSeq, steps }: WritePlan): void {
+  let seq = firstSeq;
+  for (const step of steps) {
+    const claim = 'ready' in step ? claimOf(step, seq) : step.claim;
+    if (claim !== undefined) vk.putSync(claimKey(claim.vk), packClaim(claim));
+    seq += 1;
+  }
+}
+
+function putRules({ rule }: Databases, { firstSeq, steps }: WritePlan): void {
+  let seq = firstSeq;
+  for (const step of steps) {
+    if ('ready' in step) putLast(rule, keyOf(step.id), readyText(step, seq));
+    else if (step.rule?.after !== undefined) {
+      rule.putSync(keyOf(step.change.id), JSON.stringify(step.rule.after));
+    } else if (step.rule !== undefined) rule.removeSync(keyOf(step.change.id));
+    seq += 1;
+  }
+}
+
+/** Puts the places of rules into the current and the historical index. */
+function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
+  let seq = firstSeq;
+  for (const step of steps) {
+    if ('change' in step && step.rule?.before !== undefined) {
+      for (const place of formerPlaces(step.rule.before)) removeCandidate(databases, place);
+    }
+    const place = 'ready' in step ? placeOf(step, seq) : step.rule?.place;
+    if (place !== undefined) {
+      putCandidate(databases, place);
+      databases[`ever${place.database}`].putSync(place.key, idOf(step));
+    }
+    seq += 1;
+  }
+}
+
+/** Puts the marks of rows, and records that are not page rules. */
+function putOthers(databases: Databases, { steps }: WritePlan): void {
+  for (const step of steps) {
+    if ('ready' in step) continue;
+    for (const [seq, by] of step.marks) {
+      if (by === undefined) databases.mark.removeSync(seq);
+      else databases.mark.putSync(seq, String(by.seq));
+    }
+    step.putRecord?.(databases);
+  }
+}
+
+function idOf(step: WriteStep): string {
+  return 'ready' in step ? step.id : step.change.id;
+}
+
+function claimOf({ vk: { vk, requestHash } }: ReadyInsert, seq: number): SeqClaim {
+  return { vk, requestHash, seq };
+}
+
+function placeOf({ id, ready }: ReadyInsert, seq: number): CandidatePlace {
+  const { database, key, traits } = ready;
+  return { database, key, value: candidateValue(id, { seq, insertedSeq: seq }, traits) };
+}
+
+/** The part of the row of a prepared insert between seq and id. */
+function readyMiddle({ dtu_txn, dtu_stored, by, txn }: Stamp): string {
+  const middle = { dtu_txn, dtu_stored, by, txn, family: 'userinterface' };
+  return JSON.stringify(middle).slice(1, -1);
+}
+
+/** The Change of a prepared insert, as JSON with its members in their order. */
+function readyRow({ id, ready }: ReadyInsert, seq: number, middle: string): string {
+  return `{"seq":${seq},${middle},"id":"${id}","action":"insert","data":${ready.text}}`;
+}
+
+/** The StoredRule of a prepared insert, as JSON with its members in their order. */
+function readyText({ id, ready }: ReadyInsert, seq: number): string {
+  return `{"rule":{"id":"${id}",${ready.text.slice(1)},"seq":${seq},"insertedSeq":${seq}}`;
+}

@@ -1,0 +1,167 @@
+import type { Change, HistoryRow } from '../../model/change.ts';
+import type { ApiKey } from '../../model/key.ts';
+import type { StoredRule } from '../../model/rule.ts';
+import type { Databases } from '../databases.ts';
+import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from '../encoding.ts';
+import { foldRows, foldRule } from '../log/fold.ts';
+import type { Reads, WalkedRecord } from '../store.ts';
+import { claimKey, unpackClaim } from './claims.ts';
+import { createHookReads } from './hook-reads.ts';
+import { createPastRules, type PastReads } from './past-rules.ts';
+import { findExact, findWildcards, roomFailure } from './rule-index.ts';
+
+/**
+ * Reads of the databases: inside a write transaction of this process its state, elsewhere the
+ * newest committed one.
+ */
+export function createReads(databases: Databases): Reads {
+  const { log, mark, txn, rule, vk, key, keyhash } = databases;
+
+  const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
+  const keyById = (id: string) => parsed(key.get(keyOf(id))) as ApiKey | undefined;
+  const ruleById = (id: string): StoredRule | undefined =>
+    parsed(rule.get(keyOf(id))) as StoredRule | undefined;
+
+  const rows: Reads['rows'] = (family, id, upTo = seqMax) => {
+    const seqs = historySeqs(databases, id, { from: 0, below: upTo + 1 });
+    return seqs.flatMap((seq) => {
+      const row = change(seq);
+      return row?.family === family ? [row] : [];
+    });
+  };
+  const past: PastReads = {
+    ruleAt(id, seq) {
+      const current = ruleById(id);
+      if (current !== undefined && current.seq <= seq) return current;
+      return foldRows(rows('userinterface', id, seq), foldRule).stored;
+    },
+    historyBytes: (id) => historyBytes(databases, id),
+  };
+
+  return {
+    rule: ruleById,
+    ruleAt: (id, seq) => past.ruleAt(id, seq),
+    rows,
+    change,
+    rowBytes: (seq) => rowBytes(databases, seq),
+    inForce: (seq) => !mark.doesExist(seq),
+    txnSeqs(name) {
+      const [first, last] = txn.get(keyOf(name))?.split(' ').map(Number) ?? [];
+      return first === undefined || last === undefined ? undefined : { first, last };
+    },
+    seqAt: (timeMs) => seqAt(databases, timeMs),
+    recordsAfter: (after) => recordsAfter(databases, after),
+    at: (seq) => createPastRules(databases, past, seq),
+    exactRules: (origin, path) => findExact(databases, origin, path),
+    wildcardRules: (origin, path) => findWildcards(databases, origin, path),
+    roomFailure: (place, planned) => roomFailure(databases, place, planned),
+    history(family, id, { before, limit, characters = Infinity }) {
+      const found: HistoryRow[] = [];
+      let read = 0;
+      for (const seq of historySeqs(databases, id, { below: before, newestFirst: limit })) {
+        const text = log.get(seq);
+        const row = parsed(text) as Change | undefined;
+        if (row?.family === family) found.push(historyRow(row, change(Number(mark.get(seq)))));
+        read += text?.length ?? 0;
+        if (read > characters) break;
+      }
+      return found;
+    },
+    vkClaim(name) {
+      const value = vk.get(claimKey(name));
+      if (value === undefined) return undefined;
+      const { seq, requestHash } = unpackClaim(name, value);
+      const { id = '', by = '' } = change(seq) ?? {};
+      return { vk: name, requestHash, id, by, seq };
+    },
+    key: keyById,
+    keyByHash(hash) {
+      const id = keyhash.get(keyOf(hash));
+      return id === undefined ? undefined : keyById(id);
+    },
+    keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
+    ...createHookReads(databases, rows),
+    seq: () => newestSeq(databases),
+  };
+}
+
+function parsed(text: string | undefined): unknown {
+  return text === undefined ? undefined : storedJson(text);
+}
+
+/** Seqs of a record's rows: oldest first from `from`, or the newest first, below `below`. */
+function historySeqs(
+  { history }: Databases,
+  id: string,
+  page:
+    | { readonly from: number; readonly below: number }
+    | { readonly below: number | undefined; readonly newestFirst: number },
+): readonly number[] {
+  const prefix = historyPrefix(id);
+  const range =
+    'from' in page
+      ? { start: historyKey(prefix, page.from), end: historyKey(prefix, bounded(page.below)) }
+      : {
+          start: historyKey(prefix, bounded((page.below ?? seqMax) - 1)),
+          end: historyKey(prefix, 0),
+          reverse: true,
+          limit: page.newestFirst,
+        };
+  return [...history.getKeys(range)].map((key) =>
+    new DataView(key.buffer, key.byteOffset).getUint32(prefix.length),
+  );
+}
+
+function historyBytes(databases: Databases, id: string): number {
+  const seqs = historySeqs(databases, id, { from: 0, below: seqMax });
+  return seqs.reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
+}
+
+/** The length of a row of the log in bytes; 0 if it does not exist. */
+export function rowBytes({ log }: Databases, seq: number): number {
+  return log.getBinaryFast(seq)?.length ?? 0;
+}
+
+function bounded(seq: number): number {
+  return Math.max(0, Math.min(seqMax, Math.trunc(seq)));
+}
+
+function historyRow(change: Change, invalidating: Change | undefined): HistoryRow {
+  const { seq, txn, by, action, dtu_stored, dtu_txn, data } = change;
+  const invalidated = invalidating?.dtu_stored;
+  return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
+}
+
+/** Every request reads it; reading the log would take several times as long. */
+function newestSeq({ meta }: Databases): number {
+  return Number(meta.get('seq') ?? 0);
+}
+
+/** Times of rows never go back, so a binary search finds the row. */
+function seqAt(databases: Databases, timeMs: number): number {
+  let [low, high] = [0, newestSeq(databases)];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const storedMs = Date.parse(storedAt(databases.log.get(middle) ?? '') ?? '');
+    if (storedMs <= timeMs) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+const storedField = /"dtu_stored":"([^"]+)"/;
+/** The length of a row up to `dtu_stored` and its value: log/write-plan.ts puts them first. */
+const rowHeadCharacters = 120;
+
+/** The time at which a row was stored, read without parsing the rest of the row. */
+export function storedAt(row: string): string | undefined {
+  return storedField.exec(row.slice(0, rowHeadCharacters))?.[1];
+}
+
+function* recordsAfter({ rule }: Databases, after: string): Iterable<WalkedRecord> {
+  const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
+  for (const { value } of rule.getRange(start === undefined ? {} : { start })) {
+    const stored = storedJson(value) as StoredRule;
+    yield { id: stored.rule.id, stored, size: value.length };
+  }
+}

@@ -1,0 +1,184 @@
+import { eventOf } from '../../model/event.ts';
+import { secretRecordId, type StoredHook } from '../../model/hook.ts';
+import type { ApiKey } from '../../model/key.ts';
+import type { StoredRule } from '../../model/rule.ts';
+import type { Databases } from '../databases.ts';
+import { latestAttempt } from '../deliveries/attempts.ts';
+import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';
+import { dueKey, dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
+import { historyPrefix, keyOf } from '../encoding.ts';
+import { unpackClaim } from '../projections/claims.ts';
+import { isSeveralMark, valueProblem } from '../projections/index-entries.ts';
+import { candidatePlace } from '../projections/rule-index.ts';
+import { foldVisibly, placeName, recordSeqs, rowOf } from './verify-records.ts';
+
+/** Checks that an entry belongs in its projection; returns a description of the problem if not. */
+export type StrayCheck = (
+  databases: Databases,
+  key: Uint8Array,
+  value: string,
+) => string | undefined;
+
+/**
+ * Checks that each entry belongs in its projection, for projections with keys of bytes.
+ * verifyRecord checks the opposite: that no entry is missing.
+ */
+export const strayChecks = {
+  txn(databases, key, value) {
+    const [first = 0] = value.split(' ').map(Number);
+    const row = rowOf(databases, first);
+    return row !== undefined && isKey(key, row.txn) ? undefined : 'begins with no change of it';
+  },
+  rule(databases, key, value) {
+    const { rule } = JSON.parse(value) as StoredRule;
+    if (!isKey(key, rule.id)) return `holds the rule ${rule.id}`;
+    return hasRows(databases, rule.id, 'userinterface') ? undefined : 'is not in the log';
+  },
+  exact: (databases, key, value) => candidateStray(databases, 'exact', key, value),
+  wildcard: (databases, key, value) => candidateStray(databases, 'wildcard', key, value),
+  everexact: (databases, key, id) => everStray(databases, 'exact', key, id),
+  everwildcard: (databases, key, id) => everStray(databases, 'wildcard', key, id),
+  vk(databases, _key, value) {
+    const { seq } = unpackClaim('', value);
+    return rowOf(databases, seq) === undefined ? `claims change ${seq} of no log` : undefined;
+  },
+  key(databases, key, value) {
+    const { id } = JSON.parse(value) as ApiKey;
+    if (!isKey(key, id)) return `holds the key ${id}`;
+    return hasRows(databases, id, 'key') ? undefined : 'is not in the log';
+  },
+  keyhash(databases, key, id) {
+    const text = databases.key.get(keyOf(id));
+    const isOwn = text !== undefined && isKey(key, (JSON.parse(text) as ApiKey).hash);
+    return isOwn ? undefined : `leads to ${id}, whose hash it is not`;
+  },
+  hook(databases, key, value) {
+    const { hook } = JSON.parse(value) as StoredHook;
+    if (!isKey(key, hook.id)) return `holds the hook ${hook.id}`;
+    return hasRows(databases, hook.id, 'webhook') ? undefined : 'is not in the log';
+  },
+  hooktype(databases, key, id) {
+    const text = databases.hook.get(keyOf(id));
+    const types = text === undefined ? [] : (JSON.parse(text) as StoredHook).hook.event;
+    const isAsked = types.some((type) => isKey(key, type));
+    return isAsked ? undefined : `leads to ${id}, which does not ask for it`;
+  },
+  hooksecret(databases, key) {
+    const id = secretRecordId(Buffer.from(key).toString());
+    return hasRows(databases, id, 'secret') ? undefined : 'is not in the log';
+  },
+} as const satisfies Readonly<Record<string, StrayCheck>>;
+
+/** Checks that a mark belongs to a row. verifyRecord checks its value. */
+export function markStray(databases: Databases, seq: number): string | undefined {
+  const row = rowOf(databases, seq);
+  const isRevertible = row?.family === 'userinterface' || row?.family === 'webhook';
+  return isRevertible ? undefined : 'marks no change of a page rule or a hook';
+}
+
+function candidateStray(
+  databases: Databases,
+  database: 'exact' | 'wildcard',
+  key: Uint8Array,
+  value: string,
+): string | undefined {
+  const problem = valueProblem(databases, { database, key: Buffer.from(key), value });
+  if (isSeveralMark(database, value)) return problem;
+  const [id] = JSON.parse(value) as readonly [string];
+  const stored = storedRule(databases, id);
+  const place = stored && candidatePlace(stored);
+  const isOwn =
+    place?.database === database && Buffer.compare(place.key, key) === 0 && place.value === value;
+  return isOwn ? problem : `leads to ${id}, which is not there`;
+}
+
+function everStray(
+  databases: Databases,
+  database: 'exact' | 'wildcard',
+  key: Uint8Array,
+  id: string,
+): string | undefined {
+  const name = placeName({ database, key });
+  const stored = storedRule(databases, id);
+  // Most records never had another place, which needs no fold.
+  if (stored !== undefined && placeName(candidatePlace(stored)) === name) return undefined;
+  const rows = recordSeqs(databases, historyPrefix(id)).flatMap(
+    (seq) => rowOf(databases, seq) ?? [],
+  );
+  const rules = rows.filter((row) => row.family === 'userinterface' && row.id === id);
+  return foldVisibly(rules).places.has(name) ? undefined : `leads to ${id}, which was never there`;
+}
+
+function storedRule({ rule }: Databases, id: string): StoredRule | undefined {
+  const text = rule.get(keyOf(id));
+  return text === undefined ? undefined : (JSON.parse(text) as StoredRule);
+}
+
+function hasRows(databases: Databases, id: string, family: string): boolean {
+  return recordSeqs(databases, historyPrefix(id)).some(
+    (seq) => rowOf(databases, seq)?.family === family,
+  );
+}
+
+function isKey(key: Uint8Array, text: string): boolean {
+  return keyOf(text).equals(key);
+}
+
+/**
+ * Checks entries of the deliverer's databases. They are not derived from the log, but each must
+ * refer to hooks and events in the log.
+ */
+export const deliveryChecks = {
+  pending(databases, key, value) {
+    return placeProblem(databases, key) ?? eventProblem(databases, Number(value));
+  },
+  attempt(databases, key, value) {
+    const { logSeqs, attempt, dueMs } = JSON.parse(value) as AttemptRecord;
+    const problem = placeProblem(databases, key, logSeqs.length);
+    if (problem !== undefined) return problem;
+    for (const logSeq of logSeqs) {
+      const wrong = eventProblem(databases, logSeq);
+      if (wrong !== undefined) return wrong;
+    }
+    const [queue, n] = [queueOf(key), nOf(key)];
+    const latest = latestAttempt(databases, queue, n);
+    if (dueMs === undefined || latest?.attempt !== attempt) return undefined;
+    const isDue = databases.due.doesExist(dueKey(queue, dueMs, n));
+    return isDue ? undefined : 'has a next attempt, which is not due';
+  },
+  due(databases, key) {
+    const { dueMs, n } = dueOf(key);
+    const latest = latestAttempt(databases, queueOf(key), n);
+    return latest?.dueMs === dueMs ? undefined : 'refers to no message that is due then';
+  },
+  exhausted(databases, key) {
+    const latest = latestAttempt(databases, queueOf(key), nOf(key));
+    return latest?.outcome === 'exhausted' ? undefined : 'refers to no message that was given up';
+  },
+} as const satisfies Readonly<Record<string, StrayCheck>>;
+
+/** Checks the count of a hook, or a replay, with this key. */
+export const numberedChecks = {
+  lane: (databases: Databases, queue: number) => hookProblem(databases, queue),
+  job: (databases: Databases, seq: number) =>
+    rowOf(databases, seq)?.family === 'replay' ? undefined : 'is no replay',
+} as const;
+
+function hookProblem(databases: Databases, queue: QueueKey): string | undefined {
+  const row = rowOf(databases, queue);
+  const isHook = row?.family === 'webhook' && row.action === 'insert';
+  return isHook ? undefined : 'is of no hook';
+}
+
+function placeProblem(databases: Databases, key: Uint8Array, events = 1): string | undefined {
+  const queue = queueOf(key);
+  const newest = Number(databases.lane.get(queue) ?? 0);
+  if (nOf(key) + events - 1 > newest) return `is beyond the hook's newest event, ${newest}`;
+  return hookProblem(databases, queue);
+}
+
+function eventProblem(databases: Databases, logSeq: number): string | undefined {
+  const row = rowOf(databases, logSeq);
+  const isEvent = row !== undefined && eventOf(row) !== undefined;
+  return isEvent ? undefined : `tells of change ${logSeq}, which is no event`;
+}

@@ -1,0 +1,235 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Change, Family } from '../../model/change.ts';
+import { hookOfSecret, type HookSecret, type StoredHook } from '../../model/hook.ts';
+import type { ApiKey } from '../../model/key.ts';
+import type { StoredRule } from '../../model/rule.ts';
+import type { Databases } from '../databases.ts';
+import { historyKey, historyPrefix, keyOf, seqMax } from '../encoding.ts';
+import { foldHook, foldKey, foldRows, foldRule, foldSecret, type Folded } from '../log/fold.ts';
+import { candidatePlace } from '../projections/rule-index.ts';
+import type { Difference } from '../store.ts';
+
+type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard' | 'hooktype';
+
+/** The databases that are verified. */
+export interface Verified {
+  readonly databases: Databases;
+  /** Whether a key has a value, in a database with several values under a key. */
+  readonly holds: (name: Sorted, key: Uint8Array, value: string) => boolean;
+}
+
+/**
+ * Prepares databases for a verification. Among many values of one key, lmdb finds one only with an
+ * encoding that orders them: its own of texts is their UTF-8, as in `encoding: 'string'`.
+ */
+export function openVerified(databases: Databases): Verified {
+  const opened = (name: Sorted) =>
+    databases.environment.openDB<string, Uint8Array>(name, {
+      encoding: 'ordered-binary',
+      keyEncoding: 'binary',
+      dupSort: true,
+    });
+  const [exact, wildcard] = [opened('exact'), opened('wildcard')];
+  const [everexact, everwildcard] = [opened('everexact'), opened('everwildcard')];
+  const hooktype = opened('hooktype');
+  const sorted = { exact, wildcard, everexact, everwildcard, hooktype };
+  return {
+    databases,
+    holds: (name, key, value) => sorted[name].doesExist(key, value),
+  };
+}
+
+/** The fold of the rows of a page rule, with all places that it ever had in the index. */
+interface FoldedRule {
+  readonly stored: StoredRule | undefined;
+  /** Seqs of the rows that do not count → seq of the row that invalidated each. */
+  readonly marks: ReadonlyMap<number, number>;
+  /** `exact` or `wildcard`, and the key there in hexadecimal. */
+  readonly places: ReadonlySet<string>;
+}
+
+/** Folds the rows of a page rule one after the other. Throws if one cannot follow. */
+export function foldVisibly(rows: readonly Change[]): FoldedRule {
+  const places = new Set<string>();
+  let stored: StoredRule | undefined;
+  for (const [index, row] of rows.entries()) {
+    stored =
+      row.action === 'invalidate'
+        ? foldRows(rows.slice(0, index + 1), foldRule).stored
+        : foldRule(stored, row);
+    if (stored !== undefined) places.add(placeName(candidatePlace(stored)));
+  }
+  return { stored, marks: marksOf(foldRows(rows, foldRule)), places };
+}
+
+/** A key of `exact` or `wildcard`, as FoldedRule has it. */
+export function placeName({ database, key }: { database: string; key: Uint8Array }): string {
+  return `${database} ${Buffer.from(key).toString('hex')}`;
+}
+
+/** The seqs in the history of a record, oldest first. */
+export function recordSeqs({ history }: Databases, prefix: Buffer): readonly number[] {
+  const range = { start: historyKey(prefix, 0), end: historyKey(prefix, seqMax) };
+  return [...history.getKeys(range)].map(seqOfKey);
+}
+
+/** A row of the log. */
+export function rowOf({ log }: Databases, seq: number): Change | undefined {
+  const text = log.get(seq);
+  return text === undefined ? undefined : (JSON.parse(text) as Change);
+}
+
+/** The seq at the end of a key of `history`. */
+function seqOfKey(key: Uint8Array): number {
+  return new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
+}
+
+/**
+ * Compares every projection of one record, with the seqs of its history, with the fold of its rows.
+ */
+export function* verifyRecord(
+  verified: Verified,
+  { prefix, seqs }: { readonly prefix: Buffer; readonly seqs: readonly number[] },
+): Iterable<Difference> {
+  const rows: Change[] = [];
+  for (const seq of seqs) {
+    const row = rowOf(verified.databases, seq);
+    if (row !== undefined && historyPrefix(row.id).equals(prefix)) rows.push(row);
+    else yield { database: 'history', what: `change ${seq} is not of the record it stands under` };
+  }
+  const id = rows[0]?.id;
+  if (id === undefined) return;
+  const ofFamily = (sought: Family) => rows.filter(({ family }) => family === sought);
+  const [rules, keys] = [ofFamily('userinterface'), ofFamily('key')];
+  const [hooks, secrets] = [ofFamily('webhook'), ofFamily('secret')];
+  if (rules.length > 0) yield* verifyRule(verified, id, rules);
+  if (keys.length > 0) yield* verifyKey(verified.databases, id, keys);
+  if (hooks.length > 0) yield* verifyHook(verified, id, hooks);
+  if (secrets.length > 0) yield* verifySecret(verified.databases, id, secrets);
+}
+
+function* verifyRule(
+  { databases, holds }: Verified,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: FoldedRule;
+  try {
+    folded = foldVisibly(rows);
+  } catch (error) {
+    yield cannotFold(id, error);
+    return;
+  }
+  const { stored, marks, places } = folded;
+  if (!isText(databases.rule.get(keyOf(id)), stored)) {
+    yield { database: 'rule', what: `${id} is not what its rows come to` };
+  }
+  yield* verifyMarks(databases, rows, marks);
+  if (stored !== undefined) {
+    const { database, key, value } = candidatePlace(stored);
+    if (!holds(database, key, value)) {
+      yield { database, what: `${id} is not found at ${stored.rule.origin} ${stored.rule.path}` };
+    }
+  }
+  for (const place of places) {
+    const [database = '', key = ''] = place.split(' ');
+    const ever = `ever${database === 'exact' ? 'exact' : 'wildcard'}` as const;
+    if (!holds(ever, Buffer.from(key, 'hex'), id)) {
+      yield { database: ever, what: `${id} is not found where it was once` };
+    }
+  }
+}
+
+/** Seqs of the rows that do not count → seq of the row that invalidated each. */
+function marksOf({
+  invalidated,
+}: {
+  readonly invalidated: ReadonlyMap<number, Change>;
+}): ReadonlyMap<number, number> {
+  return new Map([...invalidated].map(([seq, by]) => [seq, by.seq] as const));
+}
+
+function* verifyMarks(
+  { mark }: Databases,
+  rows: readonly Change[],
+  marks: ReadonlyMap<number, number>,
+): Iterable<Difference> {
+  for (const { seq } of rows) {
+    const [by, expected] = [mark.get(seq), marks.get(seq)];
+    if (by !== (expected === undefined ? undefined : String(expected))) {
+      yield { database: 'mark', what: `change ${seq} is not marked as its record's rows say` };
+    }
+  }
+}
+
+function* verifyHook(
+  { databases, holds }: Verified,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: Folded<StoredHook>;
+  try {
+    folded = foldRows(rows, foldHook);
+  } catch (error) {
+    yield cannotFold(id, error);
+    return;
+  }
+  const { stored } = folded;
+  if (!isText(databases.hook.get(keyOf(id)), stored)) {
+    yield { database: 'hook', what: `${id} is not what its rows come to` };
+  }
+  yield* verifyMarks(databases, rows, marksOf(folded));
+  for (const type of stored?.hook.event ?? []) {
+    if (!holds('hooktype', keyOf(type), id)) {
+      yield { database: 'hooktype', what: `${id} is not found by the type ${type}` };
+    }
+  }
+}
+
+function* verifySecret(
+  { hooksecret }: Databases,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: HookSecret | undefined;
+  for (const row of rows) folded = foldSecret(folded, row);
+  if (!isText(hooksecret.get(keyOf(hookOfSecret(id))), folded)) {
+    yield { database: 'hooksecret', what: `${id} is not what its rows come to` };
+  }
+}
+
+function cannotFold(id: string, error: unknown): Difference {
+  return { database: 'log', what: `the rows of ${id} cannot be folded: ${String(error)}` };
+}
+
+function* verifyKey(
+  { key, keyhash }: Databases,
+  id: string,
+  rows: readonly Change[],
+): Iterable<Difference> {
+  let folded: ApiKey | undefined;
+  try {
+    for (const row of rows) folded = foldKey(folded, row);
+  } catch (error) {
+    yield cannotFold(id, error);
+    return;
+  }
+  if (!isText(key.get(keyOf(id)), folded)) {
+    yield { database: 'key', what: `${id} is not what its rows come to` };
+  }
+  if (folded !== undefined && keyhash.get(keyOf(folded.hash)) !== id) {
+    yield { database: 'keyhash', what: `${id} is not found by its hash` };
+  }
+}
+
+/** Whether a JSON text is that of a value, whatever the order of its members. */
+function isText(text: string | undefined, value: unknown): boolean {
+  if (text === undefined || value === undefined) return text === value;
+  const expected = JSON.stringify(value);
+  if (text === expected) return true;
+  try {
+    return isDeepStrictEqual(JSON.parse(text), JSON.parse(expected));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { dispatchComparedMax } from '../../../src/store/limits.ts';
+import { eventDrafts } from '../../webhooks/deliverer-rig.ts';
+import { commit, scratchStore } from '../scratch.ts';
+
+test('events are compared with a bounded number of hooks at once, whether these want them or not', async (t) => {
+  const store = await scratchStore(t);
+  const data = { event: ['a.b'], url: 'http://127.0.0.1/', method: 'POST', filter: { shop: 1 } };
+  const hooks = Array.from({ length: 200 }, (_, at) => ({
+    ...({ family: 'webhook', action: 'insert' } as const),
+    ...{ id: `hook-${at}`, data },
+  }));
+  await commit(store, ...hooks);
+  const { deliveries } = store;
+  await deliveries.begin();
+  const dispatch = async () => (await deliveries.dispatch({ role: 'all', name: '' })).upTo;
+  assert.equal(await dispatch(), hooks.length);
+  const atOnce = dispatchComparedMax / hooks.length;
+  await commit(store, ...eventDrafts(3 * atOnce));
+  for (const turn of [1, 2, 3]) assert.equal(await dispatch(), hooks.length + turn * atOnce);
+});

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { chmod, cp, open, readdir, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { checkPages } from '../../../src/store/folder/page-check.ts';
+import { openCheckPagesMax } from '../../../src/store/limits.ts';
+import { runHere } from '../../cli/here.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { postOperation } from '../../harness.ts';
+import { runWaymark, serverFolder, startServed } from '../../process.ts';
+import { commit, edited, inserted, openIn, scratchStore, startWriter } from '../scratch.ts';
+
+const pageBytes = 4096;
+
+/** A folder with data on all kinds of pages: branches, values of several pages, many at a place. */
+async function filledFolder(t: TestContext, rules: number): Promise<string> {
+  const folder = join(await temporaryFolder(t), 'data');
+  const store = await openIn(folder);
+  const drafts = Array.from({ length: rules }, (_, at) => {
+    const path = at % 3 === 0 ? `/${at}` : `/same/${Math.floor(at / 500)}`;
+    return inserted(`rule ${at}`, { path, content: 'x'.repeat(at % 50 === 0 ? 9_000 : 600) });
+  });
+  await commit(store, ...drafts);
+  await commit(store, edited('rule 0', { content: 'an edit leaves free pages' }));
+  await store.close();
+  return folder;
+}
+
+/** Puts something in place of a page of a file. */
+async function overwritePage(file: string, page: number, bytes: Buffer): Promise<void> {
+  const handle = await open(file, 'r+');
+  await handle.write(bytes, 0, pageBytes, page * pageBytes);
+  await handle.close();
+}
+
+function damageOf(file: string, pagesMax?: number): string | undefined {
+  const fd = openSync(file, 'r');
+  try {
+    return checkPages(fd, pagesMax === undefined ? {} : { pagesMax }).damage;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+suite('a damaged data file', () => {
+  test('that was cut off is refused before it is opened', async (t) => {
+    const folder = await filledFolder(t, 300);
+    const file = join(folder, 'data.mdb');
+    await truncate(file, (await stat(file)).size - 6 * pageBytes);
+    await assert.rejects(openIn(folder), {
+      code: 'unavailable',
+      message: /holds a data\.mdb that is damaged \(.*cut off\); put a backup in its place/,
+    });
+  });
+
+  test('with any page in use inverted or emptied is refused', async (t) => {
+    const folder = await filledFolder(t, 60);
+    const file = join(folder, 'data.mdb');
+    const sound = readFileSync(file);
+    let refused = 0;
+    for (let page = 0; page < sound.length / pageBytes; page += 1) {
+      const original = sound.subarray(page * pageBytes, (page + 1) * pageBytes);
+      await overwritePage(file, page, Buffer.from(original.map((byte) => byte ^ 0xff)));
+      if (damageOf(file) !== undefined) refused += 1;
+      await overwritePage(file, page, original);
+      assert.equal(damageOf(file), undefined, `page ${page} is itself again`);
+    }
+    // The others are free, or go on with the value of a page before them.
+    assert.ok(refused > 40, `${refused} pages of ${sound.length / pageBytes}`);
+    await (await scratchStore(t, { folder })).checkPages();
+  });
+
+  test('that is damaged far from its beginning takes no change once that is found', async (t) => {
+    const folder = await filledFolder(t, 6_000);
+    const file = join(folder, 'data.mdb');
+    const sound = readFileSync(file);
+    let isFar = false;
+    for (let page = Math.floor(sound.length / pageBytes / 2); !isFar; page += 1) {
+      await overwritePage(file, page, Buffer.alloc(pageBytes));
+      isFar = damageOf(file) !== undefined && damageOf(file, openCheckPagesMax) === undefined;
+      if (!isFar) await overwritePage(file, page, sound.subarray(page * pageBytes));
+    }
+    const store = await scratchStore(t, { folder });
+    await commit(store, edited('rule 1', { content: 'nobody knows yet' }));
+    const damaged = { code: 'unavailable', message: /damaged \(page \d+ of .*\)/ };
+    await assert.rejects(store.checkPages(), damaged);
+    const refused = {
+      code: 'unavailable',
+      message: /^The stored data is damaged, so changes are refused\. The server log names/,
+    };
+    await assert.rejects(commit(store, edited('rule 1', { content: 'x' })), refused);
+    await assert.rejects(store.deliveries.begin(), refused);
+    await assert.rejects(async () => {
+      for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    }, damaged);
+    const target = join(folder, '..', 'copy');
+    await assert.rejects(store.backUp(target), {
+      code: 'unavailable',
+      message: /cannot be backed up: page/,
+    });
+    assert.deepEqual(await readdir(join(folder, '..')), ['data']);
+  });
+
+  test('that lists a page in use as free is refused, for LMDB would write over it', async (t) => {
+    const folder = await filledFolder(t, 60);
+    const file = join(folder, 'data.mdb');
+    const bytes = readFileSync(file);
+    // Of two meta pages the newest one counts: struct MDB_meta of liblmdb's mdb.c.
+    const txn = (at: number): bigint => bytes.readBigUInt64LE(at * pageBytes + 152);
+    const meta = txn(1) > txn(0) ? pageBytes : 0;
+    const [freeRoot, mainRoot] = [88, 136].map((at) => Number(bytes.readBigUInt64LE(meta + at)));
+    const page = bytes.subarray((freeRoot ?? 0) * pageBytes).subarray(0, pageBytes);
+    const node = 24 + page.readUInt16LE(24);
+    const value = node + 8 + page.readUInt16LE(node + 6);
+    assert.ok(page.readBigInt64LE(value) > 0n, 'it has free pages');
+    page.writeBigInt64LE(BigInt(mainRoot ?? 0), value + 8);
+    await writeFile(file, bytes);
+    await assert.rejects(openIn(folder), /the list of free pages is used twice/);
+  });
+
+  test('that is empty is no first start', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, 'data.mdb'), '');
+    await assert.rejects(openIn(folder), {
+      code: 'unavailable',
+      message: /holds an empty data\.mdb; put a backup in its place, or move it away/,
+    });
+    assert.deepEqual(await readdir(folder), ['data.mdb']);
+  });
+
+  test('that a link to nothing stands for is no first start', async (t) => {
+    const folder = await temporaryFolder(t);
+    await symlink(join(folder, 'volume'), join(folder, 'data.mdb'));
+    await assert.rejects(openIn(folder), /cannot be written \(EEXIST\)/);
+    assert.deepEqual(await readdir(folder), ['data.mdb']);
+  });
+
+  test('is said in one line by every command that works on it', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    const data = join(folder, 'data');
+    await cp(await filledFolder(t, 300), data, { recursive: true });
+    const file = join(data, 'data.mdb');
+    await truncate(file, (await stat(file)).size - 6 * pageBytes);
+    const commands = [['check', '--data'], ['export'], ['backup', join(folder, 'copy')], ['serve']];
+    await Promise.all(
+      [...commands, ['key', 'list']].map(async (words) => {
+        const { code, signal, out, err } = await runWaymark([...words, '--config', iniFile]);
+        assert.deepEqual([code, signal, out], [1, null, ''], words.join(' '));
+        assert.match(err, /^waymark: the data folder [^\n]*damaged[^\n]*\n$/);
+      }),
+    );
+    assert.deepEqual((await readdir(folder)).toSorted(), ['data', 'server.ini']);
+    const json = await runHere(['check', '--data', '--json', '--config', iniFile]);
+    const { ok, problem } = JSON.parse(json.out) as { ok: boolean; problem: string };
+    assert.deepEqual([json.code, json.err, ok], [1, '', false]);
+    assert.match(problem, /damaged/);
+  });
+});
+
+test('an export leaves out what is damaged, names it, and ends with 1', async (t) => {
+  const { folder, iniFile } = await serverFolder(t, '');
+  const data = join(folder, 'data');
+  await cp(await filledFolder(t, 30), data, { recursive: true });
+  const file = join(data, 'data.mdb');
+  const bytes = readFileSync(file);
+  // A value, which no page tells of: that of the log, where the id comes after the family.
+  const place = bytes.indexOf('"family":"userinterface","id":"rule 7"');
+  assert.ok(place > 0);
+  bytes.write('\x01', place);
+  await writeFile(file, bytes);
+  const waymark = (...words: string[]) => runHere([...words, '--config', iniFile]);
+  for (const [words, left] of [
+    [['export'], 29],
+    [['export', '--history'], 30],
+  ] as const) {
+    const { code, out, err } = await waymark(...words);
+    assert.equal(code, 1);
+    assert.equal(out.trim().split('\n').length, left);
+    assert.match(
+      err,
+      /^change 8 is damaged, and left out.*\n.*\n1 damaged changes are not in it\.\n$/,
+    );
+  }
+  assert.match((await waymark('check', '--data')).err, /^log: change 8 cannot be read/);
+});
+
+suite('a sound data file', () => {
+  test('is taken for one while another process writes it', async (t) => {
+    const folder = await temporaryFolder(t);
+    const { lines, child } = startWriter(t, [folder, '1000000']);
+    let written = 0;
+    for await (const line of lines) {
+      if (line === 'ready') continue;
+      written += 1;
+      if (written % 40 === 0) await (await scratchStore(t, { folder })).checkPages();
+      if (written === 1_000) break;
+    }
+    child.kill('SIGKILL');
+  });
+
+  test('is made by one of several processes that open a new folder at once', async (t) => {
+    const folder = join(await temporaryFolder(t), 'data');
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openIn(folder)));
+    t.after(() => Promise.all(stores.map((store) => store.close())));
+    await Promise.all(stores.map((store, at) => commit(store, inserted(`${at}`, { path: '/' }))));
+    assert.deepEqual(
+      stores.map((store) => store.seq()),
+      [4, 4, 4, 4],
+    );
+    assert.deepEqual((await readdir(folder)).toSorted(), ['data.mdb', 'lock.mdb']);
+  });
+});
+
+suite('a data folder that cannot be written', () => {
+  /** Runs something as a user who may read a folder and not write it. */
+  async function asReader<T>(folder: string, act: () => Promise<T>): Promise<T> {
+    const data = join(folder, 'data');
+    await chmod(folder, 0o755);
+    await chmod(join(data, 'data.mdb'), 0o444);
+    await chmod(data, 0o555);
+    // The superuser may write everywhere: it has to be somebody else.
+    const isRoot = process.getuid?.() === 0;
+    if (isRoot) process.seteuid?.(65_534);
+    try {
+      return await act();
+    } finally {
+      if (isRoot) process.seteuid?.(0);
+      await chmod(data, 0o755);
+    }
+  }
+
+  test('is read by export, backup, check and key list, and by nothing that writes', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    const data = join(folder, 'data');
+    await cp(await filledFolder(t, 30), data, { recursive: true });
+    await rm(join(data, 'lock.mdb'));
+    const copies = await temporaryFolder(t);
+    await chmod(copies, 0o777);
+    const waymark = (...words: string[]) => runHere([...words, '--config', iniFile]);
+    await asReader(folder, async () => {
+      assert.match((await waymark('export')).err, /^30 page rules and hooks\.\n$/);
+      assert.match((await waymark('check', '--data')).err, /^The data is what its log of 31 /);
+      assert.match((await waymark('backup', join(copies, 'one'))).err, /up to change 31:/);
+      assert.equal((await waymark('key', 'list')).code, 0);
+      const added = await waymark('key', 'add', '--name', 'x', '--scope', 'read');
+      assert.match(added.err, /^waymark: the data folder \S+ cannot be written \(.*EACCES\)\n$/);
+    });
+    assert.deepEqual(await readdir(data), ['data.mdb']);
+  });
+
+  test('is not read beside a server that would not know', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    const { pid } = await startServed(t, iniFile);
+    const data = join(folder, 'data');
+    await chmod(join(data, 'serve.pid'), 0o644);
+    const { err } = await asReader(folder, () => runHere(['export', '--config', iniFile]));
+    assert.match(err, new RegExp(`in use by waymark \\(pid ${pid}\\) and cannot be written: run`));
+  });
+});
+
+suite('the lock file of a data folder', () => {
+  test('that was removed under a server keeps other processes out', async (t) => {
+    const { folder, iniFile } = await serverFolder(t, '');
+    const { pid, url, adminKey } = await startServed(t, iniFile);
+    await rm(join(folder, 'data', 'lock.mdb'));
+    for (const words of [['key', 'list'], ['export'], ['check', '--data']]) {
+      const { code, err } = await runWaymark([...words, '--config', iniFile]);
+      assert.equal(code, 1, words.join(' '));
+      const says = `has lost its lock\\.mdb while waymark \\(pid ${pid}\\) uses it: restart that`;
+      assert.match(err, new RegExp(`^waymark: the data folder [^\n]* ${says}[^\n]*\n$`));
+    }
+    const v = { path: '/a', kind: 'content', content: 'x' };
+    const { status } = await postOperation(url, 'svc1.userinterface.insert', v, {
+      apikey: adminKey,
+    });
+    assert.equal(status, 200);
+  });
+});
+
+test('a key is made in a new folder only where that is wanted', async (t) => {
+  const { folder, iniFile } = await serverFolder(t, '');
+  const add = ['key', 'add', '--name', 'x', '--scope', 'read', '--config', iniFile];
+  const { code, err } = await runHere(add);
+  assert.equal(code, 1);
+  assert.match(err, /^waymark: there is no data in \S+ yet; --new-data makes it\n$/);
+  assert.deepEqual(await readdir(folder), ['server.ini']);
+  assert.match((await runHere([...add, '--new-data'])).out, /^wmk_/);
+});

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { suite, test } from 'node:test';
+import { claimFolder } from '../../../src/store/folder/folder-claim.ts';
+import { temporaryFolder } from '../../folder.ts';
+
+const { pid } = process;
+const isWindows = process.platform === 'win32';
+
+suite('the claim of a data folder', () => {
+  test('keeps others out until it is released', async (t) => {
+    const folder = join(await temporaryFolder(t), 'data');
+    const claim = await claimFolder(folder, { pid });
+    await assert.rejects(claimFolder(folder, { pid }), {
+      code: 'conflict',
+      message:
+        `the data folder ${folder} is in use by another waymark (pid ${pid}); ` +
+        'if it is a copy of the one in use, remove serve.pid in it',
+    });
+    await claim.release();
+    assert.deepEqual(await readdir(folder), []);
+    await (await claimFolder(folder, { pid })).release();
+  });
+
+  test('goes to one of many that want it at once', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, 'serve.pid'), '999999999 1\n');
+    const claims = await Promise.allSettled(
+      Array.from({ length: 20 }, () => claimFolder(folder, { pid })),
+    );
+    assert.equal(claims.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.deepEqual(await readdir(folder), ['serve.pid']);
+  });
+
+  const stale: readonly (readonly [string, string])[] = [
+    ['of a process that is gone', '999999999 12345\n'],
+    ['of a pid that another process has now', `${pid} 1\n`],
+    ['without a pid', 'nonsense'],
+    ['that is empty', ''],
+    ['of pid 0', '0 0\n'],
+  ];
+  for (const [name, text] of stale) {
+    const needsLinux = name.includes('has now') && process.platform !== 'linux';
+    test(`replaces a stale one ${name}`, { skip: needsLinux }, async (t) => {
+      const folder = await temporaryFolder(t);
+      await writeFile(join(folder, 'serve.pid'), text);
+      const claim = await claimFolder(folder, { pid });
+      assert.match(await readFile(join(folder, 'serve.pid'), 'utf8'), new RegExp(`^${pid} `));
+      await claim.release();
+      assert.deepEqual(await readdir(folder), []);
+    });
+  }
+
+  test('is replaced after SIGKILL of its process, not before', async (t) => {
+    const folder = await temporaryFolder(t);
+    const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    t.after(() => child.kill('SIGKILL'));
+    await once(child, 'spawn');
+    await claimFolder(folder, { pid: child.pid ?? 0 });
+    await assert.rejects(claimFolder(folder, { pid }), { code: 'conflict' });
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    const claim = await claimFolder(folder, { pid });
+    await claim.release();
+  });
+
+  test('releases its own only', async (t) => {
+    const folder = await temporaryFolder(t);
+    const claim = await claimFolder(folder, { pid, startToken: 'mine' });
+    await writeFile(join(folder, 'serve.pid'), `${pid} theirs\n`);
+    await claim.release();
+    assert.deepEqual(await readdir(folder), ['serve.pid']);
+  });
+
+  test('of what cannot be claimed ends with one clear line', async (t) => {
+    const folder = await temporaryFolder(t);
+    await writeFile(join(folder, 'file'), '');
+    await assert.rejects(claimFolder(join(folder, 'file'), { pid }), {
+      code: 'unavailable',
+      message: `the data folder ${join(folder, 'file')} is a file, not a folder`,
+    });
+    await mkdir(join(folder, 'serve.pid'));
+    await assert.rejects(claimFolder(folder, { pid }), /cannot be claimed \(EISDIR\)/);
+  });
+
+  test('leaves nothing on a disk without room', { skip: isWindows }, async (t) => {
+    const folder = await temporaryFolder(t);
+    const { href } = new URL('../../../src/store/folder/folder-claim.ts', import.meta.url);
+    const source = `import { claimFolder } from ${JSON.stringify(href)};
+      await claimFolder(${JSON.stringify(folder)}, { pid: process.pid });`;
+    const run = spawn('sh', [
+      ...['-c', 'trap "" XFSZ; ulimit -f 0; exec "$@"', 'sh'],
+      ...[process.execPath, '--input-type=module', '-e', source],
+    ]);
+    const said = await text(run.stderr);
+    assert.match(said, /cannot be claimed \(EFBIG\)/);
+    assert.deepEqual(await readdir(folder), []);
+  });
+});

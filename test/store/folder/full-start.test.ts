@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { lstat, mkdir, readdir, statfs, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { claimFolder } from '../../../src/store/folder/folder-claim.ts';
+import { temporaryFolder, writeFiles } from '../../folder.ts';
+import { postOperation } from '../../harness.ts';
+import { startServed } from '../../process.ts';
+
+const run = promisify(execFile);
+
+/** A small disk of its own; undefined, and the test skipped, where none can be mounted. */
+async function smallDisk(t: TestContext, path = 'disk'): Promise<string | undefined> {
+  const folder = await temporaryFolder(t);
+  const disk = join(folder, path);
+  await mkdir(disk, { recursive: true });
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]);
+  } catch {
+    t.skip('mounting a small disk needs Linux and its superuser');
+    return undefined;
+  }
+  t.after(() => run('umount', ['--lazy', disk]));
+  return disk;
+}
+
+/** Writes a file until nothing more fits. */
+async function fill(disk: string): Promise<void> {
+  const { bavail, bsize } = await statfs(disk);
+  await writeFile(join(disk, `filler ${bavail}`), Buffer.alloc(bavail * bsize));
+  assert.equal((await statfs(disk)).bavail, 0);
+}
+
+const page = (path: string) => ({ path, kind: 'content', content: 'stored' });
+const insert = 'svc1.userinterface.insert';
+
+test('a server starts on a full disk, serves, and answers writes with 507', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const iniFile = join(disk, 'server.ini');
+  await writeFiles(disk, { 'server.ini': '[server]\nlisten = 127.0.0.1:0\ndata = data\n' });
+  const first = await startServed(t, iniFile);
+  const { adminKey: apikey } = first;
+  assert.equal((await postOperation(first.url, insert, page('/a'), { apikey })).status, 200);
+  first.child.kill('SIGKILL');
+  await first.closed;
+  await fill(disk);
+
+  const second = await startServed(t, iniFile, { first: false });
+  assert.equal(await (await fetch(`${second.url}/a`)).text(), 'stored');
+  const refused = await postOperation(second.url, insert, page('/b'), { apikey });
+  assert.deepEqual([refused.status, refused.error?.code], [507, 'storage_full']);
+  second.child.kill('SIGTERM');
+  assert.equal((await second.closed).code, 0);
+
+  // What it had claimed the folder with has gone: nothing can be written in its place.
+  await fill(disk);
+  const third = await startServed(t, iniFile, { first: false });
+  assert.equal(await (await fetch(`${third.url}/a`)).text(), 'stored');
+  await assert.rejects(claimFolder(join(disk, 'data'), { pid: process.pid }), { code: 'conflict' });
+  const fillers = await run('find', [disk, '-name', 'filler *', '-delete']);
+  assert.equal(fillers.stderr, '');
+  assert.equal((await postOperation(third.url, insert, page('/b'), { apikey })).status, 200);
+});
+
+test('a claim on a full disk keeps others out, and is replaced when it is stale', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const folder = join(disk, 'data');
+  await mkdir(folder);
+  await fill(disk);
+  const claim = await claimFolder(folder, { pid: process.pid });
+  const path = join(folder, 'serve.pid');
+  assert.ok((await lstat(path)).isSymbolicLink());
+  await assert.rejects(claimFolder(folder, { pid: process.pid }), { code: 'conflict' });
+  await claim.release();
+  await assert.rejects(lstat(path), { code: 'ENOENT' });
+  await claimFolder(folder, { pid: 999_999_999, startToken: '1' });
+  const next = await claimFolder(folder, { pid: process.pid });
+  await next.release();
+});
+
+test('a cache folder that is a mount point is emptied, not removed', async (t) => {
+  const cache = await smallDisk(t, 'data/cache');
+  if (cache === undefined) return;
+  const folder = join(cache, '../..');
+  const iniFile = join(folder, 'server.ini');
+  await writeFiles(folder, {
+    'server.ini': '[server]\nlisten = 127.0.0.1:0\ndata = data\n',
+    'data/cache/run': 'another version',
+    'data/cache/content/aa/left': 'of no use',
+    'data/cache/lost+found/of': 'the file system',
+  });
+  const { url } = await startServed(t, iniFile);
+  assert.equal((await fetch(`${url}/svc1/health`)).status, 200);
+  const names = (await readdir(cache)).toSorted();
+  assert.deepEqual(names, ['data.mdb', 'lock.mdb', 'lost+found', 'run']);
+});

@@ -1,0 +1,441 @@
+import assert from 'node:assert/strict';
+import { suite, test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { secretRecordId } from '../../../src/model/hook.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../../src/store/databases.ts';
+import { dueKey, eventKey } from '../../../src/store/deliveries/delivery-keys.ts';
+import { historyKey, historyPrefix, keyOf } from '../../../src/store/encoding.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { commit, edited, inserted, scratchStore, startWriter } from '../scratch.ts';
+
+const hash = 'f'.repeat(64);
+
+const hookData = { event: ['a.b'], url: 'https://x.example/', method: 'POST', filter: {} };
+
+/**
+ * Page rules that have moved, were taken back and brought back; keys, one of them revoked; a hook
+ * with its secret and deliveries, one that was taken back; and events.
+ */
+async function writeSample(store: Store): Promise<void> {
+  const vk = { vk: 'v', requestHash: hash };
+  await commit(store, { ...inserted('a', { path: '/a' }), vk }, inserted('b', { path: '/b/*' }));
+  await commit(store, edited('a', { path: '/moved*', lang: 'en' }));
+  await commit(store, inserted('c', { path: '/c' }), edited('c', { rve: 1 }));
+  await commit(store, takenBack('c', 4, 5));
+  await commit(store, takenBack('a', 3), takenBack('c', 6));
+  for (const id of ['key', 'former']) {
+    const data = { name: id, scopes: ['read'], hash: `${id}${hash}`, created: '2026' };
+    await commit(store, { family: 'key', id, action: 'insert', data });
+  }
+  await commit(store, { family: 'key', id: 'former', action: 'invalidate', data: {} });
+  for (const id of ['hook', 'past']) {
+    const data = { ...hookData, event: ['a.b', 'c.d'] };
+    const secret = { family: 'secret', id: secretRecordId(id), action: 'insert' } as const;
+    await commit(
+      store,
+      { family: 'webhook', id, action: 'insert', data },
+      { ...secret, data: { secret: 'one' } },
+    );
+  }
+  const until = '2026-11-21T12:00:00.000Z';
+  const rotated = { secret: 'two', until };
+  const secret = { family: 'secret', id: secretRecordId('hook'), action: 'edit' } as const;
+  await commit(store, { ...secret, data: rotated });
+  await commit(store, { family: 'webhook', id: 'hook', action: 'edit', data: { event: ['a.b'] } });
+  await commit(store, {
+    family: 'webhook',
+    id: 'past',
+    action: 'invalidate',
+    data: { rows: [14] },
+  });
+  await commit(store, { family: 'event', id: 'event', action: 'insert', data: { type: 'a.b' } });
+  await deliverSample(store);
+  await commit(store, inserted('d', { path: '/d' }), inserted('e', { path: '/d' }));
+  await commit(store, inserted('f', { path: '/f/*' }), inserted('g', { path: '/f/*' }));
+}
+
+/** The event for the hook: once delivered, once given up, once to be tried again; and queued. */
+async function deliverSample(store: Store): Promise<void> {
+  const { deliveries } = store;
+  const event = { family: 'event', action: 'insert', data: { type: 'a.b' } } as const;
+  for (const id of ['e2', 'e3', 'e4']) await commit(store, { ...event, id });
+  await deliveries.begin();
+  await deliveries.dispatch({ role: 'all', name: '' });
+  const [queue = 0] = deliveries.queues();
+  const at = '2026-11-21T12:00:00.000Z';
+  for (const [index, { n, logSeq }] of deliveries.queued(queue, 0, 3).entries()) {
+    const outcome = (['completed', 'exhausted', 'failed'] as const)[index] ?? 'failed';
+    const due = outcome === 'failed' ? { dueMs: 5 } : {};
+    const record = { logSeqs: [logSeq], attempt: 1, tries: 1, at, outcome, ms: 1, ...due };
+    await deliveries.record({ queue, n, record, wasDueMs: undefined }, 1);
+  }
+}
+
+function takenBack(id: string, ...rows: readonly number[]) {
+  return { family: 'userinterface', id, action: 'invalidate', data: { rows: [...rows] } } as const;
+}
+
+async function verified(store: Store): Promise<readonly string[]> {
+  const found: string[] = [];
+  let last;
+  for await (const verification of store.verify()) {
+    found.push(...verification.differences.map(({ database, what }) => `${database}: ${what}`));
+    last = verification;
+  }
+  assert.ok(last !== undefined && last.checked > 0);
+  if (found.length === 0) assert.equal(last.checked, last.of, 'every entry was looked at');
+  return found;
+}
+
+/** What is found in the sample once something has been done to its databases. */
+async function afterDamage(
+  t: TestContext,
+  damage: (databases: Databases) => void,
+): Promise<readonly string[]> {
+  const folder = await temporaryFolder(t);
+  const store = await scratchStore(t, { folder });
+  await writeSample(store);
+  await store.close();
+  const environment = openEnvironment(folder);
+  environment.transactionSync(() => {
+    damage(openDatabases(environment));
+  });
+  await environment.close();
+  return verified(await scratchStore(t, { folder }));
+}
+
+const at = (path: string) => Buffer.from(`*\0${path}`);
+const packedB = '["b",2,2,"content",null,null,null]';
+
+/** Each damage, with the only thing that is said of it. */
+const damages: readonly {
+  readonly name: string;
+  readonly damage: (databases: Databases) => void;
+  readonly says: readonly RegExp[];
+}[] = [
+  {
+    name: 'several rules of a place without their mark',
+    damage: ({ exact }) => exact.removeSync(at('/d'), '!'),
+    says: [/^exact: \* \/d has several rules, and is not marked so/],
+  },
+  {
+    name: 'several rules of a wildcard without their mark',
+    damage: ({ wildcard }) => wildcard.removeSync(at('/f/'), '~'),
+    says: [/^wildcard: \* \/f\/ has several rules, and is not marked so/],
+  },
+  {
+    name: 'a mark where there is but one rule',
+    damage: ({ wildcard }) => {
+      wildcard.putSync(at('/b/'), '~');
+    },
+    says: [/^wildcard: \* \/b\/ is marked as having several rules, and has not/],
+  },
+  {
+    name: 'a mark where there is no rule',
+    damage: ({ exact }) => {
+      exact.putSync(at('/nothing'), '!');
+    },
+    says: [/^exact: \* \/nothing is marked as having several rules, and has not/],
+  },
+  {
+    name: 'a rule that says something else',
+    damage: ({ rule }) => {
+      const text = rule.get(keyOf('b')) ?? '';
+      rule.putSync(keyOf('b'), text.replace('"kind":"content"', '"kind":"content","lang":"de"'));
+    },
+    says: [/^rule: b is not what its rows come to/, /^wildcard: .* leads to b, which is not/],
+  },
+  {
+    name: 'a log that is said to be longer than it is',
+    damage: ({ meta }) => {
+      meta.putSync('seq', '9');
+    },
+    says: [/^meta: says that the log ends with change 9, but it ends with 26$/],
+  },
+  {
+    name: 'a rule that is gone',
+    damage: ({ rule }) => rule.removeSync(keyOf('b')),
+    says: [/^rule: b is not/, /^wildcard: .* leads to b, which is not there/],
+  },
+  {
+    name: 'a rule that nobody has written',
+    damage: ({ rule }) => {
+      rule.putSync(keyOf('x'), JSON.stringify({ rule: { id: 'x' }, seq: 1, insertedSeq: 1 }));
+    },
+    says: [/^rule: x is not in the log/],
+  },
+  {
+    name: 'a rule that is no JSON',
+    damage: ({ rule }) => {
+      rule.putSync(keyOf('b'), '{');
+    },
+    says: [/^rule: b is not/, /^rule: b cannot be read/, /^(ever)?wildcard: .* cannot be read/],
+  },
+  {
+    name: 'a candidate that is not found',
+    damage: ({ wildcard }) => wildcard.removeSync(at('/b/'), packedB),
+    says: [/^wildcard: b is not found at \* \/b\/\*/],
+  },
+  {
+    name: 'a candidate where the rule is no more',
+    damage: ({ wildcard }) => {
+      wildcard.putSync(at('/moved'), '["a",3,1,"content","en",null,null]');
+    },
+    says: [/^wildcard: \* \/moved leads to a, which is not there/],
+  },
+  {
+    name: 'a former place that is forgotten',
+    damage: ({ everwildcard }) => everwildcard.removeSync(at('/moved'), 'a'),
+    says: [/^everwildcard: a is not found where it was once/],
+  },
+  {
+    name: 'a former place that never was one',
+    damage: ({ everexact }) => {
+      everexact.putSync(at('/never'), 'b');
+    },
+    says: [/^everexact: \* \/never leads to b, which was never there/],
+  },
+  {
+    name: 'a row that the history lacks',
+    damage: ({ history }) => history.removeSync(historyKey(historyPrefix('b'), 2)),
+    says: [/^history: change 2 is not in the history of b/, /^rule: b is not in the log/],
+  },
+  {
+    name: 'a row in the history of another record',
+    damage: ({ history }) => {
+      history.putSync(historyKey(historyPrefix('b'), 1), '1');
+    },
+    says: [/^history: change 1 is not of the record it stands under/],
+  },
+  {
+    name: 'a mark that is gone',
+    damage: ({ mark }) => mark.removeSync(3),
+    says: [/^mark: change 3 is not marked/],
+  },
+  {
+    name: 'a mark that nothing made',
+    damage: ({ mark }) => {
+      mark.putSync(2, '5');
+    },
+    says: [/^mark: change 2 is not marked/],
+  },
+  {
+    name: 'a mark beyond the log',
+    damage: ({ mark }) => {
+      mark.putSync(99, '5');
+    },
+    says: [/^mark: change 99 marks no change/],
+  },
+  {
+    name: 'a transaction that ends elsewhere',
+    damage: ({ log, txn }) => {
+      const { txn: name } = JSON.parse(log.get(1) ?? '') as { txn: string };
+      txn.putSync(keyOf(name), '1 3');
+    },
+    says: [/^txn: .* of change 3, is not where its changes are/],
+  },
+  {
+    name: 'a transaction of nobody',
+    damage: ({ txn }) => {
+      txn.putSync(keyOf('nobody'), '1 2');
+    },
+    says: [/^txn: nobody begins with no change of it/],
+  },
+  {
+    name: 'a gap in the log',
+    damage: ({ log }) => log.removeSync(3),
+    says: [
+      /^log: change 3 is missing in front of 4/,
+      /^history: change 3 is not of the record/,
+      /^txn: .* begins with no change/,
+      /^everwildcard: \* \/moved leads to a, which was never there/,
+      /^mark: change 3 marks/,
+    ],
+  },
+  {
+    name: 'a vk that claims a change that never was',
+    damage: ({ vk }) => {
+      vk.putSync(keyOf('v'), `99 ${hash}`);
+    },
+    says: [/^vk: v claims change 99 of no log/],
+  },
+  {
+    name: 'a key that is gone',
+    damage: ({ key }) => key.removeSync(keyOf('key')),
+    says: [/^key: key is not what its rows come to/, /^keyhash: .* leads to key/],
+  },
+  {
+    name: 'a hash that leads to a revoked key',
+    damage: ({ keyhash }) => {
+      keyhash.putSync(keyOf(`former${hash}`), 'former');
+    },
+    says: [/^keyhash: .* leads to former, whose hash it is not/],
+  },
+  {
+    name: 'a hash that is forgotten',
+    damage: ({ keyhash }) => keyhash.removeSync(keyOf(`key${hash}`)),
+    says: [/^keyhash: key is not found by its hash/],
+  },
+  {
+    name: 'a hook that says something else',
+    damage: ({ hook }) => {
+      const text = hook.get(keyOf('hook')) ?? '';
+      hook.putSync(keyOf('hook'), text.replace('x.example', 'y.example'));
+    },
+    says: [/^hook: hook is not what its rows come to/],
+  },
+  {
+    name: 'a hook that was taken back',
+    damage: ({ hook }) => {
+      const text = hook.get(keyOf('hook')) ?? '';
+      hook.putSync(keyOf('past'), text.replace('"id":"hook"', '"id":"past"'));
+    },
+    says: [/^hook: past is not what its rows come to/],
+  },
+  {
+    name: 'a hook that nobody has written',
+    damage: ({ hook }) => {
+      hook.putSync(keyOf('x'), JSON.stringify({ hook: { id: 'x' }, seq: 1, insertedSeq: 1 }));
+    },
+    says: [/^hook: x is not in the log/],
+  },
+  {
+    name: 'a row of a hook that counts no more, and is not marked so',
+    damage: ({ mark }) => mark.removeSync(14),
+    says: [/^mark: change 14 is not marked/],
+  },
+  {
+    name: 'a hook that its event does not find',
+    damage: ({ hooktype }) => hooktype.removeSync(keyOf('a.b'), 'hook'),
+    says: [/^hooktype: hook is not found by the type a\.b/],
+  },
+  {
+    name: 'an event that finds a hook which does not want it',
+    damage: ({ hooktype }) => {
+      hooktype.putSync(keyOf('c.d'), 'hook');
+    },
+    says: [/^hooktype: c\.d leads to hook, which does not ask for it/],
+  },
+  {
+    name: 'another secret',
+    damage: ({ hooksecret }) => {
+      hooksecret.putSync(keyOf('hook'), '{"secret":"three"}');
+    },
+    says: [/^hooksecret: secret:hook is not what its rows come to/],
+  },
+  {
+    name: 'a secret of nobody',
+    damage: ({ hooksecret }) => {
+      hooksecret.putSync(keyOf('nobody'), '{"secret":"three"}');
+    },
+    says: [/^hooksecret: nobody is not in the log/],
+  },
+  {
+    name: 'an event in the queue of no hook',
+    damage: ({ pending, lane }) => {
+      pending.putSync(eventKey(99, 1), '19');
+      lane.putSync(99, '1');
+    },
+    says: [/^lane: change 99 is of no hook/, /^pending: .* is of no hook/],
+  },
+  {
+    name: 'an event beyond the newest one of its hook',
+    damage: ({ pending }) => {
+      pending.putSync(eventKey(12, 9), '19');
+    },
+    says: [/^pending: .* is beyond the hook's newest event, 4/],
+  },
+  {
+    name: 'in a queue what is no event',
+    damage: ({ pending }) => {
+      pending.putSync(eventKey(12, 4), '13');
+    },
+    says: [/^pending: .* tells of change 13, which is no event/],
+  },
+  {
+    name: 'an attempt that no other one follows',
+    damage: ({ due }) => due.removeSync(dueKey(12, 5, 3)),
+    says: [/^attempt: .* has a next attempt, which is not due/],
+  },
+  {
+    name: 'something due that was delivered',
+    damage: ({ due }) => {
+      due.putSync(dueKey(12, 7, 1), '1');
+    },
+    says: [/^due: .* refers to no message that is due then/],
+  },
+  {
+    name: 'something given up that was delivered',
+    damage: ({ exhausted }) => {
+      exhausted.putSync(eventKey(12, 1), '1');
+    },
+    says: [/^exhausted: .* refers to no message that was given up/],
+  },
+  {
+    name: 'a replay that nobody has asked for',
+    damage: ({ job }) => {
+      job.putSync(3, '{}');
+    },
+    says: [/^job: change 3 is no replay/],
+  },
+];
+
+suite('verifying the data', () => {
+  test('finds nothing where everything is what the log says', async (t) => {
+    const store = await scratchStore(t);
+    await writeSample(store);
+    assert.deepEqual(await verified(store), []);
+  });
+
+  for (const { name, damage, says } of damages) {
+    test(`finds ${name}`, async (t) => {
+      const found = await afterDamage(t, damage);
+      for (const one of says)
+        assert.ok(
+          found.some((line) => one.test(line)),
+          found.join('\n'),
+        );
+      const unexpected = found.filter((line) => !says.some((one) => one.test(line)));
+      assert.deepEqual(unexpected, []);
+    });
+  }
+
+  test('finds nothing while another process writes', async (t) => {
+    const folder = await temporaryFolder(t);
+    const store = await scratchStore(t, { folder });
+    await writeSample(store);
+    const { lines, child } = startWriter(t, [folder, '1000000']);
+    let written = 0;
+    for await (const line of lines) {
+      written += line === 'ready' ? 0 : 1;
+      if (written === 500) break;
+    }
+    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    assert.ok(store.seq() > 1_000);
+    child.kill('SIGKILL');
+  });
+});
+
+const step = fc.record({
+  id: fc.constantFrom('a', 'b'),
+  path: fc.constantFrom('/', '/a', '/a*', '/a/*'),
+  rows: fc.option(fc.subarray([1, 2, 3, 4, 5, 6, 7, 8]), { nil: undefined }),
+});
+
+test('nothing is found, whatever was written, taken back and brought back', async (t) => {
+  const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+    const store = await scratchStore(t);
+    for (const { id, path, rows } of steps) {
+      const own = store.rows('userinterface', id).map(({ seq }) => seq);
+      if (own.length === 0) await commit(store, inserted(id, { path }));
+      else if (rows !== undefined) {
+        const named = own.filter((_, index) => rows.includes(index + 1));
+        await commit(store, takenBack(id, ...named));
+      } else if (store.rule(id) !== undefined) await commit(store, edited(id, { path }));
+    }
+    if (store.seq() > 0) assert.deepEqual(await verified(store), []);
+    await store.close();
+  });
+  await fc.assert(property, { numRuns: 30 });
+});
