@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { AcmeBinding, AcmeConfig } from '../config/config.ts';
+import type { AcmeConfig } from '../config/config.ts';
 import { readBindingKey, readKeyPair } from '../config/key-pair.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import {
@@ -204,7 +204,7 @@ export class Renewals {
     const { signal } = this.#stopped;
     const { directory, email, caFile } = acme;
     const allowPrivate = acme.allowPrivate.map((network) => network.text);
-    const binding = acme.binding && (await readBinding(acme.binding));
+    const binding = await readBinding(acme);
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
     const accountKey = await folder.accountKey();
     // What has failed may be the way in: the other one has its turn.
@@ -226,8 +226,9 @@ export class Renewals {
   }
 }
 
-async function readBinding({ kid, keyFile }: AcmeBinding): Promise<AcmeOrder['binding']> {
-  const read = await readBindingKey(keyFile);
+async function readBinding({ eabKid: kid, eabKeyFile }: AcmeConfig): Promise<AcmeOrder['binding']> {
+  if (kid === undefined || eabKeyFile === undefined) return undefined;
+  const read = await readBindingKey(eabKeyFile);
   if ('refused' in read) throw new Error(`acme_eab_key ${read.refused}.`);
   return { kid, key: read.key };
 }

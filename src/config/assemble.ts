@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { JsonObject } from '../model/json.ts';
 import { isUrl, type Listen } from './addresses.ts';
-import type { AcmeBinding, Certificate, Config, DiskMount, TableConfig } from './config.ts';
-import { fieldName, type Keys } from './key.ts';
+import type { Certificate, Config, DiskMount, TableConfig } from './config.ts';
+import { fieldName, type FieldsOf, type Keys, type ValuesOf } from './key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
-import { sections, type SectionFields, type SectionKind } from './schema.ts';
+import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
 
 /** What a configuration depends on besides the text of its ini file. */
 interface Surroundings {
@@ -33,14 +33,9 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
       certificates: [tls, ...ini.hosts].flatMap((section) => certificateOf(section, folder)),
       acme: {
         hosts: ini.hosts.filter(({ values }) => values.acme).map(({ name }) => name),
-        directory: tls.values.acme_directory,
-        email: tls.values.acme_email,
-        binding: bindingOf(tls, folder),
-        allowPrivate: tls.values.acme_allow_private,
-        caFile: tls.values.acme_ca && resolve(folder, tls.values.acme_ca),
+        ...fieldsOfKeys(acmeKeys, tls.values, folder),
       },
-      httpRedirect: tls.values.http_redirect,
-      hsts: tls.values.hsts,
+      ...fieldsOfKeys(tlsKeys, tls.values, folder),
     },
     disk: mountsOf(ini, folder),
     fetch: fieldsOf('fetch', ini.fetch, folder),
@@ -69,14 +64,17 @@ function fieldsOf<K extends SectionKind>(
   folder: string,
 ): SectionFields<K> {
   const keys: Keys = sections[kind];
-  const fields = Object.entries(values).map(([name, value]) => {
-    const key = keys[name];
-    if (key === undefined) throw new TypeError(`[${kind}] has no key ${name}`);
+  return fieldsOfKeys(keys, values, folder) as SectionFields<K>;
+}
+
+function fieldsOfKeys<S extends Keys>(keys: S, values: ValuesOf<S>, folder: string): FieldsOf<S> {
+  const fields = Object.entries(keys).map(([name, key]) => {
+    const value = values[name];
     const isPath = key.isPath === true && typeof value === 'string';
     return [fieldName(name, key), isPath ? resolve(folder, value) : value] as const;
   });
-  // The names are those that the schema gives its keys, and each value is of its key's parser.
-  return Object.fromEntries(fields) as SectionFields<K>;
+  // The schema gives the names, and each value comes from the parser of its key.
+  return Object.fromEntries(fields) as FieldsOf<S>;
 }
 
 function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Config['server'] {
@@ -91,12 +89,6 @@ function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Confi
 
 function listenOf(listen: Listen, folder: string): Listen {
   return listen.kind === 'unix' ? { kind: 'unix', path: resolve(folder, listen.path) } : listen;
-}
-
-function bindingOf({ values }: ParsedSection<'tls'>, folder: string): AcmeBinding | undefined {
-  const { acme_eab_kid: kid, acme_eab_key: file } = values;
-  if (kid === undefined || file === undefined) return undefined;
-  return { kid, keyFile: resolve(folder, file) };
 }
 
 function certificateOf(

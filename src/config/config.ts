@@ -1,7 +1,7 @@
-import type { Cidr } from '../model/cidr.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { ConfigProblem } from './problem.ts';
-import type { SectionFields } from './schema.ts';
+import type { FieldsOf } from './key.ts';
+import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
 
 /** `[disk.<name>]`: a folder that answers a part of the site. */
 export interface DiskMount extends SectionFields<'disk.<name>'> {
@@ -21,26 +21,9 @@ export interface Certificate {
 }
 
 /** The keys of `[tls]` that begin with `acme_`, and the hosts whose section says `acme = yes`. */
-export interface AcmeConfig {
-  /** Lower case, none of them a wildcard. */
+export interface AcmeConfig extends FieldsOf<typeof acmeKeys> {
+  /** In lower case; no wildcards. */
   readonly hosts: readonly string[];
-  /** URL of the server's directory. */
-  readonly directory: string;
-  /** Where the server may write to. */
-  readonly email: string | undefined;
-  /** An account elsewhere that the one with the server belongs to (RFC 8555 §7.3.4). */
-  readonly binding: AcmeBinding | undefined;
-  /** Networks that the server may be in though they are private. */
-  readonly allowPrivate: readonly Cidr[];
-  /** Absolute name of a PEM file with those who vouch for the server, besides the well-known. */
-  readonly caFile: string | undefined;
-}
-
-/** What an authority has given out for its customers to bind their accounts with. */
-export interface AcmeBinding {
-  readonly kid: string;
-  /** Absolute name of a file with the key of the MAC, base64url. */
-  readonly keyFile: string;
 }
 
 /** `[engine.<name>]`: an engine added to the built-in ones. */
@@ -72,14 +55,10 @@ export interface Config {
     /** A number of processes; `auto` is resolved to one a core. */
     readonly workers: number;
   };
-  readonly tls: {
+  readonly tls: FieldsOf<typeof tlsKeys> & {
     readonly certificates: readonly Certificate[];
-    /** Certificates that are got from an ACME server (RFC 8555) and renewed. */
+    /** For certificates from an ACME server (RFC 8555). */
     readonly acme: AcmeConfig;
-    /** Whether requests in the clear are sent on to https, where something listens for it. */
-    readonly httpRedirect: boolean;
-    /** Value of Strict-Transport-Security (RFC 6797 §6.1); undefined for none. */
-    readonly hsts: string | undefined;
   };
   /** In the order in which they are asked: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];

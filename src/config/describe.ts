@@ -1,15 +1,16 @@
 import { isCidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Config, DiskMount } from './config.ts';
-import { hstsText } from './headers.ts';
 import { fieldName, type IniKey, type Keys } from './key.ts';
-import { sections, type SectionKind, type Sections } from './schema.ts';
+import { acmeKeys, sections, tlsKeys, type SectionKind, type Sections } from './schema.ts';
 import { unsubstituted } from './variables.ts';
 
 /** The texts of a section's keys: none for a key that is not set, several for a repeated one. */
 type Written<K extends SectionKind> = Readonly<
   Record<keyof Sections[K], string | readonly string[] | undefined>
 >;
+
+type KeyTexts = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 const plainText = /^[\w./:*@+-]+(?:,? [\w./:*@+-]+)*$/;
 
@@ -27,15 +28,9 @@ export function describeConfig(config: Config): string {
     section('tls', {
       cert: fallback?.certFile,
       key: fallback?.keyFile,
-      http_redirect: textOf(tls.httpRedirect),
-      hsts: tls.hsts && hstsText(tls.hsts),
-      acme_directory: tls.acme.directory,
-      acme_email: tls.acme.email,
-      acme_eab_kid: tls.acme.binding?.kid,
-      acme_eab_key: tls.acme.binding?.keyFile,
-      acme_ca: tls.acme.caFile,
-      acme_allow_private: tls.acme.allowPrivate.map(textOf).join(', '),
-    } satisfies Written<'tls'>),
+      ...keyTexts(tlsKeys, tls),
+      ...keyTexts(acmeKeys, tls.acme),
+    }),
     ...tls.certificates.flatMap(({ host, certFile, keyFile }) => {
       const keys = { cert: certFile, key: keyFile, acme: 'no' } satisfies Written<'tls.<host>'>;
       return host === undefined ? [] : [section(`tls.${host}`, keys)];
@@ -78,15 +73,19 @@ function mountSections(mount: DiskMount): readonly string[] {
 
 /** A section as the schema has its keys, from what the configuration holds of it. */
 function described(kind: SectionKind, fields: object, name = ''): string {
-  const keys: Keys = sections[kind];
-  const written = Object.entries(keys).map(([key, definition]) => {
-    const value: unknown = Reflect.get(fields, fieldName(key, definition));
-    return [key, value === undefined ? undefined : textsOf(definition, value)] as const;
-  });
   return section(
     kind.replace('<name>', () => name),
-    Object.fromEntries(written),
+    keyTexts(sections[kind], fields),
   );
+}
+
+/** The texts of keys by name, from the configuration's fields for them. */
+function keyTexts(keys: Keys, fields: object): KeyTexts {
+  const texts = Object.entries(keys).map(([name, key]) => {
+    const value: unknown = Reflect.get(fields, fieldName(name, key));
+    return [name, value === undefined ? undefined : textsOf(key, value)] as const;
+  });
+  return Object.fromEntries(texts);
 }
 
 function textsOf(key: IniKey<unknown>, value: unknown): string | readonly string[] {
@@ -96,10 +95,7 @@ function textsOf(key: IniKey<unknown>, value: unknown): string | readonly string
   return key.isRepeated === true ? items : items.join(', ');
 }
 
-function section(
-  name: string,
-  keys: Readonly<Record<string, string | readonly string[] | undefined>>,
-) {
+function section(name: string, keys: KeyTexts): string {
   const lines = Object.entries(keys).map(([key, value]) => {
     if (typeof value !== 'object') return line(key, value ?? '');
     const [only = ''] = value;

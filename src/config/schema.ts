@@ -17,7 +17,7 @@ import {
   sitePath,
   urlOrFile,
 } from './addresses.ts';
-import { cookieName, fieldName, fieldValue, hsts } from './headers.ts';
+import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './key.ts';
 import {
   anyText,
@@ -46,6 +46,28 @@ function bytes<const Field extends string>(field: Field) {
   return { field, write: sizeText };
 }
 
+/** Keys of `[tls]` that the configuration has under the same names. */
+export const tlsKeys = {
+  http_redirect: single(yesNo, 'yes'),
+  hsts: optional(hsts, { write: hstsText }),
+};
+
+/** Keys of `[tls]` that the configuration has in an object of their own. */
+export const acmeKeys = {
+  acme_directory: single(httpsUrl, 'https://acme-v02.api.letsencrypt.org/directory', {
+    field: 'directory',
+  }),
+  acme_email: optional(mailAddress, { field: 'email' }),
+  /** An account elsewhere that the ACME account belongs to (RFC 8555 §7.3.4): its id … */
+  acme_eab_kid: optional(anyText, { field: 'eabKid' }),
+  /** … and a file with its MAC key in base64url. */
+  acme_eab_key: optional(anyText, { field: 'eabKeyFile', isPath: true }),
+  /** A PEM file with certificate authorities that are trusted besides the well-known ones. */
+  acme_ca: optional(anyText, { field: 'caFile', isPath: true }),
+  /** Private networks that the ACME server may be in. */
+  acme_allow_private: list(cidr, '', { field: 'allowPrivate' }),
+};
+
 /**
  * Every section and key of the ini file (docs/design/configuration.md#the-ini-file) with its
  * default, in the order in which they are described.
@@ -67,14 +89,8 @@ export const sections = {
   tls: {
     cert: optional(anyText),
     key: optional(anyText),
-    http_redirect: single(yesNo, 'yes'),
-    hsts: optional(hsts),
-    acme_directory: single(httpsUrl, 'https://acme-v02.api.letsencrypt.org/directory'),
-    acme_email: optional(mailAddress),
-    acme_eab_kid: optional(anyText),
-    acme_eab_key: optional(anyText),
-    acme_ca: optional(anyText),
-    acme_allow_private: list(cidr, ''),
+    ...tlsKeys,
+    ...acmeKeys,
   },
   'tls.<host>': {
     cert: optional(anyText),

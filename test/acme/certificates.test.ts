@@ -12,7 +12,13 @@ import { startServed } from '../process.ts';
 import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
 import { startAcmeServer } from './server.ts';
 
-const noMore = { email: undefined, binding: undefined, allowPrivate: [], caFile: undefined };
+const noMore = {
+  email: undefined,
+  eabKid: undefined,
+  eabKeyFile: undefined,
+  allowPrivate: [],
+  caFile: undefined,
+};
 
 suite('certificates from an ACME server', () => {
   for (const [whose, tls] of [

@@ -8,7 +8,8 @@ import { temporaryFolder } from '../folder.ts';
 const acme = {
   hosts: ['shop.example'],
   directory: 'https://ca.example/dir',
-  binding: undefined,
+  eabKid: undefined,
+  eabKeyFile: undefined,
   email: undefined,
   caFile: undefined,
   allowPrivate: [],

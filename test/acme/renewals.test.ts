@@ -49,7 +49,8 @@ async function startRenewals(
   const acme: AcmeConfig = {
     hosts,
     directory: 'https://ca.example/dir',
-    binding: undefined,
+    eabKid: undefined,
+    eabKeyFile: undefined,
     email: 'admin@example.com',
     caFile: undefined,
     allowPrivate: [],
