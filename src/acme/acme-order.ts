@@ -1,5 +1,7 @@
 import { getCACertificates } from 'node:tls';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { Listen } from '../config/addresses.ts';
+import { defaultPorts } from '../model/authority.ts';
 import { parseCidr } from '../model/cidr.ts';
 import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } from './limits.ts';
 import { acmeTransport } from './acme-transport.ts';
@@ -24,6 +26,20 @@ export interface AcmeOrder {
 
 /** The ways in which a host is shown to be ours (RFC 8555 §8.3, RFC 8737). */
 export type AcmeChallenge = 'http-01' | 'tls-alpn-01';
+
+/**
+ * The ways to show a host to be ours that the listeners allow, the most promising first: an ACME
+ * server looks at ports 80 and 443.
+ */
+export function challengesFor(listens: readonly Listen[]): readonly AcmeChallenge[] {
+  const ports = (scheme: string) =>
+    listens.flatMap((one) => (one.kind === 'tcp' && one.scheme === scheme ? [one.port] : []));
+  const isKnownPort = ports('http').includes(Number(defaultPorts.http));
+  const isTlsFirst = !isKnownPort && ports('https').includes(Number(defaultPorts.https));
+  const ways: readonly AcmeChallenge[] =
+    ports('http').length === 0 ? ['tls-alpn-01'] : ['http-01', 'tls-alpn-01'];
+  return isTlsFirst ? ways.toReversed() : ways;
+}
 
 /** What has to be answered where the ACME server looks. */
 export type Presented =

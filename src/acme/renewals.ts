@@ -19,7 +19,6 @@ import {
   type Presented,
 } from './acme-order.ts';
 import type { AcmeFolder, HostState } from './folder.ts';
-import { renewalMetrics } from './metrics.ts';
 import {
   afterIssueMs,
   afterStartMs,
@@ -255,4 +254,25 @@ function sentence(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const line = text.replace(/\s+/g, ' ').trim().slice(0, acmeErrorCharactersMax);
   return /[.!?]$/.test(line) ? line : `${line}.`;
+}
+
+/** Orders of certificates, as metrics. */
+function renewalMetrics(
+  orders: { readonly issued: number; readonly failed: number },
+  hosts: readonly { readonly host: string; readonly failures: number }[],
+): readonly Metric[] {
+  return [
+    {
+      type: 'counter',
+      name: 'waymark_acme_orders_total',
+      help: 'Certificates that were ordered from an ACME server, by what came of it.',
+      samples: Object.entries(orders).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    },
+    {
+      type: 'gauge',
+      name: 'waymark_acme_failures',
+      help: 'Orders of a certificate in a row that failed.',
+      samples: hosts.map(({ host, failures }) => ({ labels: { host }, value: failures })),
+    },
+  ];
 }

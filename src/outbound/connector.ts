@@ -5,9 +5,8 @@ import { addressProblem } from './address.ts';
 import { noteTruncation } from './connection-end.ts';
 import { refusedAddress } from './failure.ts';
 import { otherFamilyCode } from './problem.ts';
-import { tcpKeepAliveMs } from './limits.ts';
+import { answerBehindFailureMs, tcpKeepAliveMs } from './limits.ts';
 import type { Lookup } from './names.ts';
-import { readOnAfterFailure } from './write-failure.ts';
 
 /**
  * Makes undici's way to a connection: to no address that was not vetted, names as they are looked
@@ -144,4 +143,40 @@ function isOfFamily(family: number, wanted: number | undefined): boolean {
 function otherFamily(): Error {
   const error = new Error('The other side has no address of the family of local_address.');
   return Object.assign(error, { code: otherFamilyCode });
+}
+
+type Done = (error?: Error | null) => void;
+
+/**
+ * Has a connection read on for a moment when it cannot be written to any more: a server may answer
+ * before it has read all of a request, and end the connection (RFC 9112 §9.6). Its answer lies
+ * there unread then, and would go with the connection, which Node ends at the first write that
+ * fails.
+ */
+function readOnAfterFailure(socket: Socket): Socket {
+  const [write, writev] = [socket._write.bind(socket), socket._writev?.bind(socket)];
+  const held = (done: Done) => (error?: Error | null) => {
+    if (!error || socket.destroyed) done(error);
+    else holdFailure(socket, error, done);
+  };
+  socket._write = (chunk, encoding, done) => {
+    write(chunk, encoding, held(done));
+  };
+  if (writev !== undefined) {
+    socket._writev = (chunks, done) => {
+      writev(chunks, held(done));
+    };
+  }
+  return socket;
+}
+
+/** Tells of a failed write when the connection has ended, or nothing has come in time. */
+function holdFailure(socket: Socket, error: Error, done: Done): void {
+  const tell = (): void => {
+    clearTimeout(waiting);
+    socket.off('close', tell);
+    done(error);
+  };
+  const waiting = setTimeout(tell, answerBehindFailureMs);
+  socket.once('close', tell);
 }

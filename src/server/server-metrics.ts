@@ -1,5 +1,10 @@
-import { metricsText, single, type Gather, type Metric } from '../observability/metrics.ts';
-import { processMetrics } from '../observability/process-metrics.ts';
+import {
+  metricsText,
+  processMetrics,
+  single,
+  type Gather,
+  type Metric,
+} from '../observability/metrics.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { Store, StoreCounts } from '../store/store.ts';
 import type { Server } from './server.ts';

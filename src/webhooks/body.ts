@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { WaymarkEvent } from '../model/event.ts';
-import { bodySliceBytes } from './limits.ts';
+import { bodySliceBytes, eventTextsCharactersMax } from './limits.ts';
 
 /**
  * An event as a delivery sends it (docs/design/webhooks.md#deliveries): the JSON text before its
@@ -25,6 +26,23 @@ export function eventText(event: WaymarkEvent): EventText {
   const tail = `,${JSON.stringify({ counter, data }).slice(1)}`;
   const bytes = Buffer.byteLength(head) + Buffer.byteLength(tail);
   return { id, type, storedMs, head, tail, bytes };
+}
+
+/** Caches the texts of the latest events, because many hooks get the same event. */
+export function cacheEventTexts(
+  eventAt: (logSeq: number) => WaymarkEvent,
+): (logSeq: number) => EventText {
+  const texts = new LRUCache<number, EventText>({
+    maxSize: eventTextsCharactersMax,
+    sizeCalculation: ({ head, tail }) => head.length + tail.length,
+  });
+  return (logSeq) => {
+    const known = texts.get(logSeq);
+    if (known !== undefined) return known;
+    const text = eventText(eventAt(logSeq));
+    texts.set(logSeq, text);
+    return text;
+  };
 }
 
 /** The body of a delivery of one event, the hook's n-th. */

@@ -7,9 +7,8 @@ import type { QueueKey } from '../store/deliveries/deliveries.ts';
 import type { FolderClaim } from '../store/folder/folder-claim.ts';
 import type { Store } from '../store/store.ts';
 import type { DeliveryAttempt } from './attempt.ts';
-import type { EventText } from './body.ts';
+import { cacheEventTexts, type EventText } from './body.ts';
 import { createSteadyClock } from './clock.ts';
-import { rememberEventTexts } from './event-texts.ts';
 import {
   deliveryClaimMs,
   deliveryIdlePollMs,
@@ -79,7 +78,7 @@ export class Deliverer {
   constructor(parts: DelivererParts) {
     this.#parts = parts;
     this.#receivers = new Receivers(parts.store);
-    this.#eventText = rememberEventTexts((logSeq) => parts.store.deliveries.event(logSeq));
+    this.#eventText = cacheEventTexts((logSeq) => parts.store.deliveries.event(logSeq));
   }
 
   /** Starts delivering. Errors go to the log. */

@@ -3,7 +3,6 @@ import { Failure } from '../model/failure.ts';
 import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries/deliveries.ts';
 import type { DeliveryAttempt, Attempted } from './attempt.ts';
-import { attemptRecord } from './attempt-record.ts';
 import type { EventText } from './body.ts';
 import type { SteadyClock } from './clock.ts';
 import {
@@ -14,10 +13,11 @@ import {
   type ConcurrencyWindow,
 } from './concurrency-window.ts';
 import { bodyBytesAtMost, halvesOf, writeMessage, type HookMessage } from './message.ts';
-import { endAll, newVersion, type OpenMessage, type Version } from './open.ts';
+import { MessagesInFlight, newVersion, type Version } from './messages-in-flight.ts';
 import { verdictOn } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
 import type { EndedAttempt, Report } from './reports.ts';
+import { attemptRecord } from './retry.ts';
 import type { Slots } from './slots.ts';
 import type { Turns } from './turns.ts';
 import { Upcoming, type Next } from './upcoming.ts';
@@ -58,8 +58,7 @@ export class Sender {
   readonly #queue: QueueKey;
   readonly #parts: SenderParts;
   readonly #upcoming: Upcoming;
-  readonly #open = new Map<number, OpenMessage>();
-  readonly #isOpen = (n: number): boolean => this.#open.has(n);
+  readonly #inFlight = new MessagesInFlight();
   #lane: ConcurrencyWindow = newLane;
   /** The size of the message that was measured last. */
   #measured: { readonly n: number; readonly events: number; readonly bytes: number } | undefined;
@@ -87,7 +86,7 @@ export class Sender {
    */
   endIfIdle(): boolean {
     const { slots, turns } = this.#parts;
-    const isSending = this.#open.size > 0 || this.#holds > 0 || this.#settling > 0;
+    const isSending = this.#inFlight.size > 0 || this.#holds > 0 || this.#settling > 0;
     const isWaiting = this.#timer !== undefined || slots.isInLine(this) || turns.isWaiting(this);
     if (isSending || isWaiting || this.#lane.failures > 0) return false;
     this.#isStopped = true;
@@ -109,10 +108,10 @@ export class Sender {
       const receiver = this.#parts.receivers.find(this.#queue);
       if (receiver === undefined || receiver.seq === this.#goneVersion) return;
       const version = this.#versionOf(receiver);
-      if (receiver.hook.order && this.#open.size > 0) return;
+      if (receiver.hook.order && this.#inFlight.size > 0) return;
       const nowMs = this.#parts.clockMs();
       const { hook } = receiver;
-      const next = this.#upcoming.next(hook, nowMs, this.#isOpen, this.#open.size);
+      const next = this.#upcoming.next(hook, nowMs, this.#inFlight);
       if (!this.#advance(next, receiver, version, nowMs)) return;
     }
   }
@@ -129,11 +128,7 @@ export class Sender {
    */
   async settle(graceMs: number): Promise<void> {
     this.#settling += 1;
-    const seq = this.#parts.receivers.find(this.#queue)?.seq;
-    await endAll(
-      [...this.#open.values()].filter(({ version }) => version.seq !== seq),
-      graceMs,
-    );
+    await this.#inFlight.end(graceMs, this.#parts.receivers.find(this.#queue)?.seq);
     this.#settling -= 1;
     this.wake();
   }
@@ -142,7 +137,7 @@ export class Sender {
   async stop(graceMs: number): Promise<void> {
     this.#isStopped = true;
     this.#clearTimer();
-    await endAll([...this.#open.values()], graceMs);
+    await this.#inFlight.end(graceMs);
   }
 
   #versionOf({ seq }: Receiver): Version {
@@ -229,16 +224,16 @@ export class Sender {
     this.#lane = laneWithBegun(this.#lane);
     const ended = this.#send(message, bytes, receiver, version).then(
       (isOver) => {
-        this.#open.delete(message.n);
+        this.#inFlight.delete(message.n);
         if (!isOver) this.#putBack();
         this.wake();
       },
       (error: unknown) => {
-        this.#open.delete(message.n);
+        this.#inFlight.delete(message.n);
         this.#break(error);
       },
     );
-    this.#open.set(message.n, { version, ended });
+    this.#inFlight.add(message.n, { version, ended });
   }
 
   /** Resolves to false if the attempt was cancelled. */

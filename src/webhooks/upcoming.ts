@@ -4,6 +4,7 @@ import type { EventText } from './body.ts';
 import { batchLimits, BatchBuffer } from './batch-buffer.ts';
 import { eventCostBytes, queuedReadMax } from './limits.ts';
 import type { HookMessage } from './message.ts';
+import type { MessagesInFlight } from './messages-in-flight.ts';
 import type { Turns } from './turns.ts';
 
 /** The next step of a sender. */
@@ -22,6 +23,8 @@ export type Next =
   /** Nothing is due before this time. */
   | { readonly kind: 'later'; readonly atMs: number }
   | { readonly kind: 'nothing' };
+
+type InFlight = Pick<MessagesInFlight, 'has' | 'size'>;
 
 /** The dependencies of Upcoming. */
 interface UpcomingParts {
@@ -66,13 +69,13 @@ export class Upcoming {
     this.#mayWait = true;
   }
 
-  /** The next step, skipping messages in flight (`isOpen`, by n). It stays the same until taken. */
-  next(hook: Hook, nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
-    const due = this.#due(hook, nowMs, isOpen, open);
+  /** The next step without the messages in flight. It stays the same until taken. */
+  next(hook: Hook, nowMs: number, inFlight: InFlight): Next {
+    const due = this.#due(hook, nowMs, inFlight);
     if (due.kind === 'message' || (due.kind === 'later' && hook.order)) return due;
     const limits = batchLimits(hook);
     if (limits === undefined) {
-      const event = this.#peek(isOpen);
+      const event = this.#peek(inFlight);
       if (event === undefined) return due;
       const { n, logSeq } = event;
       const message = { n, logSeqs: [logSeq], before: undefined, dueMs: undefined };
@@ -80,7 +83,7 @@ export class Upcoming {
       return { kind: 'message', message, isFirst: true, otherMs };
     }
     this.#gathering ??= new BatchBuffer(limits);
-    const gathered = this.#gather(this.#gathering, nowMs, isOpen);
+    const gathered = this.#gather(this.#gathering, nowMs, inFlight);
     if (gathered === 'unread') return { kind: 'unread' };
     const { batch, isSentWhenFull } = this.#gathering;
     if (batch === undefined) return due;
@@ -102,14 +105,15 @@ export class Upcoming {
     this.#mayWait = true;
   }
 
-  #due(hook: Hook, nowMs: number, isOpen: (n: number) => boolean, open: number): Next {
+  #due(hook: Hook, nowMs: number, inFlight: InFlight): Next {
     if (!this.#mayWait) return { kind: 'nothing' };
     const { deliveries } = this.#parts;
     const first = hook.order ? deliveries.firstWaiting(this.#queue) : undefined;
-    const waiting = first === undefined ? deliveries.waiting(this.#queue, open + 1) : [first];
+    const waiting =
+      first === undefined ? deliveries.waiting(this.#queue, inFlight.size + 1) : [first];
     this.#mayWait = waiting.length > 0;
     for (const { n, dueMs } of waiting) {
-      if (isOpen(n)) continue;
+      if (inFlight.has(n)) continue;
       if (dueMs > nowMs) return { kind: 'later', atMs: dueMs };
       const before = deliveries.latest(this.#queue, n);
       if (before === undefined)
@@ -120,13 +124,13 @@ export class Upcoming {
     return { kind: 'nothing' };
   }
 
-  #peek(isOpen: (n: number) => boolean): QueuedEvent | undefined {
+  #peek(inFlight: InFlight): QueuedEvent | undefined {
     while (this.#events.length === 0) {
       const read = this.#parts.deliveries.queued(this.#queue, this.#readTo, queuedReadMax);
       if (read.length === 0) return undefined;
       this.#readTo = read.at(-1)?.n ?? this.#readTo;
       // After a reset the queue still holds the events in flight.
-      this.#events = read.filter(({ n }) => !isOpen(n));
+      this.#events = read.filter(({ n }) => !inFlight.has(n));
     }
     return this.#events[0];
   }
@@ -135,12 +139,12 @@ export class Upcoming {
   #gather(
     gathering: BatchBuffer,
     nowMs: number,
-    isOpen: (n: number) => boolean,
+    inFlight: InFlight,
   ): 'complete' | 'growing' | 'unread' {
     const { eventText, now, turns } = this.#parts;
     for (;;) {
       if (gathering.isFull) return 'complete';
-      const event = this.#peek(isOpen);
+      const event = this.#peek(inFlight);
       if (event === undefined) return 'growing';
       if (turns.isSpent) return 'unread';
       const text = eventText(event.logSeq);

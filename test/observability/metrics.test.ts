@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Histogram, metricsText, single, type Metric } from '../../src/observability/metrics.ts';
-import { processMetrics } from '../../src/observability/process-metrics.ts';
+import {
+  Histogram,
+  metricsText,
+  processMetrics,
+  single,
+  type Metric,
+} from '../../src/observability/metrics.ts';
 import { RequestMetrics } from '../../src/observability/request-metrics.ts';
 
 suite('the text that Prometheus reads', () => {

@@ -3,12 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
 import { AcmeFolder } from '../../acme/folder.ts';
 import { Renewals } from '../../acme/renewals.ts';
-import { challengesFor } from '../../acme/ways.ts';
 import type { Listen } from '../../config/addresses.ts';
 import type { AcmeConfig, Config } from '../../config/config.ts';
 import { silentLog, type Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
-import { orderCertificate } from '../../acme/acme-order.ts';
+import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
 import { Certificates } from './certificates.ts';
 
 /** What TLS needs of its surroundings. */

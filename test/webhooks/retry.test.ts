@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { retryDelayMs, type FailedDelivery } from '../../src/webhooks/schedule.ts';
+import { retryDelayMs, type FailedDelivery } from '../../src/webhooks/retry.ts';
 
 const second = 1_000;
 const day = 86_400 * second;
