@@ -19,7 +19,7 @@ export interface EventText {
 }
 
 /** Serialises an event for deliveries. The same event always gives the same text. */
-export function eventText(event: WaymarkEvent): EventText {
+function eventText(event: WaymarkEvent): EventText {
   const { id, type, occurred_at, counter, data } = event;
   const storedMs = Date.parse(event.stored_at);
   const head = `${JSON.stringify({ id, type, occurred_at }).slice(0, -1)},"seq":`;
