@@ -1,5 +1,6 @@
 import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { fieldLines } from '../http/reply.ts';
 import { trimOws } from '../http/syntax.ts';
 import type { Cancellation } from '../model/cancellation.ts';
 import { Failure } from '../model/failure.ts';
@@ -80,6 +81,8 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   #head: Pick<SourceResponse, 'status' | 'fields'> | undefined;
   #trailers: readonly string[] = [];
   #informational = 0;
+  /** How much of the content is still to come, where the response tells its length. */
+  #missingBytes = Infinity;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
   #stream: Readable | undefined;
@@ -129,6 +132,8 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
       return;
     }
     this.#head = { status, fields: fieldsOf(controller) };
+    const [length] = fieldLines(this.#head.fields, 'content-length');
+    if (length !== undefined) this.#missingBytes = Number(length);
     this.#settle.resolve({
       ...this.#head,
       content: () => this.#content(),
@@ -157,14 +162,19 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   }
 
   onResponseData(controller: Control, chunk: Buffer): void {
-    if (this.#stream !== undefined) {
+    let isFull: boolean;
+    if (this.#stream === undefined) {
+      this.#unread.push(chunk);
+      this.#unreadBytes += chunk.length;
+      isFull = this.#unreadBytes >= outboundUnreadBytesMax;
+    } else {
       notePassedBytes(chunk.length);
-      if (!this.#stream.push(chunk)) controller.pause();
-      return;
+      isFull = !this.#stream.push(chunk);
     }
-    this.#unread.push(chunk);
-    this.#unreadBytes += chunk.length;
-    if (this.#unreadBytes >= outboundUnreadBytesMax) controller.pause();
+    this.#missingBytes -= chunk.length;
+    // Nothing follows complete content. If undici is paused there and the connection ends, it takes
+    // the content for incomplete.
+    if (isFull && this.#missingBytes > 0) controller.pause();
   }
 
   onResponseEnd(controller: Control): void {
