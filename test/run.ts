@@ -1,17 +1,29 @@
-import { spawn } from 'node:child_process';
+import { tap, type Base, type Spawn } from '@tapjs/core';
+import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, sep } from 'node:path';
+import { delimiter, dirname, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 /**
- * `npm test`: every test file, those of one folder in one process. Most of a file's time of its own
- * is loading what it tests, which its neighbours need as well. A folder's report is printed when it
- * is done; what failed is told once more at the end, and the last line is `N passed, N failed`, and
- * how many were skipped if any was. A process that says nothing for longer than a test may take is
- * ended, and counts as a failed test: something that its tests began goes on behind them.
+ * `npm test`: tap runs every test file, those of one folder in one process. Most of the time of a
+ * file is loading what it tests, which its neighbours need as well. Each process reports in TAP.
+ * The report of a folder is printed when the folder is done. At the end come all failures again,
+ * the skipped tests with their reasons, and the line `N passed, N failed`.
+ *
+ * `--also DIR` runs the tests again with the `node` in a directory: all, or those of each `--folder`.
  */
+const { values: options } = parseArgs({
+  options: {
+    also: { type: 'string' },
+    folder: { type: 'string', multiple: true },
+    // Longer than the time-out of any test: what a test has left running can keep a process alive.
+    'silence-ms': { type: 'string', default: '150000' },
+  },
+});
 
-/** The folders that take longest, which begin first. */
+/** The folders that take longest start first. */
 const longest = [
   'server',
   'browser',
@@ -25,82 +37,139 @@ const longest = [
   'static',
 ];
 
-const testMs = 60_000;
-/** Longer than those that have more time than others, which say so themselves. */
-const silenceMs = 150_000;
-
 const flags = [
-  '--import=./test/compile-cache.js',
+  `--import=${import.meta.resolve('./compile-cache.js')}`,
   '--test',
   '--test-isolation=none',
-  `--test-timeout=${testMs}`,
-  '--test-reporter=./test/reporter.ts',
+  '--test-timeout=60000',
+  `--test-reporter=${fileURLToPath(import.meta.resolve('./tap.ts'))}`,
 ];
 
-interface Outcome {
-  passed: number;
-  failed: number;
-  skipped: number;
-  /** What is to be read of what failed, by folders. */
-  readonly failures: string[];
+/** The test files of a folder, and the program that runs them. */
+interface FolderRun {
+  readonly name: string;
+  readonly files: readonly string[];
+  readonly node: string;
 }
 
-/** The test files, by the folder below test/ that they are in. */
-function filesByFolder(): readonly (readonly [folder: string, files: readonly string[]])[] {
+type TapParser = Base['parser'];
+type TapResult = Base['lists']['fail'][number];
+
+const suite = tap();
+// The exit code follows tap's results. The TAP that it joins from all folders is not printed.
+suite.register();
+suite.resume();
+suite.setTimeout(0);
+suite.jobs = availableParallelism() + 1;
+suite.on('spawn', endIfSilent);
+
+const [passed, failures, skipped] = [[] as number[], [] as string[], [] as string[]];
+await Promise.all(folderRuns().map(report));
+suite.end();
+if (skipped.length > 0) process.stdout.write(`\nSkipped:\n${skipped.join('\n')}\n`);
+if (failures.length > 0) process.stdout.write(`\nFailed:\n\n${failures.join('\n\n')}\n\n`);
+const total = passed.reduce((sum, count) => sum + count, 0);
+const left = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
+process.stdout.write(`${total} passed, ${failures.length} failed${left}\n`);
+process.exitCode = failures.length === 0 && total > 0 ? 0 : 1;
+
+function folderRuns(): readonly FolderRun[] {
+  const { also, folder: wanted } = options;
+  const node = `${also}/node`;
+  const versionOf = () => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
+  const suffix = also === undefined ? '' : ` on Node.js ${versionOf()}`;
   const folderOf = (file: string): string => dirname(file).split(sep)[1] ?? '.';
   const rank = (folder: string): number =>
     longest.includes(folder) ? longest.indexOf(folder) : longest.length;
-  return Object.entries(Object.groupBy(globSync('test/**/*.test.ts').sort(), folderOf))
-    .map(([folder, files = []]) => [folder, files] as const)
-    .sort(([one], [other]) => rank(one) - rank(other));
+  const found = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort();
+  return Object.entries(Object.groupBy(found, folderOf))
+    .sort(([one], [other]) => rank(one) - rank(other))
+    .flatMap(([folder, files = []]) => {
+      const run = { name: `test/${folder}`, files, node: process.execPath };
+      if (also === undefined || wanted?.includes(folder) === false) return run;
+      return [run, { files, name: run.name + suffix, node }];
+    });
 }
 
-/** Runs the tests of a folder and prints their report. */
-async function run(folder: string, files: readonly string[], total: Outcome): Promise<void> {
-  const child = spawn(process.execPath, [...flags, ...files], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = new Promise<number | string>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', (code, signal) => {
-      resolve(code ?? signal ?? '');
+/** Runs the tests of a folder, prints their report and adds up their results. */
+async function report({ name, files, node }: FolderRun): Promise<void> {
+  // tap would load its own hooks, by NODE_OPTIONS, into this process and every one that it starts.
+  const env = [
+    '-u',
+    'NODE_CHANNEL_FD',
+    `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
+    `PATH=${resolve(dirname(node))}${delimiter}${process.env.PATH ?? ''}`,
+  ];
+  const done = suite.spawn('env', [...env, node, ...flags, ...files], { buffered: true }, name);
+  const child = done.subtest;
+  if (child === null) throw new Error(`tap has not started ${name}.`);
+  const lines: string[] = [];
+  collectLines(child.parser, lines);
+  const results = await done;
+  const { pass, fail } = child.counts;
+  passed.push(pass);
+  skipped.push(...child.lists.skip.map((result) => title(result, result.fullname)));
+  failures.push(...child.lists.fail.map((result) => failureText(result, endOf(child))));
+  if (results?.ok !== true && fail === 0) failures.push(`✖ ${name} ${endOf(child)}`);
+  process.stdout.write(
+    `${name}: ${files.length} files, ${pass} passed, ${fail} failed\n${lines.join('\n')}\n`,
+  );
+}
+
+/** Lets tap end a process that prints nothing for longer than any test may take. */
+function endIfSilent(child: Spawn): void {
+  const silenceMs = Number(options['silence-ms']);
+  child.on('process', (spawned) => {
+    child.setTimeout(silenceMs);
+    spawned.stdout.on('data', () => {
+      child.setTimeout(silenceMs);
+    });
+    // Processes that its tests have started may still hold its standard output open.
+    spawned.once('exit', (_code, signal) => {
+      if (signal !== null) spawned.stdout.destroy();
     });
   });
-  const silence = setTimeout(() => child.kill('SIGKILL'), silenceMs);
-  let report = '';
-  for await (const chunk of child.stdout.setEncoding('utf8')) {
-    report += chunk as string;
-    silence.refresh();
-  }
-  clearTimeout(silence);
-  const code = await ended;
-  process.stdout.write(`test/${folder}: ${files.length} files\n${report}`);
-  const summary = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?\n$/m.exec(report);
-  const [, passed = 0, failed = 0, skipped = 0] = (summary ?? []).map((text: string | undefined) =>
-    Number(text ?? 0),
-  );
-  total.passed += passed;
-  total.skipped += skipped;
-  // One that ended in another way, or before its end, has not told of all of its tests.
-  const isBroken = summary === null || (code !== 0 && failed === 0);
-  total.failed += isBroken ? 1 : failed;
-  const end = isBroken ? `test/${folder} ended with ${code}.\n` : '';
-  process.stdout.write(end);
-  const [, why = report.slice(-2_000)] = report.split('\n✖ failing tests:\n');
-  if (isBroken || failed > 0) total.failures.push(`\n✖ test/${folder}\n${why}${end}`);
 }
 
-const waiting = [...filesByFolder()];
-const total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [] };
-await Promise.all(
-  Array.from({ length: availableParallelism() + 1 }, async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      await run(...next, total);
-    }
-  }),
-);
-const { passed, failed, skipped } = total;
-process.stdout.write(total.failures.join(''));
-const left = skipped > 0 ? `, ${skipped} skipped` : '';
-process.stdout.write(`${passed} passed, ${failed} failed${left}\n`);
-process.exitCode = failed === 0 && passed > 0 ? 0 : 1;
+/** Why a process failed although none of its tests did. */
+function endOf({ timedOut, options: { exitCode, signal }, errors }: Spawn): string {
+  if (timedOut) return `printed nothing for ${options['silence-ms']} ms`;
+  const reasons = errors.map(({ tapError }) => String(tapError));
+  return [`ended with ${signal ?? exitCode ?? 'an error'}`, ...reasons].join(': ');
+}
+
+/** Collects a line for each test, as the parser reads it, under the lines of its suites. */
+function collectLines(parser: TapParser, lines: string[], indent = ''): void {
+  parser.on('child', (child) => {
+    lines.push(`${indent}▶ ${child.name}`);
+    collectLines(child, lines, `${indent}  `);
+  });
+  parser.on('assert', (result) => {
+    if (!result.closingTestPoint || !result.ok)
+      lines.push(`${indent}${title(result, result.name)}`);
+  });
+  parser.on('extra', (text) => {
+    if (!/^(TAP version \d+)?\s*$/.test(text)) lines.push(text.trimEnd());
+  });
+}
+
+function title({ ok, skip, todo, time }: TapResult, name: string): string {
+  const mark = skip !== false ? '﹣' : todo !== false ? '□' : ok ? '✔' : '✖';
+  const reason = skip === true ? ' # no reason' : skip === false ? '' : ` # ${skip}`;
+  return `${mark} ${name}${time === null ? '' : ` (${Math.round(time)} ms)`}${reason}`;
+}
+
+/** A failed test with what Node.js writes of it in TAP: place, error and stack. */
+function failureText(result: TapResult, end: string): string {
+  const diag = result.diag as Readonly<Record<string, string>> | null;
+  const { location, name, error = result.tapError ?? end, stack = '' } = diag ?? {};
+  const frames = stack.split('\n').filter(Boolean);
+  return [
+    title(result, result.fullname),
+    ...(location === undefined ? [] : [`at ${location}`]),
+    name === undefined ? error : `${name}: ${error}`,
+    ...frames.map((line) => `    at ${line}`),
+  ]
+    .join('\n')
+    .replaceAll('\n', '\n  ');
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { suite, test, type TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder, writeFiles } from './folder.ts';
+
+/** Runs `npm test` in a folder with these files below `test/`; returns the exit code and output. */
+async function runTests(t: TestContext, files: Record<string, string>, words: string[] = []) {
+  const cwd = await temporaryFolder(t);
+  const imports = "import { test } from 'node:test';\n";
+  await writeFiles(
+    cwd,
+    Object.fromEntries(
+      Object.entries(files).map(([name, content]) => [`test/${name}`, imports + content]),
+    ),
+  );
+  const run = fileURLToPath(import.meta.resolve('./run.ts'));
+  const child = spawn(process.execPath, [run, ...words], {
+    cwd,
+    // Otherwise they report to the runner of this test.
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+  return { code: code as number | null, out, lastLine: out.trimEnd().split('\n').at(-1) };
+}
+
+suite('npm test', () => {
+  test('counts the tests of all folders in its last line', async (t) => {
+    const { code, lastLine } = await runTests(t, {
+      'a/one.test.ts': "test('one', () => {}); test('two', () => {});",
+      'b/deep/two.test.ts': "test('three', () => {});",
+    });
+    assert.deepEqual([code, lastLine], [0, '3 passed, 0 failed']);
+  });
+
+  test('prints each failure again at the end, with its place and its cause', async (t) => {
+    const { code, out, lastLine } = await runTests(t, {
+      'a/one.test.ts':
+        "test('one', () => { throw new Error('no', { cause: new Error('disk') }); });",
+      'b/two.test.ts': "test('two', () => {});",
+    });
+    assert.deepEqual([code, lastLine], [1, '1 passed, 1 failed']);
+    const [, end = ''] = out.split('\nFailed:\n');
+    assert.match(
+      end,
+      /✖ test\/a > one .*\n {2}at .*one\.test\.ts:2:1\n {2}no\n {2}Caused by: disk\n/,
+    );
+  });
+
+  test('names each skipped test with its reason', async (t) => {
+    const { code, out, lastLine } = await runTests(t, {
+      'a/one.test.ts': "test('one', () => {}); test('two', { skip: 'needs a disk' }, () => {});",
+    });
+    assert.deepEqual([code, lastLine], [0, '1 passed, 0 failed, 1 skipped']);
+    assert.match(out, /\nSkipped:\n﹣ test\/a > two .*# needs a disk\n/);
+  });
+
+  test('fails without any test', async (t) => {
+    const { code, lastLine } = await runTests(t, {});
+    assert.deepEqual([code, lastLine], [1, '0 passed, 0 failed']);
+  });
+
+  test('counts a process that ends before its tests as a failure', async (t) => {
+    const { code, out, lastLine } = await runTests(t, {
+      'a/one.test.ts': "test('one', () => { process.exit(3); });",
+      'b/two.test.ts': "test('two', () => {});",
+    });
+    assert.deepEqual([code, lastLine], [1, '1 passed, 1 failed']);
+    assert.match(out, /✖ test\/a ended with 3/);
+  });
+
+  test('ends a process that stays silent, and counts it as a failure', async (t) => {
+    const { code, out, lastLine } = await runTests(
+      t,
+      {
+        'a/one.test.ts': "test('one', async () => { for (;;) await new Promise(setImmediate); });",
+      },
+      ['--silence-ms=500'],
+    );
+    assert.deepEqual([code, lastLine], [1, '0 passed, 1 failed']);
+    assert.match(out, /✖ test\/a[^]*printed nothing for 500 ms/);
+  });
+
+  test('runs chosen folders again with another Node.js', async (t) => {
+    const { out, lastLine } = await runTests(
+      t,
+      { 'a/one.test.ts': "test('one', () => {});", 'b/two.test.ts': "test('two', () => {});" },
+      [`--also=${process.execPath.replace(/\/node$/, '')}`, '--folder=b'],
+    );
+    assert.equal(lastLine, '3 passed, 0 failed');
+    assert.match(out, /^test\/b on Node\.js v.*: 1 files, 1 passed, 0 failed$/m);
+  });
+});
