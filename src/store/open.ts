@@ -27,8 +27,9 @@ import {
 } from './folder/data-folder.ts';
 import { claimantOf } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
-import { CommitQueue, type StoreCondition } from './log/commit.ts';
+import { createCommit } from './log/commit.ts';
 import { Feed } from './log/feed.ts';
+import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { markSeveral } from './projections/index-entries.ts';
 import { createReads } from './projections/reads.ts';
 import type { Store } from './store.ts';
@@ -61,9 +62,10 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const databases = await openMarked(folder, { readOnly });
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
-  const queue = new CommitQueue({ databases, reads, now, newId, condition });
+  const queue = new WriteQueue(databases.environment, condition);
+  const commit = createCommit({ databases, reads, queue, now, newId });
   const feed = new Feed(databases, reads);
-  const deliveries = createDeliveryLog(databases, reads, { newId, condition });
+  const deliveries = createDeliveryLog(databases, reads, { newId, queue });
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
 
@@ -74,7 +76,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       databases.environment.resetReadTxn();
     },
     async commit(by, decide) {
-      const answer = await queue.commit(by, decide);
+      const answer = await commit(by, decide);
       feed.look();
       return answer;
     },
@@ -97,7 +99,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     },
     close() {
       feed.close();
-      closing ??= Promise.all([queue.close(), deliveries.close(), pages.stop()]).then(() =>
+      closing ??= Promise.all([queue.close(), pages.stop()]).then(() =>
         databases.environment.close(),
       );
       return closing;

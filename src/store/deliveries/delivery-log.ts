@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
-import type { StoreCondition } from '../log/commit.ts';
-import { WriteQueue } from '../log/write-queue.ts';
+import type { WriteQueue } from '../log/write-queue.ts';
 import type { Reads } from '../store.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries } from './deliveries.ts';
@@ -12,40 +11,35 @@ import { putDispatch } from './dispatch.ts';
 import { putReplay } from './replay.ts';
 import { putExpired } from './retention.ts';
 
-/** The deliveries of a store, with a way to end their writes. */
-interface DeliveryLog extends Deliveries {
-  /** Refuses further writes; resolves when the earlier ones are done. */
-  close(): Promise<void>;
-}
-
 /** Makes the Deliveries of the databases; `newId` makes the name of a writer. */
 export function createDeliveryLog(
   databases: Databases,
   reads: Reads,
-  { newId, condition }: { readonly newId: () => string; readonly condition: StoreCondition },
-): DeliveryLog {
+  { newId, queue }: { readonly newId: () => string; readonly queue: WriteQueue },
+): Deliveries {
   const { delivery } = databases;
-  const queue = new WriteQueue(databases, condition);
   let writer: string | undefined;
   /** The seq up to which this process has read the log for events; it can be behind the cursor. */
   let readTo = 0;
   const cursor = (): number => Number(delivery.get('cursor') ?? 0);
-  const write = <T>(put: () => T): Promise<T> =>
+  const isWriter = (): boolean => writer !== undefined && delivery.get('writer') === writer;
+  const write = <T>(put: () => T, mayWrite = isWriter): Promise<T> =>
     queue.write(() => {
-      if (writer === undefined || delivery.get('writer') !== writer) throw superseded();
-      return put();
+      if (!mayWrite()) throw superseded();
+      return () => ({ result: put(), bytes: 0 });
     });
 
   return {
     begin() {
       const name = newId();
-      return queue.write(() => {
+      const put = (): void => {
         delivery.putSync('writer', name);
         // No attempt is in flight, because the previous writer has ended.
         delivery.putSync('settled', String(reads.seq()));
         writer = name;
         readTo = 0;
-      });
+      };
+      return write(put, () => true);
     },
     end: () =>
       write(() => {
@@ -86,7 +80,6 @@ export function createDeliveryLog(
       }),
     replaySome: (clockMs) => write(() => putReplay(databases, Math.trunc(clockMs))),
     expire: (of, before) => write(() => putExpired(databases, of, before)),
-    close: () => queue.close(),
   };
 }
 

@@ -1,4 +1,3 @@
-import type { Change } from '../../model/change.ts';
 import type { Databases } from '../databases.ts';
 import { expiredAtOnceMax } from '../limits.ts';
 import { storedAt } from '../projections/reads.ts';
@@ -70,18 +69,13 @@ function* expiredMessages(
   }
 }
 
-function* expiredEvents(
-  { pending, log }: Databases,
-  queue: QueueKey,
-  before: string,
-): Iterable<number> {
+function* expiredEvents(databases: Databases, queue: QueueKey, before: string): Iterable<number> {
   const { end } = queueRange(queue);
   let n = 0;
   for (;;) {
-    const [entry] = pending.getRange({ start: eventKey(queue, n), end, limit: 1 });
+    const [entry] = databases.pending.getRange({ start: eventKey(queue, n), end, limit: 1 });
     if (entry === undefined) return;
-    const stored: Change['dtu_stored'] = storedAt(log.get(Number(entry.value)) ?? '') ?? '';
-    if (stored >= before) return;
+    if ((storedAt(databases, Number(entry.value)) ?? '') >= before) return;
     yield nOf(entry.key);
     n = nOf(entry.key) + 1;
   }

@@ -1,41 +1,64 @@
+import type { RootDatabase } from 'lmdb';
 import { Failure, stoppingFailure } from '../../model/failure.ts';
-import type { Databases } from '../databases.ts';
-import { storageFailure, type StoreCondition } from './commit.ts';
+import { writeErrorOf } from '../folder/full-disk.ts';
+import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
 
-interface Waiting {
-  readonly put: () => unknown;
+/** Whether a store accepts changes. */
+export interface StoreCondition {
+  /** The Failure that refuses changes; undefined while the data is intact. */
+  refusal: Failure | undefined;
+}
+
+/**
+ * Decides about a write inside the write transaction, and returns the function that writes. Only
+ * its own write fails if it throws, because nothing is written yet.
+ */
+type DecideWrite<T> = () => PutWrite<T>;
+
+/** Writes, and returns an estimate of the bytes that it adds to the transaction. */
+type PutWrite<T> = () => { readonly result: T; readonly bytes: number };
+
+/** A waiting write, without the type of its result. */
+interface WaitingWrite {
+  readonly decide: DecideWrite<unknown>;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Queues writes that need no decision. Writes that arrive during a transaction go into the next
- * one. If a write throws, all writes of its transaction fail.
+ * Runs the writes of a store in order of arrival: one write transaction takes all waiting writes,
+ * and answers them when it is on the disk; meanwhile the next batch collects.
  */
 export class WriteQueue {
-  readonly #databases: Databases;
+  readonly #environment: RootDatabase;
   readonly #condition: StoreCondition;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingWrite[] = [];
   #writing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(databases: Databases, condition: StoreCondition) {
-    this.#databases = databases;
+  constructor(environment: RootDatabase, condition: StoreCondition) {
+    this.#environment = environment;
     this.#condition = condition;
   }
 
+  /** The number of writes that are not answered yet. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
   /**
-   * Resolves with the result of `put` once it is durable. Rejects with the error that a put threw,
-   * or with the Failure `storage_full` or `unavailable`.
+   * Resolves with the result of a write once it is durable. Rejects with the error that `decide`
+   * threw, or, if the transaction fails, with the Failure `storage_full` or `unavailable` or the
+   * bug of a put.
    */
-  write<T>(put: () => T): Promise<T> {
+  write<T>(decide: DecideWrite<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#closed || this.#condition.refusal !== undefined) {
         reject(this.#condition.refusal ?? stoppingFailure());
         return;
       }
       this.#waiting.push({
-        put,
+        decide,
         reject,
         resolve: (result) => {
           resolve(result as T);
@@ -52,30 +75,69 @@ export class WriteQueue {
   }
 
   async #writeAll(): Promise<void> {
-    // All writes of this turn of the event loop go into the first transaction.
+    // All writes of this turn of the event loop go into the first batch.
     await Promise.resolve();
-    while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
+    while (this.#waiting.length > 0) await this.#writeBatch();
     this.#writing = undefined;
   }
 
-  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
-    const results: unknown[] = [];
-    // lmdb's errors have codes; an error without one is a bug of a put, or a Failure.
-    const thrown: unknown[] = [];
+  async #writeBatch(): Promise<void> {
+    const batch: Batch = { taken: 0, results: [], bug: undefined };
     try {
-      await this.#databases.environment.childTransaction(() => {
-        try {
-          for (const { put } of batch) results.push(put());
-        } catch (error) {
-          if ((error as { code?: unknown }).code === undefined) thrown.push(error);
-          throw error;
-        }
+      // Only a child transaction is rolled back when something throws in it.
+      await this.#environment.childTransaction(() => {
+        this.#decideAndPut(batch);
       });
-      for (const [at, { resolve }] of batch.entries()) resolve(results[at]);
     } catch (error) {
-      const isStorage = thrown.length === 0 && !(error instanceof Failure);
-      const reason = isStorage ? await storageFailure(error) : error;
-      for (const { reject } of batch) reject(reason);
+      const reason = batch.bug ?? (await storageFailure(error));
+      // A transaction that cannot begin fails all writes.
+      const failed = batch.taken === 0 ? this.#waiting.length : batch.taken;
+      for (const { reject } of this.#waiting.splice(0, failed)) reject(reason);
+      return;
+    }
+    this.#waiting.splice(0, batch.taken);
+    for (const { resolve, result } of batch.results) resolve(result);
+  }
+
+  #decideAndPut(batch: Batch): void {
+    let batchBytes = 0;
+    for (const { decide, resolve, reject } of this.#waiting) {
+      if (batch.taken >= commitBatchMax || batchBytes >= commitBatchBytesMax) return;
+      batch.taken += 1;
+      let put: PutWrite<unknown>;
+      try {
+        put = decide();
+      } catch (error) {
+        reject(error);
+        continue;
+      }
+      try {
+        const { result, bytes } = put();
+        batch.results.push({ resolve, result });
+        batchBytes += bytes;
+      } catch (error) {
+        // The errors of lmdb have codes.
+        if ((error as { code?: unknown }).code === undefined) batch.bug = error;
+        throw error;
+      }
     }
   }
+}
+
+interface Batch {
+  /** The number of waiting writes that were processed. */
+  taken: number;
+  readonly results: { readonly resolve: (result: unknown) => void; readonly result: unknown }[];
+  /** What a put threw that is neither of lmdb nor a Failure. */
+  bug: unknown;
+}
+
+/** The error with which the writes of a failed transaction reject. */
+async function storageFailure(error: unknown): Promise<Failure> {
+  const cause = await writeErrorOf(error);
+  if (cause instanceof Failure) return cause;
+  return new Failure('unavailable', 'The change could not be stored.', {
+    retryAfterSeconds: 1,
+    cause,
+  });
 }

@@ -142,7 +142,7 @@ function seqAt(databases: Databases, timeMs: number): number {
   let [low, high] = [0, newestSeq(databases)];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
-    const storedMs = Date.parse(storedAt(databases.log.get(middle) ?? '') ?? '');
+    const storedMs = Date.parse(storedAt(databases, middle) ?? '');
     if (storedMs <= timeMs) low = middle;
     else high = middle - 1;
   }
@@ -151,11 +151,15 @@ function seqAt(databases: Databases, timeMs: number): number {
 
 const storedField = /"dtu_stored":"([^"]+)"/;
 /** The length of a row up to `dtu_stored` and its value: log/write-plan.ts puts them first. */
-const rowHeadCharacters = 120;
+const rowHeadBytes = 120;
 
-/** The time at which a row was stored, read without parsing the rest of the row. */
-export function storedAt(row: string): string | undefined {
-  return storedField.exec(row.slice(0, rowHeadCharacters))?.[1];
+/**
+ * The time at which a row of the log was stored, read without decoding the rest of the row;
+ * undefined for a seq that the log has not reached.
+ */
+export function storedAt({ log }: Databases, seq: number): string | undefined {
+  const head = log.getBinaryFast(seq)?.toString('latin1', 0, rowHeadBytes);
+  return head === undefined ? undefined : storedField.exec(head)?.[1];
 }
 
 function* recordsAfter({ rule }: Databases, after: string): Iterable<WalkedRecord> {
