@@ -1,5 +1,5 @@
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { quietenFullDisk } from './folder/full-disk.ts';
+import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
 export const schemaVersion = 5;
@@ -116,7 +116,7 @@ export function openEnvironment(
     mapSize = environmentOptions.mapSize,
   }: { readonly readOnly?: boolean; readonly mapSize?: number } = {},
 ): RootDatabase {
-  quietenFullDisk();
+  silenceDiskFullErrors();
   return open({ path: folder, ...environmentOptions, readOnly, mapSize });
 }
 

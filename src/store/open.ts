@@ -77,11 +77,11 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     },
     async commit(by, decide) {
       const answer = await commit(by, decide);
-      feed.look();
+      feed.wake();
       return answer;
     },
     changesAfter: (seq, signal) => feed.next(seq, signal),
-    grown: (seq, signal, pollMs) => feed.grown(seq, signal, pollMs),
+    waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     deliveries,
     memory: () => feed.memory(),
     counts: () => ({

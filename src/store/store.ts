@@ -5,7 +5,7 @@ import type { ApiKey } from '../model/key.ts';
 import type { Candidate, StoredRule } from '../model/rule.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
-import type { ReadyRule } from './log/prepared-rule.ts';
+import type { PreparedRule } from './log/prepared-rule.ts';
 import type { RulePlace } from './projections/rule-index.ts';
 
 /**
@@ -133,15 +133,15 @@ export interface LoggedDraft extends Draft {
  * A prepared insert of a page rule. Its id is a UUID that no other record and no other draft of the
  * decision has.
  */
-export interface ReadyInsert {
+export interface PreparedInsert {
   readonly id: string;
-  readonly ready: ReadyRule;
+  readonly prepared: PreparedRule;
   readonly vk: VkClaim;
 }
 
 /** The drafts of a decide function; the store writes all of them or none. */
 export interface Decision<T> {
-  readonly drafts: readonly (LoggedDraft | ReadyInsert)[];
+  readonly drafts: readonly (LoggedDraft | PreparedInsert)[];
   /**
    * Makes the answer from the changes as they were logged, in the order of the drafts; without
    * those of prepared drafts.
@@ -223,7 +223,7 @@ export interface Store extends Reads {
    * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
    * process, within `pollMs` for rows of others. Rejects as changesAfter does.
    */
-  grown(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
+  waitForRows(seq: number, signal: AbortSignal, pollMs: number): Promise<void>;
   /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
   counts(): StoreCounts;

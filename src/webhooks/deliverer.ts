@@ -135,7 +135,7 @@ export class Deliverer {
     const { signal } = this.#stopped;
     while (!signal.aborted) {
       if (store.hooksStamp() !== undefined) return true;
-      await store.grown(store.seq(), signal, deliveryIdlePollMs);
+      await store.waitForRows(store.seq(), signal, deliveryIdlePollMs);
     }
     return false;
   }
@@ -217,7 +217,7 @@ export class Deliverer {
         if (queue !== undefined) this.#senderOf(queue, parts).wakeForDue();
         continue;
       }
-      await store.grown(upTo, signal, hasHooks ? deliveryPollMs : deliveryIdlePollMs);
+      await store.waitForRows(upTo, signal, hasHooks ? deliveryPollMs : deliveryIdlePollMs);
     }
   }
 
@@ -287,7 +287,7 @@ export class Deliverer {
       await sender?.settle(deliverySettleMs);
     });
     this.#settled = Promise.all([this.#settled, ...settling])
-      .then(() => parts.deliveries.settle(upTo))
+      .then(() => parts.deliveries.markApplied(upTo))
       .catch((error: unknown) => {
         if (error instanceof Failure) return;
         this.#parts.log.error({ err: error }, 'Cannot record that changed webhooks are in effect.');

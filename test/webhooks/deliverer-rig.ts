@@ -124,10 +124,10 @@ export async function startDeliverer(
       await commit(store, ...eventDrafts(count));
     },
     async look(id = firstHook(store)) {
-      // A change of a hook that is none: it is obeyed after everything before it was.
+      // A change that changes no hook: it applies after all changes before it.
       const data = { name: String(Math.random()) };
       const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
-      await store.deliveries.obeyed(change?.seq ?? 0);
+      await store.deliveries.waitUntilApplied(change?.seq ?? 0);
     },
   };
   if (store.hooksStamp() === undefined) {

@@ -231,7 +231,7 @@ test('what is to be told of an attempt is told before it is recorded', async (t)
   while (attempts().length === 0) await rig.look();
 });
 
-suite('a hook that is taken back is obeyed', () => {
+suite('a change of a hook applies', () => {
   for (const [what, count] of [
     ['at once', 0],
     ['with more told before than is read at a time', 2 * dispatchRowsMax],
@@ -248,7 +248,7 @@ suite('a hook that is taken back is obeyed', () => {
       const rows = rig.store.rows('webhook', id).map(({ seq }) => seq);
       const gone = { family: 'webhook', id, action: 'invalidate', data: { rows } } as const;
       const changes = await commit(rig.store, ...eventDrafts(count), gone);
-      await rig.store.deliveries.obeyed(changes.at(-1)?.seq ?? 0);
+      await rig.store.deliveries.waitUntilApplied(changes.at(-1)?.seq ?? 0);
       assert.equal(rig.waiting, 0);
       assert.equal(rig.sent.length, 1);
     });

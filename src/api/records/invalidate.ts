@@ -91,7 +91,7 @@ export function invalidateRecords(
       const { report, replayed } = await run;
       // Nothing is sent to a hook any more when its owner is told that it is gone.
       if (family === 'webhook' && report.done === true) {
-        await store.deliveries.obeyed(Number(report.seq));
+        await store.deliveries.waitUntilApplied(Number(report.seq));
       }
       return {
         kind: 'data',

@@ -8,7 +8,7 @@ import { jsonDepthMax } from '../../model/limits.ts';
 import type { Hook } from '../../model/hook.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
 import type { Rule } from '../../model/rule.ts';
-import { readyRule } from '../../store/log/prepared-rule.ts';
+import { prepareRule } from '../../store/log/prepared-rule.ts';
 import { requireNoMistakes } from '../problems.ts';
 import { unreadEnginedata } from '../rules/enginedata.ts';
 import { sentNames } from '../records/placement.ts';
@@ -125,7 +125,7 @@ function readLine(
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
-  const ready = family === 'userinterface' ? readyRule(data) : undefined;
+  const ready = family === 'userinterface' ? prepareRule(data) : undefined;
   // What an export has written waited where it comes from.
   const told = isExported ? nothing : toldOf(data, { family, v, engines });
   requireNoMistakes({ isStrict: isStrict || isStrictPreferred(prefer) }, told.problems);

@@ -1,5 +1,5 @@
 import type { RevertibleFamily } from '../../model/change.ts';
-import type { ReadyRule } from '../../store/log/prepared-rule.ts';
+import type { PreparedRule } from '../../store/log/prepared-rule.ts';
 import type { VkClaim } from '../../store/store.ts';
 
 /** A line of an import, read and ready to be written. */
@@ -18,7 +18,7 @@ export interface ImportLine extends VkClaim {
    */
   readonly standsFor: 'request' | 'fields' | 'record';
   /** What the store puts of a page rule; undefined for a hook. */
-  readonly ready: ReadyRule | undefined;
+  readonly ready: PreparedRule | undefined;
 }
 
 /**
@@ -116,7 +116,7 @@ interface UnpackedLines extends Omit<PackedLines, 'bytes'> {
 }
 
 /** A line that is unpacked as far as it is looked at. */
-class PackedLine implements ImportLine, ReadyRule {
+class PackedLine implements ImportLine, PreparedRule {
   readonly #lines: UnpackedLines;
   readonly #at: number;
 
@@ -145,11 +145,11 @@ class PackedLine implements ImportLine, ReadyRule {
     return meanings[(this.#number(1) >> meaningShift) & 3] ?? 'request';
   }
 
-  get database(): ReadyRule['database'] {
+  get database(): PreparedRule['database'] {
     return this.#number(1) >> databaseShift === 0 ? 'exact' : 'wildcard';
   }
 
-  get ready(): ReadyRule | undefined {
+  get ready(): PreparedRule | undefined {
     return this.family === 'userinterface' ? this : undefined;
   }
 

@@ -3,12 +3,12 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { importRowsMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
-import type { ReadyRule } from '../../store/log/prepared-rule.ts';
+import type { PreparedRule } from '../../store/log/prepared-rule.ts';
 import type {
   Decision,
   LoggedDraft,
   Reads,
-  ReadyInsert,
+  PreparedInsert,
   Store,
   StoredVkClaim,
   VkClaim,
@@ -205,7 +205,7 @@ function commitLines(
 ): Promise<Imported> {
   if (lines.length === 0) return Promise.resolve(nothing);
   return store.commit(by, (reads): Decision<Imported> => {
-    const drafts: (LoggedDraft | ReadyInsert)[] = [];
+    const drafts: (LoggedDraft | PreparedInsert)[] = [];
     const refused: Refusal[] = [];
     const taken = new Map<string, ImportLine>();
     const planned = new Map<string, number>();
@@ -223,7 +223,7 @@ function commitLines(
       if (place !== undefined) planned.set(place, more + 1);
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
-      if (ready !== undefined) drafts.push({ id, ready, vk: claimFor(line, by) });
+      if (ready !== undefined) drafts.push({ id, prepared: ready, vk: claimFor(line, by) });
       else drafts.push(...hookDrafts(line, by, { id, secret: newSecret() }));
     }
     const imported = taken.size;
@@ -316,7 +316,11 @@ function whyOther({ vk, standsFor }: ImportLine): string {
     : `The vk ${JSON.stringify(vk)} was used before, for something else.`;
 }
 
-function whyFull(reads: Reads, place: ReadyRule | undefined, planned: number): string | undefined {
+function whyFull(
+  reads: Reads,
+  place: PreparedRule | undefined,
+  planned: number,
+): string | undefined {
   return place && reads.roomFailure(place, planned)?.message;
 }
 

@@ -265,7 +265,7 @@ async function changeHook(
       answer: ([logged]) => written(parts, { stored: afterChange(current, logged), sent, vk }),
     };
   });
-  await store.deliveries.obeyed(outcome.data.seq);
+  await store.deliveries.waitUntilApplied(outcome.data.seq);
   return outcome;
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
 import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder/data-folder.ts';
-import { quietenFullDisk } from '../../store/folder/full-disk.ts';
+import { silenceDiskFullErrors } from '../../store/folder/full-disk.ts';
 
 /** Version of the layout below: what another one has written is thrown away. */
 const schemaVersion = '2';
@@ -48,7 +48,7 @@ const markFile = 'run';
  * is whole, what the end of the machine does may not be, see prepareCacheFolder.
  */
 export function openCacheDatabases(folder: string): CacheDatabases {
-  quietenFullDisk();
+  silenceDiskFullErrors();
   const environment = open({ path: folder, ...environmentOptions });
   return environment.transactionSync(() => ({
     environment,

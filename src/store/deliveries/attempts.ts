@@ -7,12 +7,12 @@ import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
 export function putAttempt(databases: Databases, recorded: RecordedAttempt): void {
   const { pending, attempt, due, exhausted } = databases;
   const { queue, n, wasDueMs, split = [] } = recorded;
-  const againMs = askedForMs(databases, recorded);
+  const againMs = replayDueMs(databases, recorded);
   if (againMs !== undefined) due.removeSync(dueKey(queue, againMs, n));
   const record =
     againMs === undefined || split.length > 0
       ? recorded.record
-      : withRoundAhead(recorded.record, againMs);
+      : withNewRound(recorded.record, againMs);
   if (wasDueMs === undefined) pending.removeSync(eventKey(queue, n));
   else due.removeSync(dueKey(queue, wasDueMs, n));
   if (record.dueMs !== undefined) due.putSync(dueKey(queue, record.dueMs, n), '1');
@@ -25,7 +25,7 @@ export function putAttempt(databases: Databases, recorded: RecordedAttempt): voi
 }
 
 /** The due time of a message that a replay requested during this attempt. */
-function askedForMs(
+function replayDueMs(
   databases: Databases,
   { queue, n, wasDueMs }: RecordedAttempt,
 ): number | undefined {
@@ -37,7 +37,7 @@ function askedForMs(
 /**
  * Whatever the outcome, the replay starts a new round of attempts, which replaces the next retry.
  */
-function withRoundAhead(record: AttemptRecord, dueMs: number): AttemptRecord {
+function withNewRound(record: AttemptRecord, dueMs: number): AttemptRecord {
   const { outcome } = record;
   return { ...record, tries: 0, dueMs, outcome: outcome === 'exhausted' ? 'failed' : outcome };
 }

@@ -119,12 +119,12 @@ export interface Deliveries {
   /** Seq of the newest change whose events are in the queues; readable by every process. */
   cursor(): number;
   /** Records that all hook changes up to a seq are in effect for deliveries. */
-  settle(seq: number): Promise<void>;
+  markApplied(seq: number): Promise<void>;
   /**
    * Resolves once the delivering process has recorded that for a seq; also if no process delivers,
    * or if none has recorded anything for appliedMsMax.
    */
-  obeyed(seq: number): Promise<void>;
+  waitUntilApplied(seq: number): Promise<void>;
   /** The stored value of the deliverer's clock, in milliseconds; 0 if there is none. */
   clockMs(): number;
   /** The long periods without a delivering process, oldest first. */

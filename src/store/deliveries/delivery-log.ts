@@ -47,11 +47,11 @@ export function createDeliveryLog(
         writer = undefined;
       }),
     cursor,
-    settle: (seq) =>
+    markApplied: (seq) =>
       write(() => {
         delivery.putSync('settled', String(seq));
       }),
-    obeyed: (seq) => obeyed(databases, seq),
+    waitUntilApplied: (seq) => waitUntilApplied(databases, seq),
     noteClock: (clockMs, outages) =>
       write(() => {
         delivery.putSync('clock', String(Math.trunc(clockMs)));
@@ -83,7 +83,7 @@ export function createDeliveryLog(
   };
 }
 
-async function obeyed({ delivery }: Databases, seq: number): Promise<void> {
+async function waitUntilApplied({ delivery }: Databases, seq: number): Promise<void> {
   const isSaid = (): boolean => Number(delivery.get('settled') ?? 0) >= seq;
   for (let waitedMs = 0; waitedMs < appliedMsMax; waitedMs += appliedPollMs) {
     if (isSaid() || delivery.get('writer') === undefined) return;

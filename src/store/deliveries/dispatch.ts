@@ -42,7 +42,7 @@ export function putDispatch(
     const text = databases.log.get(upTo);
     if (text === undefined) throw new Error(`the log has no change ${upTo}`);
     characters += text.length;
-    if (!mayMatter(reads, text)) continue;
+    if (!mayConcernHooks(reads, text)) continue;
     const change = storedJson(text) as Change;
     if (change.family === 'webhook') changed.add(queueOfHook(reads, change));
     if (change.family === 'replay') {
@@ -51,7 +51,7 @@ export function putDispatch(
     }
     const event = eventOf(change);
     if (event === undefined) continue;
-    const takers = takersOf(reads, event);
+    const takers = subscribersOf(reads, event);
     compared += takers.length;
     for (const { hook, insertedSeq } of takers) {
       if (insertedSeq < upTo && hookTakes(hook, event, node)) queues.append(insertedSeq, upTo);
@@ -63,7 +63,7 @@ export function putDispatch(
 }
 
 /** The hooks that an event may be for. */
-function takersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readonly StoredHook[] {
+function subscribersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readonly StoredHook[] {
   if (only === undefined) return reads.hooksFor(type);
   const stored = reads.hook(only);
   return stored === undefined ? [] : [stored];
@@ -76,7 +76,7 @@ const dispatched: ReadonlySet<string> = new Set<Family>(['event', 'webhook', 're
 const rowHeadCharacters = 1_000;
 
 /** Whether a row can concern a hook. Other rows, which may hold megabytes, are not parsed. */
-function mayMatter(reads: Reads, row: string): boolean {
+function mayConcernHooks(reads: Reads, row: string): boolean {
   const family = rowFamily.exec(row.slice(0, rowHeadCharacters))?.[1];
   if (family === undefined || dispatched.has(family)) return true;
   const type = derivedEventType(family as Family);

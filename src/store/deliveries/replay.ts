@@ -29,7 +29,7 @@ export function putReplay(databases: Databases, nowMs: number): Replayed {
   let [count, next] = [0, job.from];
   for (const n of messagesIn(databases, queue, job)) {
     if (count === replayMessagesMax) break;
-    putAgain(databases, queue, n, nowMs);
+    makeDue(databases, queue, n, nowMs);
     count += 1;
     next = n + 1;
   }
@@ -75,7 +75,7 @@ export function messageWith(
 }
 
 /** Makes a message due and restarts its retry schedule; attempt numbers continue. */
-function putAgain(databases: Databases, queue: QueueKey, n: number, nowMs: number): void {
+function makeDue(databases: Databases, queue: QueueKey, n: number, nowMs: number): void {
   const { attempt, due, exhausted } = databases;
   const latest = latestAttempt(databases, queue, n);
   if (latest === undefined) return;

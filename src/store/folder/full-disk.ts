@@ -46,7 +46,7 @@ let isQuiet = false;
  * Keeps lmdb from printing a stack trace when a commit finds the disk full: lmdb rejects the commit
  * too, and its caller logs the error. Other output is unchanged.
  */
-export function quietenFullDisk(): void {
+export function silenceDiskFullErrors(): void {
   if (isQuiet) return;
   isQuiet = true;
   /* oxlint-disable no-console -- lmdb prints by it, and takes no logger */

@@ -65,7 +65,7 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
       await removeDrafts(folder);
       draft = await mkdtemp(join(folder, draftPrefix));
       await writeCopy(draft, { folder, databases, purge });
-      const seq = await leaveTrace(draft, parts, rows);
+      const seq = await recordPurge(draft, parts, rows);
       await swap(folder, draft, before);
       return { rows, seq };
     } finally {
@@ -224,7 +224,7 @@ function entryCount(database: { getStats(): object }): number {
 }
 
 /** Adds a row to the log that records the purge. Resolves to its seq. */
-async function leaveTrace(
+async function recordPurge(
   draft: string,
   { now, newId, by }: PurgeParts,
   rows: readonly number[],

@@ -65,11 +65,11 @@ export class Feed {
     return this.#slice(after);
   }
 
-  /** Store.grown: see there. */
-  async grown(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
+  /** Store.waitForRows: see there. */
+  async waitForRows(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
     this.#requireOpen();
     if (signal.aborted || after < this.#reads.seq()) return;
-    const poll = this.#lookEvery(pollMs);
+    const poll = this.#pollEvery(pollMs);
     try {
       await this.#wait(after, signal);
     } finally {
@@ -79,7 +79,7 @@ export class Feed {
   }
 
   /** Wakes the followers that wait for rows which the log now has. */
-  look(): void {
+  wake(): void {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
     for (const { after, resolve } of this.#waiting) if (after < newest) resolve();
@@ -100,7 +100,7 @@ export class Feed {
   async #growth(after: number, signal: AbortSignal): Promise<void> {
     this.#requireOpen();
     if (signal.aborted || after < this.#reads.seq()) return;
-    this.#poll ??= this.#lookEvery(feedPollMs);
+    this.#poll ??= this.#pollEvery(feedPollMs);
     this.#followers += 1;
     try {
       await this.#wait(after, signal);
@@ -131,9 +131,9 @@ export class Feed {
     }
   }
 
-  #lookEvery(ms: number): NodeJS.Timeout {
+  #pollEvery(ms: number): NodeJS.Timeout {
     return setInterval(() => {
-      this.look();
+      this.wake();
     }, ms).unref();
   }
 

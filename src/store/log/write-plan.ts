@@ -5,9 +5,9 @@ import type { StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf } from '../encoding.ts';
 import type { SeqClaim } from '../projections/claims.ts';
-import type { CandidatePlace } from '../projections/index-entries.ts';
-import { candidatePlace } from '../projections/rule-index.ts';
-import type { LoggedDraft, Reads, ReadyInsert } from '../store.ts';
+import type { IndexEntry } from '../projections/index-entries.ts';
+import { indexEntryOf } from '../projections/rule-index.ts';
+import type { LoggedDraft, Reads, PreparedInsert } from '../store.ts';
 import {
   foldHook,
   foldKey,
@@ -30,12 +30,12 @@ interface PlannedStep {
 }
 
 /** The source of one row of the log; the texts of a prepared insert are made last. */
-export type WriteStep = PlannedStep | ReadyInsert;
+export type WriteStep = PlannedStep | PreparedInsert;
 
 /** A page rule before and after a step. */
 interface RuleTransition extends Transition<StoredRule> {
   /** The place of the rule in the index after the step. */
-  readonly place: CandidatePlace | undefined;
+  readonly place: IndexEntry | undefined;
 }
 
 /** The fields that a plan adds to its changes besides their drafts and seqs. */
@@ -53,12 +53,12 @@ export interface WritePlan {
 /**
  * Plans the writes of a decision without writing. All checks happen here, so that a decision is
  * written as a whole or not at all; a caller with prepared drafts calls roomFailure first. Throws
- * Failures of candidatePlace and roomFailure, and an Error for a change that cannot follow, which
+ * Failures of indexEntryOf and roomFailure, and an Error for a change that cannot follow, which
  * is a bug of the caller.
  */
 export function planWrites(
   reads: Reads,
-  drafts: readonly (LoggedDraft | ReadyInsert)[],
+  drafts: readonly (LoggedDraft | PreparedInsert)[],
   { firstSeq, ...stamp }: Stamp & { readonly firstSeq: number },
 ): WritePlan {
   // Several drafts of one decision may concern the same record.
@@ -66,7 +66,7 @@ export function planWrites(
   const places = new PlannedPlaces(reads);
   const records = new RecordPlanner(reads);
   const steps = drafts.map((draft, index): WriteStep => {
-    if ('ready' in draft) return draft;
+    if ('prepared' in draft) return draft;
     const seq = firstSeq + index;
     const { dtu_txn, dtu_stored, by, txn } = stamp;
     const { family, id, action, data, vk } = draft;
@@ -77,8 +77,8 @@ export function planWrites(
     }
     const state = rules.get(id) ?? { stored: reads.rule(id), written: [] };
     const { stored: after, marks } = afterRow(reads, state, change, foldRule);
-    const place = after && candidatePlace(after);
-    places.move(state.stored && candidatePlace(state.stored), place);
+    const place = after && indexEntryOf(after);
+    places.move(state.stored && indexEntryOf(state.stored), place);
     rules.set(id, { stored: after, written: [...state.written, change] });
     const rule = { before: state.stored, after, place };
     return { change, claim, rule, marks, putRecord: undefined };
@@ -97,7 +97,7 @@ class PlannedPlaces {
   }
 
   /** Moves a rule to another place. Throws `too_large` if that has no room. */
-  move(from: CandidatePlace | undefined, to: CandidatePlace | undefined): void {
+  move(from: IndexEntry | undefined, to: IndexEntry | undefined): void {
     const [left, reached] = [from, to].map((place) => place && nameOf(place));
     if (left === reached) return;
     if (to !== undefined && reached !== undefined) {
@@ -110,7 +110,7 @@ class PlannedPlaces {
   }
 }
 
-function nameOf({ database, key }: CandidatePlace): string {
+function nameOf({ database, key }: IndexEntry): string {
   return `${database} ${key.toString('latin1')}`;
 }
 

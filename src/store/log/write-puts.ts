@@ -2,13 +2,9 @@ import type { Database } from 'lmdb';
 import type { Conditional, Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf } from '../encoding.ts';
 import { claimKey, packClaim, type SeqClaim } from '../projections/claims.ts';
-import {
-  putCandidate,
-  removeCandidate,
-  type CandidatePlace,
-} from '../projections/index-entries.ts';
-import { candidateValue, formerPlaces } from '../projections/rule-index.ts';
-import type { ReadyInsert } from '../store.ts';
+import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
+import { indexValue, formerEntries } from '../projections/rule-index.ts';
+import type { PreparedInsert } from '../store.ts';
 import type { Stamp, WriteStep, WritePlan } from './write-plan.ts';
 
 /**
@@ -33,12 +29,12 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
 }
 
 function putRows({ log }: Databases, { stamp, firstSeq, steps }: WritePlan): number {
-  const middle = readyMiddle(stamp);
+  const middle = preparedMiddle(stamp);
   let [seq, bytes] = [firstSeq, 0];
   for (const step of steps) {
-    const row = 'ready' in step ? readyRow(step, seq, middle) : JSON.stringify(step.change);
+    const row = 'prepared' in step ? preparedRow(step, seq, middle) : JSON.stringify(step.change);
     putLast(log, seq, row);
-    bytes += 'ready' in step || step.rule !== undefined ? 2 * row.length : row.length;
+    bytes += 'prepared' in step || step.rule !== undefined ? 2 * row.length : row.length;
     seq += 1;
   }
   return bytes;
@@ -48,7 +44,7 @@ function putHistory({ history }: Databases, { firstSeq, steps }: WritePlan): voi
   let seq = firstSeq;
   for (const step of steps) {
     const key = historyKey(historyPrefix(idOf(step)), seq);
-    if ('ready' in step || step.change.action === 'insert') putLast(history, key, '1');
+    if ('prepared' in step || step.change.action === 'insert') putLast(history, key, '1');
     else history.putSync(key, '1');
     seq += 1;
   }
@@ -72,7 +68,7 @@ const append = { append: true } as const;
 function putClaims({ vk }: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
-    const claim = 'ready' in step ? claimOf(step, seq) : step.claim;
+    const claim = 'prepared' in step ? claimOf(step, seq) : step.claim;
     if (claim !== undefined) vk.putSync(claimKey(claim.vk), packClaim(claim));
     seq += 1;
   }
@@ -81,7 +77,7 @@ function putClaims({ vk }: Databases, { firstSeq, steps }: WritePlan): void {
 function putRules({ rule }: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
-    if ('ready' in step) putLast(rule, keyOf(step.id), readyText(step, seq));
+    if ('prepared' in step) putLast(rule, keyOf(step.id), preparedText(step, seq));
     else if (step.rule?.after !== undefined) {
       rule.putSync(keyOf(step.change.id), JSON.stringify(step.rule.after));
     } else if (step.rule !== undefined) rule.removeSync(keyOf(step.change.id));
@@ -94,11 +90,11 @@ function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
   let seq = firstSeq;
   for (const step of steps) {
     if ('change' in step && step.rule?.before !== undefined) {
-      for (const place of formerPlaces(step.rule.before)) removeCandidate(databases, place);
+      for (const place of formerEntries(step.rule.before)) removeIndexEntry(databases, place);
     }
-    const place = 'ready' in step ? placeOf(step, seq) : step.rule?.place;
+    const place = 'prepared' in step ? placeOf(step, seq) : step.rule?.place;
     if (place !== undefined) {
-      putCandidate(databases, place);
+      putIndexEntry(databases, place);
       databases[`ever${place.database}`].putSync(place.key, idOf(step));
     }
     seq += 1;
@@ -108,7 +104,7 @@ function putPlaces(databases: Databases, { firstSeq, steps }: WritePlan): void {
 /** Puts the marks of rows, and records that are not page rules. */
 function putOthers(databases: Databases, { steps }: WritePlan): void {
   for (const step of steps) {
-    if ('ready' in step) continue;
+    if ('prepared' in step) continue;
     for (const [seq, by] of step.marks) {
       if (by === undefined) databases.mark.removeSync(seq);
       else databases.mark.putSync(seq, String(by.seq));
@@ -118,30 +114,30 @@ function putOthers(databases: Databases, { steps }: WritePlan): void {
 }
 
 function idOf(step: WriteStep): string {
-  return 'ready' in step ? step.id : step.change.id;
+  return 'prepared' in step ? step.id : step.change.id;
 }
 
-function claimOf({ vk: { vk, requestHash } }: ReadyInsert, seq: number): SeqClaim {
+function claimOf({ vk: { vk, requestHash } }: PreparedInsert, seq: number): SeqClaim {
   return { vk, requestHash, seq };
 }
 
-function placeOf({ id, ready }: ReadyInsert, seq: number): CandidatePlace {
-  const { database, key, traits } = ready;
-  return { database, key, value: candidateValue(id, { seq, insertedSeq: seq }, traits) };
+function placeOf({ id, prepared }: PreparedInsert, seq: number): IndexEntry {
+  const { database, key, traits } = prepared;
+  return { database, key, value: indexValue(id, { seq, insertedSeq: seq }, traits) };
 }
 
 /** The part of the row of a prepared insert between seq and id. */
-function readyMiddle({ dtu_txn, dtu_stored, by, txn }: Stamp): string {
+function preparedMiddle({ dtu_txn, dtu_stored, by, txn }: Stamp): string {
   const middle = { dtu_txn, dtu_stored, by, txn, family: 'userinterface' };
   return JSON.stringify(middle).slice(1, -1);
 }
 
 /** The Change of a prepared insert, as JSON with its members in their order. */
-function readyRow({ id, ready }: ReadyInsert, seq: number, middle: string): string {
-  return `{"seq":${seq},${middle},"id":"${id}","action":"insert","data":${ready.text}}`;
+function preparedRow({ id, prepared }: PreparedInsert, seq: number, middle: string): string {
+  return `{"seq":${seq},${middle},"id":"${id}","action":"insert","data":${prepared.text}}`;
 }
 
 /** The StoredRule of a prepared insert, as JSON with its members in their order. */
-function readyText({ id, ready }: ReadyInsert, seq: number): string {
-  return `{"rule":{"id":"${id}",${ready.text.slice(1)},"seq":${seq},"insertedSeq":${seq}}`;
+function preparedText({ id, prepared }: PreparedInsert, seq: number): string {
+  return `{"rule":{"id":"${id}",${prepared.text.slice(1)},"seq":${seq},"insertedSeq":${seq}}`;
 }

@@ -6,7 +6,7 @@ type PlaceDatabase = 'exact' | 'wildcard';
 type PlaceDatabases = Pick<Databases, PlaceDatabase>;
 
 /** The entry of a rule in the index of candidates: database, key and value. */
-export interface CandidatePlace {
+export interface IndexEntry {
   readonly database: PlaceDatabase;
   readonly key: Buffer;
   readonly value: string;
@@ -20,9 +20,9 @@ export interface CandidatePlace {
 const severalMarks: Readonly<Record<PlaceDatabase, string>> = { exact: '!', wildcard: '~' };
 
 /** Puts a candidate. The caller runs it in a write transaction. */
-export function putCandidate(
+export function putIndexEntry(
   databases: PlaceDatabases,
-  { database: name, key, value }: CandidatePlace,
+  { database: name, key, value }: IndexEntry,
 ): void {
   const database = databases[name] as unknown as Conditional<Uint8Array>;
   if (database.putSync(key, value, onlyWhereNone)) return;
@@ -33,9 +33,9 @@ export function putCandidate(
 const onlyWhereNone = { noOverwrite: true } as const;
 
 /** Removes a candidate. The caller runs it in a write transaction. */
-export function removeCandidate(
+export function removeIndexEntry(
   databases: PlaceDatabases,
-  { database: name, key, value }: CandidatePlace,
+  { database: name, key, value }: IndexEntry,
 ): void {
   const database = databases[name];
   database.removeSync(key, value);
@@ -57,7 +57,7 @@ export function exactValues({ exact }: PlaceDatabases, key: Buffer): readonly st
 /** The number of candidates at a place, counted up to a limit. */
 export function countAt(
   databases: PlaceDatabases,
-  { database: name, key }: Pick<CandidatePlace, 'database' | 'key'>,
+  { database: name, key }: Pick<IndexEntry, 'database' | 'key'>,
   limit: number,
 ): number {
   const database = databases[name];
@@ -87,9 +87,9 @@ export function wildcardValues(
 }
 
 /** Describes a value that does not fit the other values of its key. */
-export function valueProblem(
+export function indexEntryProblem(
   databases: PlaceDatabases,
-  { database: name, key, value }: CandidatePlace,
+  { database: name, key, value }: IndexEntry,
 ): string | undefined {
   const database = databases[name];
   if (isSeveralMark(name, value)) {

@@ -15,7 +15,7 @@ import {
   exactValues,
   greatestEntry,
   wildcardValues,
-  type CandidatePlace,
+  type IndexEntry,
 } from './index-entries.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
@@ -53,9 +53,9 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
  * key is always exact. Throws `too_large` for a place that is longer than an LMDB key, and
  * `invalid` for a wildcard that is not Unicode text.
  */
-export function candidatePlace(stored: StoredRule): CandidatePlace {
+export function indexEntryOf(stored: StoredRule): IndexEntry {
   const { database, key, traits } = rulePlace(stored.rule);
-  const value = candidateValue(stored.rule.id, stored, traits);
+  const value = indexValue(stored.rule.id, stored, traits);
   if (Buffer.byteLength(value) > keyBytesMax) throw tooLong('lang');
   return { database, key, value };
 }
@@ -64,15 +64,15 @@ export function candidatePlace(stored: StoredRule): CandidatePlace {
  * All places under which a rule may be indexed: older versions indexed a rule whose origin waits
  * under its former origin.
  */
-export function formerPlaces(stored: StoredRule): readonly CandidatePlace[] {
+export function formerEntries(stored: StoredRule): readonly IndexEntry[] {
   const { rule } = stored;
-  const place = candidatePlace(stored);
+  const place = indexEntryOf(stored);
   if (matchingOrigin(rule) === rule.origin) return [place];
   const { database, key, traits } = rulePlace(rule, rule.origin);
-  return [place, { database, key, value: candidateValue(rule.id, stored, traits) }];
+  return [place, { database, key, value: indexValue(rule.id, stored, traits) }];
 }
 
-/** The part of a candidatePlace that does not depend on id and log; throws as that does. */
+/** The part of a indexEntryOf that does not depend on id and log; throws as that does. */
 export function rulePlace(
   rule: Omit<Rule, 'id'>,
   origin: string = matchingOrigin(rule),
@@ -91,8 +91,8 @@ export function rulePlace(
   return { database: 'wildcard', key, traits };
 }
 
-/** The value of a candidatePlace. */
-export function candidateValue(
+/** The value of a indexEntryOf. */
+export function indexValue(
   id: string,
   { seq, insertedSeq }: Pick<StoredRule, 'seq' | 'insertedSeq'>,
   traits: string,

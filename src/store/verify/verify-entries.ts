@@ -8,12 +8,12 @@ import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';
 import { dueKey, dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
 import { historyPrefix, keyOf } from '../encoding.ts';
 import { unpackClaim } from '../projections/claims.ts';
-import { isSeveralMark, valueProblem } from '../projections/index-entries.ts';
-import { candidatePlace } from '../projections/rule-index.ts';
-import { foldVisibly, placeName, recordSeqs, rowOf } from './verify-records.ts';
+import { isSeveralMark, indexEntryProblem } from '../projections/index-entries.ts';
+import { indexEntryOf } from '../projections/rule-index.ts';
+import { foldWithPlaces, placeName, recordSeqs, rowOf } from './verify-records.ts';
 
 /** Checks that an entry belongs in its projection; returns a description of the problem if not. */
-export type StrayCheck = (
+export type EntryCheck = (
   databases: Databases,
   key: Uint8Array,
   value: string,
@@ -23,7 +23,7 @@ export type StrayCheck = (
  * Checks that each entry belongs in its projection, for projections with keys of bytes.
  * verifyRecord checks the opposite: that no entry is missing.
  */
-export const strayChecks = {
+export const entryChecks = {
   txn(databases, key, value) {
     const [first = 0] = value.split(' ').map(Number);
     const row = rowOf(databases, first);
@@ -34,10 +34,10 @@ export const strayChecks = {
     if (!isKey(key, rule.id)) return `holds the rule ${rule.id}`;
     return hasRows(databases, rule.id, 'userinterface') ? undefined : 'is not in the log';
   },
-  exact: (databases, key, value) => candidateStray(databases, 'exact', key, value),
-  wildcard: (databases, key, value) => candidateStray(databases, 'wildcard', key, value),
-  everexact: (databases, key, id) => everStray(databases, 'exact', key, id),
-  everwildcard: (databases, key, id) => everStray(databases, 'wildcard', key, id),
+  exact: (databases, key, value) => checkIndexEntry(databases, 'exact', key, value),
+  wildcard: (databases, key, value) => checkIndexEntry(databases, 'wildcard', key, value),
+  everexact: (databases, key, id) => checkFormerEntry(databases, 'exact', key, id),
+  everwildcard: (databases, key, id) => checkFormerEntry(databases, 'wildcard', key, id),
   vk(databases, _key, value) {
     const { seq } = unpackClaim('', value);
     return rowOf(databases, seq) === undefined ? `claims change ${seq} of no log` : undefined;
@@ -67,32 +67,32 @@ export const strayChecks = {
     const id = secretRecordId(Buffer.from(key).toString());
     return hasRows(databases, id, 'secret') ? undefined : 'is not in the log';
   },
-} as const satisfies Readonly<Record<string, StrayCheck>>;
+} as const satisfies Readonly<Record<string, EntryCheck>>;
 
 /** Checks that a mark belongs to a row. verifyRecord checks its value. */
-export function markStray(databases: Databases, seq: number): string | undefined {
+export function checkMark(databases: Databases, seq: number): string | undefined {
   const row = rowOf(databases, seq);
   const isRevertible = row?.family === 'userinterface' || row?.family === 'webhook';
   return isRevertible ? undefined : 'marks no change of a page rule or a hook';
 }
 
-function candidateStray(
+function checkIndexEntry(
   databases: Databases,
   database: 'exact' | 'wildcard',
   key: Uint8Array,
   value: string,
 ): string | undefined {
-  const problem = valueProblem(databases, { database, key: Buffer.from(key), value });
+  const problem = indexEntryProblem(databases, { database, key: Buffer.from(key), value });
   if (isSeveralMark(database, value)) return problem;
   const [id] = JSON.parse(value) as readonly [string];
   const stored = storedRule(databases, id);
-  const place = stored && candidatePlace(stored);
+  const place = stored && indexEntryOf(stored);
   const isOwn =
     place?.database === database && Buffer.compare(place.key, key) === 0 && place.value === value;
   return isOwn ? problem : `leads to ${id}, which is not there`;
 }
 
-function everStray(
+function checkFormerEntry(
   databases: Databases,
   database: 'exact' | 'wildcard',
   key: Uint8Array,
@@ -101,12 +101,14 @@ function everStray(
   const name = placeName({ database, key });
   const stored = storedRule(databases, id);
   // Most records never had another place, which needs no fold.
-  if (stored !== undefined && placeName(candidatePlace(stored)) === name) return undefined;
+  if (stored !== undefined && placeName(indexEntryOf(stored)) === name) return undefined;
   const rows = recordSeqs(databases, historyPrefix(id)).flatMap(
     (seq) => rowOf(databases, seq) ?? [],
   );
   const rules = rows.filter((row) => row.family === 'userinterface' && row.id === id);
-  return foldVisibly(rules).places.has(name) ? undefined : `leads to ${id}, which was never there`;
+  return foldWithPlaces(rules).places.has(name)
+    ? undefined
+    : `leads to ${id}, which was never there`;
 }
 
 function storedRule({ rule }: Databases, id: string): StoredRule | undefined {
@@ -155,7 +157,7 @@ export const deliveryChecks = {
     const latest = latestAttempt(databases, queueOf(key), nOf(key));
     return latest?.outcome === 'exhausted' ? undefined : 'refers to no message that was given up';
   },
-} as const satisfies Readonly<Record<string, StrayCheck>>;
+} as const satisfies Readonly<Record<string, EntryCheck>>;
 
 /** Checks the count of a hook, or a replay, with this key. */
 export const numberedChecks = {

@@ -6,7 +6,7 @@ import type { StoredRule } from '../../model/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax } from '../encoding.ts';
 import { foldHook, foldKey, foldRows, foldRule, foldSecret, type Folded } from '../log/fold.ts';
-import { candidatePlace } from '../projections/rule-index.ts';
+import { indexEntryOf } from '../projections/rule-index.ts';
 import type { Difference } from '../store.ts';
 
 type Sorted = 'exact' | 'wildcard' | 'everexact' | 'everwildcard' | 'hooktype';
@@ -49,7 +49,7 @@ interface FoldedRule {
 }
 
 /** Folds the rows of a page rule one after the other. Throws if one cannot follow. */
-export function foldVisibly(rows: readonly Change[]): FoldedRule {
+export function foldWithPlaces(rows: readonly Change[]): FoldedRule {
   const places = new Set<string>();
   let stored: StoredRule | undefined;
   for (const [index, row] of rows.entries()) {
@@ -57,7 +57,7 @@ export function foldVisibly(rows: readonly Change[]): FoldedRule {
       row.action === 'invalidate'
         ? foldRows(rows.slice(0, index + 1), foldRule).stored
         : foldRule(stored, row);
-    if (stored !== undefined) places.add(placeName(candidatePlace(stored)));
+    if (stored !== undefined) places.add(placeName(indexEntryOf(stored)));
   }
   return { stored, marks: marksOf(foldRows(rows, foldRule)), places };
 }
@@ -115,7 +115,7 @@ function* verifyRule(
 ): Iterable<Difference> {
   let folded: FoldedRule;
   try {
-    folded = foldVisibly(rows);
+    folded = foldWithPlaces(rows);
   } catch (error) {
     yield cannotFold(id, error);
     return;
@@ -126,7 +126,7 @@ function* verifyRule(
   }
   yield* verifyMarks(databases, rows, marks);
   if (stored !== undefined) {
-    const { database, key, value } = candidatePlace(stored);
+    const { database, key, value } = indexEntryOf(stored);
     if (!holds(database, key, value)) {
       yield { database, what: `${id} is not found at ${stored.rule.origin} ${stored.rule.path}` };
     }

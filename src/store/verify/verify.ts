@@ -8,10 +8,10 @@ import { verifySliceEntries } from '../limits.ts';
 import type { Difference, Verification } from '../store.ts';
 import {
   deliveryChecks,
-  markStray,
+  checkMark,
   numberedChecks,
-  strayChecks,
-  type StrayCheck,
+  entryChecks,
+  type EntryCheck,
 } from './verify-entries.ts';
 import { openVerified, recordSeqs, verifyRecord, type Verified } from './verify-records.ts';
 
@@ -42,7 +42,7 @@ function* passes(verified: Verified): Iterable<readonly [string, Iterable<Slice>
   const { databases } = verified;
   yield ['log', verifyLog(databases)];
   yield ['history', verifyRecords(verified)];
-  yield ['mark', verifyEntries('mark', databases.mark, (seq) => markStray(databases, seq))];
+  yield ['mark', verifyEntries('mark', databases.mark, (seq) => checkMark(databases, seq))];
   for (const [name, check] of numbered) {
     yield [name, verifyEntries(name, databases[name], (seq) => check(databases, seq))];
   }
@@ -54,8 +54,8 @@ function* passes(verified: Verified): Iterable<readonly [string, Iterable<Slice>
 
 type Checks<T> = readonly (readonly [keyof T, T[keyof T]])[];
 
-const strays = [...Object.entries(strayChecks), ...Object.entries(deliveryChecks)] as Checks<
-  Record<keyof typeof strayChecks | keyof typeof deliveryChecks, StrayCheck>
+const strays = [...Object.entries(entryChecks), ...Object.entries(deliveryChecks)] as Checks<
+  Record<keyof typeof entryChecks | keyof typeof deliveryChecks, EntryCheck>
 >;
 const numbered = Object.entries(numberedChecks) as Checks<typeof numberedChecks>;
 

@@ -10,9 +10,9 @@ test('other errors are printed as before where a full disk is not', async () => 
     join(import.meta.dirname, '../../../src/store/folder/full-disk.ts'),
   ).href;
   const script = `
-    const { quietenFullDisk } = await import(${JSON.stringify(module)});
-    quietenFullDisk();
-    quietenFullDisk();
+    const { silenceDiskFullErrors } = await import(${JSON.stringify(module)});
+    silenceDiskFullErrors();
+    silenceDiskFullErrors();
     const failed = (message, code, at) => Object.assign(new Error(message), { code, stack: message + at });
     const lmdb = ' at /node_modules/lmdb/write.js:516:7';
     console.error(failed('full', 28, lmdb));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
-import { readyRule } from '../../../src/store/log/prepared-rule.ts';
+import { prepareRule } from '../../../src/store/log/prepared-rule.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Decision } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
@@ -25,7 +25,7 @@ async function entriesAfter(t: TestContext, drafts: Decision<void>['drafts']) {
   return Object.entries(databases).map(([name, database]) => [name, [...database.getRange()]]);
 }
 
-suite('a page rule that was made ready elsewhere', () => {
+suite('a page rule that another thread has prepared', () => {
   const cases: readonly JsonObject[] = [
     { origin: '*', path: '/a', kind: 'content', content: 'x' },
     { kind: 'content', content: 'ä\ud800 "\n', path: '/käse', origin: 'https://a.example' },
@@ -41,23 +41,27 @@ suite('a page rule that was made ready elsewhere', () => {
     },
   ];
 
-  test('is stored to the byte as one that the store makes ready itself', async (t) => {
+  test('is stored byte for byte as one that the store prepares itself', async (t) => {
     const plain = cases.map((data, at) => {
       return { family: 'userinterface', id: id(at), action: 'insert', data, vk: vk(at) } as const;
     });
-    const ready = cases.map((data, at) => ({ id: id(at), ready: readyRule(data), vk: vk(at) }));
+    const prepared = cases.map((data, at) => ({
+      id: id(at),
+      prepared: prepareRule(data),
+      vk: vk(at),
+    }));
     const expected = await entriesAfter(t, plain);
-    assert.deepEqual(await entriesAfter(t, ready), expected);
-    const mixed = cases.map((_, at) => (at % 2 === 0 ? plain[at] : ready[at])).filter(Boolean);
+    assert.deepEqual(await entriesAfter(t, prepared), expected);
+    const mixed = cases.map((_, at) => (at % 2 === 0 ? plain[at] : prepared[at])).filter(Boolean);
     assert.deepEqual(await entriesAfter(t, mixed as typeof plain), expected);
   });
 
   test('takes its seqs, also from what is committed together with it', async (t) => {
     const store = await scratchStore(t);
     const data = { origin: '*', path: '/a', kind: 'content', content: 'x' };
-    const ready = [1, 2].map((at) => ({ id: id(at), ready: readyRule(data), vk: vk(at) }));
+    const prepared = [1, 2].map((at) => ({ id: id(at), prepared: prepareRule(data), vk: vk(at) }));
     const [, changes] = await Promise.all([
-      store.commit('import', () => ({ drafts: ready, answer: () => undefined })),
+      store.commit('import', () => ({ drafts: prepared, answer: () => undefined })),
       commit(store, inserted('plain', { path: '/b' })),
     ]);
     assert.deepEqual(
@@ -78,7 +82,7 @@ suite('a page rule that was made ready elsewhere', () => {
       [{ path: `/${'x'.repeat(2_000)}*` }, /^path is too long/],
       [{ path: '/\ud800*' }, /^path has to be Unicode text/],
     ] as const) {
-      assert.throws(() => readyRule({ ...rule, ...more }), { message });
+      assert.throws(() => prepareRule({ ...rule, ...more }), { message });
     }
   });
 });
