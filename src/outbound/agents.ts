@@ -4,9 +4,8 @@ import { headerBlockBytesMax } from '../http/limits.ts';
 import { outboundConnectionsMax } from './limits.ts';
 import type { OneShotRequest } from './one-shot-request.ts';
 import { newConnection } from './connection.ts';
-import { Corks } from './fast/corks.ts';
 import { OutboundExchange } from './exchange.ts';
-import { PlainPools } from './fast/plain-pools.ts';
+import { GetClient } from './fast/get-client.ts';
 
 /** The pools of connections of a dialler. */
 interface Agents {
@@ -44,35 +43,26 @@ export function createAgents({
 
   /** Sends a request over connections of an agent that is its alone. */
   function dispatchAlone(
-    connectBy: buildConnector.connector,
     request: Dispatcher.DispatchOptions,
     handler: OutboundExchange | OneShotRequest,
   ): void {
-    const agent = createAgent(connectBy, timeoutMs);
+    const agent = createAgent(connectTo, timeoutMs);
     agent.dispatch(request, handler);
     close(agent);
   }
 
-  const plain = new PlainPools({
-    connect: connectTo,
-    timeoutMs,
-    corks: new Corks(),
-    handOver(exchange, { options }, socket, begun) {
-      dispatchAlone(connectedBy(askedAlready(socket, begun)), options, exchange);
-    },
-  });
+  const getClient = new GetClient({ connect: connectTo, timeoutMs });
 
   return {
     dispatch(request, handler, how) {
-      if (how === 'alone' || shared.closed) dispatchAlone(connectTo, request, handler);
-      else if (!(handler instanceof OutboundExchange && plain.send(request, handler))) {
+      if (how === 'alone' || shared.closed) dispatchAlone(request, handler);
+      else if (!(handler instanceof OutboundExchange && getClient.send(request, handler))) {
         shared.dispatch(request, handler);
       }
     },
     async close() {
       if (!shared.closed) close(shared);
-      await plain.close();
-      // What plain connections have handed over is among it.
+      await getClient.close();
       await Promise.all(closing);
     },
     cut,
@@ -122,34 +112,6 @@ function createAgent(connect: buildConnector.connector, timeoutMs: number): Agen
     bodyTimeout: timeoutMs,
     maxHeaderSize: headerBlockBytesMax,
   });
-}
-
-/** The way to a connection that is there, unless it has ended. */
-function connectedBy(socket: Socket): buildConnector.connector {
-  return (_, callback) => {
-    // Never at once: undici would not notice.
-    process.nextTick(() => {
-      // For another one, where it is given one that has ended, undici would ask without end.
-      if (socket.destroyed) callback(new Error('The connection has ended.'), null);
-      else callback(null, socket);
-    });
-  };
-}
-
-/**
- * A connection on which a request has been sent already, as one on which it is about to be: what is
- * written first goes nowhere, and then comes what had come of the answer.
- */
-function askedAlready(socket: Socket, begun: Buffer): Socket {
-  const write = socket.write.bind(socket);
-  socket.write = () => {
-    socket.write = write;
-    process.nextTick(() => {
-      socket.push(begun);
-    });
-    return true;
-  };
-  return socket;
 }
 
 function cutOff(): Error {

@@ -72,7 +72,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   readonly #signal: Cancellation;
   readonly #method: string;
   #waiting: NodeJS.Timeout | undefined;
-  #begun: (() => void) | undefined;
+  readonly #begun: (() => void) | undefined;
   readonly #interim: OutboundExchangeParts['interim'];
   #controller: Control | undefined;
   #failure: Failure | undefined;
@@ -114,8 +114,6 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     this.hasBegun = true;
     if (this.#failure === undefined) this.#begun?.();
     else controller.abort(this.#failure);
-    // It starts a second time where its answer is handed over.
-    this.#begun = undefined;
   }
 
   onResponseStarted(): void {
@@ -207,7 +205,8 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     if (this.#ended) return unread.length === 1 && unread[0] ? unread[0] : Buffer.concat(unread);
     const stream = new Readable({
       read: () => {
-        this.#controller?.resume();
+        // After its end, the connection belongs to another exchange.
+        if (!this.#ended) this.#controller?.resume();
       },
       destroy: (error, done) => {
         this.#abort();
@@ -247,6 +246,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
 
 function fieldsOf({ rawHeaders }: Control): readonly string[] {
   const fields = textsOf(rawHeaders);
+  if (fields === rawHeaders) return fields;
   const at = fields.findIndex(
     (name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length',
   );

@@ -8,8 +8,8 @@ export const informationalMax = 16;
 /** How long a response is awaited on a connection that can no longer be written to. */
 export const answerBehindFailureMs = 100;
 /**
- * Connections of one process to one origin at a time: so many plain ones, and as many of undici's
- * for requests that a plain connection cannot carry or has no room for.
+ * Connections of one process to one origin at a time: so many of the client for
+ * GETs (`fast/`), and as many of undici.
  */
 export const outboundConnectionsMax = 1_024;
 /** Content that arrived together with its header section, held until somebody reads it. */

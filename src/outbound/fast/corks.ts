@@ -2,16 +2,16 @@ import type { Writable } from 'node:stream';
 import { corkedConnectionsMax } from './limits.ts';
 
 /**
- * Connections that write together: what they are given in a turn of the event loop goes out at its
- * end, one right behind the other. A write wakes a reader that sleeps, which costs the writer more
- * than all else of it; one that has just been given something, and is awake, costs little.
+ * Corks connections until the end of a turn of the event loop, and then writes to one right after
+ * the other. A write that wakes a sleeping reader costs the writer more than the rest of the write;
+ * the next one to the same process finds it awake.
  */
 export class Corks {
   #corked: Writable[] = [];
 
   /**
-   * Has a connection write a text of latin1, behind all that it was given before, when the turn
-   * ends or as soon as so many have something to write.
+   * Writes latin1 text, after everything that was written to the connection before: when the turn
+   * ends, or when the limit of corked connections is reached.
    */
   write(connection: Writable, text: string): void {
     if (connection.writableCorked === 0) {
@@ -22,7 +22,7 @@ export class Corks {
     if (this.#corked.length >= corkedConnectionsMax) this.uncork();
   }
 
-  /** Has all of them write at once. */
+  /** Uncorks all connections at once. */
   readonly uncork = (): void => {
     const corked = this.#corked;
     this.#corked = [];

@@ -8,7 +8,7 @@ import { Corks } from '../../../src/outbound/fast/corks.ts';
 
 interface Pair {
   readonly server: Socket;
-  /** All that the client gets until the end. */
+  /** All text that the client receives. */
   readonly got: () => Promise<string>;
 }
 
@@ -34,7 +34,7 @@ const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(res
 const bytesWritten = ({ server }: Pair): number => server.bytesWritten - server.writableLength;
 
 suite('corked connections', () => {
-  test('write at the end of the turn, each in the order in which it was told to', async (t) => {
+  test('write at the end of the turn of the event loop, each in the order of its writes', async (t) => {
     const corks = new Corks();
     const open = await pairs(t, 3);
     for (const { server } of open) server.write('<');
@@ -51,7 +51,7 @@ suite('corked connections', () => {
     for (const { got } of open) assert.equal(await got(), expected);
   });
 
-  test('write at once where they are many, or are told so', async (t) => {
+  test('write at once when their number reaches the limit, or on uncork', async (t) => {
     const corks = new Corks();
     const open = await pairs(t, corkedConnectionsMax + 1);
     for (const { server } of open) corks.write(server, 'abc');
@@ -61,7 +61,7 @@ suite('corked connections', () => {
     assert.equal(open.at(-1)?.server.writableLength, 0);
   });
 
-  test('are not disturbed by one that is gone', async (t) => {
+  test('still write after one of them was destroyed', async (t) => {
     const corks = new Corks();
     const [gone = assert.fail(), other = assert.fail()] = await pairs(t, 2);
     corks.write(gone.server, 'abc');

@@ -23,13 +23,13 @@ async function contentOf(answer: SourceResponse): Promise<string> {
     : text(content.setEncoding('latin1'));
 }
 
-/** A way to the addresses that the tests may dial, but to no name. */
+/** Connects to the addresses that the tests may dial, and looks up no names. */
 function guarded(): ReturnType<typeof guardedConnector> {
   return guardedConnector({
     allowPrivate: loopback,
     connectTimeoutMs: 20_000,
     ca: undefined,
-    lookup: () => Promise.reject(new Error('nothing is to be looked up')),
+    lookup: () => Promise.reject(new Error('no name may be looked up')),
     localAddress: undefined,
   });
 }
@@ -37,8 +37,8 @@ function guarded(): ReturnType<typeof guardedConnector> {
 const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
 
 /**
- * A source that answers in some pieces, each in a turn of its own, an empty one being the end of its
- * connection, and knows who asked it.
+ * A source that sends its responses in pieces, each in another turn of the event loop; an empty
+ * piece ends the connection. Has the connections that requests came on.
  */
 async function inPieces(
   t: TestContext,
@@ -63,25 +63,25 @@ async function inPieces(
   return { origin, connections };
 }
 
-suite('a connection to a source', () => {
+suite('a connection for GETs', () => {
   const chunks = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n';
-  const plain: Readonly<Record<string, readonly string[]>> = {
+  const usual: Readonly<Record<string, readonly string[]>> = {
     'in one piece': [hello],
-    'in chunks that come at once': [chunks],
-    'in chunks that come one by one': [
+    'chunks that arrive together': [chunks],
+    'chunks that arrive one by one': [
       chunks.slice(0, -10),
       chunks.slice(-10, -3),
       chunks.slice(-3),
     ],
-    'with chunk extensions': [chunks.replace('5\r\n', '5;a=b\r\n')],
-    'with trailers': [chunks.replace(/\r\n$/, 'X: y\r\n\r\n')],
-    'whose content comes behind its head': [hello.slice(0, -5), 'he', 'llo'],
-    'that has not changed': ['HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nContent-Length: 5\r\n\r\n'],
-    'without content': ['HTTP/1.1 204 No Content\r\n\r\n'],
-    'that is an error': ['HTTP/1.1 500 Oops\r\nContent-Length: 5\r\n\r\nhello'],
+    'chunk extensions': [chunks.replace('5\r\n', '5;a=b\r\n')],
+    'trailer fields': [chunks.replace(/\r\n$/, 'X: y\r\n\r\n')],
+    'content that arrives after the head': [hello.slice(0, -5), 'he', 'llo'],
+    '304': ['HTTP/1.1 304 Not Modified\r\nETag: "a"\r\nContent-Length: 5\r\n\r\n'],
+    '204': ['HTTP/1.1 204 No Content\r\n\r\n'],
+    '500': ['HTTP/1.1 500 Oops\r\nContent-Length: 5\r\n\r\nhello'],
   };
-  for (const [what, pieces] of Object.entries(plain)) {
-    test(`brings one answer after the other: ${what}`, async (t) => {
+  for (const [what, pieces] of Object.entries(usual)) {
+    test(`carries one response after the other: ${what}`, async (t) => {
       const { origin, connections } = await inPieces(t, () => pieces);
       const dialler = testDialler(t);
       const isBare = /^HTTP\/1.1 (?:204|304)/.test(pieces.join(''));
@@ -93,22 +93,19 @@ suite('a connection to a source', () => {
     });
   }
 
-  const others: Readonly<Record<string, readonly string[]>> = {
-    'that has a head in two pieces': [hello.slice(0, 20), hello.slice(20)],
-    'that begins with one byte': ['H', hello.slice(1)],
-    'behind another': [`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${hello}`],
-    'behind one that says to go on': [`HTTP/1.1 100 Continue\r\n\r\n${hello}`],
-    'in HTTP/1.0': [hello.replace('1.1', '1.0')],
-    'whose end is that of its connection': [
-      'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello',
-      '',
-    ],
+  const unusual: Readonly<Record<string, readonly string[]>> = {
+    'a head in two pieces': [hello.slice(0, 20), hello.slice(20)],
+    'a head of which one byte arrives first': ['H', hello.slice(1)],
+    'one after early hints': [`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${hello}`],
+    'one after a 100': [`HTTP/1.1 100 Continue\r\n\r\n${hello}`],
+    'one of HTTP/1.0': [hello.replace('1.1', '1.0')],
+    'one that ends with its connection': ['HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello', ''],
   };
-  for (const [what, pieces] of Object.entries(others)) {
-    test(`leaves to undici what is not plain, asked for once: ${what}`, async (t) => {
-      let asked = 0;
+  for (const [what, pieces] of Object.entries(unusual)) {
+    test(`gets an unusual response with one request: ${what}`, async (t) => {
+      let requests = 0;
       const { origin } = await inPieces(t, () => {
-        asked += 1;
+        requests += 1;
         return pieces;
       });
       const dialler = testDialler(t);
@@ -122,12 +119,12 @@ suite('a connection to a source', () => {
         const answer = await dialler.send(request);
         assert.equal(answer.status, 200);
         assert.equal(await contentOf(answer), 'hello');
-        assert.deepEqual([asked, begun], [count, 1]);
+        assert.deepEqual([requests, begun], [count, 1]);
       }
     });
   }
 
-  test('lets through what comes ahead of an answer', async (t) => {
+  test('passes informational responses on', async (t) => {
     const { origin } = await inPieces(t, () => [
       'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n',
       hello,
@@ -141,7 +138,7 @@ suite('a connection to a source', () => {
     }
   });
 
-  test('whose answer has no end but its own', async (t) => {
+  test('gets a response that ends with the connection', async (t) => {
     const { origin } = await rawSource(t, 'HTTP/1.1 200 OK\r\n\r\nhello');
     const dialler = testDialler(t);
     for (let count = 0; count < 3; count += 1) {
@@ -150,14 +147,14 @@ suite('a connection to a source', () => {
   });
 
   const broken: Readonly<Record<string, string>> = {
-    'that is no HTTP': 'SSH-2.0-OpenSSH\r\n\r\n',
-    'with two lengths': hello.replace('\r\n\r\n', '\r\nContent-Length: 6\r\n\r\n'),
-    'with a blank before a colon': hello.replace('Length:', 'Length :'),
-    'with a size of a chunk that is none': chunks.replace('5\r\n', 'x\r\n'),
-    'that breaks off its chunks': chunks.replace('\r\n0\r\n', '\r\n5\r\n'),
+    'another protocol': 'SSH-2.0-OpenSSH\r\n\r\n',
+    'two lengths': hello.replace('\r\n\r\n', '\r\nContent-Length: 6\r\n\r\n'),
+    'a space before a colon': hello.replace('Length:', 'Length :'),
+    'an invalid chunk size': chunks.replace('5\r\n', 'x\r\n'),
+    'chunks that break off': chunks.replace('\r\n0\r\n', '\r\n5\r\n'),
   };
   for (const [what, bytes] of Object.entries(broken)) {
-    test(`brings nothing of an answer ${what}`, async (t) => {
+    test(`fails for an invalid response: ${what}`, async (t) => {
       const { origin } = await inPieces(t, () => [bytes, '']);
       const dialler = testDialler(t);
       for (let count = 0; count < 3; count += 1) {
@@ -167,7 +164,7 @@ suite('a connection to a source', () => {
     });
   }
 
-  test('is not used again where more comes than its answer', async (t) => {
+  test('is not reused after bytes that follow a response', async (t) => {
     const { origin, connections } = await inPieces(t, () => [`${hello}HTTP/1.1 200 OK\r\n`]);
     const dialler = testDialler(t);
     for (let count = 1; count <= 3; count += 1) {
@@ -176,9 +173,9 @@ suite('a connection to a source', () => {
     }
   });
 
-  test('is not used again where its answer is said to be the last', async (t) => {
+  test('is not reused after Connection: close', async (t) => {
     const last = hello.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
-    // As by a server that counts what it answers over one, and closes it in a while.
+    // As a server does that limits the requests of a connection.
     const { origin, connections } = await inPieces(t, (request) => [
       request % 3 === 0 ? last : hello,
     ]);
@@ -192,7 +189,7 @@ suite('a connection to a source', () => {
     }
   });
 
-  test('is closed where something comes that nobody has asked for', async (t) => {
+  test('is closed by bytes that arrive without a request', async (t) => {
     const { origin, connections } = await inPieces(t, () => [hello]);
     const dialler = testDialler(t);
     assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
@@ -205,11 +202,11 @@ suite('a connection to a source', () => {
     assert.equal(connections.length, 2);
   });
 
-  test('does not bring what came before it was asked as the answer', async (t) => {
+  test('does not take bytes for the response that arrived before the request was sent', async (t) => {
     const { origin, connections } = await inPieces(t, () => [hello]);
     const dialler = testDialler(t);
     assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
-    // From there on, what has come is read before anything is sent.
+    // After this turn, the event loop reads what has arrived before it sends anything.
     const { promise, resolve } = Promise.withResolvers<SourceResponse>();
     setImmediate(() => {
       connections[0]?.write('HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n');
@@ -219,7 +216,7 @@ suite('a connection to a source', () => {
     assert.deepEqual([status, connections.length], [200, 2]);
   });
 
-  test('is not kept as long as its source would, and not at all where that is too short', async (t) => {
+  test('is closed before the Keep-Alive time-out of the source, and at once if that is short', async (t) => {
     const kept = (seconds: number): string =>
       hello.replace('\r\n\r\n', `\r\nKeep-Alive: timeout=${seconds}\r\n\r\n`);
     const { origin, connections } = await inPieces(t, (request) => [kept(request < 3 ? 3 : 2)]);
@@ -236,7 +233,7 @@ suite('a connection to a source', () => {
     if (!second.destroyed) await once(second, 'close');
   });
 
-  test('ends when its answer is given up in the middle', async (t) => {
+  test('ends when the content is destroyed before its end', async (t) => {
     const { origin, connections } = await inPieces(t, () => [hello.slice(0, -2)]);
     const dialler = testDialler(t);
     const answer = await dialler.send(outbound(origin));
@@ -249,7 +246,7 @@ suite('a connection to a source', () => {
     await closed;
   });
 
-  test('is not begun for who has gone before it was there, and serves the next', async (t) => {
+  test('sends nothing if the client left before it was open, and carries the next request', async (t) => {
     const { origin, connections } = await inPieces(t, () => [hello]);
     const dialler = testDialler(t);
     const controller = new AbortController();
@@ -260,7 +257,7 @@ suite('a connection to a source', () => {
     assert.equal(connections.length, 1);
   });
 
-  test('waits for a reader of long content, and brings all of it', async (t) => {
+  test('waits for the reader of long content, and delivers all of it', async (t) => {
     const length = 32 * 1024 * 1024;
     let sent: ServerResponse | undefined;
     const { origin, server } = await httpSource(t, (_, response) => {
@@ -273,7 +270,7 @@ suite('a connection to a source', () => {
       const content = (await dialler.send(outbound(origin))).content();
       assert.ok(content instanceof Readable);
       await once(content, 'readable');
-      // What the sockets and the stream hold is far less than what is to come.
+      // The sockets and the stream hold far less than the content.
       assert.equal(sent?.writableFinished, false);
       let received = 0;
       for await (const chunk of content) received += (chunk as Buffer).length;
@@ -282,32 +279,37 @@ suite('a connection to a source', () => {
     assert.equal(connections, 1);
   });
 
-  test('may be as short of time as it likes while nobody reads', async (t) => {
+  test('does not time out while the content waits for its reader', async (t) => {
     const { origin } = await inPieces(t, () => [
       `HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`,
     ]);
     await withTimeOut([100, 500, 5_000], async (timeoutMs) => {
       const answer = await testDialler(t, { timeoutMs }).send(outbound(origin));
-      // Longer than the time-out, which is about the source.
+      // Longer than the time-out, which applies to the source alone.
       await delay(timeoutMs + 300);
       assert.equal((await contentOf(answer)).length, 300_000);
     });
   });
 
-  test('over TLS is read on after content whose end came to a reader who was late', async (t) => {
+  test('over TLS continues after content whose end arrived during a pause', async (t) => {
     const certificate = selfSigned('localhost');
     const [early, late] = [outboundUnreadBytesMax - 512, 1_024];
-    let finish: (() => void) | undefined;
+    let sendLate: (() => Promise<void>) | undefined;
     const connections: TLSSocket[] = [];
     const server = tls.createServer(certificate, (socket) => {
       connections.push(socket);
       socket.on('error', () => undefined);
-      // What is late comes in two records, and all at once: the second one after the word to stop.
+      // The late bytes arrive in two TLS records at once: the second one after the pause.
       socket.setMaxSendFragment(512);
       socket.once('data', () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${early + late}\r\n\r\n`);
         socket.write(Buffer.alloc(early, 'x'));
-        finish = () => socket.write(Buffer.alloc(late, 'y'));
+        sendLate = () =>
+          new Promise((resolve) => {
+            socket.write(Buffer.alloc(late, 'y'), () => {
+              resolve();
+            });
+          });
         socket.once('data', () => socket.write(hello));
       });
     });
@@ -322,47 +324,16 @@ suite('a connection to a source', () => {
     const dialler = testDialler(t, { ca: [certificate.cert], lookup });
     const content = (await dialler.send(outbound(origin))).content();
     assert.ok(content instanceof Readable);
-    const holds = async (length: number): Promise<void> => {
-      while (content.readableLength < length) await turn();
-    };
-    await holds(early);
-    finish?.();
-    await holds(early + late);
+    while (content.readableLength < early) await turn();
+    await sendLate?.();
     assert.equal((await text(content)).length, early + late);
     assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
     assert.equal(connections.length, 1);
   });
-
-  test('may be given up at the moment when it is left to undici', async (t) => {
-    const { origin } = await inPieces(t, () => ['H']);
-    const controller = new AbortController();
-    const connect = guarded();
-    const agents = createAgents({
-      connect(options, callback) {
-        connect(options, (...connected) => {
-          callback(...connected);
-          const [, socket] = connected;
-          if (socket === null) return;
-          const push = socket.push.bind(socket);
-          socket.push = (chunk: Buffer | null) => {
-            const wantsMore = push(chunk);
-            controller.abort();
-            return wantsMore;
-          };
-        });
-      },
-      timeoutMs: 1_000,
-    });
-    const exchange = new OutboundExchange({ signal: controller.signal });
-    const options = { origin, path: '/', method: 'GET' as const, headers: [], body: null };
-    agents.dispatch(options, exchange, 'pooled');
-    await assert.rejects(exchange.answer, (error) => error instanceof Failure);
-    await agents.close();
-  });
 });
 
-suite('a dialler that ends', () => {
-  test('lets content that is under way come to its end', async (t) => {
+suite('a dialler that closes', () => {
+  test('lets content in progress end', async (t) => {
     let finish: (() => void) | undefined;
     const { origin } = await rawSource(t, (socket) => {
       socket.write(hello.slice(0, -2));
@@ -376,7 +347,7 @@ suite('a dialler that ends', () => {
     await closed;
   });
 
-  test('breaks it off where it is cut', async (t) => {
+  test('breaks content off when it is cut', async (t) => {
     const { origin } = await rawSource(t, (socket) => {
       socket.write(hello.slice(0, -2));
     });
@@ -388,7 +359,7 @@ suite('a dialler that ends', () => {
     await dialler.close();
   });
 
-  test('closes what is idle', async (t) => {
+  test('closes idle connections', async (t) => {
     const { origin, connections } = await inPieces(t, () => [hello]);
     const dialler = testDialler(t);
     assert.equal(await contentOf(await dialler.send(outbound(origin))), 'hello');
@@ -398,7 +369,7 @@ suite('a dialler that ends', () => {
   });
 });
 
-suite('what a plain connection makes of an answer', () => {
+suite('the client for GETs and undici', () => {
   const answers = [
     hello,
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n',
@@ -422,10 +393,12 @@ suite('what a plain connection makes of an answer', () => {
         return changed.slice(0, start) + put + changed.slice(start + skip);
       }, bytes),
     )
-    // undici takes a blank behind a length, which may be there (RFC 9112 §5), for a part of it.
-    .filter((bytes) => !/^content-length:.*[0-9][ \t]+\r$/im.test(bytes));
+    // undici takes a space after a length for a part of it, though it is allowed (RFC 9112 §5).
+    .filter((bytes) => !/^content-length:.*[0-9][ \t]+\r$/im.test(bytes))
+    // llhttp also reads these versions, and empty lines before a status line.
+    .filter((bytes) => !/^HTTP\/(?:0\.9|2\.0)|^\r\n/m.test(bytes));
 
-  test('is what undici makes of it, however it comes', async (t) => {
+  test('read the same from a response, valid or not, in any fragmentation', async (t) => {
     const agents = createAgents({
       connect: guarded(),
       timeoutMs: 20_000,
@@ -446,7 +419,7 @@ suite('what a plain connection makes of an answer', () => {
       fc.asyncProperty(answer, fc.nat(), async (bytes, cut) => {
         const end = cut % (2 * bytes.length + 2);
         const pieces = [bytes.slice(0, end), bytes.slice(end)].filter((piece) => piece !== '');
-        // What has no other end comes to its end so.
+        // Some responses end with the connection.
         const { origin } = await inPieces(t, () => [...pieces, '']);
         const [made, byUndici] = [await outcome(origin, 'pooled'), await outcome(origin, 'alone')];
         assert.deepEqual(made, byUndici, JSON.stringify(pieces));
