@@ -2,7 +2,7 @@ import { type Json, type JsonObject } from '../model/json.ts';
 import { isTarget } from '../model/rule.ts';
 import type { StoredRule } from '../model/rule.ts';
 import { destinationOf, type Destination, type BranchTarget } from './destination.ts';
-import type { EvaluationContext } from './evaluation.ts';
+import type { EvaluationContext } from './evaluation-context.ts';
 import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
 /** The parsed enginedata of a resolve rule, before its targets are combined with its rule. */

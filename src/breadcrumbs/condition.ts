@@ -1,9 +1,9 @@
 import type { FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import type { Json, JsonObject } from '../model/json.ts';
-import { conditionValuesMax } from './limits.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../model/visitor.ts';
-import type { EvaluationContext } from './evaluation.ts';
+import type { EvaluationContext } from './evaluation-context.ts';
+import { conditionValuesMax } from './limits.ts';
 
 /** One parsed condition of an `if`. */
 export interface Condition {

@@ -2,6 +2,10 @@ import { statusOf } from '../http/status.ts';
 import type { BranchLoss, Explanation, Tried, TriedBranch } from '../model/explanation.ts';
 import { waitingOrigin, type StoredRule } from '../model/rule.ts';
 import { explainCandidates, explainWaiting } from '../rules/find.ts';
+import type { RuleReader } from '../rules/rule-cache.ts';
+import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
+import { EvaluationContext } from './evaluation-context.ts';
+import { decideRender, type RenderWhen } from './render-when.ts';
 import {
   breadcrumbCandidates,
   resolveVisit,
@@ -9,10 +13,6 @@ import {
   type BreadcrumbHop,
   type BreadcrumbVisit,
 } from './resolve.ts';
-import type { RuleReader } from '../rules/rule-cache.ts';
-import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
-import { EvaluationContext } from './evaluation.ts';
-import { decideRender, type RenderWhen } from './render-when.ts';
 import { firstFailing, type Branch } from './when.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { StoredRule } from '../model/rule.ts';
 import type { Visitor } from '../model/visitor.ts';
-import { EvaluationContext } from './evaluation.ts';
+import { EvaluationContext } from './evaluation-context.ts';
 import { chooseBranch, dependenciesOf, parseWhen, type Branch, type Dependencies } from './when.ts';
 
 /** The enginedata of a page that an engine renders, for each branch of its `when`. */

@@ -1,7 +1,7 @@
-import { pageFields } from '../http/page-fields.ts';
 import { escapeHtml } from '../http/html.ts';
 import { utf8Type } from '../http/mediatype.ts';
 import { preferredType } from '../http/negotiation.ts';
+import { pageFields } from '../http/page-fields.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import type { Resolution } from '../model/rule.ts';

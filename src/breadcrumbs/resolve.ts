@@ -1,14 +1,14 @@
 import type { Fields } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Candidate, Resolution, StoredRule } from '../model/rule.ts';
-import { breadcrumbHopsMax } from './limits.ts';
 import type { Visitor } from '../model/visitor.ts';
-import { breadcrumbOf, decide, type ParsedBreadcrumb } from './breadcrumb.ts';
-import { locationOf, type Destination } from './destination.ts';
-import { EvaluationContext } from './evaluation.ts';
-import { joinedDependencies, type Branch, type Dependencies } from './when.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
+import { breadcrumbOf, decide, type ParsedBreadcrumb } from './breadcrumb.ts';
+import { locationOf, type Destination } from './destination.ts';
+import { EvaluationContext } from './evaluation-context.ts';
+import { breadcrumbHopsMax } from './limits.ts';
+import { joinedDependencies, type Branch, type Dependencies } from './when.ts';
 
 /** The visit of a breadcrumb: the visitor, the origin, and the query that may be forwarded. */
 export interface BreadcrumbVisit {

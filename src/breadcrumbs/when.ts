@@ -1,10 +1,10 @@
 import type { FieldList } from '../http/reply.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { breadcrumbBranchesMax } from './limits.ts';
 import { millionths, type VisitorNeeds } from '../model/visitor.ts';
 import type { Condition, ConditionVisit } from './condition.ts';
 import { parseConditions } from './conditions/table.ts';
-import type { EvaluationContext } from './evaluation.ts';
+import type { EvaluationContext } from './evaluation-context.ts';
+import { breadcrumbBranchesMax } from './limits.ts';
 
 /** One branch of a `when` with its answer. */
 export interface Branch<T> {

@@ -1,12 +1,12 @@
 import { pageFields } from '../http/page-fields.ts';
+import type { PublicFile } from '../http/page.ts';
 import { isEmptyStatus, noBody, withoutFields, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
-import type { FoundRule, Rule } from '../model/rule.ts';
 import { canonicalPath } from '../model/path.ts';
-import type { PublicFileReplies } from './public-files.ts';
-import type { PublicFile } from '../http/page.ts';
+import type { FoundRule, Rule } from '../model/rule.ts';
 import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../rules/source.ts';
+import type { PublicFileReplies } from './public-files.ts';
 import { pageStatus } from './stored-pages.ts';
 
 /**

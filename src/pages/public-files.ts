@@ -1,12 +1,12 @@
-import type { FieldList, Reply } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
-import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import { escapeHtml } from '../http/html.ts';
-import { knownEventTypes } from '../model/event-types.ts';
 import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/page.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { knownEventTypes } from '../model/event-types.ts';
 
 /**
  * An engine's documentation (docs/design/rendering.md#generic-pages, `enginereference`), for people

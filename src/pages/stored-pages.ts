@@ -1,12 +1,12 @@
-import { pageFields } from '../http/page-fields.ts';
 import { createHash } from 'node:crypto';
-import { utf8Type } from '../http/mediatype.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
-import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/rule.ts';
-import { ownBytes } from '../model/own-bytes.ts';
 import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
 import type { Page } from '../http/held-page.ts';
+import { utf8Type } from '../http/mediatype.ts';
+import { pageFields } from '../http/page-fields.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
+import { ownBytes } from '../model/own-bytes.ts';
+import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/rule.ts';
 
 /** Replies with the content of page rules. */
 export interface StoredPages {

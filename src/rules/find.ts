@@ -1,6 +1,8 @@
 import type { Fields } from '../http/request.ts';
-import { explainCandidatesMax } from './limits.ts';
 import type { TriedCandidate } from '../model/explanation.ts';
+import type { FoundRule } from '../model/rule.ts';
+import { waitingOrigin, type Candidate } from '../model/rule.ts';
+import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,
   captureOf,
@@ -9,10 +11,8 @@ import {
   lossAgainst,
   varyByLanguage,
 } from './matcher.ts';
-import type { PageRequest, SourceExplanation } from './source.ts';
-import type { FoundRule } from '../model/rule.ts';
-import { waitingOrigin, type Candidate } from '../model/rule.ts';
 import type { RuleReader } from './rule-cache.ts';
+import type { PageRequest, SourceExplanation } from './source.ts';
 
 /** The parts of a request that rules are matched with. */
 type RuleLookup = Pick<PageRequest, 'origin' | 'path' | 'fields'>;

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, joinedUse, type CacheUse } from '../observability/memory-use.ts';
-import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Candidate, RuleContent, StoredRule } from '../model/rule.ts';
+import { cacheUse, joinedUse, type CacheUse } from '../observability/memory-use.ts';
+import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
 import type { CandidateReads } from './matcher.ts';
 
 /** Reads page rules for the site. */

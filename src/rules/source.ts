@@ -1,6 +1,6 @@
-import { statusFor } from '../http/status.ts';
 import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
+import { statusFor } from '../http/status.ts';
 import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 

@@ -1,3 +1,7 @@
+import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
+import { renderWhenOf } from '../breadcrumbs/render-when.ts';
+import { breadcrumbReply } from '../breadcrumbs/reply.ts';
+import { resolveVisit, type BreadcrumbHop } from '../breadcrumbs/resolve.ts';
 import type { Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
@@ -5,10 +9,10 @@ import type { Explanation } from '../model/explanation.ts';
 import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/rule.ts';
 import type { Rule, StoredRule } from '../model/rule.ts';
-import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
-import { breadcrumbReply } from '../breadcrumbs/reply.ts';
-import type { Fetcher } from '../proxy/fetcher.ts';
+import type { GenericPages } from '../pages/generic-pages.ts';
+import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods } from '../proxy/fetch-plan.ts';
+import type { Fetcher } from '../proxy/fetcher.ts';
 import {
   candidatesOf,
   findRule,
@@ -17,9 +21,6 @@ import {
   explainWaiting,
   winnerOf,
 } from '../rules/find.ts';
-import type { GenericPages } from '../pages/generic-pages.ts';
-import { renderWhenOf } from '../breadcrumbs/render-when.ts';
-import { resolveVisit, type BreadcrumbHop } from '../breadcrumbs/resolve.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import {
   type ReplyOrPromise,
@@ -32,7 +33,6 @@ import {
   type ExpectedReply,
   type ContentSource,
 } from '../rules/source.ts';
-import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 
 /** The whole precedence, which a generic page uses to find its page. */
 interface Precedence {

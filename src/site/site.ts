@@ -1,24 +1,21 @@
-import { Failure } from '../model/failure.ts';
-import type { Explanation } from '../model/explanation.ts';
-import type { FoundRule, Resolution } from '../model/rule.ts';
-import type { StoredRule } from '../model/rule.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import type { ContentRequest, Fields } from '../http/request.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
-import { diskSource, fallbackSource } from '../static/disk-sources.ts';
-import type { Disk, FailedRequest } from '../static/disk.ts';
-import { explainFrom } from './explain.ts';
-import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
-import { findRule } from '../rules/find.ts';
-import type { GenericPages } from '../pages/generic-pages.ts';
-import type { CandidateReads } from '../rules/matcher.ts';
 import {
   resolveKey,
   type ResolvedBreadcrumb,
   type BreadcrumbVisit,
 } from '../breadcrumbs/resolve.ts';
-import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest, Fields } from '../http/request.ts';
+import type { Explanation } from '../model/explanation.ts';
+import { Failure } from '../model/failure.ts';
+import type { FoundRule, Resolution } from '../model/rule.ts';
+import type { StoredRule } from '../model/rule.ts';
+import type { GenericPages } from '../pages/generic-pages.ts';
+import type { StoredPages } from '../pages/stored-pages.ts';
+import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
+import { findRule } from '../rules/find.ts';
+import type { CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import {
   type ReplyOrPromise,
@@ -26,7 +23,10 @@ import {
   type PageRequest,
   type ContentSource,
 } from '../rules/source.ts';
-import type { StoredPages } from '../pages/stored-pages.ts';
+import { diskSource, fallbackSource } from '../static/disk-sources.ts';
+import type { Disk, FailedRequest } from '../static/disk.ts';
+import { explainFrom } from './explain.ts';
+import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 
 /** What a site is made of. */
 interface SiteParts {

@@ -1,10 +1,7 @@
 import { isRead } from '../http/request.ts';
 import type { LossCode, MountLoss, TriedCandidate } from '../model/explanation.ts';
-import { explainCandidatesMax } from '../rules/limits.ts';
 import { encodePath } from '../model/path.ts';
-import type { Disk } from './disk.ts';
-import type { MountExplanation } from './explain.ts';
-import type { Mount } from './mount.ts';
+import { explainCandidatesMax } from '../rules/limits.ts';
 import {
   readOnlyReply,
   explainReadOnly,
@@ -15,6 +12,9 @@ import {
   type ExpectedReply,
   type ContentSource,
 } from '../rules/source.ts';
+import type { Disk } from './disk.ts';
+import type { MountExplanation } from './mount-explainer.ts';
+import type { Mount } from './mount.ts';
 
 /**
  * The files of the mounts: the first source. It answers for every method, so that a POST cannot

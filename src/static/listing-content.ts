@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import type { DiskMount } from '../config/config.ts';
 import { preferredType } from '../http/negotiation.ts';
 import { fieldLines, withoutFields, type FieldList } from '../http/reply.ts';
-import { fileCacheKey, type MountRequest } from './mount-path.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';
+import { fileCacheKey, type MountRequest } from './mount-path.ts';
 import type { LoadedContent } from './mount-replies.ts';
 
 /** The media types in which a listing is available. */

@@ -2,12 +2,12 @@ import { opendirSync, type BigIntStats } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../config/config.ts';
-import { canonicalPath, encodePath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
+import { canonicalPath, encodePath } from '../model/path.ts';
 import { undefinedIfMissing, undefinedIfMissingAsync } from './file-errors.ts';
+import { locate } from './find-file.ts';
 import { diskReadAttemptsMax, listingEntriesMax, listingStatsAtOnceMax } from './limits.ts';
 import { isServableName } from './mount-path.ts';
-import { locate } from './find-file.ts';
 
 /** The entries of a folder: folders first, then by name, with numbers in numerical order. */
 export interface Listing {

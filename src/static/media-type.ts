@@ -1,5 +1,5 @@
-import { contentType } from 'mime-types';
 import { extname } from 'node:path/posix';
+import { contentType } from 'mime-types';
 
 /**
  * The media type of a file by its extension, with a charset for text; `application/octet-stream`

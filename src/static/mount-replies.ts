@@ -1,8 +1,8 @@
-import { pageFields } from '../http/page-fields.ts';
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { createFileSource } from '../http/file-source.ts';
 import { sendBytes, type Page } from '../http/held-page.ts';
+import { pageFields } from '../http/page-fields.ts';
 import {
   noBody,
   replyField,

@@ -3,7 +3,6 @@ import type { FieldList, Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';
 import type { ReplyOrPromise } from '../rules/source.ts';
 import { cachedContent } from './cached-file.ts';
-import { createMountExplainer, type MountExplainer } from './explain.ts';
 import type { DiskCaches } from './file-cache.ts';
 import { fieldsByVariant } from './file-content.ts';
 import { createFileSender } from './file-sender.ts';
@@ -14,6 +13,7 @@ import {
   loadListingContent,
   pageHeaders,
 } from './listing-content.ts';
+import { createMountExplainer, type MountExplainer } from './mount-explainer.ts';
 import {
   errorPagePaths,
   fallbackPath,

@@ -1,7 +1,7 @@
 import type { Fields } from '../http/request.ts';
+import { millionths } from '../model/visitor.ts';
 import { visitorSeeds } from './limits.ts';
 import { userAgentCharactersMax } from './limits.ts';
-import { millionths } from '../model/visitor.ts';
 
 const cookieName = 'waymark_lot';
 const cookiePattern = new RegExp(`(?:^|; ?)${cookieName}=([0-9a-f]{5})(?:;|$)`);

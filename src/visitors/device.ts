@@ -1,10 +1,10 @@
-import type { FieldList } from '../http/reply.ts';
 import bowser from 'bowser';
 import { isbot } from 'isbot';
+import type { FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
-import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 import type { DeviceClass } from '../model/visitor.ts';
+import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
 
 /** Detects the classes of the device that sent a request. */
 export type DeviceDetector = (fields: Fields) => ReadonlySet<DeviceClass>;

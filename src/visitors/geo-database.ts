@@ -1,9 +1,9 @@
 import { Reader, type Response } from 'mmdb-lib';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
-import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
 import type { Log } from '../observability/log.ts';
+import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
 import { LoadedFile } from './loaded-file.ts';
 
 /** Looks up the location of addresses. */

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
-import { jwksBytesMax } from '../config/limits.ts';
-import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';
-import type { Dialler } from '../outbound/dialler.ts';
-import type { SourceResponse } from '../outbound/exchange.ts';
 import type { JWTVerifyGetKey } from 'jose';
 import { JWKSNoMatchingKey } from 'jose/errors';
 import { createLocalJWKSet } from 'jose/jwks/local';
+import { jwksBytesMax } from '../config/limits.ts';
+import type { Dialler } from '../outbound/dialler.ts';
+import type { SourceResponse } from '../outbound/exchange.ts';
+import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';
 
 /** The keys that tokens are verified with (RFC 7517). */
 export interface KeySet {

@@ -4,10 +4,10 @@ import { createLocalJWKSet } from 'jose/jwks/local';
 import { isUrl } from '../config/addresses.ts';
 import type { Config } from '../config/config.ts';
 import { jwksBytesMax } from '../config/limits.ts';
-import { jwksTimeoutMs } from './limits.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import { createDialler } from '../outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks, type KeySet } from './jwks.ts';
+import { jwksTimeoutMs } from './limits.ts';
 import { LoadedFile } from './loaded-file.ts';
 import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
 

@@ -2,6 +2,9 @@ import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import { JWKSMultipleMatchingKeys, JWSSignatureVerificationFailed } from 'jose/errors';
 import { jwtVerify } from 'jose/jwt/verify';
 import { isJsonObject } from '../model/json.ts';
+import { createLruCache } from '../model/lru-cache.ts';
+import type { User } from '../model/visitor.ts';
+import type { KeySet } from './jwks.ts';
 import {
   jwtCharactersMax,
   jwtClockToleranceSeconds,
@@ -11,9 +14,6 @@ import {
   userNameCharactersMax,
   userRolesMax,
 } from './limits.ts';
-import { createLruCache } from '../model/lru-cache.ts';
-import type { User } from '../model/visitor.ts';
-import type { KeySet } from './jwks.ts';
 
 /** Verifies the tokens of users (JWT, RFC 7519). */
 export interface TokenVerifier {

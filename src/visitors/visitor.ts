@@ -1,20 +1,20 @@
+import type { Config } from '../config/config.ts';
 import { preferredLanguage } from '../http/negotiation.ts';
+import type { Fields } from '../http/request.ts';
+import { createLruCache } from '../model/lru-cache.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
+import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
+import type { Log } from '../observability/log.ts';
+import { bucketOf, seedOf } from './bucket.ts';
+import { createDeviceDetector, type DeviceDetector } from './device.ts';
+import { openGeoDatabase, type GeoDatabase } from './geo-database.ts';
 import {
   languageFieldCharactersMax,
   languagesRememberedMax,
   userNameCharactersMax,
   userRolesMax,
 } from './limits.ts';
-import { createLruCache } from '../model/lru-cache.ts';
-import type { Config } from '../config/config.ts';
-import type { Fields } from '../http/request.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../model/visitor.ts';
-import type { DeviceClass, User, Visitor, VisitorChange, VisitorNeeds } from '../model/visitor.ts';
-import type { Log } from '../observability/log.ts';
-import { openGeoDatabase, type GeoDatabase } from './geo-database.ts';
-import { createDeviceDetector, type DeviceDetector } from './device.ts';
 import { createTokenService } from './token-service.ts';
-import { bucketOf, seedOf } from './bucket.ts';
 import type { TokenVerifier } from './tokens.ts';
 
 /** The parts of a request that describe its visitor. */

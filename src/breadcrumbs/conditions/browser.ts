@@ -1,15 +1,7 @@
 import { headerBlockBytesMax } from '../../http/limits.ts';
-import { isDeviceClass, deviceClasses, type DeviceClass } from '../../model/visitor.ts';
-import { callers, callerOf, isCallerKind, type CallerKind } from '../../visitors/caller.ts';
+import { deviceClasses, isDeviceClass, type DeviceClass } from '../../model/visitor.ts';
 import { clientHintFields } from '../../visitors/device.ts';
-import {
-  defineCondition,
-  listOf,
-  listText,
-  setOf,
-  textField,
-  type ConditionType,
-} from '../condition.ts';
+import { defineCondition, listOf, listText, textField, type ConditionType } from '../condition.ts';
 
 /** `lang`: the language that the visitor prefers, or a variety of it: `de` holds for de-CH too. */
 const lang = defineCondition<readonly string[]>({
@@ -65,26 +57,6 @@ const device = defineCondition<readonly DeviceClass[]>({
   },
 });
 
-/** `caller`: what requests the page, by Sec-Fetch-Mode and -Dest (Fetch Metadata), then Accept. */
-const caller = defineCondition<ReadonlySet<CallerKind>>({
-  name: 'caller',
-  parse: (value) => setOf(value, (text) => (isCallerKind(text) ? text : undefined)),
-  holds: (wanted, { visitor }) => wanted.has(callerOf((name) => visitor.field(name))),
-  explain(wanted, { visitor }) {
-    const found = callerOf((name) => visitor.field(name));
-    return `It is for callers that are ${listText(wanted)}; this request is of ${found}.`;
-  },
-  vary: ['Sec-Fetch-Mode', 'Sec-Fetch-Dest', 'Accept'],
-  needs: {},
-  preview: {
-    caller: textField(
-      'What requests the page.',
-      (text) => (isCallerKind(text) ? { fields: callerFields[text] } : undefined),
-      { form: `one of ${callers.join(', ')}`, choices: callers },
-    ),
-  },
-});
-
 /** `referer`: the host of the page that links here, and hosts below it (`*.example.com`). */
 const referer = defineCondition<readonly string[]>({
   name: 'referer',
@@ -110,7 +82,7 @@ const referer = defineCondition<readonly string[]>({
 });
 
 /** Conditions about what the browser sends. */
-export const browserConditions: readonly ConditionType[] = [lang, device, caller, referer];
+export const browserConditions: readonly ConditionType[] = [lang, device, referer];
 
 /** A language tag (RFC 5646 §2.1) in lower case. */
 function languageTag(text: string): string | undefined {
@@ -130,16 +102,6 @@ function withForm(classes: readonly DeviceClass[]): ReadonlySet<DeviceClass> {
   if (has('ios', 'android')) return new Set([...classes, 'mobile']);
   return new Set([...classes, ...(has('windows', 'macos', 'linux') ? (['desktop'] as const) : [])]);
 }
-
-/** The fields that a request of each kind of caller sends. */
-const callerFields: Readonly<Record<CallerKind, Readonly<Record<string, string>>>> = {
-  navigation: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
-  iframe: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },
-  image: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
-  script: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' },
-  fetch: { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
-  api: { accept: 'application/json' },
-};
 
 /** A host name in lower case, or `*.` and one. */
 function hostPattern(text: string): string | undefined {

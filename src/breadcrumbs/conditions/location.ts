@@ -1,6 +1,6 @@
 import { parseAddress } from '../../model/cidr.ts';
-import { countryCode, placeName } from '../../model/visitor.ts';
 import { Networks } from '../../model/networks.ts';
+import { countryCode, placeName } from '../../model/visitor.ts';
 import {
   defineCondition,
   listOf,

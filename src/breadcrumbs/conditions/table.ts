@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { Condition, ConditionType, PreviewField } from '../condition.ts';
 import { browserConditions } from './browser.ts';
+import { caller } from './caller.ts';
 import { locationConditions } from './location.ts';
 import { percent } from './percent.ts';
 import { query } from './query.ts';
@@ -12,6 +13,7 @@ export const conditionTypes: readonly ConditionType[] = [
   ...userConditions,
   ...locationConditions,
   ...browserConditions,
+  caller,
   query,
   ...timeConditions,
   percent,

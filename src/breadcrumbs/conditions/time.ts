@@ -1,5 +1,5 @@
-import { parseDateTime } from '../../model/time.ts';
 import type { Json } from '../../model/json.ts';
+import { parseDateTime } from '../../model/time.ts';
 import { defineCondition, textField, type ConditionType } from '../condition.ts';
 
 /** The time of the visit. */
