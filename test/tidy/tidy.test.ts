@@ -189,6 +189,18 @@ test('every reference to the docs leads to a heading that exists', () => {
   assert.deepEqual(broken, []);
 });
 
+test('the map of the code and its invariants name only files that exist', () => {
+  const files = [...sources, ...tests].map(({ path }) => path);
+  const missing = ['src/README.md', 'docs/design/invariants.md'].flatMap((page) => {
+    const text = readFileSync(join(project, page), 'utf8');
+    return [...text.matchAll(/`([\w./-]+\.ts)`/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !files.some((file) => `/${file}`.endsWith(`/${name}`)))
+      .map((name) => `${page}: ${name}`);
+  });
+  assert.deepEqual(missing, []);
+});
+
 test('no comment refers to a text that is not in this repository', () => {
   const foreign = [...sources, ...modules].filter(({ text }) =>
     /\bcontract §|\bseed \d+\.\d/.test(text),
