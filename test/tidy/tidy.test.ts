@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { limitSentences } from '../../src/model/limit.ts';
 import { project, readSources, type Source } from './sources.ts';
 
 const sources = readSources('src/**/*.ts');
@@ -156,13 +155,6 @@ test('README gives the reason of every dependency', () => {
   const used = new Set(sources.flatMap(({ packages }) => packages));
   const unused = Object.keys(dependencies).filter((name) => !used.has(name));
   assert.deepEqual(unused, [], 'dependencies that no source imports');
-});
-
-test('README has a row for every limit that clients run into', () => {
-  const readme = readFileSync(join(project, 'README.md'), 'utf8');
-  const rows = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name);
-  const missing = Object.keys(limitSentences).filter((name) => !rows.includes(name));
-  assert.deepEqual(missing, []);
 });
 
 test('every reference to the docs leads to a heading that exists', () => {

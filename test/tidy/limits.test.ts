@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { wrongKeysPerMinuteMax } from '../../src/api/keys/limits.ts';
+import { readBodyBytesMax, requestTimeoutMs, socketFrameBytesMax } from '../../src/api/limits.ts';
+import { connectionsMax } from '../../src/config/limits.ts';
+import { sections } from '../../src/config/schema.ts';
+import {
+  headerBlockBytesMax,
+  headerFieldsMax,
+  rangesMax,
+  requestLineBytesMax,
+} from '../../src/http/limits.ts';
+import { limitSentences, type LimitName } from '../../src/model/limit.ts';
+import { jsonDepthMax } from '../../src/model/limits.ts';
+import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
+import * as h1 from '../../src/server/h1/limits.ts';
+import * as h2 from '../../src/server/h2/limits.ts';
+import * as server from '../../src/server/limits.ts';
+import * as websocket from '../../src/server/websocket/limits.ts';
+import { sizeText } from '../../src/model/units.ts';
+import { project } from './sources.ts';
+
+const count = (value: number): string => value.toLocaleString('en-US');
+const size = (bytes: number): string => sizeText(bytes).replace(/(?<=\d)(?=[A-Z])/, ' ');
+const seconds = (ms: number): string => `${ms / 1_000} s`;
+
+/** The figures that README has to name for each limit, as the code has them. */
+const figures: Readonly<Record<LimitName, readonly string[]>> = {
+  connections: [count(connectionsMax), count(server.reservedDescriptors)],
+  connections_per_address: [count(Number(sections.server.connections_per_address.initial))],
+  open_files: [],
+  handshake_time: [seconds(h1.tlsHandshakeTimeoutMs)],
+  header_time: [seconds(server.headersTimeoutMs)],
+  request_time: [seconds(requestTimeoutMs)],
+  target_size: [size(requestLineBytesMax)],
+  header_size: [size(headerBlockBytesMax), count(headerFieldsMax)],
+  content_size: [size(server.operationBodyBytesMax), size(readBodyBytesMax)],
+  content_coding: [],
+  input_structure: [
+    `${jsonDepthMax} levels`,
+    ...[server.jsonValuesMax, server.readValuesMax, server.formPairsMax].map(count),
+  ],
+  requests_held: [
+    size(server.requestsHeldBytesMax),
+    size(server.requestsHeldWithoutKeyBytesMax),
+    size(server.requestsHeldPerAddressBytesMax),
+    size(server.requestsHeldPerKeyBytesMax),
+  ],
+  unread_content: [size(server.unreadBodyBytesMax)],
+  unread_answer: [seconds(server.stalledMs)],
+  unread_answers: [
+    size(server.unreadPieceBytesMin),
+    size(server.unreadBytesMax),
+    size(server.unreadWithoutKeyBytesMax),
+    size(server.unreadPerAddressBytesMax),
+    size(server.unreadPerKeyBytesMax),
+  ],
+  pipelined: [count(h1.pipelinedRequestsMax)],
+  fetches: [count(fetchesPerAddressMax)],
+  ranges: [count(rangesMax)],
+  http2_streams: [count(h2.http2StreamsMax), count(h2.http2ConcurrentStreamsMax)],
+  http2_resets: [count(h2.http2ResetsMax), seconds(h2.http2CountingMs)],
+  http2_pings: [count(h2.http2IdleFramesMax), seconds(h2.http2CountingMs)],
+  http2_frames: [count(h2.http2InvalidFramesMax)],
+  http2_heads: [seconds(h2.http2CheckMs)],
+  websocket_frames: [size(socketFrameBytesMax), count(websocket.socketFragmentsMax)],
+  websocket_pings: [count(websocket.socketPingsMax)],
+  websocket_unread: [size(websocket.socketBufferedBytesMax)],
+  subscriptions: [
+    count(server.subscriptionsMax),
+    count(server.subscriptionsWithoutKeyMax),
+    count(server.subscriptionsPerAddressMax),
+    count(server.subscriptionsPerKeyMax),
+  ],
+  tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
+  wrong_keys: [count(wrongKeysPerMinuteMax)],
+};
+
+test('README has a row for every limit that clients run into, with the figures of the code', () => {
+  const readme = readFileSync(join(project, 'README.md'), 'utf8');
+  const [section = ''] = readme.split('\n## Limits\n')[1]?.split('\n## ') ?? [];
+  const rows = new Map(
+    [...section.matchAll(/^\| `(\w+)` +\|([^\n]*)$/gm)].map(([, name = '', row = '']) => [
+      name,
+      row,
+    ]),
+  );
+  assert.deepEqual([...rows.keys()].sort(), Object.keys(limitSentences).sort());
+  for (const [name, texts] of Object.entries(figures)) {
+    for (const text of texts) {
+      assert.ok(
+        new RegExp(`(?<![\\d,.])${text}(?!,?\\d)`).test(rows.get(name) ?? ''),
+        `the row of \`${name}\` does not say ${text}`,
+      );
+    }
+  }
+});
