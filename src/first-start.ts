@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { newId, now } from './model/clock.ts';
 import { engineNames } from './compose.ts';
 import type { Config } from './config/config.ts';
-import { withVariables } from './config/variables.ts';
+import { substituteInJson } from './config/variables.ts';
 import { Failure } from './model/failure.ts';
 import { refusalsKeptMax } from './api/transfer/limits.ts';
 import type { Logs } from './observability/log.ts';
@@ -16,7 +16,7 @@ import { createSecret } from './webhooks/sign.ts';
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {
   const file = config.server.import;
   if (file === undefined || store.seq() > 0) return;
-  const text = withVariables(await readFile(file, 'latin1'), config.variables);
+  const text = substituteInJson(await readFile(file, 'latin1'), config.variables);
   const bytes = Buffer.from(text, 'latin1');
   try {
     const newSecret = () => createSecret(randomBytes);

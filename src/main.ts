@@ -3,7 +3,7 @@ import { newId, now, uptimeMs } from './model/clock.ts';
 import { compose, createDeliverer, type AppInstance, type AppContext } from './compose.ts';
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
-import { findIneffective } from './config/warnings.ts';
+import { ineffectiveSettings } from './config/warnings.ts';
 import { configInForce, restartNeeded } from './config/restart.ts';
 import { openData } from './data.ts';
 import { importOnce, makeFirstKey } from './first-start.ts';
@@ -289,7 +289,7 @@ class Process implements Running {
 
   #warnOfIneffective(config: Config): void {
     if (!this.#isPrimary) return;
-    for (const said of findIneffective(config)) this.#foundation.logs.log.warn({}, said);
+    for (const said of ineffectiveSettings(config)) this.#foundation.logs.log.warn({}, said);
   }
 
   async stop(graceMs: number): Promise<number> {

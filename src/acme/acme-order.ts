@@ -1,6 +1,6 @@
 import { getCACertificates } from 'node:tls';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { Listen } from '../config/addresses.ts';
+import type { ListenAddress } from '../config/addresses.ts';
 import { defaultPorts } from '../model/authority.ts';
 import { parseCidr } from '../model/cidr.ts';
 import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } from './limits.ts';
@@ -31,7 +31,7 @@ export type AcmeChallenge = 'http-01' | 'tls-alpn-01';
  * The ways to show a host to be ours that the listeners allow, the most promising first: an ACME
  * server looks at ports 80 and 443.
  */
-export function challengesFor(listens: readonly Listen[]): readonly AcmeChallenge[] {
+export function challengesFor(listens: readonly ListenAddress[]): readonly AcmeChallenge[] {
   const ports = (scheme: string) =>
     listens.flatMap((one) => (one.kind === 'tcp' && one.scheme === scheme ? [one.port] : []));
   const isKnownPort = ports('http').includes(Number(defaultPorts.http));

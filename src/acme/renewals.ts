@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { AcmeConfig } from '../config/config.ts';
-import { readBindingKey, readKeyPair } from '../config/key-pair.ts';
+import { readEabKey, readKeyPair } from '../config/key-pair.ts';
 import { readRetryAfter } from '../http/retry-after.ts';
 import {
   acmeCheckMs,
@@ -227,7 +227,7 @@ export class Renewals {
 
 async function readBinding({ eabKid: kid, eabKeyFile }: AcmeConfig): Promise<AcmeOrder['binding']> {
   if (kid === undefined || eabKeyFile === undefined) return undefined;
-  const read = await readBindingKey(eabKeyFile);
+  const read = await readEabKey(eabKeyFile);
   if ('refused' in read) throw new Error(`acme_eab_key ${read.refused}.`);
   return { kid, key: read.key };
 }

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { configJson, describeConfig } from '../config/describe.ts';
-import { findDoubtful, findIneffective } from '../config/warnings.ts';
+import { allCertificateWarnings, ineffectiveSettings } from '../config/warnings.ts';
 import { now } from '../model/clock.ts';
 import { Failure } from '../model/failure.ts';
 import type { Difference } from '../store/store.ts';
@@ -36,7 +36,10 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
   const result = await terminal.readConfig(file, { folder: {} });
   if (options.data && result.ok) return checkData(result.config, terminal, options);
   const warnings = result.ok
-    ? [...findIneffective(result.config), ...(await findDoubtful(result.config, now()))]
+    ? [
+        ...ineffectiveSettings(result.config),
+        ...(await allCertificateWarnings(result.config, now())),
+      ]
     : [];
   if (options.json) {
     const answer = result.ok

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { now } from '../model/clock.ts';
 import type { Config, ConfigResult } from '../config/config.ts';
 import { configInForce } from '../config/restart.ts';
-import { configResults } from '../config/watch.ts';
+import { watchConfig } from '../config/watch.ts';
 import { openData } from '../data.ts';
 import { makeFirstKey } from '../first-start.ts';
 import { prepareData, startServing, startWaymark, type Running, type Waymark } from '../main.ts';
@@ -234,7 +234,7 @@ type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
 function iniFile({ file, config, terminal }: Given, signal: AbortSignal): ConfigResults {
   if (isFolder(file)) return [];
   const read = () => terminal.readConfig(file, { isReload: true });
-  return configResults({ file, current: { ok: true, config }, read, now, signal });
+  return watchConfig({ file, current: { ok: true, config }, read, now, signal });
 }
 
 /** Takes over what the ini file comes to. */

@@ -12,8 +12,8 @@ export const ipAddress: ValueParser<string> = (text) => {
     : { value };
 };
 
-/** Where the server listens: `host:port`, in the clear or over TLS, or `unix:/path`. */
-export type Listen =
+/** An address that the server listens on: `host:port`, with or without TLS, or `unix:/path`. */
+export type ListenAddress =
   | {
       readonly kind: 'tcp';
       readonly scheme: Scheme;
@@ -27,11 +27,12 @@ const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0
 const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
 
 /**
- * Where to listen: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`; `:8080`, `*:8080` or `8080`
- * for all interfaces (an empty host); the same after `https://` for TLS, or after `http://`, where
- * the scheme's own port may be left out; `unix:/path`, a relative path staying as it is written.
+ * Parses an address to listen on: `127.0.0.1:8080`, `[::1]:8080` or `localhost:8080`; `:8080`,
+ * `*:8080` or `8080` for all interfaces (an empty host). `https://` before it selects TLS; after
+ * `https://` or `http://`, the port defaults to that of the scheme. The path of `unix:/path` is not
+ * resolved.
  */
-export const listenAddress: ValueParser<Listen> = (text) => {
+export const listenAddress: ValueParser<ListenAddress> = (text) => {
   if (text.startsWith('unix:')) {
     const path = text.slice('unix:'.length);
     return path === ''
@@ -60,8 +61,8 @@ export const cidr: ValueParser<Cidr> = (text) => {
 };
 
 /**
- * An origin (RFC 6454 §6.2) in the one form that the door gives those of requests: scheme and host
- * in lower case, an international name in its xn-- form, no final dot, no default port.
+ * An origin (RFC 6454 §6.2) in the canonical form that `parseRequest` uses: scheme and host in
+ * lower case, an international name in its xn-- form, no final dot, no default port.
  */
 export const origin: ValueParser<string> = (text) => {
   const value = parseOrigin(text);
@@ -71,8 +72,8 @@ export const origin: ValueParser<string> = (text) => {
 };
 
 /**
- * A path of the site in its canonical form: starts with `/`, percent escapes decoded once, as the
- * door does it; spaces and non-ASCII characters may stand as they are.
+ * A path of the site in its canonical form: it starts with `/`, and percent escapes are decoded
+ * once, as `parseRequest` does. Spaces and non-ASCII characters need no escape.
  */
 export const sitePath: ValueParser<string> = (text) => {
   if (/[?#]/.test(text)) return { refused: 'the path has a query or a fragment' };
@@ -85,9 +86,10 @@ export const sitePath: ValueParser<string> = (text) => {
   return { value };
 };
 
-/** The path under which a mount answers, with its final `/`. */
+/** The path of a mount, with a final `/`. */
 export const mountPath: ValueParser<string> = (text) => {
-  if (text.endsWith('*')) return { refused: 'leave out the *: a mount answers all below its path' };
+  if (text.endsWith('*'))
+    return { refused: 'remove the *: a mount answers everything below its path' };
   const parsed = sitePath(text);
   return 'value' in parsed ? { value: parsed.value.replace(/\/?$/, '/') } : parsed;
 };
@@ -98,7 +100,7 @@ export const basePath: ValueParser<string> = (text) => {
   return 'value' in parsed ? { value: parsed.value.replace(/\/$/, '') } : parsed;
 };
 
-/** What a page can link to: a path of this site, or an absolute http(s) URL; as it is. */
+/** A link of a page: a path of this site, or an absolute http(s) URL; unchanged. */
 export const link: ValueParser<string> = (value) => {
   const isReference = /^(?:https?:\/\/[^/\\@]+(?:\/|$)|\/(?![/\\]))[^\\\s]*$/i.test(value);
   return isReference && URL.canParse(value, 'http://localhost')
@@ -106,7 +108,7 @@ export const link: ValueParser<string> = (value) => {
     : { refused: 'write a path that starts with /, or an http or https URL' };
 };
 
-/** An absolute http(s) URL, or else the name of a file; as it is. */
+/** An absolute http(s) URL, or the name of a file; unchanged. */
 export const urlOrFile: ValueParser<string> = (value) => {
   if (!value.includes('://')) return { value };
   return isUrl(value) && URL.canParse(value)
@@ -114,13 +116,13 @@ export const urlOrFile: ValueParser<string> = (value) => {
     : { refused: 'write an http or https URL, or the name of a file' };
 };
 
-/** An absolute https URL; as it is. */
+/** An absolute https URL; unchanged. */
 export const httpsUrl: ValueParser<string> = (value) =>
   /^https:\/\/[^\s@]+$/i.test(value) && URL.canParse(value)
     ? { value }
     : { refused: 'write an https URL' };
 
-/** An address for mail, as far as one can tell. */
+/** An email address. The check is coarse: only delivery can tell. */
 export const mailAddress: ValueParser<string> = (value) =>
   /^[^\s@:,;<>"()]+@[^\s@:,;<>"()]+$/.test(value)
     ? { value }
@@ -148,15 +150,15 @@ function listenHost(written: string): string | undefined {
   return hostName.test(written) ? written.toLowerCase() : undefined;
 }
 
-/** Where to listen, as listenAddress reads it. */
-export function listenText(listen: Listen): string {
+/** An address to listen on as text, which listenAddress parses to the same value. */
+export function listenText(listen: ListenAddress): string {
   if (listen.kind === 'unix') return `unix:${listen.path}`;
   const { scheme, host, port } = listen;
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return scheme === 'https' ? `https://${address}` : address;
 }
 
-/** A canonical path with those characters escaped that the ini file would not take as they are. */
+/** A canonical path with `%`, `?` and `#` escaped, so that sitePath parses it to the same path. */
 export function escapedPath(path: string): string {
   return path.replace(/[%?#]/g, encodeURIComponent);
 }

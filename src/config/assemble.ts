@@ -1,18 +1,18 @@
 import { resolve } from 'node:path';
 import type { JsonObject } from '../model/json.ts';
-import { isUrl, type Listen } from './addresses.ts';
+import { isUrl, type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, TableConfig } from './config.ts';
-import { fieldName, type FieldsOf, type Keys, type ValuesOf } from './key.ts';
+import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
 
 /** What a configuration depends on besides the text of its ini file. */
-interface Surroundings {
+interface Inputs {
   /** Absolute path of the ini file. */
   readonly file: string;
   /** Absolute path of its folder, where relative paths start. */
   readonly folder: string;
-  /** What `workers = auto` comes to. */
+  /** The number of processes for `workers = auto`. */
   readonly cores: number;
   /** The default of `[node] name`. */
   readonly hostName: string;
@@ -21,14 +21,14 @@ interface Surroundings {
 }
 
 /** Makes the frozen configuration of an ini text that has no problems. */
-export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Config {
-  const { file, folder, hostName } = surroundings;
+export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
+  const { file, folder, hostName } = inputs;
   const { tls, auth } = ini;
   const jwks = auth.values.jwt_jwks;
   return frozen({
     file,
     variables: ini.variables,
-    server: serverOf(ini, surroundings),
+    server: serverOf(ini, inputs),
     tls: {
       certificates: [tls, ...ini.hosts].flatMap((section) => certificateOf(section, folder)),
       acme: {
@@ -49,7 +49,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
       name: section.name,
       ...fieldsOf('engine.<name>', section, folder),
     })),
-    tables: ini.tables.flatMap((section) => tableOf(section, surroundings)),
+    tables: ini.tables.flatMap((section) => tableOf(section, inputs)),
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     geo: fieldsOf('geo', ini.geo, folder),
@@ -57,7 +57,7 @@ export function assembleConfig(ini: ParsedIni, surroundings: Surroundings): Conf
   });
 }
 
-/** The values of a section under their names in the configuration, paths absolute. */
+/** The values of a section by their names in the configuration, with absolute paths. */
 function fieldsOf<K extends SectionKind>(
   kind: K,
   { values }: ParsedSection<K>,
@@ -71,13 +71,13 @@ function fieldsOfKeys<S extends Keys>(keys: S, values: ValuesOf<S>, folder: stri
   const fields = Object.entries(keys).map(([name, key]) => {
     const value = values[name];
     const isPath = key.isPath === true && typeof value === 'string';
-    return [fieldName(name, key), isPath ? resolve(folder, value) : value] as const;
+    return [configFieldName(name, key), isPath ? resolve(folder, value) : value] as const;
   });
   // The schema gives the names, and each value comes from the parser of its key.
   return Object.fromEntries(fields) as FieldsOf<S>;
 }
 
-function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Config['server'] {
+function serverOf({ server }: ParsedIni, { folder, cores }: Inputs): Config['server'] {
   const { listen, base, workers } = server.values;
   return {
     ...fieldsOf('server', server, folder),
@@ -87,7 +87,7 @@ function serverOf({ server }: ParsedIni, { folder, cores }: Surroundings): Confi
   };
 }
 
-function listenOf(listen: Listen, folder: string): Listen {
+function listenOf(listen: ListenAddress, folder: string): ListenAddress {
   return listen.kind === 'unix' ? { kind: 'unix', path: resolve(folder, listen.path) } : listen;
 }
 
@@ -117,7 +117,7 @@ function mountsOf({ disk, headers }: ParsedIni, folder: string): readonly DiskMo
 
 function tableOf(
   { name, values }: ParsedSection<'table.<name>'>,
-  { folder, schemas }: Surroundings,
+  { folder, schemas }: Inputs,
 ): readonly TableConfig[] {
   const schema = schemas.get(name);
   if (values.schema === undefined || schema === undefined) return [];
@@ -128,7 +128,7 @@ function unique<T>(values: readonly T[]): readonly T[] {
   return [...new Set(values)];
 }
 
-/** Freezes a value and everything in it; JSON of the operator is at most jsonDepthMax deep. */
+/** Freezes a value and everything in it. The recursion is bounded: JSON has jsonDepthMax levels. */
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

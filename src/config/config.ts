@@ -3,20 +3,20 @@ import type { ConfigProblem } from './problem.ts';
 import type { FieldsOf } from './key.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
 
-/** `[disk.<name>]`: a folder that answers a part of the site. */
+/** `[disk.<name>]`: a folder that is served as a part of the site. */
 export interface DiskMount extends SectionFields<'disk.<name>'> {
   readonly name: string;
-  /** Flat list of name, value, name, value, added to every answer of the mount. */
+  /** Header fields of every answer of the mount: name, value, name, value … */
   readonly headers: readonly string[];
 }
 
-/** One certificate of `[tls]` or `[tls.<host>]`, by absolute file names. */
+/** One certificate of `[tls]` or `[tls.<host>]`, with absolute file names. */
 export interface Certificate {
   /** Undefined for the default certificate. */
   readonly host: string | undefined;
   readonly certFile: string;
   readonly keyFile: string;
-  /** PEM: what other workers use, for one that is started while the files cannot be used. */
+  /** PEM: the pair that other workers use, for a worker that starts while the files are invalid. */
   readonly inUse?: { readonly cert: string; readonly key: string };
 }
 
@@ -31,28 +31,28 @@ export interface EngineConfig extends SectionFields<'engine.<name>'> {
   readonly name: string;
 }
 
-/** `[table.<name>]`: what is known of a table's fields. */
+/** `[table.<name>]`: the JSON Schema of a table's rows. */
 export interface TableConfig {
   readonly name: string;
   readonly schemaFile: string;
-  /** The JSON Schema that the file held when the configuration was read. */
+  /** The content of the file when the configuration was read. */
   readonly schema: JsonObject;
 }
 
 /**
- * The whole ini file (docs/design/configuration.md#the-ini-file), parsed and validated; frozen, and
- * swapped as one on reload. What schema.ts says of a key decides its name and type here; all paths
- * of files are absolute.
+ * The whole ini file (docs/design/configuration.md#the-ini-file), parsed and validated. The object
+ * is frozen, and a reload replaces it as a whole. schema.ts decides the name and type of each key.
+ * All file names are absolute.
  */
 export interface Config {
   /** Absolute path of the ini file. */
   readonly file: string;
-  /** What `${NAME}` stands for in the ini file and in the file of `[server] import`. */
+  /** The values of `${NAME}` in the ini file and in the file of `[server] import`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly server: Omit<SectionFields<'server'>, 'base' | 'workers'> & {
     /** Empty, or a canonical path without a final slash. */
     readonly base: string;
-    /** A number of processes; `auto` is resolved to one a core. */
+    /** The number of processes; `auto` is one for each core. */
     readonly workers: number;
   };
   readonly tls: FieldsOf<typeof tlsKeys> & {
@@ -60,7 +60,7 @@ export interface Config {
     /** For certificates from an ACME server (RFC 8555). */
     readonly acme: AcmeConfig;
   };
-  /** In the order in which they are asked: exact origin before `*`, longer path before shorter. */
+  /** In the order of matching: exact origin before `*`, longer path before shorter. */
   readonly disk: readonly DiskMount[];
   readonly fetch: SectionFields<'fetch'>;
   readonly auth: SectionFields<'auth'>;
@@ -72,14 +72,14 @@ export interface Config {
   readonly log: SectionFields<'log'>;
 }
 
-/** The outcome of reading an ini file: a whole configuration or every problem found. */
+/** The result of reading an ini file: a configuration, or all problems of the file. */
 export type ConfigResult =
   | { readonly ok: true; readonly config: Config }
   | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
 
 /**
- * Whether an ini file says that an origin leads to its server: `listen`, `public_url`, a
- * `[tls.<host>]` or the origin of a mount names it. `listen` on all addresses names none.
+ * Whether a configuration names an origin as one of its server: in `listen`, `public_url`, a
+ * `[tls.<host>]` or the origin of a mount. `listen` on all interfaces names only localhost.
  */
 export function namesOrigin(
   { server, tls, disk }: Pick<Config, 'server' | 'tls' | 'disk'>,
@@ -103,7 +103,7 @@ function isLoopback(hostname: string): boolean {
   return ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
 }
 
-/** Whether a `[tls.<host>]` is for a name: `*.example.com` is for one label more. */
+/** Whether a `[tls.<host>]` covers a name: `*.example.com` covers exactly one more label. */
 function covers(host: string, hostname: string): boolean {
   if (!host.startsWith('*.')) return host === hostname;
   const dot = hostname.indexOf('.');

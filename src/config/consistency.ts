@@ -1,65 +1,66 @@
-import type { Listen } from './addresses.ts';
+import type { ListenAddress } from './addresses.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
-import { shown, type LineProblem } from './problem.ts';
+import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
 import { tlsSection } from './section.ts';
 
 /**
- * The line to blame for a key: its own, or its section's where it is absent; undefined where the
- * key is absent from a section with other problems, of which this may be one more consequence.
+ * The line that a problem of a key names: the line of the key, or of its section if the key is
+ * absent. Undefined if the key is absent and its section has other problems, since the problem may
+ * be a consequence of those.
  */
 export function lineOf(
-  { line, lines, sound }: ParsedSection<SectionKind>,
+  { line, lines, isValid }: ParsedSection<SectionKind>,
   key: string,
 ): number | undefined {
-  return lines.get(key)?.[0] ?? (sound ? line : undefined);
+  return lines.get(key)?.[0] ?? (isValid ? line : undefined);
 }
 
-/** What does not fit together in an ini text, as far as it shows without looking at other files. */
-export function findInconsistencies(ini: ParsedIni): readonly LineProblem[] {
+/** Finds keys of an ini text that contradict each other, without reading other files. */
+export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
   return [
-    ...listenTwice(ini),
-    ...halfCertificates(ini),
-    ...halfBinding(ini),
+    ...duplicateAddresses(ini),
+    ...incompleteCertificates(ini),
+    ...incompleteBinding(ini),
     ...tlsWithoutCertificate(ini),
     ...certificatesWithoutTls(ini),
-    ...mountsTwice(ini),
+    ...duplicateMounts(ini),
     ...headersWithoutMount(ini),
     ...tokensWithoutKeys(ini),
     ...tablesWithoutSchema(ini),
   ];
 }
 
-function listenTwice({ server }: ParsedIni): readonly LineProblem[] {
+function duplicateAddresses({ server }: ParsedIni): readonly LineProblem[] {
   const lines = server.lines.get('listen') ?? [];
   const seen = new Map<string, number>();
   return server.values.listen.flatMap((listen, at) => {
     const line = lines[at] ?? server.line;
     const address = listen.kind === 'unix' ? listen.path : `${listen.host}:${listen.port}`;
     const earlier = seen.get(address);
-    // Port 0 is another free port each time.
+    // Port 0 stands for any free port, so two of them do not collide.
     if (earlier !== undefined && !(listen.kind === 'tcp' && listen.port === 0)) {
-      return [{ line, message: `this address is there already, in line ${earlier}` }];
+      return [{ line, message: `line ${earlier} already has this address` }];
     }
     seen.set(address, line);
     return [];
   });
 }
 
-function halfCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
+function incompleteCertificates({ tls, hosts }: ParsedIni): readonly LineProblem[] {
   return [tls, ...hosts].flatMap((section) => {
     const { cert, key } = section.values;
     const title = tlsSection(section.name === '' ? undefined : section.name);
-    if (!section.sound) return [];
+    if (!section.isValid) return [];
     if ('acme' in section.values && section.values.acme) return wrongAcme(section, title);
     if (section.name !== '' && cert === undefined && key === undefined) {
       const message = `${title} needs \`cert\` and \`key\`, or \`acme = yes\``;
       return [{ line: section.line, message }];
     }
     if ((cert === undefined) === (key === undefined)) return [];
-    const [there, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
-    const line = lineOf(section, there) ?? section.line;
-    return [{ line, message: `\`${there}\` needs a \`${missing}\` beside it in ${title}` }];
+    const [present, missing] = cert === undefined ? ['key', 'cert'] : ['cert', 'key'];
+    const line = lineOf(section, present) ?? section.line;
+    return [{ line, message: `\`${present}\` needs \`${missing}\`, too: add it to ${title}` }];
   });
 }
 
@@ -67,29 +68,29 @@ function wrongAcme(section: ParsedSection<SectionKind>, title: string): readonly
   const line = lineOf(section, 'acme') ?? section.line;
   const given = ['cert', 'key'].find((key) => section.lines.has(key));
   if (given !== undefined) {
-    return [{ line, message: `\`acme\` gets the certificate itself: leave out \`${given}\`` }];
+    const why = 'with `acme = yes` the server orders the certificate itself';
+    return [{ line, message: `${why}: remove \`${given}\`` }];
   }
   if (!section.name.startsWith('*')) return [];
   const message =
-    `\`acme\` gets no wildcard certificates, as ${title} would need one: they take a DNS ` +
-    'challenge. Give each name a section of its own, or name `cert` and `key`';
+    `\`acme\` cannot get the wildcard certificate of ${title}: that needs a DNS challenge. ` +
+    'Give each name a section of its own, or set `cert` and `key`';
   return [{ line, message }];
 }
 
-function halfBinding({ tls }: ParsedIni): readonly LineProblem[] {
+function incompleteBinding({ tls }: ParsedIni): readonly LineProblem[] {
   const { acme_eab_kid: kid, acme_eab_key: key } = tls.values;
-  if (!tls.sound || (kid === undefined) === (key === undefined)) return [];
-  const [there, missing] = kid === undefined ? ['key', 'kid'] : ['kid', 'key'];
-  const line = lineOf(tls, `acme_eab_${there}`) ?? tls.line;
-  return [{ line, message: `\`acme_eab_${there}\` needs an \`acme_eab_${missing}\` beside it` }];
+  if (!tls.isValid || (kid === undefined) === (key === undefined)) return [];
+  const [present, missing] = kid === undefined ? ['key', 'kid'] : ['kid', 'key'];
+  const line = lineOf(tls, `acme_eab_${present}`) ?? tls.line;
+  return [{ line, message: `\`acme_eab_${present}\` needs \`acme_eab_${missing}\`, too` }];
 }
 
 function tlsWithoutCertificate({ server, tls, hosts }: ParsedIni): readonly LineProblem[] {
   const at = server.values.listen.findIndex(isTls);
   if (at === -1 || [tls, ...hosts].some(namesCertificate)) return [];
   const line = server.lines.get('listen')?.[at] ?? server.line;
-  const message =
-    'nothing can be served over TLS without a `cert` and a `key`, or a host with `acme = yes`';
+  const message = 'TLS needs a certificate: set `cert` and `key`, or `acme = yes` for a host';
   return [{ line, message }];
 }
 
@@ -98,13 +99,13 @@ function certificatesWithoutTls({ server, tls, hosts }: ParsedIni): readonly Lin
     const isPair = values.cert !== undefined && values.key !== undefined;
     return isPair || ('acme' in values && values.acme);
   });
-  if (named === undefined || !server.sound || server.values.listen.some(isTls)) return [];
+  if (named === undefined || !server.isValid || server.values.listen.some(isTls)) return [];
   const line = named.lines.get('cert')?.[0] ?? lineOf(named, 'acme') ?? named.line;
-  const message = 'no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`';
+  const message = 'no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`';
   return [{ line, message }];
 }
 
-function isTls(listen: Listen): boolean {
+function isTls(listen: ListenAddress): boolean {
   return listen.kind === 'tcp' && listen.scheme === 'https';
 }
 
@@ -113,7 +114,7 @@ function namesCertificate({ values }: ParsedSection<'tls' | 'tls.<host>'>): bool
   return isManaged || values.cert !== undefined || values.key !== undefined;
 }
 
-function mountsTwice({ disk }: ParsedIni): readonly LineProblem[] {
+function duplicateMounts({ disk }: ParsedIni): readonly LineProblem[] {
   const seen = new Map<string, ParsedSection<'disk.<name>'>>();
   return disk.flatMap((mount) => {
     const { origin, path } = mount.values;
@@ -123,7 +124,7 @@ function mountsTwice({ disk }: ParsedIni): readonly LineProblem[] {
       seen.set(`${origin} ${path}`, mount);
       return [];
     }
-    const message = `[disk.${mount.name}] has the origin and path of [disk.${earlier.name}]`;
+    const message = `[disk.${mount.name}] has the same origin and path as [disk.${earlier.name}]`;
     return [{ line, message: `${message}, in line ${earlier.line}` }];
   });
 }
@@ -134,21 +135,24 @@ function headersWithoutMount({ disk, headers }: ParsedIni): readonly LineProblem
     .filter(({ name }) => !names.has(name))
     .map(({ name, line }) => ({
       line,
-      message: `[disk.${name}.headers] without a [disk.${name}]`,
+      message: `[disk.${name}.headers] has no effect: there is no [disk.${name}]`,
     }));
 }
 
 function tokensWithoutKeys({ auth }: ParsedIni): readonly LineProblem[] {
   const { jwt_jwks, jwt_issuer, jwt_audience } = auth.values;
-  if (jwt_jwks !== undefined || !auth.sound) return [];
+  if (jwt_jwks !== undefined || !auth.isValid) return [];
   return Object.entries({ jwt_issuer, jwt_audience }).flatMap(([key, value]) => {
-    const message = `\`${key}\` needs a \`jwt_jwks\` beside it`;
+    const message = `\`${key}\` needs \`jwt_jwks\`, too`;
     return value === undefined ? [] : [{ line: lineOf(auth, key) ?? auth.line, message }];
   });
 }
 
 function tablesWithoutSchema({ tables }: ParsedIni): readonly LineProblem[] {
   return tables
-    .filter(({ values, sound }) => sound && values.schema === undefined)
-    .map(({ name, line }) => ({ line, message: `${shown(`[table.${name}]`)} needs a \`schema\`` }));
+    .filter(({ values, isValid }) => isValid && values.schema === undefined)
+    .map(({ name, line }) => ({
+      line,
+      message: `${quoted(`[table.${name}]`)} needs a \`schema\``,
+    }));
 }

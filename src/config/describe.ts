@@ -1,11 +1,13 @@
 import { isCidr } from '../model/cidr.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Config, DiskMount } from './config.ts';
-import { fieldName, type IniKey, type Keys } from './key.ts';
+import { configFieldName, type IniKey, type Keys } from './key.ts';
 import { acmeKeys, sections, tlsKeys, type SectionKind, type Sections } from './schema.ts';
-import { unsubstituted } from './variables.ts';
+import { escapeVariables } from './variables.ts';
 
-/** The texts of a section's keys: none for a key that is not set, several for a repeated one. */
+/**
+ * The texts of a section's keys: undefined for a key that is not set, a list for a repeated key.
+ */
 type Written<K extends SectionKind> = Readonly<
   Record<keyof Sections[K], string | readonly string[] | undefined>
 >;
@@ -15,19 +17,18 @@ type KeyTexts = Readonly<Record<string, string | readonly string[] | undefined>>
 const plainText = /^[\w./:*@+-]+(?:,? [\w./:*@+-]+)*$/;
 
 /**
- * The effective configuration as an ini text: every key of
- * docs/design/configuration.md#the-ini-file, defaults too, paths absolute. Read again, it gives the
- * same configuration.
+ * The configuration as an ini text: every key of docs/design/configuration.md#the-ini-file, also
+ * those with their default, with absolute paths. Reading it gives the same configuration.
  */
 export function describeConfig(config: Config): string {
   const { tls } = config;
-  const fallback = tls.certificates.find(({ host }) => host === undefined);
+  const defaultPair = tls.certificates.find(({ host }) => host === undefined);
   const texts = [
     ...(Object.keys(config.variables).length > 0 ? [section('variables', config.variables)] : []),
     described('server', config.server),
     section('tls', {
-      cert: fallback?.certFile,
-      key: fallback?.keyFile,
+      cert: defaultPair?.certFile,
+      key: defaultPair?.keyFile,
       ...keyTexts(tlsKeys, tls),
       ...keyTexts(acmeKeys, tls.acme),
     }),
@@ -54,7 +55,7 @@ export function describeConfig(config: Config): string {
   return texts.join('\n');
 }
 
-/** The effective configuration as JSON: networks as they are written, null for what is not set. */
+/** The configuration as JSON: networks as text, null for keys that are not set. */
 export function configJson(config: Config): JsonObject {
   return toJson(config) as JsonObject;
 }
@@ -71,7 +72,7 @@ function mountSections(mount: DiskMount): readonly string[] {
   return lines.length === 0 ? [keys] : [keys, `[disk.${name}.headers]\n${lines.join('')}`];
 }
 
-/** A section as the schema has its keys, from what the configuration holds of it. */
+/** The text of a section: the keys of the schema with the values of the configuration. */
 function described(kind: SectionKind, fields: object, name = ''): string {
   return section(
     kind.replace('<name>', () => name),
@@ -82,7 +83,7 @@ function described(kind: SectionKind, fields: object, name = ''): string {
 /** The texts of keys by name, from the configuration's fields for them. */
 function keyTexts(keys: Keys, fields: object): KeyTexts {
   const texts = Object.entries(keys).map(([name, key]) => {
-    const value: unknown = Reflect.get(fields, fieldName(name, key));
+    const value: unknown = Reflect.get(fields, configFieldName(name, key));
     return [name, value === undefined ? undefined : textsOf(key, value)] as const;
   });
   return Object.fromEntries(texts);
@@ -90,9 +91,9 @@ function keyTexts(keys: Keys, fields: object): KeyTexts {
 
 function textsOf(key: IniKey<unknown>, value: unknown): string | readonly string[] {
   const write = (one: unknown): string => key.write?.(one) ?? textOf(one);
-  if (!key.many || !Array.isArray(value)) return write(value);
+  if (!key.isList || !Array.isArray(value)) return write(value);
   const items = value.map(write);
-  return key.isRepeated === true ? items : items.join(', ');
+  return key.isOnePerLine === true ? items : items.join(', ');
 }
 
 function section(name: string, keys: KeyTexts): string {
@@ -106,17 +107,15 @@ function section(name: string, keys: KeyTexts): string {
   return `[${name}]\n${lines.join('')}`;
 }
 
-/**
- * One line of an ini text; whatever could mean something to its reader stands in quotes, as JSON.
- */
+/** One line of an ini text; a value with characters of the ini syntax is quoted, as JSON. */
 function line(key: string, value: string): string {
-  const text = unsubstituted(value);
+  const text = escapeVariables(value);
   const written = text === '' || plainText.test(text) ? text : JSON.stringify(text);
   const name = /^[\w-]+(?:\[\])?$/.test(key) ? key : JSON.stringify(key);
   return `${name} = ${written}`.trimEnd() + '\n';
 }
 
-/** A value as the ini file has it, unless its key says otherwise. */
+/** The text of a value whose key has no `write`. */
 function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return typeof value === 'object' && value !== null && isCidr(value) ? value.text : String(value);

@@ -1,48 +1,48 @@
 import { addedFieldName, fieldValue } from './headers.ts';
 import { customHeadersMax } from './limits.ts';
-import { shown, type LineProblem } from './problem.ts';
+import { quoted, type LineProblem } from './problem.ts';
 import type { Entry } from './scan.ts';
 import { anyText, type ValueParser } from './values.ts';
 import { substitute, type Environment, type Variables } from './variables.ts';
 
-/** The value of an entry, or as `refused` a whole message about it. */
+/** Parses the value of an entry; `refused` is a complete message about the line. */
 export function parseEntry<T>(
-  { key, text, cut }: Entry,
+  { key, text, isCut }: Entry,
   parse: ValueParser<T>,
   env: Environment,
 ): { readonly value: T } | { readonly refused: string } {
-  if (cut) {
-    const where = 'ends where a ; or # begins a comment: put the value in quotes';
-    return { refused: `the value of ${shown(key)} ${where}` };
+  if (isCut) {
+    const why = 'ends at a ; or #, which begins a comment: put the value in quotes';
+    return { refused: `the value of ${quoted(key)} ${why}` };
   }
   const whole = substitute(text, env);
-  if ('refused' in whole) return { refused: `the value of ${shown(key)}: ${whole.refused}` };
+  if ('refused' in whole) return { refused: `the value of ${quoted(key)}: ${whole.refused}` };
   const value = whole.value.trim() === '' ? '' : whole.value;
   const parsed = parse(value);
   if ('value' in parsed) return parsed;
-  if (value === '') return { refused: `${shown(key)} is empty: ${parsed.refused}` };
+  if (value === '') return { refused: `${quoted(key)} is empty: ${parsed.refused}` };
   return {
-    refused: `${shown(key)} cannot be ${shown(parsed.part ?? value)}: ${parsed.refused}`,
+    refused: `${quoted(key)} cannot be ${quoted(parsed.part ?? value)}: ${parsed.refused}`,
   };
 }
 
-/** The message about a key that was there before, in another line. */
-export function twiceMessage(
+/** The message about a key that an earlier line has set already. */
+export function duplicateMessage(
   key: string,
-  { earlierLine, many }: { readonly earlierLine: number; readonly many: boolean },
+  { earlierLine, isList }: { readonly earlierLine: number; readonly isList: boolean },
 ): string {
-  const hint = many ? `; write ${shown(`${key}[]`)} to give several` : '';
-  return `${shown(key)} is there already, in line ${earlierLine}${hint}`;
+  const hint = isList ? `; write ${quoted(`${key}[]`)} for several values` : '';
+  return `line ${earlierLine} already sets ${quoted(key)}${hint}`;
 }
 
-/** `[disk.<name>.headers]`: a flat list of name, value, name, value. */
+/** `[disk.<name>.headers]`: name, value, name, value … */
 export interface ParsedHeaders {
   readonly name: string;
   readonly line: number;
   readonly fields: readonly string[];
 }
 
-/** Parses the lines of a `[disk.<name>.headers]`; `name[]` gives a field several times. */
+/** Parses the lines of a `[disk.<name>.headers]`; `name[]` adds a field several times. */
 export function parseHeaders(
   section: { readonly name: string; readonly line: number; readonly entries: readonly Entry[] },
   { env, problems }: { readonly env: Environment; readonly problems: LineProblem[] },
@@ -58,7 +58,7 @@ export function parseHeaders(
     if (!seen.has(lowerCase)) seen.set(lowerCase, entry.line);
   }
   if (fields.length / 2 > customHeadersMax) {
-    const message = `[disk.${name}.headers] holds at most ${customHeadersMax} fields`;
+    const message = `[disk.${name}.headers] has more than ${customHeadersMax} fields: remove some`;
     problems.push({ line, message });
   }
   return { name, line, fields };
@@ -70,9 +70,9 @@ function parseField(
   env: Environment,
 ): { readonly value: string } | { readonly refused: string } {
   const name = addedFieldName(entry.key);
-  if ('refused' in name) return { refused: `${shown(entry.key)}: ${name.refused}` };
+  if ('refused' in name) return { refused: `${quoted(entry.key)}: ${name.refused}` };
   if (earlierLine !== undefined && !entry.repeated) {
-    return { refused: twiceMessage(entry.key, { earlierLine, many: true }) };
+    return { refused: duplicateMessage(entry.key, { earlierLine, isList: true }) };
   }
   return parseEntry(entry, fieldValue, env);
 }
@@ -80,8 +80,8 @@ function parseField(
 const variableName = /^[A-Za-z_]\w{0,63}$/;
 
 /**
- * Parses the lines of `[variables]`: each gives a name a value, unless the environment has one. A
- * value may hold `${NAME}` of the environment.
+ * Parses the lines of `[variables]`. A variable of the environment with the same name takes
+ * precedence. A value may contain `${NAME}` of the environment.
  */
 export function parseVariables(
   entries: readonly Entry[],
@@ -95,10 +95,10 @@ export function parseVariables(
     seen.set(key, earlierLine ?? line);
     const parsed = variableName.test(key)
       ? parseEntry(entry, anyText, env)
-      : { refused: `${shown(key)} is no name: write letters, digits and _` };
+      : { refused: `${quoted(key)} is not a valid name: use letters, digits and _` };
     if ('refused' in parsed) problems.push({ line, message: parsed.refused });
     else if (earlierLine !== undefined) {
-      problems.push({ line, message: twiceMessage(key, { earlierLine, many: false }) });
+      problems.push({ line, message: duplicateMessage(key, { earlierLine, isList: false }) });
     } else variables.set(key, env[key] ?? parsed.value);
   }
   return Object.fromEntries(variables);

@@ -2,8 +2,8 @@ import { constants } from 'node:fs';
 import { access, open, stat } from 'node:fs/promises';
 import type { Refused } from './values.ts';
 
-/** Whether a path is a folder whose entries can be read; if not, why, as the end of a sentence. */
-export async function findFolder(path: string): Promise<Refused | undefined> {
+/** Checks that a path is a readable folder; otherwise, says why not as the end of a sentence. */
+export async function checkFolder(path: string): Promise<Refused | undefined> {
   return refusalOf(async () => {
     if (!(await stat(path)).isDirectory()) return { refused: 'is not a folder' };
     await access(path, constants.R_OK | constants.X_OK);
@@ -11,8 +11,8 @@ export async function findFolder(path: string): Promise<Refused | undefined> {
   });
 }
 
-/** Whether a path is a file that can be read; if not, why, as the end of a sentence. */
-export async function findFile(path: string): Promise<Refused | undefined> {
+/** Checks that a path is a readable file; otherwise, says why not as the end of a sentence. */
+export async function checkFile(path: string): Promise<Refused | undefined> {
   return refusalOf(async () => {
     if (!(await stat(path)).isFile()) return { refused: 'is not a file' };
     await access(path, constants.R_OK);
@@ -21,16 +21,17 @@ export async function findFile(path: string): Promise<Refused | undefined> {
 }
 
 /**
- * Reads a file of UTF-8 text of at most `bytesMax` bytes, without its BOM; if it cannot, why, as
- * the end of a sentence, with the line of the first byte that is not UTF-8 if that is the reason.
+ * Reads a file of UTF-8 text of at most `bytesMax` bytes, without its BOM. If it cannot be read,
+ * `refused` says why as the end of a sentence, and `line` is that of the first byte that is not
+ * UTF-8.
  */
 export async function readText(
   path: string,
   { bytesMax }: { readonly bytesMax: number },
 ): Promise<{ readonly text: string } | (Refused & { readonly line?: number })> {
   return refusalOf(async () => {
-    // Not opened before it is known to be a file: opening a pipe would wait for its writer.
-    const refused = await findFile(path);
+    // Checked before it is opened: opening a named pipe would wait for its writer.
+    const refused = await checkFile(path);
     if (refused !== undefined) return refused;
     const bytes = await readBytes(path, bytesMax + 1);
     if (bytes.length > bytesMax) return { refused: `is larger than ${bytesMax} bytes` };
@@ -62,9 +63,9 @@ function decodeText(
   }
 }
 
-async function refusalOf<T>(look: () => Promise<T>): Promise<T | Refused> {
+async function refusalOf<T>(check: () => Promise<T>): Promise<T | Refused> {
   try {
-    return await look();
+    return await check();
   } catch (error) {
     return { refused: reasonOf(error) };
   }
@@ -75,28 +76,28 @@ function reasonOf(error: unknown): string {
   const reasons: Readonly<Record<string, string>> = {
     ENOENT: 'does not exist',
     ENOTDIR: 'does not exist',
-    EACCES: 'may not be read by this user',
-    EPERM: 'may not be read by this user',
-    ELOOP: 'is a symbolic link that leads nowhere',
-    ENAMETOOLONG: 'has too long a name',
-    ERR_INVALID_ARG_VALUE: 'is not the name of a file',
+    EACCES: 'cannot be read by this user',
+    EPERM: 'cannot be read by this user',
+    ELOOP: 'is a symbolic link that leads back to itself',
+    ENAMETOOLONG: 'has a name that is too long',
+    ERR_INVALID_ARG_VALUE: 'is not a file name',
   };
   return reasons[code] ?? `cannot be read (${code})`;
 }
 
-/** What the metadata at the end of a database begin with (MMDB 2.0, Database Metadata). */
+/** The start of the metadata at the end of a database (MMDB 2.0, Database Metadata). */
 const marker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
-/** The metadata are at most this long, by the same section. */
+/** The longest metadata, by the same section. */
 const metadataBytesMax = 131_072;
 
 /**
- * Whether a file that can be read ends as a database of MaxMind's format does; if not, why, as the
- * end of a sentence.
+ * Checks that a readable file ends with the metadata of a MaxMind database; otherwise, says why not
+ * as the end of a sentence.
  */
-export async function findMarker(path: string): Promise<Refused | undefined> {
+export async function checkMaxMindFile(path: string): Promise<Refused | undefined> {
   await using file = await open(path);
   const { size } = await file.stat();
   const length = Math.min(size, metadataBytesMax);
   const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-  return buffer.includes(marker) ? undefined : { refused: "is no database of MaxMind's format" };
+  return buffer.includes(marker) ? undefined : { refused: 'is not a MaxMind database' };
 }

@@ -3,16 +3,16 @@ import { certificateBytesMax, rsaBitsMin } from './limits.ts';
 import { readText } from './files.ts';
 import type { Refused } from './values.ts';
 
-/** A certificate with its chain and the private key to it, as TLS wants them. */
+/** A certificate with its chain and its private key, for TLS. */
 export interface KeyPair {
-  /** PEM: the certificate itself, then those that it was issued by. */
+  /** PEM: the certificate, then its issuers. */
   readonly cert: string;
   /** PEM. */
   readonly key: string;
   readonly certificate: X509Certificate;
 }
 
-/** Why two files are no pair, as the end of a sentence, and which of them is to blame. */
+/** Why two files are not a pair, as the end of a sentence, and which file is wrong. */
 export interface RefusedPair extends Refused {
   readonly key: 'cert' | 'key';
 }
@@ -21,8 +21,8 @@ const pemBegin = '-----BEGIN CERTIFICATE-----';
 const pemEnd = '-----END CERTIFICATE-----';
 
 /**
- * Reads a certificate and its private key from two PEM files (RFC 7468), which may be the same one;
- * refuses what no handshake could be made with.
+ * Reads a certificate and its private key from two PEM files (RFC 7468), which may be the same
+ * file. Refuses a pair with which no TLS handshake could succeed.
  */
 export async function readKeyPair(files: {
   readonly certFile: string;
@@ -36,20 +36,24 @@ export async function readKeyPair(files: {
   return parseKeyPair(cert.text, key.text);
 }
 
-/** Reads the certificates of a PEM file, of which there has to be one. */
-export async function readAuthorities(file: string): Promise<{ readonly pem: string } | Refused> {
+/** Reads the certificates of a PEM file, which must contain at least one. */
+export async function readCaCertificates(
+  file: string,
+): Promise<{ readonly pem: string } | Refused> {
   const read = await readText(file, { bytesMax: certificateBytesMax });
   if ('refused' in read) return { refused: read.refused };
   const first = parseChain(read.text);
   return 'refused' in first ? first : { pem: read.text };
 }
 
-/** Reads a file with a key that an authority has given out, as it was: base64url, or base64. */
-export async function readBindingKey(file: string): Promise<{ readonly key: string } | Refused> {
+/** Reads the MAC key of an external account binding (RFC 8555 §7.3.4): base64url or base64. */
+export async function readEabKey(file: string): Promise<{ readonly key: string } | Refused> {
   const read = await readText(file, { bytesMax: certificateBytesMax });
   if ('refused' in read) return { refused: read.refused };
   const key = read.text.trim();
-  return /^[\w+/-]{16,}={0,2}$/.test(key) ? { key } : { refused: 'holds no key in base64url' };
+  return /^[\w+/-]{16,}={0,2}$/.test(key)
+    ? { key }
+    : { refused: 'does not contain a key in base64url' };
 }
 
 /** Reads a certificate and its private key from two PEM texts; refuses as readKeyPair does. */
@@ -64,7 +68,7 @@ export function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
   return { cert, key, certificate };
 }
 
-/** The first certificate of a PEM text, all of which have to be readable. */
+/** The first certificate of a PEM text; all certificates in it must be valid. */
 function parseChain(text: string): X509Certificate | Refused {
   const blocks = text
     .split(pemBegin)
@@ -73,22 +77,24 @@ function parseChain(text: string): X509Certificate | Refused {
     .map((block) => pemBegin + block.slice(0, block.indexOf(pemEnd)) + pemEnd);
   try {
     const [first] = blocks.map((block) => new X509Certificate(block));
-    return first ?? { refused: 'holds no certificate in PEM' };
+    return first ?? { refused: 'does not contain a PEM certificate' };
   } catch {
-    return { refused: 'holds a certificate that cannot be read' };
+    return { refused: 'contains a malformed certificate' };
   }
 }
 
 function parseKey(text: string): KeyObject | Refused {
-  if (!text.includes('PRIVATE KEY-----')) return { refused: 'holds no private key in PEM' };
-  // What protects a file here is its mode: nobody is there to type a passphrase at a restart.
-  if (text.includes('ENCRYPTED')) return { refused: 'is encrypted: write it without a passphrase' };
+  if (!text.includes('PRIVATE KEY-----')) return { refused: 'does not contain a PEM private key' };
+  // The mode of the file protects the key: at a restart, nobody can type a passphrase.
+  if (text.includes('ENCRYPTED')) return { refused: 'is encrypted: save it without a passphrase' };
   try {
     const key = createPrivateKey(text);
     const { modulusLength = rsaBitsMin } = key.asymmetricKeyDetails ?? {};
     if (modulusLength >= rsaBitsMin) return key;
-    return { refused: `has ${modulusLength} bits, fewer than the ${rsaBitsMin} that clients ask` };
+    return {
+      refused: `has ${modulusLength} bits, fewer than the ${rsaBitsMin} that clients require`,
+    };
   } catch {
-    return { refused: 'holds a private key that cannot be read' };
+    return { refused: 'contains a malformed private key' };
   }
 }

@@ -1,32 +1,29 @@
-import { shown } from './problem.ts';
+import { quoted } from './problem.ts';
 import type { Parsed, ValueParser } from './values.ts';
 
 /**
- * What a section says of one of its keys: how to read its value, the value when it is not there,
- * and how the configuration has it. Everything that is made of a section is made of these.
+ * The whole description of one key of a section: how to parse its value, its default, and its name
+ * in the configuration. Parsing, types, defaults and `check` all use it.
  */
-export interface IniKey<T, Field extends string = string> extends About<unknown, Field> {
+export interface IniKey<T, Field extends string = string> extends KeyOptions<unknown, Field> {
   readonly parse: ValueParser<T>;
-  /**
-   * The value of an absent or wrong key, as it would be written; undefined for a key that may be
-   * unset.
-   */
-  readonly initial: string | undefined;
-  /**
-   * Whether the key may stand several times, as `key[]`; its values are then lists that are joined.
-   */
-  readonly many: boolean;
-  /** Whether each value has a line of its own. */
-  readonly isRepeated?: true;
+  /** The text of the default; undefined for a key that may be unset. */
+  readonly defaultText: string | undefined;
+  /** Whether the key may be repeated as `key[]`; all its lists are then joined. */
+  readonly isList: boolean;
+  /** Whether each value needs a line of its own. */
+  readonly isOnePerLine?: true;
 }
 
-/** What else there is to say of a key; `Item` is the type of its value, or of one in its list. */
-interface About<Item, Field extends string> {
-  /** What the configuration calls it, where that is not the key in camel case. */
+/** The optional parts of a key; `Item` is the type of its value, or of an item of its list. */
+interface KeyOptions<Item, Field extends string> {
+  /** Its name in the configuration, if that is not the key in camel case. */
   readonly field?: Field | undefined;
-  /** Whether it names a file or folder: relative paths start at the folder of the ini file. */
+  /**
+   * Whether it names a file or folder; the folder of the ini file is the base of relative paths.
+   */
   readonly isPath?: true;
-  /** Writes a value as the ini file has it, where that is no plain text, number or yes and no. */
+  /** The text of a value in the ini file; by default, that of a text, number or yes and no. */
   write?(value: Item): string;
 }
 
@@ -36,7 +33,7 @@ export type Keys = Readonly<Record<string, IniKey<unknown>>>;
 /** The values of a section's keys. */
 export type ValuesOf<S> = { readonly [K in keyof S]: S[K] extends IniKey<infer T> ? T : never };
 
-/** The values of a section's keys under the names that the configuration has for them. */
+/** The values of a section's keys by their names in the configuration. */
 export type FieldsOf<S> = {
   readonly [K in keyof S & string as FieldName<K, S[K]>]: S[K] extends IniKey<infer T> ? T : never;
 };
@@ -48,72 +45,74 @@ type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : S;
 
-/** The name that the configuration has for a key. */
-export function fieldName(key: string, { field }: Pick<IniKey<unknown>, 'field'>): string {
+/** The name of a key in the configuration. */
+export function configFieldName(key: string, { field }: Pick<IniKey<unknown>, 'field'>): string {
   return field ?? key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** A key that always has a value. */
 export function single<T, const Field extends string>(
   parse: ValueParser<T>,
-  initial: string,
-  about: About<T, Field> = {},
+  defaultText: string,
+  options: KeyOptions<T, Field> = {},
 ): IniKey<T, Field> {
-  return { ...about, parse: unlessEmpty(parse, initial), initial, many: false };
+  return { ...options, parse: unlessEmpty(parse, defaultText), defaultText, isList: false };
 }
 
-/** A key that may be absent or empty, which is the same. */
+/** A key that may be absent or empty, which means the same. */
 export function optional<T, const Field extends string>(
   parse: ValueParser<T>,
-  about: About<T, Field> = {},
+  options: KeyOptions<T, Field> = {},
 ): IniKey<T | undefined, Field> {
   return {
-    ...about,
+    ...options,
     parse: (text) => (text === '' ? { value: undefined } : parse(text)),
-    initial: undefined,
-    many: false,
+    defaultText: undefined,
+    isList: false,
   };
 }
 
-/** A key with a value a line, `key[]` on each. */
+/** A key with several values, each on a line of its own as `key[]`. */
 export function repeated<T, const Field extends string>(
   parse: ValueParser<T>,
-  initial: string,
-  about: About<T, Field> = {},
+  defaultText: string,
+  options: KeyOptions<T, Field> = {},
 ): IniKey<readonly T[], Field> {
-  const each = unlessEmpty(parse, initial);
+  const each = unlessEmpty(parse, defaultText);
   return {
-    ...about,
+    ...options,
     parse: (text) => {
       const parsed = each(text);
       return 'value' in parsed ? { value: [parsed.value] } : parsed;
     },
-    initial,
-    many: true,
-    isRepeated: true,
+    defaultText,
+    isList: true,
+    isOnePerLine: true,
   };
 }
 
-/** A key with a list between commas or spaces; empty for none. */
+/** A key with a list of values separated by commas or spaces; it may be empty. */
 export function list<T, const Field extends string>(
   parse: ValueParser<T>,
-  initial: string,
-  about: About<T, Field> = {},
+  defaultText: string,
+  options: KeyOptions<T, Field> = {},
 ): IniKey<readonly T[], Field> {
-  return { ...about, parse: (text) => parseItems(text, parse), initial, many: true };
+  return { ...options, parse: (text) => parseItems(text, parse), defaultText, isList: true };
 }
 
-/** The value that an absent key has. */
-export function initialValue<T>({ parse, initial }: IniKey<T>): T {
-  const parsed = parse(initial ?? '');
-  if ('refused' in parsed) throw new TypeError(`a default is wrong: ${initial ?? ''}`);
+/** The value of an absent key. */
+export function defaultValue<T>({ parse, defaultText }: IniKey<T>): T {
+  const parsed = parse(defaultText ?? '');
+  if ('refused' in parsed) throw new TypeError(`invalid default: ${defaultText ?? ''}`);
   return parsed.value;
 }
 
-function unlessEmpty<T>(parse: ValueParser<T>, initial: string): ValueParser<T> {
+function unlessEmpty<T>(parse: ValueParser<T>, defaultText: string): ValueParser<T> {
   return (text) => {
     if (text !== '') return parse(text);
-    return { refused: `give it a value, or leave the line out for ${shown(initial)}` };
+    return {
+      refused: `give it a value, or remove the line for the default, ${quoted(defaultText)}`,
+    };
   };
 }
 

@@ -4,7 +4,7 @@ const MIB = 1024 * 1024;
 export const configSettleMs = 100;
 /** How often the server looks whether the ini file is still being written, 10 s in all. */
 export const configSettleRoundsMax = 100;
-/** The highest value of `connections_per_address`, and the connections of a whole process. */
+/** Connections of a process; also the highest value of `connections_per_address`. */
 export const connectionsMax = 10_000;
 /** The highest rate of a key, in operations a second. */
 export const keyRateMax = 1_000_000;

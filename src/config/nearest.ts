@@ -1,27 +1,28 @@
 /**
- * The name that a misspelt one was probably meant to be: the one with the fewest slips, if those
- * are few for its length. Capitals and `-` for `_` are no slips; of equally near names the first
- * wins.
+ * The name that a misspelt one most likely stands for: the one at the smallest edit distance, which
+ * may be at most a third of its length. Case and `-` for `_` make no difference; of equally near
+ * names, the first one wins.
  */
 export function nearestName(text: string, names: readonly string[]): string | undefined {
   let nearest: string | undefined;
-  let fewest = Infinity;
+  let smallest = Infinity;
   for (const name of names) {
-    const slipsMax = Math.max(1, Math.floor(name.length / 3));
-    if (Math.abs(name.length - text.length) > slipsMax) continue;
-    const slips = countSlips(plain(text), plain(name));
-    if (slips <= slipsMax && slips < fewest) {
+    const distanceMax = Math.max(1, Math.floor(name.length / 3));
+    if (Math.abs(name.length - text.length) > distanceMax) continue;
+    const distance = editDistance(plain(text), plain(name));
+    if (distance <= distanceMax && distance < smallest) {
       nearest = name;
-      fewest = slips;
+      smallest = distance;
     }
   }
   return nearest;
 }
 
 /**
- * Letters to insert, drop, change or swap with their neighbour to come from one text to the other.
+ * The optimal string alignment distance: insertions, deletions, substitutions and swaps of
+ * neighbours that turn one text into the other.
  */
-function countSlips(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, column) => column);
   for (let row = 1; row <= from.length; row += 1) {

@@ -2,32 +2,32 @@ import {
   parseEntry,
   parseHeaders,
   parseVariables,
-  twiceMessage,
+  duplicateMessage,
   type ParsedHeaders,
 } from './entry.ts';
-import { initialValue, type IniKey, type Keys, type ValuesOf } from './key.ts';
+import { defaultValue, type IniKey, type Keys, type ValuesOf } from './key.ts';
 import { nearestName } from './nearest.ts';
-import { shown, type LineProblem } from './problem.ts';
+import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment, Variables } from './variables.ts';
 
-/** A section with its values typed; a key that is absent or wrong has its default. */
+/** A section with typed values; a key that is absent or invalid has its default. */
 export interface ParsedSection<K extends SectionKind> {
   readonly name: string;
-  /** Line of the header; 0 for a section that is not written. */
+  /** Line of the header; 0 if the ini text does not have the section. */
   readonly line: number;
   readonly values: ValuesOf<Sections[K]>;
-  /** Lines of the keys that are written and right, several where `key[]` is repeated. */
+  /** Lines of the valid keys, several for a repeated `key[]`. */
   readonly lines: ReadonlyMap<string, readonly number[]>;
-  /** Whether all of its lines are right. */
-  readonly sound: boolean;
+  /** Whether all of its lines are valid. */
+  readonly isValid: boolean;
 }
 
-/** An ini text, typed as far as no other file is needed for it; without problems it is right. */
+/** An ini text with typed values, and the problems that can be found without other files. */
 export interface ParsedIni {
-  /** What `[variables]` and the environment say of its names. */
+  /** The names of `[variables]` with their values. */
   readonly variables: Variables;
   readonly server: ParsedSection<'server'>;
   readonly tls: ParsedSection<'tls'>;
@@ -42,7 +42,7 @@ export interface ParsedIni {
   readonly node: ParsedSection<'node'>;
   readonly geo: ParsedSection<'geo'>;
   readonly log: ParsedSection<'log'>;
-  /** Everything that is wrong, in the order of the lines. */
+  /** All problems, in the order of the lines. */
   readonly problems: readonly LineProblem[];
 }
 
@@ -51,18 +51,18 @@ interface IdentifiedSection extends SectionIdentity {
   readonly entries: readonly Entry[];
 }
 
-interface Surroundings {
+interface ParseContext {
   readonly env: Environment;
   readonly problems: LineProblem[];
 }
 
 /**
- * Parses an ini text (docs/design/configuration.md#the-ini-file), taking `${ENV}` from a record;
- * never throws, and finds every problem at once.
+ * Parses an ini text (docs/design/configuration.md#the-ini-file); `env` has the values of
+ * `${NAME}`. It never throws, and finds all problems at once.
  */
 export function parseIni(text: string, { env }: { readonly env: Environment }): ParsedIni {
   const scanned = scanIni(text);
-  const problems: LineProblem[] = [...scanned.problems, ...scanned.homeless.map(homelessProblem)];
+  const problems: LineProblem[] = [...scanned.problems, ...scanned.outside.map(outsideProblem)];
   const identified = identifyAll(scanned.sections, problems);
   const named = identified.flatMap(({ kind, entries }) => (kind === 'variables' ? entries : []));
   const variables = parseVariables(named, { env, problems });
@@ -94,7 +94,7 @@ export function parseIni(text: string, { env }: { readonly env: Environment }): 
   return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
 }
 
-/** Known sections, each once: what stands under a second header of a name counts as the first's. */
+/** The known sections, each once: lines below a repeated header belong to the first one. */
 function identifyAll(
   scanned: readonly ScannedSection[],
   problems: LineProblem[],
@@ -111,7 +111,7 @@ function identifyAll(
     if (first === undefined) {
       identified.set(address, { ...identity, line, entries: [...entries] });
     } else {
-      const message = `${shown(`[${name}]`)} is there already, in line ${first.line}`;
+      const message = `line ${first.line} already begins ${quoted(`[${name}]`)}: put both together`;
       problems.push({ line, message });
       for (const entry of entries) first.entries.push(entry);
     }
@@ -122,14 +122,14 @@ function identifyAll(
 function parseSection<K extends SectionKind>(
   kind: K,
   section: IdentifiedSection,
-  { env, problems }: Surroundings,
+  { env, problems }: ParseContext,
 ): ParsedSection<K> {
   const keys: Keys = sections[kind];
   const title = `[${kind.replace(/<[^<>]+>/, () => section.name)}]`;
   const values = new Map<string, unknown[]>();
   const lines = new Map<string, number[]>();
   const seen = new Map<string, number>();
-  let sound = true;
+  let isValid = true;
   for (const entry of section.entries) {
     const key = Object.hasOwn(keys, entry.key) ? keys[entry.key] : undefined;
     const misplaced =
@@ -143,7 +143,7 @@ function parseSection<K extends SectionKind>(
         : parseEntry(entry, key.parse, env);
     if ('refused' in parsed) {
       problems.push({ line: entry.line, message: parsed.refused });
-      sound = false;
+      isValid = false;
     } else {
       append(values, entry.key, parsed.value);
       append(lines, entry.key, entry.line);
@@ -153,16 +153,16 @@ function parseSection<K extends SectionKind>(
   return {
     name: section.name,
     line: section.line,
-    // The names are those of the schema's own table, and each value comes from its key's parser.
+    // The names come from the schema, and each value from the parser of its key.
     values: Object.fromEntries(all) as ValuesOf<Sections[K]>,
     lines,
-    sound,
+    isValid,
   };
 }
 
 function joined(key: IniKey<unknown>, values: readonly unknown[] | undefined): unknown {
-  if (values === undefined) return initialValue(key);
-  return key.many ? values.flat() : values[0];
+  if (values === undefined) return defaultValue(key);
+  return key.isList ? values.flat() : values[0];
 }
 
 function append<T>(lists: Map<string, T[]>, name: string, value: T): void {
@@ -173,22 +173,22 @@ function append<T>(lists: Map<string, T[]>, name: string, value: T): void {
 
 function misplacedKey(
   entry: Entry,
-  { many }: IniKey<unknown>,
+  { isList }: IniKey<unknown>,
   earlierLine: number | undefined,
 ): string | undefined {
-  if (entry.repeated && !many) return `${shown(entry.key)} takes one value: write it without []`;
+  if (entry.repeated && !isList) return `${quoted(entry.key)} takes one value: write it without []`;
   if (earlierLine === undefined || entry.repeated) return undefined;
-  return twiceMessage(entry.key, { earlierLine, many });
+  return duplicateMessage(entry.key, { earlierLine, isList });
 }
 
 function unknownKey(name: string, keys: Keys, title: string): string {
   const nearest = nearestName(name, Object.keys(keys));
-  const hint = nearest === undefined ? ownerHint(name) : `; did you mean ${shown(nearest)}?`;
-  return `unknown key ${shown(name)} in ${title}${hint}`;
+  const hint = nearest === undefined ? ownerHint(name) : `; did you mean ${quoted(nearest)}?`;
+  return `unknown key ${quoted(name)} in ${title}${hint}`;
 }
 
-function homelessProblem({ key, line }: Entry): LineProblem {
-  return { line, message: `${shown(key)} stands before the first section${ownerHint(key)}` };
+function outsideProblem({ key, line }: Entry): LineProblem {
+  return { line, message: `${quoted(key)} comes before the first [section]${ownerHint(key)}` };
 }
 
 /** Names the section that a key belongs to, if there is exactly one. */

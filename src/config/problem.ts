@@ -1,42 +1,34 @@
-/** One thing that is wrong with an ini file; `line` counts from 1, 0 where no line is to blame. */
+/** A mistake in an ini file; `line` counts from 1, and is 0 for the file as a whole. */
 export interface ConfigProblem {
   readonly file: string;
   readonly line: number;
   readonly message: string;
 }
 
-/** Something wrong with an ini text, whatever file it came from; `line` as in ConfigProblem. */
+/** A mistake in an ini text without the name of a file; `line` as in ConfigProblem. */
 export interface LineProblem {
   readonly line: number;
   readonly message: string;
 }
 
-const shownCharactersMax = 80;
-/**
- * What could write to a terminal or turn its text around: controls, line separators, bidirectional
- * marks.
- */
-const notShown = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const quotedCharactersMax = 80;
+/** Characters that could control a terminal: controls, line separators, bidirectional marks. */
+const notPrintable = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/**
- * A problem as one line for a person: `file:line: message`, or `file: message` where no line is to
- * blame.
- */
+/** A problem as one line of text: `file:line: message`, or `file: message` without a line. */
 export function problemText({ file, line, message }: ConfigProblem): string {
   return line === 0 ? `${file}: ${message}` : `${file}:${line}: ${message}`;
 }
 
-/**
- * A piece of text as a message shows it: in backticks, short, with nothing a terminal would obey.
- */
-export function shown(text: string): string {
-  const short = text.length > shownCharactersMax ? `${text.slice(0, shownCharactersMax)}…` : text;
-  return `\`${short.toWellFormed().replace(notShown, codePoint)}\``;
+/** Quotes a text for a message: in backticks, shortened, without control characters. */
+export function quoted(text: string): string {
+  const short = text.length > quotedCharactersMax ? `${text.slice(0, quotedCharactersMax)}…` : text;
+  return `\`${short.toWellFormed().replace(notPrintable, codePoint)}\``;
 }
 
-/** Several names in a message: `a`, `b` or `c`. */
-export function shownChoice(names: readonly string[]): string {
-  const all = names.map(shown);
+/** Quotes several names for a message: `a`, `b` or `c`. */
+export function quotedChoice(names: readonly string[]): string {
+  const all = names.map(quoted);
   const last = all.pop() ?? '';
   return all.length === 0 ? last : `${all.join(', ')} or ${last}`;
 }

@@ -4,37 +4,37 @@ import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { assembleConfig } from './assemble.ts';
 import type { ConfigResult } from './config.ts';
-import { findInconsistencies } from './consistency.ts';
+import { consistencyProblems } from './consistency.ts';
 import { readText } from './files.ts';
 import { configFileBytesMax } from './limits.ts';
 import { parseIni, type ParsedIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
-import { findExposed, readReferenced } from './references.ts';
+import { exposureProblems, checkReferences } from './references.ts';
 import type { Environment } from './variables.ts';
 
-/** What reading an ini file needs. */
+/** The inputs of readConfig. */
 interface ConfigSource {
-  /** The ini file; problems name it as it is given here. */
+  /** The ini file; problems name it in the same way. */
   readonly file: string;
-  /** Where `file` may also be a folder: its settings. */
+  /** If present, `file` may also be a folder, which is served with these settings. */
   readonly folder?: FolderSettings;
-  /** What `${NAME}` in a value stands for. */
+  /** The values of `${NAME}`. */
   readonly env: Environment;
-  /** What `workers = auto` comes to. */
+  /** The number of processes for `workers = auto`. */
   readonly cores: number;
   /** The default of `[node] name`. */
   readonly hostName: string;
   /**
-   * Whether a configuration is in force already. Then an ini file without `[server]` is refused: an
-   * emptied or truncated one would open a closed site with the defaults.
+   * Whether a configuration is in use already. Then an ini file without `[server]` is refused: the
+   * file may be half written, and the defaults could publish a closed site.
    */
   readonly isReload?: boolean;
 }
 
 /**
- * Reads an ini file (docs/design/configuration.md#the-ini-file) and every file it names; resolves
- * to the frozen configuration, or to all that is wrong in the order of the lines. Never rejects
- * because of what the operator wrote.
+ * Reads an ini file (docs/design/configuration.md#the-ini-file) and checks every file that it
+ * names. Resolves to the frozen configuration, or to all problems in the order of the lines;
+ * mistakes in the file never reject.
  */
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const { file, env, isReload = false } = source;
@@ -57,7 +57,7 @@ async function readFolder(source: ConfigSource, settings: FolderSettings): Promi
   const { text, env } = folderIni(await realpath(source.file), settings, source.env);
   const result = await configOf(parseIni(text, { env }), source);
   if (result.ok) return result;
-  // Its lines are in no file.
+  // The lines belong to a generated text, not to a file.
   return { ok: false, problems: result.problems.map((problem) => ({ ...problem, line: 0 })) };
 }
 
@@ -65,9 +65,9 @@ async function configOf(ini: ParsedIni, source: ConfigSource): Promise<ConfigRes
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
-  const { schemas, problems } = await readReferenced(ini, { folder });
-  const exposed = await findExposed(ini, { folder });
-  const all = [...ini.problems, ...findInconsistencies(ini), ...exposed, ...problems];
+  const { schemas, problems } = await checkReferences(ini, { folder });
+  const exposed = await exposureProblems(ini, { folder });
+  const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
   if (all.length > 0) return failed(file, all);
   const config = assembleConfig(ini, { file: absolute, folder, cores, hostName, schemas });
   return { ok: true, config };
@@ -78,7 +78,7 @@ async function isFolder(path: string): Promise<boolean> {
   return found?.isDirectory() === true;
 }
 
-/** Why a running server does not take over an ini file without `[server]`. */
+/** Why a running server refuses an ini file without `[server]`. */
 function incomplete(text: string): LineProblem {
   const what = text.trim() === '' ? 'is empty' : 'has no [server] section';
   const message = `the ini file ${what}: it may be half written. Add [server], even without keys`;
@@ -90,15 +90,15 @@ function failed(file: string, problems: readonly LineProblem[]): ConfigResult {
   return { ok: false, problems: inOrder.map(({ line, message }) => ({ file, line, message })) };
 }
 
-/** What a command line says about a folder that is served without an ini file. */
+/** The options of the command line for a folder that is served without an ini file. */
 export interface FolderSettings {
   /** As `[server] listen`. */
   readonly listen?: readonly string[];
 }
 
 /**
- * The ini text of a folder that is served without an ini file, and the environment for the
- * `${NAME}` in it: values need no quotes there, whatever is in the name of the folder.
+ * The ini text of a folder that is served without an ini file. The values are variables of the
+ * returned environment, so that a folder's name needs no quotes.
  */
 export function folderIni(
   folder: string,
@@ -121,7 +121,7 @@ export function folderIni(
 
 const hashCharacters = 8;
 
-/** Where the data of a folder is kept: below the user's data folder (XDG Base Directory). */
+/** The data folder of a served folder, below the user's own (XDG Base Directory). */
 function folderData(folder: string, env: Environment): string {
   const { XDG_DATA_HOME: given = '', HOME: home = homedir() } = env;
   const base = given.startsWith('/') ? given : join(home, '.local', 'share');

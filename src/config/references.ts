@@ -4,73 +4,74 @@ import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
-import { findFile, findFolder, findMarker, readText } from './files.ts';
-import { readAuthorities, readBindingKey, readKeyPair } from './key-pair.ts';
+import { checkFile, checkFolder, checkMaxMindFile, readText } from './files.ts';
+import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
-import { shown, type LineProblem } from './problem.ts';
+import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
 import type { Refused } from './values.ts';
 
-/** What was found under the paths that an ini text names. */
-interface Referenced {
-  /** The schema of each table by its name; the wrong ones are missing. */
+/** The result of reading the files that an ini text names. */
+interface References {
+  /** The valid schemas, by the name of their table. */
   readonly schemas: ReadonlyMap<string, JsonObject>;
   readonly problems: readonly LineProblem[];
 }
 
-/** Looks at every file and folder that an ini text names; relative paths start at `folder`. */
-export async function readReferenced(
+/** Checks every file and folder that an ini text names; `folder` is the base of relative paths. */
+export async function checkReferences(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
-): Promise<Referenced> {
+): Promise<References> {
   const { server, tls, hosts, auth, geo, log, disk, tables } = ini;
   const jwks = auth.values.jwt_jwks;
   const schemas = new Map<string, JsonObject>();
   const found = await Promise.all([
-    requireFile(server, { key: 'import', file: server.values.import, folder }),
-    ...[tls, ...hosts].map((section) => requireKeyPair(section, folder)),
-    requireAuthorities(tls, folder),
-    requireBindingKey(tls, folder),
-    ...disk.map((mount) => requireMount(mount, folder)),
-    jwks === undefined || isUrl(jwks) ? [] : requireKeys(auth, jwks, folder),
+    checkImport(server, folder),
+    ...[tls, ...hosts].map((section) => checkKeyPair(section, folder)),
+    checkAuthorities(tls, folder),
+    checkBindingKey(tls, folder),
+    ...disk.map((mount) => checkMount(mount, folder)),
+    jwks === undefined || isUrl(jwks) ? [] : checkKeys(auth, jwks, folder),
     ...tables.map(async (table) => {
       const { schema: file } = table.values;
       if (file === undefined) return [];
       const read = await readJson(resolve(folder, file), { bytesMax: tableSchemaBytesMax });
-      if ('refused' in read) return blame(table, { key: 'schema', file, refused: read.refused });
+      if ('refused' in read)
+        return problemAt(table, { key: 'schema', file, refused: read.refused });
       schemas.set(table.name, read.object);
       return [];
     }),
-    requireDatabase(geo, folder),
-    requireLogFolder(log, folder),
+    checkDatabase(geo, folder),
+    checkLogFolder(log, folder),
   ]);
   return { schemas, problems: found.flat() };
 }
 
-async function requireFile(
-  section: ParsedSection<SectionKind>,
-  named: { readonly key: string; readonly file: string | undefined; readonly folder: string },
+async function checkImport(
+  server: ParsedSection<'server'>,
+  folder: string,
 ): Promise<readonly LineProblem[]> {
-  const { key, file, folder } = named;
+  const { import: file } = server.values;
   if (file === undefined) return [];
-  const refused = await findFile(resolve(folder, file));
-  return refused === undefined ? [] : blame(section, { key, file, ...refused });
+  const refused = await checkFile(resolve(folder, file));
+  return refused === undefined ? [] : problemAt(server, { key: 'import', file, ...refused });
 }
 
-/** The access log is made where there is none; its folder is not. */
-async function requireLogFolder(
+/** The server creates the file of the access log, but not its folder. */
+async function checkLogFolder(
   log: ParsedSection<'log'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
   const { file } = log.values;
   if (file === undefined) return [];
-  const refused = await findFolder(dirname(resolve(folder, file)));
+  const refused = await checkFolder(dirname(resolve(folder, file)));
   if (refused === undefined) return [];
-  return blame(log, { key: 'file', file, refused: `is in a folder that ${refused.refused}` });
+  return problemAt(log, { key: 'file', file, refused: `is in a folder that ${refused.refused}` });
 }
 
-async function requireKeyPair(
+async function checkKeyPair(
   section: ParsedSection<'tls' | 'tls.<host>'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
@@ -81,94 +82,93 @@ async function requireKeyPair(
     certFile: resolve(folder, cert),
     keyFile: resolve(folder, key),
   });
-  return 'refused' in read ? blame(section, { ...read, file: files[read.key] }) : [];
+  return 'refused' in read ? problemAt(section, { ...read, file: files[read.key] }) : [];
 }
 
-/** A set of keys (RFC 7517 §5) is an object with a list of them. */
-async function requireKeys(
+/** A JWK Set (RFC 7517 §5) is an object with an array `keys`. */
+async function checkKeys(
   auth: ParsedSection<'auth'>,
   file: string,
   folder: string,
 ): Promise<readonly LineProblem[]> {
   const read = await readJson(resolve(folder, file), { bytesMax: jwksBytesMax });
   const refused = 'refused' in read ? read : Array.isArray(read.object.keys) ? undefined : noKeys;
-  return refused === undefined ? [] : blame(auth, { key: 'jwt_jwks', file, ...refused });
+  return refused === undefined ? [] : problemAt(auth, { key: 'jwt_jwks', file, ...refused });
 }
 
-const noKeys: Refused = { refused: 'is no JWK Set: it has no list of `keys`' };
+const noKeys: Refused = { refused: 'is not a JWK Set: it has no array `keys`' };
 
-async function requireDatabase(
+async function checkDatabase(
   geo: ParsedSection<'geo'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
   const { database: file } = geo.values;
   if (file === undefined) return [];
   const path = resolve(folder, file);
-  const refused = (await findFile(path)) ?? (await findMarker(path));
-  return refused === undefined ? [] : blame(geo, { key: 'database', file, ...refused });
+  const refused = (await checkFile(path)) ?? (await checkMaxMindFile(path));
+  return refused === undefined ? [] : problemAt(geo, { key: 'database', file, ...refused });
 }
 
-/** Those who vouch for an ACME server: certificates in PEM. */
-async function requireAuthorities(
+async function checkAuthorities(
   tls: ParsedSection<'tls'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
   const { acme_ca: file } = tls.values;
   if (file === undefined) return [];
-  const refused = await readAuthorities(resolve(folder, file));
-  return 'refused' in refused ? blame(tls, { key: 'acme_ca', file, ...refused }) : [];
+  const refused = await readCaCertificates(resolve(folder, file));
+  return 'refused' in refused ? problemAt(tls, { key: 'acme_ca', file, ...refused }) : [];
 }
 
-async function requireBindingKey(
+async function checkBindingKey(
   tls: ParsedSection<'tls'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
   const { acme_eab_key: file } = tls.values;
   if (file === undefined) return [];
-  const read = await readBindingKey(resolve(folder, file));
-  return 'refused' in read ? blame(tls, { key: 'acme_eab_key', file, ...read }) : [];
+  const read = await readEabKey(resolve(folder, file));
+  return 'refused' in read ? problemAt(tls, { key: 'acme_eab_key', file, ...read }) : [];
 }
 
-async function requireMount(
+async function checkMount(
   mount: ParsedSection<'disk.<name>'>,
   folder: string,
 ): Promise<readonly LineProblem[]> {
   const root = resolve(folder, mount.values.root);
-  const refused = await findFolder(root);
+  const refused = await checkFolder(root);
   if (refused !== undefined && !mount.lines.has('root')) {
-    const usual = `the default, ${shown(mount.values.root)}, ${refused.refused}`;
+    const usual = `its default, ${quoted(mount.values.root)}, ${refused.refused}`;
     const message = `[disk.${mount.name}] has no \`root\`, and ${usual}`;
-    const cure = 'write `root = <the folder to serve>`';
-    return [{ line: mount.line, message: `${message}: ${cure}` }];
+    const advice = 'write `root = <the folder to serve>`';
+    return [{ line: mount.line, message: `${message}: ${advice}` }];
   }
   if (refused !== undefined)
-    return blame(mount, { key: 'root', file: mount.values.root, ...refused });
+    return problemAt(mount, { key: 'root', file: mount.values.root, ...refused });
   const { symlinks } = mount.values;
   const problems: LineProblem[] = [];
   for (const [key, find] of [
-    ['fallback', findFile],
-    ['errors', findFolder],
+    ['fallback', checkFile],
+    ['errors', checkFolder],
   ] as const) {
     const file = mount.values[key];
     if (file === undefined) continue;
-    const missing = (await find(join(root, file))) ?? (await leads(root, file, symlinks));
-    if (missing !== undefined) problems.push(...blame(mount, { key, file, ...missing }));
+    const missing = (await find(join(root, file))) ?? (await checkSymlinks(root, file, symlinks));
+    if (missing !== undefined) problems.push(...problemAt(mount, { key, file, ...missing }));
   }
   return problems;
 }
 
-/** Whether `symlinks` of a mount lets it serve a file; the root itself may be a link. */
-async function leads(
+/** Whether `symlinks` of a mount allows a file to be served; the root itself may be a link. */
+async function checkSymlinks(
   root: string,
   below: string,
   symlinks: 'within' | 'deny' | 'follow',
 ): Promise<Refused | undefined> {
   const way = relative(await realpath(root), await realpath(join(root, below)));
   if (symlinks === 'deny' && way !== below.replaceAll('/', sep)) {
-    return { refused: 'is a symbolic link, which `symlinks` = `deny` does not follow' };
+    return { refused: 'is a symbolic link, which `symlinks = deny` does not allow' };
   }
   if (symlinks === 'within' && (way === '..' || way.startsWith(`..${sep}`))) {
-    return { refused: 'is a symbolic link that leads out of `root`' };
+    return { refused: 'is a symbolic link to a file outside `root`' };
   }
   return undefined;
 }
@@ -192,19 +192,19 @@ async function readJson(
   return { object };
 }
 
-function blame(
+function problemAt(
   section: ParsedSection<SectionKind>,
   { key, file, refused }: Refused & { readonly key: string; readonly file: string },
 ): readonly LineProblem[] {
   const line = lineOf(section, key);
-  return line === undefined ? [] : [{ line, message: `\`${key}\` = ${shown(file)} ${refused}` }];
+  return line === undefined ? [] : [{ line, message: `\`${key}\` = ${quoted(file)} ${refused}` }];
 }
 
 /**
- * What no mount may serve, whatever links lead there: the data folder and private keys. Relative
- * paths start at `folder`.
+ * Finds mounts that would serve the data folder, the access log or a private key, also by way of
+ * symbolic links; `folder` is the base of relative paths.
  */
-export async function findExposed(
+export async function exposureProblems(
   ini: ParsedIni,
   { folder }: { readonly folder: string },
 ): Promise<readonly LineProblem[]> {
@@ -223,13 +223,18 @@ export async function findExposed(
     const root = await real(mount.values.root);
     const exposed = secrets.find(({ path }) => isWithin(path, root));
     if (line === undefined || exposed === undefined) return [];
-    const written = shown(mount.values.root);
-    return [{ line, message: `\`root\` = ${written} holds ${exposed.what}: keep them apart` }];
+    const written = quoted(mount.values.root);
+    return [
+      {
+        line,
+        message: `\`root\` = ${written} contains ${exposed.what}: serve a folder without it`,
+      },
+    ];
   });
   return (await Promise.all(found)).flat();
 }
 
-/** A path behind all links, as far as it exists: what is missing will be made there. */
+/** Resolves the symbolic links of a path, also of one that does not exist yet. */
 async function realPath(path: string): Promise<string> {
   try {
     return await realpath(path);

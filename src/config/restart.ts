@@ -3,9 +3,9 @@ import type { Config } from './config.ts';
 import { tlsSection } from './section.ts';
 
 /**
- * Names the settings that differ between two configurations and that a running process cannot
- * change (docs/design/configuration.md#the-ini-file): where it listens, data, import, workers, TLS
- * files; as `[section] key`.
+ * The settings that differ between two configurations but need a restart
+ * (docs/design/configuration.md#reloading), as `[section] key`: listen, data, import, workers and
+ * the names of TLS files.
  */
 export function restartNeeded(before: Config, after: Config): string[] {
   const changed: string[] = [];
@@ -23,8 +23,8 @@ export function restartNeeded(before: Config, after: Config): string[] {
 }
 
 /**
- * What is in force after a reload: what needs a restart stays as it is, so that each later reload
- * is held against that.
+ * The configuration in use after a reload: settings that need a restart keep their old values, with
+ * which the next reload is compared.
  */
 export function configInForce(before: Config, after: Config): Config {
   const { listen, data, workers, import: imported } = before.server;
@@ -36,8 +36,9 @@ export function configInForce(before: Config, after: Config): Config {
 }
 
 /**
- * What is in force of [tls] after a reload: the files of before, and what is new of all else. A
- * host that had its certificate from an ACME server goes on so until its files are in force.
+ * The part of [tls] in use after a reload: the old certificate files, and the new values of all
+ * other keys. A host with a certificate from an ACME server keeps it until the restart that uses
+ * its new files.
  */
 export function tlsInForce(before: Config['tls'], after: Config['tls']): Config['tls'] {
   const waiting = before.acme.hosts.filter((host) =>

@@ -1,10 +1,7 @@
 import { unsafe } from 'ini';
-import { shown, type LineProblem } from './problem.ts';
+import { quoted, type LineProblem } from './problem.ts';
 
-/**
- * One `key = value` line, decoded as the `ini` package does; `${ENV}` still stands as it was
- * written.
- */
+/** One `key = value` line, decoded as the `ini` package does; `${NAME}` is not replaced yet. */
 export interface Entry {
   /** Without the `[]` of a repeated key. */
   readonly key: string;
@@ -12,10 +9,8 @@ export interface Entry {
   readonly repeated: boolean;
   readonly text: string;
   readonly line: number;
-  /**
-   * Whether a `;` or `#` without a space before it ended the value: perhaps not meant as a comment.
-   */
-  readonly cut: boolean;
+  /** Whether a `;` or `#` without a space before it ended the value, perhaps by mistake. */
+  readonly isCut: boolean;
 }
 
 /** A `[section]` with its lines. */
@@ -25,30 +20,29 @@ export interface ScannedSection {
   readonly entries: readonly Entry[];
 }
 
-/**
- * An ini text cut up: what stands before the first header, the sections, the lines that are
- * nothing.
- */
+/** An ini text as sections with their lines. */
 interface ScannedIni {
-  readonly homeless: readonly Entry[];
+  /** Lines before the first section. */
+  readonly outside: readonly Entry[];
   readonly sections: readonly ScannedSection[];
   readonly problems: readonly LineProblem[];
 }
 
 const header = /^\[([^\]]*)\]\s*(?:[;#].*)?$/;
-const quoted = /^("(?:[^"\\]|\\.)*"|'[^']*')\s*[;#]/;
-const cutQuoted = /^(?:"(?:[^"\\]|\\.)*"|'[^']*')[;#]/;
+const quotedValue = /^("(?:[^"\\]|\\.)*"|'[^']*')\s*[;#]/;
+const unspacedQuotedValue = /^(?:"(?:[^"\\]|\\.)*"|'[^']*')[;#]/;
 
 /**
- * Cuts an ini text into sections and entries and knows the line of each, which the `ini` package
- * does not say; keys and values are decoded by that package (quotes, `\;`, comments), but a comment
- * may also follow a quoted value, and a section keeps its name whole (`[tls.www.example.com]`).
+ * Splits an ini text into sections and entries with their line numbers, which the `ini` package
+ * does not report. That package decodes keys and values (quotes, `\;`, comments). In addition, a
+ * comment may follow a quoted value, and the name of a section may contain dots
+ * (`[tls.www.example.com]`).
  */
 export function scanIni(text: string): ScannedIni {
   const problems: LineProblem[] = [];
   const sections: ScannedSection[] = [];
-  const homeless: Entry[] = [];
-  let entries = homeless;
+  const outside: Entry[] = [];
+  let entries = outside;
   for (const [index, raw] of text.split(/\r\n|\n|\r/).entries()) {
     const line = index + 1;
     const content = raw.trim();
@@ -57,7 +51,7 @@ export function scanIni(text: string): ScannedIni {
       entries = [];
       const name = header.exec(content)?.[1]?.trim();
       if (name === undefined) {
-        problems.push({ line, message: `${shown(content)} is not a section: write \`[name]\`` });
+        problems.push({ line, message: `${quoted(content)} is not a section: write \`[name]\`` });
       } else if (name === '') {
         problems.push({ line, message: 'a section without a name: write `[name]`' });
       } else {
@@ -67,16 +61,16 @@ export function scanIni(text: string): ScannedIni {
     }
     const entry = scanEntry(content, line);
     if (entry !== undefined) entries.push(entry);
-    else problems.push({ line, message: `${shown(content)} is not of the form \`key = value\`` });
+    else problems.push({ line, message: `${quoted(content)} is not of the form \`key = value\`` });
   }
-  return { homeless, sections, problems };
+  return { outside, sections, problems };
 }
 
 function scanEntry(content: string, line: number): Entry | undefined {
   const equals = content.indexOf('=');
   if (equals < 1) return undefined;
   const rawKey = content.slice(0, equals).trim();
-  // A comment that holds a `=` does not make the word before it a key.
+  // A `=` within a comment does not make the text before it a key.
   if (!rawKey.startsWith('"') && /(?:^|[^\\])[;#]/.test(rawKey)) return undefined;
   const key = decode(rawKey);
   const repeated = key.length > 2 && key.endsWith('[]');
@@ -85,22 +79,20 @@ function scanEntry(content: string, line: number): Entry | undefined {
   return {
     key: repeated ? key.slice(0, -2).trimEnd() : key,
     repeated,
-    text: decode(quoted.exec(rawValue)?.[1] ?? rawValue),
+    text: decode(quotedValue.exec(rawValue)?.[1] ?? rawValue),
     line,
-    cut: isCut(rawValue),
+    isCut: isCutByComment(rawValue),
   };
 }
 
-/**
- * The package also reads JSON in single quotes (`'5'` is a number to it); here every value is text.
- */
+/** The package parses JSON in single quotes (`'5'` becomes a number); here every value is text. */
 function decode(raw: string): string {
   const decoded: unknown = unsafe(raw);
   return typeof decoded === 'string' ? decoded : raw.slice(1, -1);
 }
 
-function isCut(rawValue: string): boolean {
-  if (quoted.test(rawValue)) return cutQuoted.test(rawValue);
+function isCutByComment(rawValue: string): boolean {
+  if (quotedValue.test(rawValue)) return unspacedQuotedValue.test(rawValue);
   const isQuoted = ['"', "'"].some(
     (quote) => rawValue.startsWith(quote) && rawValue.endsWith(quote),
   );

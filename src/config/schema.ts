@@ -36,12 +36,12 @@ import {
   type ValueParser,
 } from './values.ts';
 
-/** A time, in milliseconds in the configuration. */
+/** The options of a key with a time, which is in milliseconds in the configuration. */
 function time<const Field extends string>(field: Field) {
   return { field, write: durationText };
 }
 
-/** A size, in bytes in the configuration. */
+/** The options of a key with a size, which is in bytes in the configuration. */
 function bytes<const Field extends string>(field: Field) {
   return { field, write: sizeText };
 }
@@ -70,7 +70,7 @@ export const acmeKeys = {
 
 /**
  * Every section and key of the ini file (docs/design/configuration.md#the-ini-file) with its
- * default, in the order in which they are described.
+ * default, in the order in which `check` prints them.
  */
 export const sections = {
   server: {
@@ -108,9 +108,9 @@ export const sections = {
     symlinks: single(choice('within', 'deny', 'follow'), 'within'),
     precompressed: single(yesNo, 'yes'),
     cache_control: optional(fieldValue),
-    /** The path below the root of a file served with 200 for what no source has. */
+    /** The path below `root` of the file for paths that no source has; its status is 200. */
     fallback: optional(pathBelow),
-    /** The path below the root of a folder of pages for failures: `404.html`, `5xx.html`. */
+    /** The path below `root` of a folder with error pages: `404.html`, `5xx.html`. */
     errors: optional(pathBelow),
   },
   fetch: {
@@ -132,10 +132,10 @@ export const sections = {
     jwt_issuer: optional(anyText),
     jwt_audience: optional(anyText),
     jwt_cookie: single(cookieName, 'jwt'),
-    /** Claims by the names on the way to them. */
+    /** The names that lead to a claim. */
     jwt_user: single(claimPath, 'sub', { write: dotted }),
     jwt_roles: single(claimPath, 'roles', { write: dotted }),
-    /** Networks that `jwt_jwks` may lead to though they are private. */
+    /** Private networks that `jwt_jwks` may be in. */
     allow_private: list(cidr, ''),
   },
   'engine.<name>': {
@@ -170,9 +170,9 @@ export const sections = {
     level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
     access: single(yesNo, 'yes'),
     format: single(choice('pretty', 'json', 'combined'), 'pretty'),
-    /** A file for the access log; standard output without it. */
+    /** The file of the access log; by default, standard output. */
     file: optional(anyText, { isPath: true }),
-    /** Whether content names its source in Server-Timing (docs/design/requests.md#precedence). */
+    /** Whether answers name their source in Server-Timing (docs/design/requests.md#precedence). */
     explain: single(yesNo, 'no'),
   },
 } as const satisfies Readonly<Record<string, Keys>>;
@@ -185,16 +185,13 @@ function dotted(names: readonly string[]): string {
 /** The keys of each kind of section. */
 export type Sections = typeof sections;
 
-/**
- * The kinds of section that have keys of their own; `[disk.<name>.headers]` holds header fields
- * instead.
- */
+/** The kinds of section with fixed keys; `[disk.<name>.headers]` contains header fields instead. */
 export type SectionKind = keyof Sections;
 
-/** The values of a section under the names that the configuration has for them. */
+/** The values of a section by their names in the configuration. */
 export type SectionFields<K extends SectionKind> = FieldsOf<Sections[K]>;
 
-/** What the part after the dot of a section's name may be. */
+/** Parsers of the part after the dot of a section's name. */
 export const sectionNames: Readonly<
   Record<'tls' | 'disk' | 'engine' | 'table', ValueParser<string>>
 > = {

@@ -1,23 +1,23 @@
 import { nearestName } from './nearest.ts';
-import { shown } from './problem.ts';
+import { quoted } from './problem.ts';
 import { sectionNames, sections, type SectionKind } from './schema.ts';
 
-/** What a `[section]` is, with the part of its name that the operator chose. */
+/** The kind of a `[section]`, and the part of its name that the operator chose. */
 export interface SectionIdentity {
   readonly kind: SectionKind | 'disk.<name>.headers' | 'variables';
-  /** Empty for a section without a name of its own. */
+  /** Empty for a section without such a part. */
   readonly name: string;
 }
 
 const prefixes = ['tls', 'disk', 'engine', 'table'] as const;
 const kinds = Object.keys(sections) as SectionKind[];
 
-/** The section of the certificate for a host; of the default one where there is none. */
+/** The header of the section with the certificate of a host, or with the default certificate. */
 export function tlsSection(host: string | undefined): string {
   return host === undefined ? '[tls]' : `[tls.${host}]`;
 }
 
-/** Tells what section a header names, or why it names none, as a message. */
+/** Identifies the section of a header; returns a message for an unknown one. */
 export function identifySection(header: string): SectionIdentity | string {
   const plain = kinds.find((kind) => kind === header);
   if (plain !== undefined && !plain.includes('<')) return { kind: plain, name: '' };
@@ -27,7 +27,7 @@ export function identifySection(header: string): SectionIdentity | string {
   const prefix = prefixes.find((name) => name === first);
   if (prefix === undefined) return unknownSection(header, first, dot !== -1);
   if (dot === -1 || dot === header.length - 1) {
-    return `[${prefix}] needs a name of its own, such as [${prefix}.main]`;
+    return `[${prefix}] needs a name, such as [${prefix}.main]`;
   }
   return identifyNamed(prefix, header.slice(dot + 1));
 }
@@ -40,9 +40,9 @@ function identifyNamed(prefix: (typeof prefixes)[number], rest: string): Section
     const meant = tail === undefined ? undefined : nearestName(tail, ['headers']);
     const isMeant = prefix === 'disk' && meant !== undefined && !hasHeaders;
     const hint = isMeant
-      ? `; did you mean ${shown(`[disk.${mount}.headers]`)}?`
+      ? `; did you mean ${quoted(`[disk.${mount}.headers]`)}?`
       : `: ${name.refused}`;
-    return `unknown section ${shown(`[${prefix}.${rest}]`)}${hint}`;
+    return `unknown section ${quoted(`[${prefix}.${rest}]`)}${hint}`;
   }
   if (hasHeaders) return { kind: 'disk.<name>.headers', name: name.value };
   const kind = kinds.find((one) => one.startsWith(`${prefix}.`));
@@ -55,6 +55,6 @@ function unknownSection(header: string, first: string, isNamed: boolean): string
   const nearest = nearestName(first, names);
   const isPrefix = prefixes.some((prefix) => prefix === nearest);
   const rest = isNamed && isPrefix ? header.slice(first.length) : '';
-  const hint = nearest === undefined ? '' : `; did you mean ${shown(`[${nearest}${rest}]`)}?`;
-  return `unknown section ${shown(`[${header}]`)}${hint}`;
+  const hint = nearest === undefined ? '' : `; did you mean ${quoted(`[${nearest}${rest}]`)}?`;
+  return `unknown section ${quoted(`[${header}]`)}${hint}`;
 }

@@ -5,9 +5,9 @@ import type { ConfigResult } from './config.ts';
 import { configSettleMs, configSettleRoundsMax } from './limits.ts';
 
 /**
- * Reads a configuration once its files have been unchanged for `configSettleMs`, so that no file is
- * read while a program still writes it. `files` begins with the ini file; a file that does not
- * exist counts as unchanged. Resolves to a problem if the files never stop changing.
+ * Reads a configuration once its files have not changed for `configSettleMs`, so that no file is
+ * read while a program writes it. The first of `files` is the ini file; a file that does not exist
+ * counts as unchanged. Resolves to a problem if the files keep changing.
  */
 export async function readWhenStable({
   files,
@@ -32,7 +32,7 @@ export async function readWhenStable({
     seen = await fingerprints(files);
   }
   const message =
-    'the ini file, or a schema that it names, keeps changing and was not read: ' +
+    'the ini file, or a schema that it names, keeps changing, so it was not read: ' +
     'write it once, and leave it unchanged for 0.1 s';
   return { ok: false, problems: [{ file: files[0], line: 0, message }] };
 }
@@ -40,7 +40,7 @@ export async function readWhenStable({
 interface Fingerprint {
   readonly inode: bigint;
   readonly bytes: bigint;
-  /** The system sets it at each write, truncation and rename (inode(7)). */
+  /** The system updates it at each write, truncation and rename (inode(7)). */
   readonly changedMs: bigint;
   readonly changedNs: bigint;
 }
@@ -64,7 +64,7 @@ function fingerprints(files: readonly string[]): Promise<(Fingerprint | undefine
         const { ino, size, ctimeMs, ctimeNs } = await stat(file, { bigint: true });
         return { inode: ino, bytes: size, changedMs: ctimeMs, changedNs: ctimeNs };
       } catch {
-        // Reading it will say why it cannot be read.
+        // Reading the file reports why it cannot be read.
         return undefined;
       }
     }),

@@ -1,23 +1,20 @@
 import { isScope, scopes, type Scope } from '../model/key.ts';
 import { durationMs, sizeBytes } from '../model/units.ts';
 import { nearestName } from './nearest.ts';
-import { shown, shownChoice } from './problem.ts';
+import { quoted, quotedChoice } from './problem.ts';
 
-/**
- * Why a value was not taken, as the end of a sentence; `part` is the item at fault where the value
- * is a list.
- */
+/** Why a value is invalid, as the end of a sentence; `part` is the invalid item of a list. */
 export interface Refused {
   readonly refused: string;
   readonly part?: string;
 }
 
-/** A typed value, or why there is none. */
+/** A typed value, or why the text is invalid. */
 export type Parsed<T> = { readonly value: T } | Refused;
 
 /**
- * Turns the text of a value, which is well-formed, not empty and free of control characters but
- * tab, into what it stands for.
+ * Parses the text of a value, which is well-formed, is not empty and has no control character
+ * except tabs.
  */
 export type ValueParser<T> = (text: string) => Parsed<T>;
 
@@ -38,7 +35,7 @@ export const yesNo: ValueParser<boolean> = (text) => {
   return value === undefined ? { refused: 'write `yes` or `no`' } : { value };
 };
 
-/** A whole number within bounds, both included. */
+/** A whole number from `min` to `max`. */
 export function wholeNumber(min: number, max: number): ValueParser<number> {
   return (text) => {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
@@ -47,18 +44,16 @@ export function wholeNumber(min: number, max: number): ValueParser<number> {
   };
 }
 
-/** One word, or else what another parser takes. */
+/** A fixed word, or a value of another parser. */
 export function wordOr<W extends string, T>(word: W, parse: ValueParser<T>): ValueParser<W | T> {
   return (text) => {
     if (text === word) return { value: word };
     const parsed = parse(text);
-    return 'value' in parsed ? parsed : { refused: `${parsed.refused}, or ${shown(word)}` };
+    return 'value' in parsed ? parsed : { refused: `${parsed.refused}, or ${quoted(word)}` };
   };
 }
 
-/**
- * A time such as `500ms`, `3s`, `5m`, `2h` or `30d` in milliseconds, within bounds written alike.
- */
+/** A time such as `500ms`, `3s`, `5m`, `2h` or `30d`, from `min` to `max`, in milliseconds. */
 export function duration(min: string, max: string): ValueParser<number> {
   const minMs = durationMs(min) ?? 0;
   const maxMs = durationMs(max) ?? Infinity;
@@ -71,7 +66,7 @@ export function duration(min: string, max: string): ValueParser<number> {
   };
 }
 
-/** A number of bytes: `64KiB`, `256MiB`, `1GiB`, `10MB` or plain. */
+/** A size such as `64KiB`, `256MiB`, `1GiB`, `10MB` or `4096`, in bytes. */
 export const size: ValueParser<number> = (text) => {
   const value = sizeBytes(text);
   return value === undefined
@@ -83,7 +78,7 @@ export const size: ValueParser<number> = (text) => {
 export function choice<const W extends string>(...words: readonly W[]): ValueParser<W> {
   return (text) => {
     const value = words.find((word) => word === text.toLowerCase());
-    return value === undefined ? { refused: `write ${shownChoice(words)}` } : { value };
+    return value === undefined ? { refused: `write ${quotedChoice(words)}` } : { value };
   };
 }
 
@@ -91,23 +86,25 @@ export function choice<const W extends string>(...words: readonly W[]): ValuePar
 export const scope: ValueParser<Scope> = (text) => {
   if (isScope(text)) return { value: text };
   const nearest = nearestName(text, scopes);
-  if (nearest !== undefined) return { refused: `did you mean ${shown(nearest)}?` };
-  return { refused: `write scopes out of ${scopes.join(', ')}` };
+  if (nearest !== undefined) return { refused: `did you mean ${quoted(nearest)}?` };
+  return { refused: `write one or more of ${scopes.join(', ')}` };
 };
 
-/** Any text, as it is. */
+/** Any text, unchanged. */
 export const anyText: ValueParser<string> = (value) => ({ value });
 
-/** A text of a number of characters at most. */
+/** A text of at most `charactersMax` characters. */
 export function shortText(charactersMax: number): ValueParser<string> {
   return (value) =>
-    value.length <= charactersMax ? { value } : { refused: `at most ${charactersMax} characters` };
+    value.length <= charactersMax
+      ? { value }
+      : { refused: `write at most ${charactersMax} characters` };
 }
 
-/** Where a claim stands in a token: names with dots between them, as in `realm_access.roles`. */
+/** The path to a claim of a token: names separated by dots, such as `realm_access.roles`. */
 export const claimPath: ValueParser<readonly string[]> = (text) => {
   const value = text.split('.');
-  // A name that is an address, as some issuers have it, is one name whatever dots are in it.
+  // Some issuers name claims by URLs: such a name is one name, with its dots.
   if (/^https?:\/\//.test(text)) return { value: [text] };
   return value.every((name) => name !== '')
     ? { value }
@@ -120,7 +117,7 @@ export const plainFileName: ValueParser<string> = (value) =>
     ? { refused: 'write the name of a file, without a folder' }
     : { value };
 
-/** The path of a file below a folder, without a `/` before it. */
+/** The path of a file below a folder, without a leading `/`. */
 export const pathBelow: ValueParser<string> = (text) => {
   const value = text.replace(/^\/+/, '');
   return /(?:^|\/)(?:\.{0,2})(?:\/|$)|\\/.test(value)
@@ -132,4 +129,4 @@ export const pathBelow: ValueParser<string> = (text) => {
 export const plainName: ValueParser<string> = (value) =>
   /^[A-Za-z0-9_-]{1,64}$/.test(value)
     ? { value }
-    : { refused: 'a name is made of letters, digits, - and _, at most 64' };
+    : { refused: 'a name has 1 to 64 letters, digits, - or _' };

@@ -1,11 +1,11 @@
-import { shown } from './problem.ts';
+import { quoted } from './problem.ts';
 import type { Parsed } from './values.ts';
 
-/** Values by the names that `${NAME}` stands for. */
+/** The names and values of `[variables]`. */
 export type Variables = Readonly<Record<string, string>>;
 
-/** A text of JSON in which `${NAME}` of each variable is replaced by its value, in ASCII. */
-export function withVariables(json: string, variables: Variables): string {
+/** Replaces `${NAME}` in a JSON text by the values of variables, as JSON escapes in ASCII. */
+export function substituteInJson(json: string, variables: Variables): string {
   return Object.entries(variables).reduce(
     (text, [name, value]) => text.replaceAll(`\${${name}}`, () => asciiJson(value).slice(1, -1)),
     json,
@@ -22,13 +22,13 @@ function asciiJson(value: string): string {
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** C0 and DEL, but not tab. */
+/** C0 and DEL, except tab. */
 const notInValue = /[^\t\x20-\x7e\x80-\uffff]/;
 
 /**
- * The text of a value with each `${NAME}` replaced by the environment's NAME, once, and `$${`
- * standing for a literal `${`. Refused when a variable is not set, or when what comes out is not
- * one line of text.
+ * Replaces each `${NAME}` in a value by the variable NAME, without replacing again in the result;
+ * `$${` is a literal `${`. Refuses variables that are not set, and control characters in the
+ * result.
  */
 export function substitute(text: string, env: Environment): Parsed<string> {
   let missing: string | undefined;
@@ -39,15 +39,17 @@ export function substitute(text: string, env: Environment): Parsed<string> {
     return replacement ?? '';
   });
   if (missing !== undefined) {
-    return { refused: `there is no environment variable for ${shown(missing)}` };
+    return {
+      refused: `${quoted(missing)} is not set: add it to [variables] or to the environment`,
+    };
   }
-  if (notInValue.test(value)) return { refused: 'it holds a control character' };
-  if (!value.isWellFormed()) return { refused: 'it holds half a character (a lone surrogate)' };
+  if (notInValue.test(value)) return { refused: 'it contains a control character' };
+  if (!value.isWellFormed()) return { refused: 'it contains half a character (a lone surrogate)' };
   return { value };
 }
 
-/** A text written so that nothing in it is taken for a variable. */
-export function unsubstituted(text: string): string {
-  // A function, as `$$` in a replacement text would stand for one `$`.
+/** Escapes a text so that substitute returns it unchanged. */
+export function escapeVariables(text: string): string {
+  // A function, because `$$` in a replacement text means one `$`.
   return text.replaceAll('${', () => '$${');
 }

@@ -1,18 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult } from './config.ts';
 import { readWhenStable } from './stable.ts';
-import { placesOf, WatchedPlaces } from './watched-places.ts';
+import { pathsToWatch, FileWatcher } from './file-watcher.ts';
 
 /**
- * Follows an ini file, the table schemas it names and the links on the way to them: after each
- * change, once the files are stable, reads again and yields the outcome; never reads twice at the
- * same time. Ends when the signal aborts. Throws when the system cannot
- * watch files.
+ * Watches an ini file, the table schemas that it names, and the symbolic links to them. After each
+ * change it waits until the files are stable, reads them and yields the result; it never reads
+ * twice at the same time. Ends when the signal aborts. Throws if the system cannot watch files.
  *
- * `current` is the outcome that the caller has already: if the file has changed between that and
- * the start of the watch, the first outcome says so.
+ * `current` is the result that the caller already has: if the files have changed since, the first
+ * result that is yielded is the new one.
  */
-export async function* configResults({
+export async function* watchConfig({
   file,
   current,
   read,
@@ -26,14 +25,14 @@ export async function* configResults({
   readonly signal: AbortSignal;
 }): AsyncGenerator<ConfigResult, void, undefined> {
   let schemas = schemaFiles(current) ?? [];
-  let told = current;
+  let latest = current;
   for await (const why of fileChanges(() => [file, ...schemas], signal)) {
     const result = await readWhenStable({ files: [file, ...schemas], read, now, signal });
-    // A file that is broken names no schemas: those of before it broke stay watched.
+    // An invalid file names no schemas: those of the last valid file stay watched.
     schemas = schemaFiles(result) ?? schemas;
     if (signal.aborted) return;
-    if (why === 'changed' || !isDeepStrictEqual(result, told)) {
-      told = result;
+    if (why === 'changed' || !isDeepStrictEqual(result, latest)) {
+      latest = result;
       yield result;
     }
   }
@@ -44,33 +43,33 @@ function schemaFiles(result: ConfigResult): readonly string[] | undefined {
 }
 
 /**
- * Follows files and the links on the way to them: yields `first` when it is time to read them, then
- * `changed` each time that they have changed and been left alone for a moment. What `files` names
- * may be another list after each reading; `again` then says that what had not been watched before
- * has to be read once more. Ends when the signal aborts. Throws when the system cannot watch files.
+ * Watches files and the symbolic links to them. Yields `first` once the watch is set up, and
+ * `changed` after each change. `files` may return other files after each of these; then it yields
+ * `again` once the new ones are watched, since they may have changed before. Ends when the signal
+ * aborts. Throws if the system cannot watch files.
  */
 export async function* fileChanges(
   files: () => readonly string[],
   signal: AbortSignal,
 ): AsyncGenerator<'first' | 'changed' | 'again', void, undefined> {
-  const isOver = () => signal.aborted;
-  if (isOver()) return;
-  let watched = new WatchedPlaces(await placesOf(files()));
+  const hasEnded = () => signal.aborted;
+  if (hasEnded()) return;
+  let watched = new FileWatcher(await pathsToWatch(files()));
   const end = () => void watched.close();
   signal.addEventListener('abort', end);
   try {
     await watched.ready;
     let why: 'first' | 'changed' | 'again' = 'first';
-    while (!isOver()) {
+    while (!hasEnded()) {
       yield why;
-      const places = await placesOf(files());
-      if (isOver()) return;
-      if (isDeepStrictEqual(places, watched.places)) {
-        if (!(await watched.change())) return;
+      const paths = await pathsToWatch(files());
+      if (hasEnded()) return;
+      if (isDeepStrictEqual(paths, watched.paths)) {
+        if (!(await watched.nextChange())) return;
         why = 'changed';
       } else {
         await watched.close();
-        watched = new WatchedPlaces(places);
+        watched = new FileWatcher(paths);
         await watched.ready;
         why = 'again';
       }

@@ -4,7 +4,7 @@ import { createServer as createTlsServer, type Server as HttpsServer } from 'nod
 import { connect, type AddressInfo } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import type { Listen } from '../config/addresses.ts';
+import type { ListenAddress } from '../config/addresses.ts';
 import { Failure, lacksDescriptors } from '../model/failure.ts';
 import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../http/limits.ts';
 import { tcpKeepAliveMs } from '../outbound/limits.ts';
@@ -102,7 +102,7 @@ function limited<L extends Listener>(
  * `unavailable` and one clear line: port in use, no right to it, no such address or folder, a file
  * where a socket should be.
  */
-export async function listen(server: Listener, where: Listen): Promise<string> {
+export async function listen(server: Listener, where: ListenAddress): Promise<string> {
   if (where.kind === 'unix') await prepareSocketPath(where);
   await new Promise<void>((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException): void => {
@@ -120,7 +120,7 @@ export async function listen(server: Listener, where: Listen): Promise<string> {
 }
 
 /** The URL under which a listening server is reached, or its unix socket. */
-function addressText(server: Listener, where: Listen): string {
+function addressText(server: Listener, where: ListenAddress): string {
   const address = server.address();
   if (address === null || typeof address === 'string' || where.kind === 'unix') {
     return `unix:${typeof address === 'string' ? address : ''}`;
@@ -132,7 +132,7 @@ function addressText(server: Listener, where: Listen): string {
 }
 
 /** What is said of an address that cannot be listened on; one line. */
-export function listenFailure(where: Listen, error: NodeJS.ErrnoException): Failure {
+export function listenFailure(where: ListenAddress, error: NodeJS.ErrnoException): Failure {
   const reasons: Readonly<Record<string, string>> = {
     EADDRINUSE: 'it is in use; stop what listens there or change listen in the ini file',
     EACCES: whyForbidden(where),
@@ -145,7 +145,7 @@ export function listenFailure(where: Listen, error: NodeJS.ErrnoException): Fail
 
 const privilegedPortMax = 1023;
 
-function whyForbidden(where: Listen): string {
+function whyForbidden(where: ListenAddress): string {
   if (where.kind === 'unix' || where.port > privilegedPortMax) return 'permission denied';
   return (
     `permission denied: ports up to ${privilegedPortMax} need root or CAP_NET_BIND_SERVICE ` +
@@ -154,7 +154,7 @@ function whyForbidden(where: Listen): string {
   );
 }
 
-function cannotListen(where: Listen, reason: string, cause?: Error): Failure {
+function cannotListen(where: ListenAddress, reason: string, cause?: Error): Failure {
   const name = where.kind === 'unix' ? `unix:${where.path}` : `${where.host}:${where.port}`;
   return new Failure('unavailable', `Cannot listen on ${name}: ${reason}.`, { cause });
 }
@@ -163,7 +163,7 @@ function cannotListen(where: Listen, reason: string, cause?: Error): Failure {
  * A unix socket outlives the process that made it; one that nobody answers is removed. What is no
  * socket stays, and is told of, as is a folder that is not there, which binding calls forbidden.
  */
-async function prepareSocketPath(where: Listen & { readonly kind: 'unix' }): Promise<void> {
+async function prepareSocketPath(where: ListenAddress & { readonly kind: 'unix' }): Promise<void> {
   const { path } = where;
   const there = await stat(path).catch(() => undefined);
   if (there?.isSocket() === true) await removeStaleSocket(path);

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Listen } from '../config/addresses.ts';
+import type { ListenAddress } from '../config/addresses.ts';
 import type { Reply } from '../http/reply.ts';
 import { defaultPorts } from '../model/authority.ts';
 import type { Failure } from '../model/failure.ts';
@@ -72,7 +72,10 @@ export interface Server {
  * Opens the listeners. Rejects with `unavailable` when one cannot be had; the others are closed
  * again.
  */
-export async function startServer(parts: ServerParts, listens: readonly Listen[]): Promise<Server> {
+export async function startServer(
+  parts: ServerParts,
+  listens: readonly ListenAddress[],
+): Promise<Server> {
   const port = new Port(parts);
   try {
     for (const where of listens) await port.listen(where);
@@ -143,7 +146,7 @@ class Port implements Server {
     });
   }
 
-  async listen(where: Listen): Promise<void> {
+  async listen(where: ListenAddress): Promise<void> {
     const isTls = where.kind === 'tcp' && where.scheme === 'https';
     // Each listener has its own: what is answered over TLS is not what is answered without.
     const prepared = new PreparedReplies();

@@ -126,9 +126,9 @@ suite('waymark check', () => {
     const json = await runHere(['check', '--config', iniFile, '--json']);
     const { warnings } = JSON.parse(json.out) as { readonly warnings: readonly string[] };
     const expected = [
-      /^The certificate of \[tls\] has ended: 20/,
-      /^The certificate of \[tls\.a\.example\] ends 20/,
-      /^The certificate of \[tls\.\*\.b\.example\] is not for \*\.b\.example: browsers/,
+      /^The certificate of \[tls\] expired on 20/,
+      /^The certificate of \[tls\.a\.example\] expires on 20/,
+      /^The certificate of \[tls\.\*\.b\.example\] does not cover \*\.b\.example: browsers/,
     ];
     assert.equal(warnings.length, expected.length);
     for (const [at, warning] of warnings.entries()) {

@@ -79,7 +79,7 @@ suite('waymark serve refuses with one line', () => {
     const { iniFile } = await serverFolder(t, ini, { 'c.pem': '', 'k.pem': '' });
     assert.match(
       await refusal(iniFile, runHere),
-      /server\.ini:\d+: `cert` = `c\.pem` holds no certificate/,
+      /server\.ini:\d+: `cert` = `c\.pem` does not contain a PEM certificate/,
     );
   });
 
@@ -271,7 +271,7 @@ suite('waymark serve DIR', () => {
     }
     // A folder that holds its own data would serve it.
     const home = await runHere(['serve', folder], { env: { HOME: folder } });
-    assert.match(home.err, /holds the data folder: keep them apart/);
+    assert.match(home.err, /contains the data folder: serve a folder without it/);
   });
 });
 

@@ -11,7 +11,7 @@ const pathPiece = fc.oneof(
   fc.string(),
 );
 
-test('every path that a request can have can be mounted, but one with empty segments', () => {
+test('every path of a request can be mounted, except one with empty segments', () => {
   fc.assert(
     fc.property(fc.array(pathPiece, { maxLength: 8 }), (pieces) => {
       const text = `/${pieces.join('')}`;
@@ -23,7 +23,7 @@ test('every path that a request can have can be mounted, but one with empty segm
   );
 });
 
-test('an origin of the ini file is the origin that the door makes of the same host', () => {
+test('an origin of the ini file equals the origin of a request to that host', () => {
   const host = fc.oneof(
     fc.domain(),
     fc.ipV4(),

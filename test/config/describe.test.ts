@@ -18,14 +18,14 @@ const surroundings = {
   schemas: new Map([['order lines', { type: 'object', network: 1, text: 'x', prefixBits: 2 }]]),
 };
 
-/** The configuration of a text that has no problems; files it names are not looked at. */
+/** The configuration of a valid ini text; the files that it names are not read. */
 function assemble(text: string): Config {
   const ini = parseIni(text, { env });
   assert.deepEqual(ini.problems, [], text);
   return assembleConfig(ini, surroundings);
 }
 
-/** A text as it can stand in an ini file whatever it holds. */
+/** Quotes any text for an ini file. */
 const written = (text: string) => JSON.stringify(text.replaceAll('${', () => '$${'));
 const fieldText = fc.stringMatching(/^[\t -~]{0,30}$/);
 const freeText = fc
@@ -128,7 +128,7 @@ explain = ${String(explain)}
 `;
   });
 
-test('the description of a configuration, read again, is that configuration', () => {
+test('`check` prints an ini text that gives the same configuration', () => {
   fc.assert(
     fc.property(iniText, (text) => {
       const config = assemble(text);
@@ -138,7 +138,7 @@ test('the description of a configuration, read again, is that configuration', ()
   );
 });
 
-test('the description names every section and every key, defaults too', () => {
+test('`check` prints every section and every key, also those with their default', () => {
   const text = describeConfig(
     assemble('[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[engine.a]\n[table.order lines]\nschema=s'),
   );
@@ -152,7 +152,7 @@ test('the description names every section and every key, defaults too', () => {
   assert.deepEqual(keys.toSorted(), expected.toSorted());
 });
 
-test('what people read is plain where it can be', () => {
+test('`check` quotes only values that need it', () => {
   const text = describeConfig(
     assemble(
       `[server]
@@ -174,7 +174,7 @@ x-b[] = "2; 3"`,
   assert.match(text, /^cache = 256MiB\nmax_body = 64MiB\n/m);
 });
 
-test('the demo site’s own ini file comes back from its description', async (context) => {
+test('`check` prints an equal configuration for the ini file of the demo site', async (context) => {
   const file = join(import.meta.dirname, '../../conf/server.ini');
   const config = await requireIni(file);
   const folder = await makeFolder(context, { 'server.ini': describeConfig(config) });
@@ -182,7 +182,7 @@ test('the demo site’s own ini file comes back from its description', async (co
   assert.deepEqual({ ...again, file: config.file }, config);
 });
 
-test('as JSON, networks are text, what is not set is null, and a schema stays what it is', () => {
+test('`check --json` prints networks as text, unset keys as null, and schemas unchanged', () => {
   const json = configJson(
     assemble(
       `[server]
@@ -209,7 +209,7 @@ schema = x.json`,
   assert.deepEqual(json.tables[0]?.schema, surroundings.schemas.get('order lines'));
 });
 
-test('variables are shown, and read again to the same', () => {
+test('`check` prints [variables], which give the same configuration', () => {
   const text = '[variables]\nNAME = "a \\"b\\" ; é"\n[node]\nname = ${NAME}\n';
   const config = assemble(text);
   assert.equal(config.variables.NAME, 'a "b" ; é');

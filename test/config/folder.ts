@@ -5,7 +5,7 @@ import type { Config, ConfigResult } from '../../src/config/config.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { temporaryFolder } from '../folder.ts';
 
-/** Makes a folder with these files, by path below it; a path that ends in `/` is a folder. */
+/** Creates a folder with files by their relative paths; a path that ends in `/` is a folder. */
 export async function makeFolder(
   context: TestContext,
   files: Readonly<Record<string, string | Uint8Array>>,
@@ -20,7 +20,7 @@ export async function makeFolder(
   return folder;
 }
 
-/** Reads an ini file as the tests' machine would. */
+/** Reads an ini file with the settings of the tests. */
 export function readIni(
   file: string,
   env: Readonly<Record<string, string>> = {},
@@ -29,7 +29,7 @@ export function readIni(
   return readConfig({ file, env, cores: 6, hostName: 'boathouse', ...given });
 }
 
-/** The configuration of an ini file that has to be right. */
+/** The configuration of an ini file; fails if it has problems. */
 export async function requireIni(
   file: string,
   env: Readonly<Record<string, string>> = {},

@@ -18,24 +18,24 @@ const formTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ['[server] data = x', '1: `[server] data = x` is not a section: write `[name]`'],
   ['[]\nlevel = x', '1: a section without a name: write `[name]`'],
   ['[ ]', '1: a section without a name: write `[name]`'],
-  ['level = info', '1: `level` stands before the first section; it belongs to [log]'],
-  ['origin = *', '1: `origin` stands before the first section; it belongs to [disk.<name>]'],
-  ['timeout = 3s', '1: `timeout` stands before the first section'],
-  ['[log]\n\n[node]\n[log]', '4: `[log]` is there already, in line 1'],
-  ['[tls.A.b]\n[tls.a.B]', '2: `[tls.a.B]` is there already, in line 1'],
+  ['level = info', '1: `level` comes before the first [section]; it belongs to [log]'],
+  ['origin = *', '1: `origin` comes before the first [section]; it belongs to [disk.<name>]'],
+  ['timeout = 3s', '1: `timeout` comes before the first [section]'],
+  ['[log]\n\n[node]\n[log]', '4: line 1 already begins `[log]`: put both together'],
+  ['[tls.A.b]\n[tls.a.B]', '2: line 1 already begins `[tls.a.B]`: put both together'],
   [
     '[log]\nlevel = info\n[log]\nlevel = warn',
-    '3: `[log]` is there already, in line 1',
-    '4: `level` is there already, in line 2',
+    '3: line 1 already begins `[log]`: put both together',
+    '4: line 2 already sets `level`',
   ],
   [
     '[log]\nlevel = nope\nlevel = info',
     '2: `level` cannot be `nope`: write `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`',
-    '3: `level` is there already, in line 2',
+    '3: line 2 already sets `level`',
   ],
   [
     '[server]\nlisten = :1\nlisten = :2',
-    '3: `listen` is there already, in line 2; write `listen[]` to give several',
+    '3: line 2 already sets `listen`; write `listen[]` for several values',
   ],
   ['[server]\ndata[] = x', '2: `data` takes one value: write it without []'],
   [
@@ -68,20 +68,17 @@ const nameTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ['[webhooks]', '1: unknown section `[webhooks]`; did you mean `[webhook]`?'],
   ['[banana]', '1: unknown section `[banana]`'],
   ['[__proto__]', '1: unknown section `[__proto__]`'],
-  ['[disk]', '1: [disk] needs a name of its own, such as [disk.main]'],
-  ['[disk.]', '1: [disk] needs a name of its own, such as [disk.main]'],
+  ['[disk]', '1: [disk] needs a name, such as [disk.main]'],
+  ['[disk.]', '1: [disk] needs a name, such as [disk.main]'],
   [
     '[disk.<name>]',
-    '1: unknown section `[disk.<name>]`: a name is made of letters, digits, - and _, at most 64',
+    '1: unknown section `[disk.<name>]`: a name has 1 to 64 letters, digits, - or _',
   ],
-  [
-    '[disk.a b]',
-    '1: unknown section `[disk.a b]`: a name is made of letters, digits, - and _, at most 64',
-  ],
+  ['[disk.a b]', '1: unknown section `[disk.a b]`: a name has 1 to 64 letters, digits, - or _'],
   ['[disk.a.header]', '1: unknown section `[disk.a.header]`; did you mean `[disk.a.headers]`?'],
   [
     '[disk.a.b.headers]',
-    '1: unknown section `[disk.a.b.headers]`: a name is made of letters, digits, - and _, at most 64',
+    '1: unknown section `[disk.a.b.headers]`: a name has 1 to 64 letters, digits, - or _',
   ],
   [
     '[tls.127.0.0.1]',
@@ -89,11 +86,11 @@ const nameTable: readonly (readonly [text: string, ...problems: string[]])[] = [
   ],
   [
     `[table.${'t'.repeat(129)}]`,
-    `1: unknown section \`[table.${'t'.repeat(73)}…\`: at most 128 characters`,
+    `1: unknown section \`[table.${'t'.repeat(73)}…\`: write at most 128 characters`,
   ],
 ];
 
-/** Section, key and a value that it refuses, with the end of the message. */
+/** Section, key and an invalid value, with the end of the message. */
 const valueTable: readonly (readonly [section: string, key: string, value: string, why: string])[] =
   [
     ['log', 'access', 'maybe', 'write `yes` or `no`'],
@@ -141,19 +138,9 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
     ],
     ['tls.a.example', 'acme', 'letsencrypt', 'write `yes` or `no`'],
     ['tls', 'hsts', 'yes', 'write a time such as `500ms`, `3s`, `5m` or `30d`'],
-    [
-      'tls',
-      'hsts',
-      '30d all',
-      'write a time such as `365d`, and behind it `subdomains` or nothing',
-    ],
-    ['tls', 'hsts', '365d preload', '`preload` needs `subdomains` beside it and 365d or more'],
-    [
-      'tls',
-      'hsts',
-      '90d subdomains preload',
-      '`preload` needs `subdomains` beside it and 365d or more',
-    ],
+    ['tls', 'hsts', '30d all', 'write a time such as `365d`, or `365d subdomains`'],
+    ['tls', 'hsts', '365d preload', '`preload` needs `subdomains` and 365d or more'],
+    ['tls', 'hsts', '90d subdomains preload', '`preload` needs `subdomains` and 365d or more'],
     ['engine.a', 'page', 'page.html', 'the path does not start with /'],
     [
       'engine.a',
@@ -173,7 +160,7 @@ const valueTable: readonly (readonly [section: string, key: string, value: strin
       'https://u:p@host/',
       'write a path that starts with /, or an http or https URL',
     ],
-    ['disk.a', 'cache_control', 'no-cache\u00e9', 'a header field holds ASCII text only'],
+    ['disk.a', 'cache_control', 'no-cache\u00e9', 'a header field may contain ASCII only'],
     ['disk.a', 'fallback', '../secret', 'write the path of a file below `root`'],
     ['disk.a', 'fallback', 'a/../../b', 'write the path of a file below `root`'],
     ['disk.a', 'fallback', '/', 'write the path of a file below `root`'],
@@ -256,11 +243,11 @@ const wrongPaths: readonly (readonly [path: string, why: string])[] = [
   ['/a%zz', 'the path has a % without two hexadecimal digits after it: write %25'],
   ['/a%ff', 'the path is not UTF-8'],
   ['/a?b', 'the path has a query or a fragment'],
-  ['/a/*', 'leave out the *: a mount answers all below its path'],
+  ['/a/*', 'remove the *: a mount answers everything below its path'],
   [`/${'a'.repeat(4096)}`, 'the path has more than 4096 bytes'],
 ];
 
-/** The mistake of a value in the second line, without the value itself. */
+/** The message about the value in the second line, without the value itself. */
 function whyRefused(section: string, key: string, value: string): string {
   const [problem = 'nothing', ...more] = mistakes(`[${section}]\n${key} = ${value}`);
   assert.deepEqual(more, []);
@@ -268,7 +255,7 @@ function whyRefused(section: string, key: string, value: string): string {
   return problem.slice(problem.indexOf('`: ') + 3);
 }
 
-suite('a mistake in the ini file is named with its line', () => {
+suite('a mistake in the ini file is reported with its line', () => {
   for (const [text, ...problems] of [...formTable, ...nameTable]) {
     test(JSON.stringify(text.slice(0, 60)), () => {
       assert.deepEqual(mistakes(text), problems);
@@ -281,7 +268,7 @@ suite('a mistake in the ini file is named with its line', () => {
     });
   }
 
-  test('an origin is scheme, host and port, read by everybody alike', () => {
+  test('an origin has a scheme, a host and a port that no client reads in another way', () => {
     for (const origin of wrongOrigins) {
       const why = whyRefused('disk.a', 'origin', origin);
       assert.equal(
@@ -291,7 +278,7 @@ suite('a mistake in the ini file is named with its line', () => {
     }
   });
 
-  test('an address to listen on has a port and a host that can be nothing else', () => {
+  test('an address to listen on has a port and an unambiguous host', () => {
     for (const listen of wrongListens) {
       const why = whyRefused('server', 'listen', listen);
       const shapes = '`127.0.0.1:8080`, `[::1]:8080`, `:8080`, `https://:443` or `unix:/path`';
@@ -301,13 +288,13 @@ suite('a mistake in the ini file is named with its line', () => {
   });
 
   for (const [path, why] of wrongPaths) {
-    test(`a mount cannot answer ${path.slice(0, 40)}`, () => {
+    test(`a mount cannot have the path ${path.slice(0, 40)}`, () => {
       assert.equal(whyRefused('disk.a', 'path', path), why);
     });
   }
 });
 
-test('of a list the item at fault is named, of a repeated key the line', () => {
+test('a message names the invalid item of a list, and the line of a repeated key', () => {
   assert.deepEqual(
     mistakes('[server]\ntrust_proxy = 10.0.0.0/8, 10.0.0.0/33\ntrust_proxy[] = 127.1'),
     [
@@ -319,7 +306,7 @@ test('of a list the item at fault is named, of a repeated key the line', () => {
     '2: `anonymous` cannot be `reed`: did you mean `read`?',
   ]);
   assert.deepEqual(mistakes('[auth]\nanonymous = everything'), [
-    '2: `anonymous` cannot be `everything`: write scopes out of render, read, design, webhook, event, verify, admin',
+    '2: `anonymous` cannot be `everything`: write one or more of render, read, design, webhook, event, verify, admin',
   ]);
   assert.deepEqual(mistakes('[disk.a]\nindex = index.html ../x'), [
     '2: `index` cannot be `../x`: write the name of a file, without a folder',
@@ -329,51 +316,51 @@ test('of a list the item at fault is named, of a repeated key the line', () => {
   ]);
 });
 
-test('a key that always has a value cannot be empty', () => {
+test('a key with a default cannot be empty', () => {
   assert.deepEqual(mistakes('[server]\ndata =\nlisten = ""\n[disk.a]\nroot = ; none'), [
-    '2: `data` is empty: give it a value, or leave the line out for `./data`',
-    '3: `listen` is empty: give it a value, or leave the line out for `127.0.0.1:8080`',
-    '5: `root` is empty: give it a value, or leave the line out for `../site`',
+    '2: `data` is empty: give it a value, or remove the line for the default, `./data`',
+    '3: `listen` is empty: give it a value, or remove the line for the default, `127.0.0.1:8080`',
+    '5: `root` is empty: give it a value, or remove the line for the default, `../site`',
   ]);
 });
 
-test('a variable that the environment lacks is named', () => {
+test('a message names a variable that is not set', () => {
   assert.deepEqual(
     mistakes(
       '[server]\ndata = ${HERE}/${NOT_HERE}\nimport = ${HERE\nbase = ${}\npublic_url = ${LINES}',
     ),
     [
-      '2: the value of `data`: there is no environment variable for `${NOT_HERE}`',
-      '3: the value of `import`: there is no environment variable for `${HERE`',
-      '4: the value of `base`: there is no environment variable for `${}`',
-      '5: the value of `public_url`: it holds a control character',
+      '2: the value of `data`: `${NOT_HERE}` is not set: add it to [variables] or to the environment',
+      '3: the value of `import`: `${HERE` is not set: add it to [variables] or to the environment',
+      '4: the value of `base`: `${}` is not set: add it to [variables] or to the environment',
+      '5: the value of `public_url`: it contains a control character',
     ],
   );
   assert.deepEqual(mistakes('[server]\ndata = ${toString}'), [
-    '2: the value of `data`: there is no environment variable for `${toString}`',
+    '2: the value of `data`: `${toString}` is not set: add it to [variables] or to the environment',
   ]);
 });
 
-test('no text that is not one line of characters gets in by an escape', () => {
+test('an escape cannot insert a control character or half a character', () => {
   assert.deepEqual(mistakes('[node]\nname = "a\\u0000b"'), [
-    '2: the value of `name`: it holds a control character',
+    '2: the value of `name`: it contains a control character',
   ]);
   assert.deepEqual(mistakes('[node]\nname = "a\\ud800"'), [
-    '2: the value of `name`: it holds half a character (a lone surrogate)',
+    '2: the value of `name`: it contains half a character (a lone surrogate)',
   ]);
 });
 
-test('a value that a ; or # without a space before it would cut off is refused', () => {
+test('a value that a ; or # without a space before it would cut is refused', () => {
   const text = '[engine.a]\nreference = /tour/#tides\n[node]\nname = a;b\n[log]\nlevel = info ;c';
   assert.deepEqual(mistakes(text), [
-    '2: the value of `reference` ends where a ; or # begins a comment: put the value in quotes',
-    '4: the value of `name` ends where a ; or # begins a comment: put the value in quotes',
+    '2: the value of `reference` ends at a ; or #, which begins a comment: put the value in quotes',
+    '4: the value of `name` ends at a ; or #, which begins a comment: put the value in quotes',
   ]);
-  // What ends a line for JavaScript's regular expressions ends none of the ini file.
+  // U+2028 ends a line for JavaScript's regular expressions, but not in the ini file.
   assert.deepEqual(mistakes('[node]\nname = "\u2028#b"'), []);
 });
 
-test('a mount cannot add header fields that are the server’s, or lose a part of one', () => {
+test('a mount cannot add header fields that the server sets, or a field with a cut value', () => {
   const lines = [
     '[disk.a.headers]',
     'Content-Length = 5',
@@ -398,21 +385,21 @@ test('a mount cannot add header fields that are the server’s, or lose a part o
     '5: `Date`: the server sets that field itself',
     '6: `Content-Range`: the server sets that field itself',
     '7: `ETag`: the server sets that field itself',
-    '8: `Cache-Control`: write it as `cache_control` of the mount',
-    '9: `X Y`: it is not the name of a header field',
-    '11: `x-a` is there already, in line 10; write `x-a[]` to give several',
-    '12: the value of `Content-Security-Policy` ends where a ; or # begins a comment: put the value in quotes',
-    '13: the value of `X-B` ends where a ; or # begins a comment: put the value in quotes',
-    '14: `X-C` cannot be `\u00e9`: a header field holds ASCII text only',
-    '15: the value of `X-D`: there is no environment variable for `${NOPE}`',
+    '8: `Cache-Control`: use the key `cache_control` of the mount',
+    '9: `X Y`: it is not a valid name of a header field',
+    '11: line 10 already sets `x-a`; write `x-a[]` for several values',
+    '12: the value of `Content-Security-Policy` ends at a ; or #, which begins a comment: put the value in quotes',
+    '13: the value of `X-B` ends at a ; or #, which begins a comment: put the value in quotes',
+    '14: `X-C` cannot be `\u00e9`: a header field may contain ASCII only',
+    '15: the value of `X-D`: `${NOPE}` is not set: add it to [variables] or to the environment',
   ]);
   const many = Array.from({ length: 33 }, (_, at) => `X-${at} = 1`).join('\n');
   assert.deepEqual(mistakes(`[disk.a.headers]\n${many}`), [
-    '1: [disk.a.headers] holds at most 32 fields',
+    '1: [disk.a.headers] has more than 32 fields: remove some',
   ]);
 });
 
-test('[variables] are for the values below, and the environment comes before them', () => {
+test('[variables] give values to `${NAME}`, and the environment takes precedence', () => {
   const text = (more = '') =>
     `[variables]\nPORT = 9080\nHOST = \${HERE}\n${more}[server]\nlisten = \${HOST}:\${PORT}\n`;
   const listening = (env: Record<string, string>) => {
@@ -426,7 +413,7 @@ test('[variables] are for the values below, and the environment comes before the
   const { problems } = parseIni(text('PORT = 1\na-b = 2\n'), { env: { HERE: 'localhost' } });
   assert.deepEqual(
     problems.map(({ line, message }) => `${line}: ${message}`),
-    ['4: `PORT` is there already, in line 2', '5: `a-b` is no name: write letters, digits and _'],
+    ['4: line 2 already sets `PORT`', '5: `a-b` is not a valid name: use letters, digits and _'],
   );
   const [{ message } = { message: '' }] = parseIni('[variable]\n', { env: {} }).problems;
   assert.match(message, /did you mean `\[variables\]`/);

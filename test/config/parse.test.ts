@@ -12,7 +12,7 @@ function parse(text: string): ParsedIni {
   return ini;
 }
 
-/** What a value in the ini file comes to. */
+/** The parsed value of a key. */
 function values(kind: 'server' | 'fetch' | 'auth' | 'webhook' | 'node' | 'log', lines: string) {
   return parse(`[${kind}]\n${lines}`)[kind].values as Readonly<Record<string, unknown>>;
 }
@@ -23,7 +23,7 @@ function mount(lines: string) {
   return parsed.values;
 }
 
-suite('values mean what they say', () => {
+suite('a value is parsed', () => {
   for (const [text, value] of [
     ['yes', true],
     ['true', true],
@@ -136,7 +136,7 @@ suite('values mean what they say', () => {
   }
 });
 
-suite('the ini package’s way of writing is understood', () => {
+suite('the syntax of the ini package', () => {
   for (const [written, name] of [
     ['plain', 'plain'],
     ['  spaced out  ', 'spaced out'],
@@ -165,14 +165,14 @@ suite('the ini package’s way of writing is understood', () => {
     });
   }
 
-  test('comments, blank lines, indents, any line ends', () => {
+  test('allows comments, blank lines, indents and any line ends', () => {
     const text = '; c\r\n# c\r\n\r\n  [log]  ; c = d\r\n\tlevel=warn\r\n   ;x\r\nexplain  =  yes';
     const { log } = parse(text);
     assert.deepEqual([log.values.level, log.values.explain], ['warn', true]);
     assert.deepEqual([log.line, log.lines.get('level'), log.lines.get('explain')], [4, [5], [7]]);
   });
 
-  test('a repeated key collects its lists', () => {
+  test('joins the lists of a repeated key', () => {
     const { trust_proxy } = parse(
       '[server]\ntrust_proxy = ::1, 10.0.0.0/8\ntrust_proxy[] = 127.0.0.1',
     ).server.values;
@@ -182,14 +182,14 @@ suite('the ini package’s way of writing is understood', () => {
     );
   });
 
-  test('lists stand between commas or spaces, and may be empty', () => {
+  test('separates items of a list by commas or spaces; a list may be empty', () => {
     assert.deepEqual(mount('index = a.html, b.html c.html').index, ['a.html', 'b.html', 'c.html']);
     assert.deepEqual(mount('index =').index, []);
     assert.deepEqual(values('auth', 'anonymous =').anonymous, []);
     assert.deepEqual(values('auth', 'anonymous = read, design').anonymous, ['read', 'design']);
   });
 
-  test('section names stay whole', () => {
+  test('keeps dots in the names of sections', () => {
     const ini = parse(
       '[tls.WWW.example.com]\n[tls.*.example.com]\n[table.order lines]\n[table.a.b]\n[disk.a-b_1]',
     );
@@ -199,7 +199,7 @@ suite('the ini package’s way of writing is understood', () => {
     );
   });
 
-  test('header fields of a mount keep order and repetition', () => {
+  test('keeps the order of a mount’s header fields, and repeated ones', () => {
     const ini = parse(
       [
         '[disk.a]',
@@ -223,7 +223,7 @@ suite('the ini package’s way of writing is understood', () => {
   });
 });
 
-/** Pieces that ini texts are made of, to find what random characters do not. */
+/** Pieces of ini texts, to reach states that random characters do not reach. */
 const piece = fc.oneof(
   fc.constantFrom('[', ']', '=', '\n', '\r\n', ';', '#', '"', "'", '\\', '${', '}', '[]', ' ', '.'),
   fc.constantFrom('server', 'disk.a', '.headers', 'tls.', 'listen', 'root', 'retry', '__proto__'),
@@ -231,7 +231,7 @@ const piece = fc.oneof(
   fc.string({ unit: anyCharacter }),
 );
 
-test('no text whatever makes the parser throw, and problems come in the order of their lines', () => {
+test('no text makes the parser throw, and problems are in the order of their lines', () => {
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
       const text = pieces.join('');

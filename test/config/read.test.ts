@@ -46,13 +46,13 @@ async function mistakes(context: TestContext, text: string): Promise<readonly st
   return result.ok ? [] : result.problems.map(({ line, message }) => `${line}: ${message}`);
 }
 
-suite('what does not fit together, or names what is not there, is named with its line', () => {
+suite('contradicting keys and missing files are reported with their line', () => {
   const table: readonly (readonly [text: string, ...problems: string[]])[] = [
     ['[disk.site]\nroot = nowhere', '2: `root` = `nowhere` does not exist'],
     ['[disk.site]\nroot = cert.pem', '2: `root` = `cert.pem` is not a folder'],
     [
       '[disk.site]\npath = /a\n[disk.b]\nroot = tables\n[disk.c]\nroot=x',
-      '5: [disk.c] has the origin and path of [disk.b], in line 3',
+      '5: [disk.c] has the same origin and path as [disk.b], in line 3',
       '6: `root` = `x` does not exist',
     ],
     ['[disk.site]\nrooot = nowhere', '2: unknown key `rooot` in [disk.site]; did you mean `root`?'],
@@ -66,46 +66,49 @@ suite('what does not fit together, or names what is not there, is named with its
     ['[disk.site]\nerrors = app/shell.html', '2: `errors` = `app/shell.html` is not a folder'],
     [
       '[disk.a]\npath = /a\n[disk.b]\npath = /a/',
-      '4: [disk.b] has the origin and path of [disk.a], in line 1',
+      '4: [disk.b] has the same origin and path as [disk.a], in line 1',
     ],
     [
       '[disk.a]\n[disk.b]\norigin = *',
-      '3: [disk.b] has the origin and path of [disk.a], in line 1',
+      '3: [disk.b] has the same origin and path as [disk.a], in line 1',
     ],
-    ['[disk.a]\n[disk.b]', '2: [disk.b] has the origin and path of [disk.a], in line 1'],
-    ['[disk.site.headers]\nX-A = 1', '1: [disk.site.headers] without a [disk.site]'],
+    ['[disk.a]\n[disk.b]', '2: [disk.b] has the same origin and path as [disk.a], in line 1'],
+    [
+      '[disk.site.headers]\nX-A = 1',
+      '1: [disk.site.headers] has no effect: there is no [disk.site]',
+    ],
     ['[server]\nimport = none.ndjson', '2: `import` = `none.ndjson` does not exist'],
     ['[server]\nimport = tables', '2: `import` = `tables` is not a file'],
     ['[server]\nimport = cert.pem/x', '2: `import` = `cert.pem/x` does not exist'],
-    ['[server]\nlisten[] = :80\nlisten[] = *:80', '3: this address is there already, in line 2'],
-    ['[tls]\ncert = cert.pem', '2: `cert` needs a `key` beside it in [tls]'],
-    ['[tls.a.example]\nkey = key.pem', '2: `key` needs a `cert` beside it in [tls.a.example]'],
+    ['[server]\nlisten[] = :80\nlisten[] = *:80', '3: line 2 already has this address'],
+    ['[tls]\ncert = cert.pem', '2: `cert` needs `key`, too: add it to [tls]'],
+    ['[tls.a.example]\nkey = key.pem', '2: `key` needs `cert`, too: add it to [tls.a.example]'],
     ['[tls.a.example]', '1: [tls.a.example] needs `cert` and `key`, or `acme = yes`'],
     [
       `${https}[tls.a.example]\nacme = yes\ncert = cert.pem`,
-      '4: `acme` gets the certificate itself: leave out `cert`',
+      '4: with `acme = yes` the server orders the certificate itself: remove `cert`',
     ],
     [
       `${https}[tls.*.example.com]\nacme = yes`,
-      '4: `acme` gets no wildcard certificates, as [tls.*.example.com] would need one: they take ' +
-        'a DNS challenge. Give each name a section of its own, or name `cert` and `key`',
+      '4: `acme` cannot get the wildcard certificate of [tls.*.example.com]: that needs a DNS ' +
+        'challenge. Give each name a section of its own, or set `cert` and `key`',
     ],
     [
       '[tls.a.example]\nacme = yes',
-      '2: no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`',
+      '2: no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`',
     ],
     [
       `${https}[tls]\nacme_eab_kid = 7\n[tls.a.example]\nacme = yes`,
-      '4: `acme_eab_kid` needs an `acme_eab_key` beside it',
+      '4: `acme_eab_kid` needs `acme_eab_key`, too',
     ],
     [
       `${https}[tls]\nacme_eab_key = none.key\n[tls.a.example]\nacme = yes`,
-      '4: `acme_eab_key` needs an `acme_eab_kid` beside it',
+      '4: `acme_eab_key` needs `acme_eab_kid`, too',
       '4: `acme_eab_key` = `none.key` does not exist',
     ],
     [
       `${https}[tls]\nacme_eab_kid = 7\nacme_eab_key = key.pem\n[tls.a.example]\nacme = yes`,
-      '5: `acme_eab_key` = `key.pem` holds no key in base64url',
+      '5: `acme_eab_key` = `key.pem` does not contain a key in base64url',
     ],
     [
       `${https}[tls]\nacme_ca = none.pem\n[tls.a.example]\nacme = yes`,
@@ -113,28 +116,28 @@ suite('what does not fit together, or names what is not there, is named with its
     ],
     [
       `${https}[tls]\nacme_ca = key.pem\n[tls.a.example]\nacme = yes`,
-      '4: `acme_ca` = `key.pem` holds no certificate in PEM',
+      '4: `acme_ca` = `key.pem` does not contain a PEM certificate',
     ],
     [`${https}[tls]\ncert = cert.pem\nkey = none.pem`, '5: `key` = `none.pem` does not exist'],
     [
       `${https}[tls]\ncert = key.pem\nkey = key.pem`,
-      '4: `cert` = `key.pem` holds no certificate in PEM',
+      '4: `cert` = `key.pem` does not contain a PEM certificate',
     ],
     [
       `${https}[tls]\ncert = broken.pem\nkey = key.pem`,
-      '4: `cert` = `broken.pem` holds a certificate that cannot be read',
+      '4: `cert` = `broken.pem` contains a malformed certificate',
     ],
     [
       `${https}[tls]\ncert = cert.pem\nkey = cert.pem`,
-      '5: `key` = `cert.pem` holds no private key in PEM',
+      '5: `key` = `cert.pem` does not contain a PEM private key',
     ],
     [
       `${https}[tls]\ncert = cert.pem\nkey = broken.key`,
-      '5: `key` = `broken.key` holds a private key that cannot be read',
+      '5: `key` = `broken.key` contains a malformed private key',
     ],
     [
       `${https}[tls]\ncert = cert.pem\nkey = sealed.key`,
-      '5: `key` = `sealed.key` is encrypted: write it without a passphrase',
+      '5: `key` = `sealed.key` is encrypted: save it without a passphrase',
     ],
     [
       `${https}[tls.www.example.com]\ncert = cert.pem\nkey = other.key`,
@@ -142,19 +145,16 @@ suite('what does not fit together, or names what is not there, is named with its
     ],
     [
       `${https}[tls]\ncert = short.pem\nkey = short.key`,
-      '5: `key` = `short.key` has 1024 bits, fewer than the 2048 that clients ask',
+      '5: `key` = `short.key` has 1024 bits, fewer than the 2048 that clients require',
     ],
-    [
-      https,
-      '2: nothing can be served over TLS without a `cert` and a `key`, or a host with `acme = yes`',
-    ],
+    [https, '2: TLS needs a certificate: set `cert` and `key`, or `acme = yes` for a host'],
     [
       '[server]\nlisten[] = :8080\nlisten[] = https://:8080\n[tls]\ncert=both.pem\nkey=both.pem',
-      '3: this address is there already, in line 2',
+      '3: line 2 already has this address',
     ],
     [
       '[tls]\ncert = cert.pem\nkey = key.pem',
-      '2: no `listen` of [server] is for TLS: add one such as `listen[] = https://:443`',
+      '2: no `listen` of [server] uses TLS: add one, such as `listen[] = https://:443`',
     ],
     ['[table.products]', '1: `[table.products]` needs a `schema`'],
     ['[table.products]\nschema = none.json', '2: `schema` = `none.json` does not exist'],
@@ -170,29 +170,26 @@ suite('what does not fit together, or names what is not there, is named with its
       '[table.products]\nschema = tables/latin.json',
       '2: `schema` = `tables/latin.json` is not UTF-8 text',
     ],
-    ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs a `jwt_jwks` beside it'],
-    ['[auth]\njwt_audience = lamps', '2: `jwt_audience` needs a `jwt_jwks` beside it'],
+    ['[auth]\njwt_issuer = https://id.example/', '2: `jwt_issuer` needs `jwt_jwks`, too'],
+    ['[auth]\njwt_audience = lamps', '2: `jwt_audience` needs `jwt_jwks`, too'],
     ['[auth]\njwt_jwks = none.json', '2: `jwt_jwks` = `none.json` does not exist'],
     [
       '[auth]\njwt_jwks = tables/products.json',
-      '2: `jwt_jwks` = `tables/products.json` is no JWK Set: it has no list of `keys`',
+      '2: `jwt_jwks` = `tables/products.json` is not a JWK Set: it has no array `keys`',
     ],
-    [
-      '[geo]\ndatabase = rules.ndjson',
-      "2: `database` = `rules.ndjson` is no database of MaxMind's format",
-    ],
+    ['[geo]\ndatabase = rules.ndjson', '2: `database` = `rules.ndjson` is not a MaxMind database'],
     ['[geo]\ndatabase = none.mmdb', '2: `database` = `none.mmdb` does not exist'],
     [
       '[server]\ndata = ../site/data\n[disk.site]\nroot = ../site',
-      '4: `root` = `../site` holds the data folder: keep them apart',
+      '4: `root` = `../site` contains the data folder: serve a folder without it',
     ],
     [
       `${https}[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .`,
-      '7: `root` = `.` holds the data folder: keep them apart',
+      '7: `root` = `.` contains the data folder: serve a folder without it',
     ],
     [
       `${https}data = ../data\n[tls]\ncert = cert.pem\nkey = key.pem\n[disk.site]\nroot = .`,
-      '8: `root` = `.` holds a private key: keep them apart',
+      '8: `root` = `.` contains a private key: serve a folder without it',
     ],
   ];
   for (const [text, ...problems] of table) {
@@ -211,7 +208,7 @@ suite('what does not fit together, or names what is not there, is named with its
     assert.ok(!result.ok);
     assert.deepEqual(
       result.problems.map(({ message }) => message),
-      ['`root` = `link` holds the data folder: keep them apart'],
+      ['`root` = `link` contains the data folder: serve a folder without it'],
     );
   });
 
@@ -224,7 +221,7 @@ suite('what does not fit together, or names what is not there, is named with its
     assert.deepEqual(more, []);
   });
 
-  test('all problems at once, in the order of the lines', async (context) => {
+  test('all problems are reported at once, in the order of the lines', async (context) => {
     const problems = await mistakes(
       context,
       '[disk.site]\nroot = none\n[banana]\n[log]\nlevel = x\n[geo]\ndatabase = none\nfoo = 1',
@@ -236,9 +233,9 @@ suite('what does not fit together, or names what is not there, is named with its
   });
 });
 
-suite('a fallback has to be a file that the mount would serve', () => {
-  const inside = 'is a symbolic link, which `symlinks` = `deny` does not follow';
-  const outside = 'is a symbolic link that leads out of `root`';
+suite('a fallback must be a file that the mount may serve', () => {
+  const inside = 'is a symbolic link, which `symlinks = deny` does not allow';
+  const outside = 'is a symbolic link to a file outside `root`';
   for (const [symlinks, fallback, problem] of [
     ['within', 'inside.html', undefined],
     ['within', 'outside.html', outside],
@@ -265,8 +262,8 @@ suite('a fallback has to be a file that the mount would serve', () => {
   }
 });
 
-suite('an ini file that cannot be read', () => {
-  test('missing, too large, not UTF-8: the reason, and the file as it was given', async (context) => {
+suite('an ini file', () => {
+  test('that is missing, too large or not UTF-8 is reported by the name that was given', async (context) => {
     const folder = await makeFolder(context, {
       'large.ini': ';'.repeat(1024 * 1024 + 1),
       'latin.ini': Buffer.from('; fine\n[node]\nname = caf\xe9\n', 'latin1'),
@@ -282,21 +279,25 @@ suite('an ini file that cannot be read', () => {
     assert.deepEqual(await told('latin.ini'), ['FILE:3: the ini file is not UTF-8 text']);
   });
 
-  test('a name that no file can have', async () => {
+  test('with an impossible name is reported', async () => {
     const result = await readIni('a\0b.ini');
     assert.ok(!result.ok);
-    assert.equal(result.problems[0]?.message, 'the ini file is not the name of a file');
+    assert.equal(result.problems[0]?.message, 'the ini file is not a file name');
   });
 
-  test('one that this user may not read', { skip: process.getuid?.() === 0 }, async (context) => {
-    const folder = await makeFolder(context, { 'server.ini': '', 'site/a': '' });
-    await chmod(join(folder, 'server.ini'), 0);
-    const result = await readIni(join(folder, 'server.ini'));
-    assert.ok(!result.ok);
-    assert.equal(result.problems[0]?.message, 'the ini file may not be read by this user');
-  });
+  test(
+    'that this user may not read is reported',
+    { skip: process.getuid?.() === 0 },
+    async (context) => {
+      const folder = await makeFolder(context, { 'server.ini': '', 'site/a': '' });
+      await chmod(join(folder, 'server.ini'), 0);
+      const result = await readIni(join(folder, 'server.ini'));
+      assert.ok(!result.ok);
+      assert.equal(result.problems[0]?.message, 'the ini file cannot be read by this user');
+    },
+  );
 
-  test('one of exactly 1 MiB is read, also with a BOM and CRLF', async (context) => {
+  test('of exactly 1 MiB, with a BOM and CRLF, is read', async (context) => {
     const text = '\ufeff[node]\r\nname = café\r\n';
     const padding = ';'.repeat(1024 * 1024 - Buffer.byteLength(text));
     const folder = await makeFolder(context, { 'server.ini': text + padding });
@@ -304,7 +305,7 @@ suite('an ini file that cannot be read', () => {
   });
 });
 
-test('an empty ini file is a configuration of defaults', async (context) => {
+test('an empty ini file gives the defaults', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': '' });
   const file = join(folder, 'server.ini');
   assert.deepEqual(await requireIni(file), {
@@ -378,7 +379,7 @@ test('an empty ini file is a configuration of defaults', async (context) => {
   });
 });
 
-test('every key has its say', async (context) => {
+test('every key reaches the configuration', async (context) => {
   const folder = await makeFolder(context, {
     ...files,
     'conf/eab.key': 'c2VjcmV0LXNlY3JldC1zZWNyZXQ',
@@ -525,7 +526,7 @@ city_header = CF-IPCity
   });
 });
 
-test('mounts are asked exact origin first, then the longest path', async (context) => {
+test('mounts are ordered: exact origin first, then the longest path', async (context) => {
   const mounts = [
     ['a', '*', '/'],
     ['b', '*', '/shop'],
@@ -542,7 +543,7 @@ test('mounts are asked exact origin first, then the longest path', async (contex
   assert.equal(disk.map(({ name }) => name).join(''), 'ecfdba');
 });
 
-test('nothing of a configuration can be changed', async (context) => {
+test('a configuration is frozen', async (context) => {
   const text = '[server]\ntrust_proxy = ::1\n[disk.site]\n[table.p]\nschema = tables/products.json';
   const folder = await makeFolder(context, { ...files, 'conf/server.ini': text });
   const visit = (value: unknown, path: string): void => {
@@ -553,13 +554,13 @@ test('nothing of a configuration can be changed', async (context) => {
   visit(await requireIni(join(folder, 'conf/server.ini')), 'config');
 });
 
-test('a mount without `root` is told the default, where that does not exist', async (t) => {
+test('a mount without `root` gets a message with the default if that folder does not exist', async (t) => {
   const folder = await makeFolder(t, { 'conf/server.ini': '[server]\n[disk.a]\npath = /a/\n' });
   const result = await readIni(join(folder, 'conf/server.ini'));
   assert.deepEqual(result.ok ? [] : result.problems.map(({ line, message }) => [line, message]), [
     [
       2,
-      '[disk.a] has no `root`, and the default, `../site`, does not exist: write ' +
+      '[disk.a] has no `root`, and its default, `../site`, does not exist: write ' +
         '`root = <the folder to serve>`',
     ],
   ]);

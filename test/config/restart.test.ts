@@ -16,7 +16,7 @@ function assemble(text: string) {
   });
 }
 
-test('of ACME all changes at once, but for a host whose files need a restart', () => {
+test('a reload uses all settings of ACME, except for a host whose new files need a restart', () => {
   const names = (config: ReturnType<typeof assemble>, next: ReturnType<typeof assemble>) => {
     assert.deepEqual(restartNeeded(config, next), ['[tls.b.d] cert', '[tls.b.d] key']);
     return tlsInForce(config.tls, next.tls);
@@ -31,7 +31,7 @@ test('of ACME all changes at once, but for a host whose files need a restart', (
   assert.deepEqual(certificates, []);
 });
 
-suite('what needs a restart is named, what does not is not', () => {
+suite('a reload names the settings that need a restart, and no others', () => {
   const table: readonly (readonly [before: string, after: string, ...names: string[]])[] = [
     ['', ''],
     ['[server]\nlisten = 127.0.0.1:8080\nworkers = 4', '[server]\nworkers = auto'],

@@ -23,24 +23,24 @@ function linesByKind(text: string): ReadonlyMap<string, readonly string[]> {
 
 const sample = linesByKind(readFileSync(join(project, 'conf/server.ini'), 'utf8'));
 
-/** Keys whose comment shows the other value, which is why somebody would write them. */
+/** Keys whose comment shows another value, because nobody writes the default. */
 const isOtherShown: ReadonlySet<string> = new Set(['[tls] acme_directory', '[tls.<host>] acme']);
 
 test('conf/server.ini shows every key of the ini file, and keys in comments with their default', () => {
   const missing: string[] = [];
   const wrong: string[] = [];
   for (const [kind, keys] of Object.entries(sections)) {
-    for (const [name, { initial }] of Object.entries(keys)) {
+    for (const [name, { defaultText }] of Object.entries(keys)) {
       const written = (sample.get(kind) ?? [])
         .map((line) => /^(;?)([a-z_]+)(?:\[\])? = ?(.*)$/.exec(line))
         .filter((match) => match?.[2] === name);
       if (written.length === 0) missing.push(`[${kind}] ${name}`);
       for (const match of written) {
         const [, comment, , value] = match ?? [];
-        const hasDefault = initial !== undefined && initial !== '';
+        const hasDefault = defaultText !== undefined && defaultText !== '';
         if (isOtherShown.has(`[${kind}] ${name}`)) continue;
-        if (comment === ';' && hasDefault && value !== initial) {
-          wrong.push(`[${kind}] ${name}: ${value ?? ''}, but the default is ${initial}`);
+        if (comment === ';' && hasDefault && value !== defaultText) {
+          wrong.push(`[${kind}] ${name}: ${value ?? ''}, but the default is ${defaultText}`);
         }
       }
     }

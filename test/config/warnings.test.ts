@@ -8,7 +8,7 @@ import { serverFolder } from '../process.ts';
 
 const unix = 'listen[] = 127.0.0.1:0\nlisten[] = unix:waymark.sock';
 
-suite('what the ini file sets in vain is said, what takes effect is not', () => {
+suite('`check` warns of settings without effect, and of no others', () => {
   const table: readonly (readonly [server: string, sections: string, ...said: string[]])[] = [
     ['', ''],
     ['', '[auth]\nuser_header = X-User', '[auth] user_header'],
@@ -44,7 +44,7 @@ suite('what the ini file sets in vain is said, what takes effect is not', () => 
   }
 });
 
-test('the log of a server says it at its start, and again when it has been read anew', async (t) => {
+test('the log has these warnings after a start and after a reload', async (t) => {
   const site = await startSite(t, { ini: '[auth]\nuser_header = X-User\n' });
   const said = () => site.logged().match(/\w+_header has no effect.*trust_proxy/g);
   assert.deepEqual(said()?.length, 1, site.logged());

@@ -3,17 +3,17 @@ import { rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { ConfigResult } from '../../src/config/config.ts';
-import { configResults } from '../../src/config/watch.ts';
+import { watchConfig } from '../../src/config/watch.ts';
 import { makeFolder, readIni } from './folder.ts';
 
-/** What a result comes to: the level that the ini files of these tests set, or the first problem. */
+/** A result as text: the log level that the ini file sets, or the first problem. */
 function told(result: ConfigResult): string {
   return result.ok ? result.config.log.level : `line ${result.problems[0]?.line ?? -1}`;
 }
 
 const ini = (level: string) => `[server]\n[log]\nlevel = ${level}\n`;
 
-/** Follows an ini file until the test ends; `until` pulls results until one is as expected. */
+/** Watches an ini file until the test ends; `until` pulls results until one is as expected. */
 async function follow(context: TestContext, file: string) {
   const over = new AbortController();
   const current = await readIni(file);
@@ -25,7 +25,7 @@ async function follow(context: TestContext, file: string) {
     reading -= 1;
     return result;
   };
-  const results = configResults({ file, current, read, now: Date.now, signal: over.signal });
+  const results = watchConfig({ file, current, read, now: Date.now, signal: over.signal });
   context.after(() => {
     over.abort();
   });
@@ -38,11 +38,11 @@ async function follow(context: TestContext, file: string) {
   return { until, results, end: over };
 }
 
-test('good, broken and good again: each is read', async (context) => {
+test('an ini file is read when it breaks and when it is repaired', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
   const { until } = await follow(context, file);
-  // Written before anybody waits: what happened since the file was read first is not lost.
+  // Written before the watch waits: a change since the first reading is not lost.
   await writeFile(file, ini('warn'));
   await until('warn');
   await writeFile(file, ini('nonsense'));
@@ -51,7 +51,7 @@ test('good, broken and good again: each is read', async (context) => {
   await until('error');
 });
 
-test('an editor may replace the file, or take it away and bring it back', async (context) => {
+test('an editor may replace the file, or delete and create it again', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
   const { until } = await follow(context, file);
@@ -72,7 +72,7 @@ test('an editor may replace the file, or take it away and bring it back', async 
   await until('debug');
 });
 
-test('an emptied file, and one without [server], are refused', async (context) => {
+test('a file that becomes empty or loses [server] is refused', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
   const { results } = await follow(context, file);
@@ -90,7 +90,7 @@ test('an emptied file, and one without [server], are refused', async (context) =
   }
 });
 
-test('a link on the way to the file may be turned elsewhere', async (context) => {
+test('a symbolic link to the file may get another target', async (context) => {
   const folder = await makeFolder(context, {
     'one/server.ini': ini('info'),
     'two/server.ini': ini('warn'),
@@ -111,7 +111,7 @@ test('a link on the way to the file may be turned elsewhere', async (context) =>
   }
 });
 
-test('a table’s schema is watched as well, once the ini file names it', async (context) => {
+test('the schema of a table is watched once the ini file names it', async (context) => {
   const folder = await makeFolder(context, {
     'server.ini': ini('info'),
     'first.json': '{"type":"object"}',
@@ -131,7 +131,7 @@ test('a table’s schema is watched as well, once the ini file names it', async 
   await until('line 5');
 });
 
-test('a burst of writes ends with the last of them, read one after the other', async (context) => {
+test('after a burst of writes, the last content is read, and no two reads overlap', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
   const { until } = await follow(context, file);
@@ -144,7 +144,7 @@ test('a burst of writes ends with the last of them, read one after the other', a
   await until('trace');
 });
 
-test('nothing is told while nothing changes, and the end is an end', async (context) => {
+test('there is no result without a change, and none after the end', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
   const { results, end } = await follow(context, file);
@@ -153,7 +153,7 @@ test('nothing is told while nothing changes, and the end is an end', async (cont
   assert.deepEqual(await next, { done: true, value: undefined });
   assert.deepEqual(await results.next(), { done: true, value: undefined });
 
-  const aborted = configResults({
+  const aborted = watchConfig({
     file,
     current: await readIni(file),
     read: () => readIni(file),
@@ -163,14 +163,14 @@ test('nothing is told while nothing changes, and the end is an end', async (cont
   assert.deepEqual(await aborted.next(), { done: true, value: undefined });
 });
 
-test('who leaves the loop ends the watch', async (context) => {
+test('leaving the loop ends the watch', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': ini('info') });
   const file = join(folder, 'server.ini');
   const signal = new AbortController().signal;
   const read = () => readIni(file);
   const current = await read();
   await writeFile(file, ini('warn'));
-  for await (const result of configResults({ file, current, read, now: Date.now, signal })) {
+  for await (const result of watchConfig({ file, current, read, now: Date.now, signal })) {
     assert.equal(told(result), 'warn');
     break;
   }

@@ -31,7 +31,7 @@ suite('a host with its port', () => {
     });
   }
 
-  test('makes the origin, with the scheme of the connection', () => {
+  test('gives the origin of a request, with the scheme of the connection', () => {
     const head = { method: 'GET', target: '/', httpVersion: '1.1', peerAddress: '192.0.2.1' };
     const origins = [false, true].map((secure) => {
       const whole = { ...head, secure, rawFields: ['host', 'EXAMPLE.com:443'] };

@@ -4,7 +4,7 @@ import { newId, now } from '../../src/model/clock.ts';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../process.ts';
 
-/** What makes every Date of a process that of one moment. */
+/** Code that sets every Date of a process to one moment. */
 function clockAt(text: string): NodeJS.ProcessEnv {
   const script = `
     const System = Date;
@@ -32,7 +32,7 @@ suite('the time of the system', () => {
   }
 
   for (const clock of ['1969-01-01T00:00:00Z', '+012345-01-01T00:00:00Z']) {
-    test(`of ${clock}: a server starts, stores, and its data is sound`, async (t) => {
+    test(`of ${clock}: a server starts and stores, and its data passes \`check --data\``, async (t) => {
       const { iniFile } = await serverFolder(t, '');
       const env = clockAt(clock);
       const { url, adminKey: apikey, child, closed } = await startServed(t, iniFile, { env });

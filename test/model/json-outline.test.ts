@@ -5,7 +5,7 @@ import { outlineJson } from '../../src/model/json-outline.ts';
 
 const names = ['a', 'id', 'v'];
 
-/** How deep arrays and objects nest, as a plain recursion has it. */
+/** How deep arrays and objects nest, by recursion. */
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   return 1 + Math.max(0, ...Object.values(value).map(depthOf));
@@ -35,7 +35,7 @@ suite('the outline of a JSON text', () => {
     );
   });
 
-  test('finds a name in every spelling, and takes the last of the same name', () => {
+  test('finds a name in every JSON spelling, and the last member of that name', () => {
     for (const [text, wanted] of [
       ['{"\\u0061":1}', '1'],
       ['{"a":1,"\\u0061" : {"a":2} }', ' {"a":2} '],
@@ -50,7 +50,7 @@ suite('the outline of a JSON text', () => {
     }
   });
 
-  test('counts values, and comes to an end for what is not JSON', () => {
+  test('counts values, and ends for a text that is not JSON', () => {
     assert.equal(outlineJson(Buffer.from('{"a":[1,[],{}],"b":"x,[{"}'), names).values, 8);
     for (const text of [
       '',

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { test } from 'node:test';
 import { canonicalJson, sameJson, type Json } from '../../src/model/json.ts';
 
-test('values are the same where their canonical texts are', () => {
+test('values are equal if their canonical texts are equal', () => {
   const value = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>;
   const small = fc.oneof(
     fc.constantFrom<Json>(null, 0, -0, 1, '1', '', true, false, [], {}, [[]], [null], { a: null }),

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { canWrite, scopes } from '../../src/model/key.ts';
 import { definedOperations } from '../api/documents/documents.ts';
 
-test('a caller may write whose scopes are those of an operation that writes', () => {
+test('a caller may write if its scopes allow an operation that writes', () => {
   const writing = definedOperations().filter(({ effect }) => effect === 'writes');
   for (const scope of scopes) {
     const mayWrite = scope === 'admin' || writing.some((one) => one.scope === scope);

@@ -3,7 +3,7 @@ import { METHODS } from 'node:http';
 import { test } from 'node:test';
 import { beginsMethod, isImplemented } from '../../src/model/method.ts';
 
-test('the methods that are implemented are those that the parser reads', () => {
+test('the implemented methods are those of Node’s parser', () => {
   assert.deepEqual(METHODS.filter(isImplemented), METHODS);
   for (const method of ['FOO', 'get', 'PRI', 'PLAY', '']) assert.ok(!isImplemented(method), method);
   assert.ok(METHODS.every((method) => beginsMethod(method.slice(0, -1))));

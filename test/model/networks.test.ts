@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { cidrsContain, parseCidr } from '../../src/model/cidr.ts';
 import { comparableAddress, Networks } from '../../src/model/networks.ts';
 
-// Few distinct bytes, so that networks and addresses meet.
+// Few distinct bytes, so that addresses often lie within networks.
 const byte = fc.constantFrom(0, 1, 10, 127, 128, 255);
 const group = fc.constantFrom('0', '1', 'db8', '2001', 'FFFF', '00a0');
 const ipv4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join('.'));
@@ -28,7 +28,7 @@ const network = fc.oneof(
 );
 
 suite('networks', () => {
-  test('are read and held against an address as one by one', () => {
+  test('contain an address if one of them does', () => {
     fc.assert(
       fc.property(fc.array(network, { minLength: 1, maxLength: 6 }), address, (texts, visitor) => {
         const valid = texts.filter((text) => parseCidr(text) !== undefined);
@@ -47,7 +47,7 @@ suite('networks', () => {
     );
   });
 
-  test('a text that is no network makes the whole list invalid', () => {
+  test('are invalid as a whole if one text is not a network', () => {
     assert.equal(Networks.parse(['10.0.0.0/8', 'nonsense']), undefined);
     assert.deepEqual(Networks.parse(['10.0.0.0/8'])?.texts, ['10.0.0.0/8']);
   });

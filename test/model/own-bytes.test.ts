@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ownBytes } from '../../src/model/own-bytes.ts';
 
-test('bytes of a pool get memory of their own, others stay where they are', () => {
+test('bytes of a shared pool are copied, others are not', () => {
   const pooled = Buffer.from('a small text');
   assert.ok(pooled.buffer.byteLength > pooled.length);
   const own = ownBytes(pooled);

@@ -9,7 +9,7 @@ const flat = fc.dictionary(fc.string(), fc.oneof(value, prepared));
 const envelope = fc.dictionary(fc.string(), fc.oneof(value, prepared, flat));
 
 suite('JSON with prepared values', () => {
-  test('is the text that JSON.stringify makes of the values', () => {
+  test('has the text that JSON.stringify returns', () => {
     fc.assert(
       fc.property(envelope, (object) => {
         assert.equal(jsonBytes(object).toString(), JSON.stringify(object));
@@ -17,7 +17,7 @@ suite('JSON with prepared values', () => {
     );
   });
 
-  test('has the same digest only for the same text', () => {
+  test('has equal digests only for equal texts', () => {
     const text = (a: unknown, b: unknown) => jsonDigest({ data: { a, b: new PreparedJson(b) } });
     assert.equal(text(1, { c: 2 }), text(1, { c: 2 }));
     assert.notEqual(text(1, { c: 2 }), text(2, { c: 2 }));
@@ -26,7 +26,7 @@ suite('JSON with prepared values', () => {
     assert.notEqual(text(1, { c: 2 }), jsonDigest({ data: { a: 1, b: digest } }));
   });
 
-  test('is made once for an owner', () => {
+  test('is prepared once for an owner', () => {
     let made = 0;
     const textOf = preparedFor((owner: { readonly large: string }) => {
       made += 1;

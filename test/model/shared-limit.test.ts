@@ -26,8 +26,8 @@ function limitOf(shares: Partial<Record<'max' | 'perAddressMax' | 'perKeyMax', n
   return { limit, grow };
 }
 
-suite('what all clients share', () => {
-  test('is given to an address up to its share, and again once that is given back', () => {
+suite('a limit that all clients share', () => {
+  test('gives an address up to its share, and again after it has been freed', () => {
     const { limit, grow } = limitOf({});
     const { allocation } = grow('192.0.2.1', 20);
     assert.equal(grow('192.0.2.1', 6).code, 'rate_limited');
@@ -39,7 +39,7 @@ suite('what all clients share', () => {
     assert.equal(grow('192.0.2.1', 20).code, undefined);
   });
 
-  test('is counted by the network of an IPv6 address, and not for a unix socket', () => {
+  test('counts by the network of an IPv6 address, and does not limit a unix socket', () => {
     const { grow } = limitOf({});
     assert.equal(grow('2001:db8::1', 20).code, undefined);
     assert.equal(grow('2001:db8::2', 6).code, 'rate_limited');
@@ -48,7 +48,7 @@ suite('what all clients share', () => {
     assert.equal(grow('', 1).code, 'unavailable', 'for all without a key');
   });
 
-  test('is kept for keys where callers without one have taken their part', () => {
+  test('keeps a part for keys that callers without one cannot take', () => {
     const { grow } = limitOf({});
     for (const address of ['192.0.2.1', '192.0.2.2']) grow(address, 25);
     assert.equal(grow('192.0.2.3', 11).code, 'unavailable');
@@ -58,7 +58,7 @@ suite('what all clients share', () => {
     assert.equal(grow('192.0.2.1', 10, 'b').code, undefined);
   });
 
-  test('is not taken by what was refused', () => {
+  test('does not count refused requests', () => {
     const { limit, grow } = limitOf({ max: 10, perAddressMax: 10, perKeyMax: 10 });
     const { allocation, code } = grow('192.0.2.1', 11);
     allocation.free();

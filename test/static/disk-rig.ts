@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DiskMount } from '../../src/config/config.ts';
-import { fieldName, initialValue, type IniKey } from '../../src/config/key.ts';
+import { configFieldName, defaultValue, type IniKey } from '../../src/config/key.ts';
 import { sections, type SectionFields } from '../../src/config/schema.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
@@ -63,7 +63,7 @@ export async function eventually<T>(
 export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMount {
   const keys = Object.entries<IniKey<unknown>>(sections['disk.<name>']);
   const defaults = Object.fromEntries(
-    keys.map(([name, key]) => [fieldName(name, key), initialValue(key)]),
+    keys.map(([name, key]) => [configFieldName(name, key), defaultValue(key)]),
   ) as SectionFields<'disk.<name>'>;
   return { ...defaults, name: 'site', root, precompressed: false, headers: [], ...options };
 }

@@ -29,7 +29,7 @@ const seconds = (ms: number): string => `${ms / 1_000} s`;
 /** The figures that README has to name for each limit, as the code has them. */
 const figures: Readonly<Record<LimitName, readonly string[]>> = {
   connections: [count(connectionsMax), count(server.reservedDescriptors)],
-  connections_per_address: [count(Number(sections.server.connections_per_address.initial))],
+  connections_per_address: [count(Number(sections.server.connections_per_address.defaultText))],
   open_files: [],
   handshake_time: [seconds(h1.tlsHandshakeTimeoutMs)],
   header_time: [seconds(server.headersTimeoutMs)],

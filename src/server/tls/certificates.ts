@@ -3,7 +3,7 @@ import type { SecureContext, Server } from 'node:tls';
 import type { AcmeFolder } from '../../acme/folder.ts';
 import type { CertificateState } from '../../api/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
-import { findDoubts } from '../../config/warnings.ts';
+import { certificateWarnings } from '../../config/warnings.ts';
 import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
@@ -226,9 +226,13 @@ export class Certificates {
   #warnOf({ current, files }: Held): void {
     if (current === undefined) return;
     const { log, now } = this.#surroundings;
-    for (const { isOver, said } of findDoubts(files, current.pair.certificate, now())) {
-      if (isOver) log.error({}, said);
-      else log.warn({}, said);
+    for (const { isExpired, message } of certificateWarnings(
+      files,
+      current.pair.certificate,
+      now(),
+    )) {
+      if (isExpired) log.error({}, message);
+      else log.warn({}, message);
     }
   }
 }

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/clock.ts';
 import { AcmeFolder } from '../../acme/folder.ts';
 import { Renewals } from '../../acme/renewals.ts';
-import type { Listen } from '../../config/addresses.ts';
+import type { ListenAddress } from '../../config/addresses.ts';
 import type { AcmeConfig, Config } from '../../config/config.ts';
 import { silentLog, type Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
@@ -114,7 +114,7 @@ class OpenTls implements Tls {
 
 /** The folder of ACME's files; undefined where no certificate is ordered. */
 async function folderOf(
-  { data, listen }: { readonly data: string; readonly listen: readonly Listen[] },
+  { data, listen }: { readonly data: string; readonly listen: readonly ListenAddress[] },
   acme: AcmeConfig,
   isPrimary: boolean,
 ): Promise<AcmeFolder | undefined> {

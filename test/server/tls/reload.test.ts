@@ -62,7 +62,7 @@ suite('a certificate that was replaced', () => {
     ]);
     assert.equal(await nameFor(site, 'www.example'), 'www.example');
     await replace(site, 'tls.www.example.pem', 'nonsense');
-    await site.untilLogged(/tls\.www\.example\.pem holds no certificate in PEM/);
+    await site.untilLogged(/tls\.www\.example\.pem does not contain a PEM certificate/);
     await replace(site, 'tls.www.example.pem', next.cert);
     await replace(site, 'tls.www.example.key', next.key);
     await site.untilLogged(/\[tls\.www\.example\] was read again: valid until 20/);
@@ -73,20 +73,20 @@ suite('a certificate that was replaced', () => {
     assert.ok(socket instanceof Error, 'the name of another section is none of this one');
   });
 
-  test('is announced when it ends soon', async (t) => {
+  test('is announced before it expires', async (t) => {
     const site = await startTlsSite(t, { certificates });
     const soon = await site.authority.issue(['old.example'], { days: 3 });
     await replace(site, 'tls.key', soon.key);
     await replace(site, 'tls.pem', soon.cert);
-    await site.untilLogged(/The certificate of \[tls\] ends 20/);
+    await site.untilLogged(/The certificate of \[tls\] expires on 20/);
     const over = await site.authority.issue(['old.example'], { days: -0.5 });
     await replace(site, 'tls.key', over.key);
     await replace(site, 'tls.pem', over.cert);
-    await site.untilLogged(/The certificate of \[tls\] has ended: 20/);
+    await site.untilLogged(/The certificate of \[tls\] expired on 20/);
     const wrong = await site.authority.issue(['elsewhere.example']);
     await replace(site, 'tls.www.example.key', wrong.key);
     await replace(site, 'tls.www.example.pem', wrong.cert);
-    await site.untilLogged(/is not for www\.example: browsers will refuse it/);
+    await site.untilLogged(/does not cover www\.example: browsers reject it/);
   });
 
   test('does not keep the process from its end', async (t) => {

@@ -6,47 +6,48 @@ import { configSettleMs } from './limits.ts';
 
 const settleRoundsMax = 20;
 
-/** Some files and links of which it is known whether they changed; a missing one may come later. */
-export class WatchedPlaces {
-  readonly places: ReadonlySet<string>;
-  /** Resolves once every change from then on is seen. */
+/** Watches files and symbolic links for changes; they need not exist yet. */
+export class FileWatcher {
+  readonly paths: ReadonlySet<string>;
+  /** Resolves when the watch is set up: every later change counts. */
   readonly ready: Promise<unknown>;
   readonly #watcher: FSWatcher;
   #changed = false;
   #closed = false;
   #failure: Error | undefined;
-  #news = latch();
+  #event = latch();
 
-  constructor(places: ReadonlySet<string>) {
-    this.places = places;
-    this.#watcher = watch([...places], {
+  constructor(paths: ReadonlySet<string>) {
+    this.paths = paths;
+    this.#watcher = watch([...paths], {
       ignoreInitial: true,
       ignorePermissionErrors: true,
-      // A link is a place of its own here, and turning it elsewhere a change of it.
+      // A link is watched itself: giving it another target is a change.
       followSymlinks: false,
     });
     this.#watcher.on('all', () => {
       this.#changed = true;
-      this.#news.resolve();
+      this.#event.resolve();
     });
     this.#watcher.on('error', (error) => {
       this.#failure = error instanceof Error ? error : new Error(String(error));
-      this.#news.resolve();
+      this.#event.resolve();
     });
     const scanned = latch();
     this.#watcher.once('ready', scanned.resolve);
-    this.ready = Promise.race([scanned.promise, this.#news.promise]);
+    this.ready = Promise.race([scanned.promise, this.#event.promise]);
   }
 
   /**
-   * Waits until a place has changed and then been left alone for a moment, or has changed for
-   * long; resolves to false once the watch is closed. Rejects when the system cannot watch files.
+   * Waits for a change, and then until nothing has changed for `configSettleMs` or the changes have
+   * gone on for too long. Resolves to false when the watcher is closed. Rejects if the system
+   * cannot watch files.
    */
-  async change(): Promise<boolean> {
-    if (!this.#changed) await this.#news.promise;
+  async nextChange(): Promise<boolean> {
+    if (!this.#changed) await this.#event.promise;
     for (let round = 0; this.#changed && !this.#closed && round < settleRoundsMax; round += 1) {
       this.#changed = false;
-      this.#news = latch();
+      this.#event = latch();
       await delay(configSettleMs);
     }
     if (this.#closed) return false;
@@ -54,10 +55,10 @@ export class WatchedPlaces {
     return true;
   }
 
-  /** Ends the watch; whoever waits for a change gets false. */
+  /** Stops watching; nextChange resolves to false. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#news.resolve();
+    this.#event.resolve();
     await this.#watcher.close();
   }
 }
@@ -77,22 +78,22 @@ function latch(): Latch {
   };
 }
 
-/** As many links on the way to one file as Linux follows (path_resolution(7)). */
+/** The most symbolic links that Linux follows for one path (path_resolution(7)). */
 const linksMax = 40;
 
 /**
- * The places in the file system that decide what is read at these paths: the files themselves,
- * under their real names, and every symbolic link on the way to them; absolute paths.
+ * The absolute paths whose changes can change what is read at some paths: the real paths of the
+ * files, and every symbolic link that leads to them.
  */
-export async function placesOf(files: readonly string[]): Promise<ReadonlySet<string>> {
-  const places = new Set<string>();
+export async function pathsToWatch(files: readonly string[]): Promise<ReadonlySet<string>> {
+  const paths = new Set<string>();
   for (const file of files) {
-    for (const place of await placesOnTheWay(resolve(file))) places.add(place);
+    for (const path of await linksAndTarget(resolve(file))) paths.add(path);
   }
-  return places;
+  return paths;
 }
 
-async function placesOnTheWay(file: string): Promise<readonly string[]> {
+async function linksAndTarget(file: string): Promise<readonly string[]> {
   const links: string[] = [];
   let { root: at } = parse(file);
   let pending = segments(file);
@@ -119,7 +120,7 @@ async function linkTarget(path: string): Promise<string | undefined> {
   try {
     return await readlink(path);
   } catch {
-    // Not a link, or nothing at all: what is wrong with it, reading the file will say.
+    // Not a link, or no such file: reading the file reports why it cannot be read.
     return undefined;
   }
 }
