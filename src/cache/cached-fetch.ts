@@ -8,44 +8,57 @@ import { createLruCache } from '../model/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import type { FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
-import type { PageRequest, ExpectedReply } from '../rules/source.ts';
+import type { ExpectedReply, PageRequest } from '../rules/source.ts';
 import { contentOf, type CachedResponse } from './cached-response.ts';
-import { receiveResponse } from './received-response.ts';
-import { replyFromOutcome, isFreshOutcome, replacesStored, isUsableFor } from './outcome-reply.ts';
+import { receiveResponse } from './storability.ts';
+import {
+  forwardedReply,
+  isFreshOutcome,
+  isUsableFor,
+  notCachedReply,
+  replacesStored,
+  replyFromOutcome,
+} from './outcome-reply.ts';
 import {
   fetchFromSource,
   hasCredentials,
-  storeResponse,
   storeFreshened,
+  storeResponse,
   type FetchOutcome,
   type SourceFetchParts,
 } from './source-fetch.ts';
-import { forwardedStatus, withCacheStatus, type ForwardReason } from './cache-status.ts';
+import {
+  cachedReply,
+  forwardedStatus,
+  hitReply,
+  toCachedResponse,
+  withCacheStatus,
+  type ForwardReason,
+} from './cached-reply.ts';
 import {
   asSent,
+  freshened,
   hasSourcePreconditions,
+  isSameRepresentation,
   isValidatable,
   sourceRequest,
   unconditional,
-} from './conditional-request.ts';
+} from './validation.ts';
 import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
-import { notCachedReply, forwardedReply } from './forwarded-reply.ts';
-import { cachedReply, hitReply, toCachedResponse } from './cached-reply.ts';
 import { explainCached } from './explain.ts';
-import { isGetEquivalent, invalidatedUrls } from './invalidation.ts';
-import { cachePlans } from './cache-plan.ts';
-import { requestDirectives } from './request-directives.ts';
-import { mayServeStale, reuseOf } from './reuse.ts';
-import { freshened, isSameRepresentation } from './freshening.ts';
+import { invalidatedUrls, isGetEquivalent } from './invalidation.ts';
 import {
-  matchingVary,
+  cachePlans,
   coalescingKey,
   forwardReason,
   lookUp,
+  matchingVary,
   selectStored,
   withoutStored,
   type CacheLookup,
 } from './cache-lookup.ts';
+import { requestDirectives } from './directives.ts';
+import { mayServeStale, reuseOf } from './freshness.ts';
 
 /** What the cache needs; `via` is this server's name in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {

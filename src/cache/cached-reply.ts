@@ -1,3 +1,4 @@
+import { holdPage, sendHeld } from '../http/held-page.ts';
 import { contentRange, parseRanges, rangeBytes } from '../http/ranges.ts';
 import {
   fieldLines,
@@ -6,6 +7,7 @@ import {
   withoutFields,
   type Body,
   type ByteRange,
+  type CacheOutcome,
   type FieldList,
   type Part,
   type Reply,
@@ -13,12 +15,10 @@ import {
 import { asksForLess, select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { Row } from './storage/record.ts';
-import { holdPage, sendHeld } from '../http/held-page.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
-import { hitStatus, withCacheStatus, type CacheStatus } from './cache-status.ts';
 import type { ContentFile } from './content-file.ts';
-import { ageMs, cachedDateMs, remainingMs } from './freshness.ts';
+import { ageMs, cachedDateMs, remainingMs, type Freshness } from './freshness.ts';
+import type { Row } from './storage/record.ts';
 
 /** Makes a cached response from a stored one, with its content if it is loaded. */
 export function toCachedResponse(
@@ -216,4 +216,67 @@ export function representationOf(
     fields: lastModifiedMs === undefined ? others : withoutFields(others, 'last-modified'),
     bytesLength,
   };
+}
+
+/** How the cache handled a request, for clients and the access log. */
+interface CacheStatus {
+  /** A member of Cache-Status (RFC 9211 §2). */
+  readonly member: string;
+  readonly outcome: CacheOutcome;
+}
+
+/** Adds Cache-Status to a response. */
+export function withCacheStatus(reply: Reply, { member, outcome }: CacheStatus): Reply {
+  const fields = [...reply.fields, 'Cache-Status', member];
+  return { ...reply, fields, cache: outcome };
+}
+
+/** Why a request was forwarded to its source (RFC 9211 §2.2). */
+export type ForwardReason =
+  | 'bypass'
+  | 'method'
+  | 'uri-miss'
+  | 'vary-miss'
+  | 'miss'
+  | 'request'
+  | 'stale'
+  | 'partial';
+
+/** How a request was forwarded. */
+interface ForwardedRequest {
+  readonly forwarded: ForwardReason;
+  readonly outcome?: CacheOutcome;
+  /** The status of the source; undefined if it did not respond. */
+  readonly status?: number;
+  readonly isStored?: boolean;
+  /** Whether it was coalesced with another request. */
+  readonly isCollapsed?: boolean;
+  /** Why it was not stored, or why a stale response was served: a token. */
+  readonly detail?: string | undefined;
+}
+
+/** This cache's name in Cache-Status. */
+const cacheName = 'waymark';
+
+/** The Cache-Status of a hit, with the remaining lifetime in seconds, negative if stale. */
+function hitStatus(freshness: Freshness, nowMs: number): CacheStatus {
+  const ttl = Math.floor((freshness.lifetimeMs - ageMs(freshness, nowMs)) / 1000);
+  return { member: `${cacheName}; hit; ttl=${ttl}`, outcome: ttl < 0 ? 'stale' : 'hit' };
+}
+
+/** The Cache-Status of a forwarded request. */
+export function forwardedStatus({
+  forwarded,
+  outcome = 'miss',
+  status,
+  isStored = false,
+  isCollapsed = false,
+  detail,
+}: ForwardedRequest): CacheStatus {
+  let member = `${cacheName}; fwd=${forwarded}`;
+  if (status !== undefined) member += `; fwd-status=${status}`;
+  if (isStored) member += '; stored';
+  if (isCollapsed) member += '; collapsed';
+  if (detail !== undefined) member += `; detail=${detail}`;
+  return { member, outcome };
 }

@@ -1,8 +1,7 @@
 import type { ExpectedReply } from '../rules/source.ts';
 import type { CachedResponse } from './cached-response.ts';
-import { ageMs, remainingMs } from './freshness.ts';
-import type { RequestDirectives } from './request-directives.ts';
-import { reuseOf } from './reuse.ts';
+import { ageMs, remainingMs, reuseOf } from './freshness.ts';
+import type { RequestDirectives } from './directives.ts';
 
 /** Explains what the cache would do with a request, and else its source. */
 export function explainCached(

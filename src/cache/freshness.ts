@@ -1,8 +1,13 @@
 import { parseHttpDate } from '../http/date.ts';
 import { fieldLines, type FieldList } from '../http/reply.ts';
-import { heuristicLifetimeMsMax } from './limits.ts';
-import { type Directives, fieldsOf, governingDirectives, secondsOf } from './directives.ts';
-import { isHeuristicallyCacheable } from './cacheable-status.ts';
+import {
+  fieldsOf,
+  governingDirectives,
+  secondsOf,
+  type Directives,
+  type RequestDirectives,
+} from './directives.ts';
+import { heuristicLifetimeMsMax, staleUnreachableMsMax } from './limits.ts';
 
 /** The parts of a response that its freshness depends on. */
 export interface ReceivedHeader {
@@ -124,3 +129,49 @@ function dateMs(fields: FieldList, receivedMs: number): number {
 function seconds(directives: Directives, name: string): number {
   return (secondsOf(directives, name) ?? 0) * 1000;
 }
+
+/**
+ * How a stored response is used (RFC 9111 §4): fresh, stale, stale while it is validated (RFC 5861
+ * §3), or only after validation.
+ */
+export type Reuse = 'fresh' | 'stale' | 'while_revalidating' | 'validate';
+
+/** Decides how a stored response is used at a moment. */
+export function reuseOf(freshness: Freshness, directives: RequestDirectives, nowMs: number): Reuse {
+  if (freshness.isValidatedAlways || directives.noCache) return 'validate';
+  if (ageMs(freshness, nowMs) > directives.maxAgeMs) return 'validate';
+  const remaining = remainingMs(freshness, nowMs);
+  if (remaining > 0 && remaining >= directives.minFreshMs) return 'fresh';
+  // A request with min-fresh accepts no stale response.
+  if (directives.minFreshMs > 0 || freshness.isNeverStale) return 'validate';
+  if (directives.maxStaleMs > 0 && -remaining <= directives.maxStaleMs) return 'stale';
+  return -remaining < freshness.staleWhileRevalidateMs ? 'while_revalidating' : 'validate';
+}
+
+/**
+ * Whether a stale response may be served because the source is unreachable or returned an error
+ * (RFC 9111 §4.2.4, RFC 5861 §4).
+ */
+export function mayServeStale(
+  freshness: Freshness,
+  failure: 'unreachable' | 'error',
+  directives: RequestDirectives,
+  nowMs: number,
+): boolean {
+  if (freshness.isNeverStale || directives.noCache) return false;
+  if (ageMs(freshness, nowMs) > directives.maxAgeMs) return false;
+  const staleMs = -remainingMs(freshness, nowMs);
+  const unreachableMs = failure === 'unreachable' ? staleUnreachableMsMax : 0;
+  const allowedMs = Math.max(freshness.staleIfErrorMs, directives.staleIfErrorMs, unreachableMs);
+  return staleMs <= allowedMs && allowedMs > 0;
+}
+
+/** Whether responses of a status may have a heuristic lifetime (RFC 9111 §4.2.2). */
+export function isHeuristicallyCacheable(status: number): boolean {
+  return heuristicallyCacheable.has(status);
+}
+
+/** RFC 9110 §15.1. */
+const heuristicallyCacheable: ReadonlySet<number> = new Set([
+  200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501,
+]);

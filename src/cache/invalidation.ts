@@ -2,7 +2,7 @@ import { fieldLines, type Reply } from '../http/reply.ts';
 import type { RequestTarget } from '../http/request.ts';
 import { isSafe } from '../model/method.ts';
 import { canonicalPath, urlOf } from '../model/path.ts';
-import type { ReceivedResponse } from './received-response.ts';
+import type { ReceivedResponse } from './storability.ts';
 import { freshnessOf } from './freshness.ts';
 
 /**

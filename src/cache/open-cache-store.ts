@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { cacheReportMs } from './limits.ts';
 import type { Log } from '../observability/log.ts';
 import { openCache } from './storage/folder-cache.ts';
-import { prepareCache, settleCache } from './storage/prepare.ts';
+import { prepareCache, settleCache } from './storage/environment.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { clockReader } from './clock.ts';
 import { createCacheStore, type CacheStore } from './cache-store.ts';

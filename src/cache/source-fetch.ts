@@ -3,16 +3,21 @@ import type { ContentRequest } from '../http/request.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import { contentOf, type CachedResponse, type StoredResponse } from './cached-response.ts';
 import type { CacheStore } from './cache-store.ts';
-import { receiveResponse, storedResponseFrom, type ReceivedResponse } from './received-response.ts';
+import {
+  credentialsRefusal,
+  receiveResponse,
+  refusalToStore,
+  splitFields,
+  storedResponseFrom,
+  type ReceivedResponse,
+} from './storability.ts';
 import { toCachedResponse } from './cached-reply.ts';
 import { shareBody, type SharedBody } from './shared-body.ts';
-import type { CachePlan } from './cache-plan.ts';
-import { mayServeStale } from './reuse.ts';
-import type { RequestDirectives } from './request-directives.ts';
+import type { CachePlan } from './cache-lookup.ts';
+import { mayServeStale } from './freshness.ts';
+import type { RequestDirectives } from './directives.ts';
 import type { SentField } from './selection.ts';
-import { isSourceError } from './cacheable-status.ts';
-import { credentialsRefusal, refusalToStore, splitFields } from './storability.ts';
-import { freshened, isSelectedBy304 } from './freshening.ts';
+import { freshened, isSelectedBy304 } from './validation.ts';
 
 /** The result of a request to a source. */
 export type FetchOutcome =
@@ -179,4 +184,9 @@ export function storeFreshened(
 /** Whether the request carries credentials of a client (RFC 9111 §3.5). */
 export function hasCredentials(sent: SentField, { credentialFields }: CachePlan): boolean {
   return credentialFields.some((name) => (sent(name) ?? '') !== '');
+}
+
+/** Whether `stale-if-error` applies to a status (RFC 5861 §4). */
+function isSourceError(status: number): boolean {
+  return status === 500 || status === 502 || status === 503 || status === 504;
 }

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { toCachedResponse } from '../../src/cache/cached-reply.ts';
 import { explainCached } from '../../src/cache/explain.ts';
 import { freshnessOf } from '../../src/cache/freshness.ts';
-import { requestDirectives } from '../../src/cache/request-directives.ts';
+import { requestDirectives } from '../../src/cache/directives.ts';
 
 suite('an explanation says what the cache does with a request', () => {
   const cases: readonly (readonly [string, number, string])[] = [

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { freshnessOf } from '../../src/cache/freshness.ts';
-import { requestDirectives } from '../../src/cache/request-directives.ts';
-import { mayServeStale, reuseOf, type Reuse } from '../../src/cache/reuse.ts';
+import { freshnessOf, mayServeStale, reuseOf, type Reuse } from '../../src/cache/freshness.ts';
+import { requestDirectives } from '../../src/cache/directives.ts';
 
 const bornMs = Date.UTC(2026, 0, 2, 12);
 

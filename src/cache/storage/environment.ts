@@ -4,6 +4,7 @@ import { open, type Database, type RootDatabase } from 'lmdb';
 import { Failure } from '../../model/failure.ts';
 import { inspectDataFile, prepareFolder, reasonOf } from '../../store/folder/data-folder.ts';
 import { silenceDiskFullErrors } from '../../store/folder/full-disk.ts';
+import { contentFolder, createContentFiles } from './files.ts';
 
 /** Version of the layout below: what another one has written is thrown away. */
 const schemaVersion = '2';
@@ -67,7 +68,7 @@ export function openCacheDatabases(folder: string): CacheDatabases {
  * the machine that ended without the cache being closed, is thrown away, as is what is damaged. No
  * process may have it open. Rejects with `unavailable` where it cannot be written.
  */
-export async function prepareCacheFolder(folder: string): Promise<void> {
+async function prepareCacheFolder(folder: string): Promise<void> {
   await prepareFolder(folder);
   const mark = await readFile(join(folder, markFile), 'utf8').catch(() => '');
   const [schema, run, end] = mark.trim().split(' ');
@@ -98,7 +99,7 @@ async function emptyFolder(folder: string): Promise<void> {
  * Notes whether the cache in a folder was closed in good order: over what was noted before, of the
  * same length, so that it takes no room on a full disk.
  */
-export async function markCacheFolder(folder: string, end: 'open' | 'closed'): Promise<void> {
+async function markCacheFolder(folder: string, end: 'open' | 'closed'): Promise<void> {
   const text = `${schemaVersion} ${await thisRun()} ${end.padEnd('closed'.length)}\n`;
   const path = join(folder, markFile);
   const file = await openFile(path, 'r+').catch(() => openFile(path, 'w'));
@@ -123,4 +124,28 @@ function thisRun(): Promise<string> {
     (id) => id.trim(),
     () => 'unknown',
   );
+}
+
+/**
+ * Makes the folder ready before any process opens the cache in it: sound, and without files that
+ * nothing refers to. Rejects with `unavailable` where it cannot be written.
+ */
+export async function prepareCache(folder: string): Promise<void> {
+  await prepareCacheFolder(folder);
+  const databases = openCacheDatabases(folder);
+  try {
+    const files = createContentFiles(join(folder, contentFolder));
+    const ids = await files.list();
+    await files.remove(ids.filter((id) => !databases.files.doesExist(id)));
+  } finally {
+    await databases.environment.close();
+  }
+}
+
+/**
+ * Notes that no process has the cache in a folder open any more, and that it is whole. Where that
+ * cannot be noted, what is in it is not believed after the next start of the machine.
+ */
+export async function settleCache(folder: string): Promise<void> {
+  await markCacheFolder(folder, 'closed').catch(() => undefined);
 }

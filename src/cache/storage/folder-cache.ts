@@ -9,10 +9,14 @@ import { Ledger, sizeOf, type Work } from './budget.ts';
 import type { AnswerCache, CacheChange, ListAsked, ListedUrl, NewContent } from './cache.ts';
 import { openCacheDatabases, type CacheDatabases } from './environment.ts';
 import { contentFolder, createContentFiles, type ContentFiles } from './files.ts';
-import { beginEpoch, epochOf, isPurgedSince, isSelected, purgesSince } from './journal.ts';
 import {
+  beginEpoch,
+  epochOf,
+  isPurgedSince,
+  isSelected,
   packedVersion,
   prefixKey,
+  purgesSince,
   urlKey,
   type CacheEntry,
   type Row,

@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { CachePurge } from '../../../src/model/cache-admin.ts';
 import { createContentFiles } from '../../../src/cache/storage/files.ts';
-import { settleCache } from '../../../src/cache/storage/prepare.ts';
+import { settleCache } from '../../../src/cache/storage/environment.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { startCache } from './rig.ts';
 

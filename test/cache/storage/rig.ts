@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { AnswerCache } from '../../../src/cache/storage/cache.ts';
 import { openCache } from '../../../src/cache/storage/folder-cache.ts';
-import { prepareCache } from '../../../src/cache/storage/prepare.ts';
+import { prepareCache } from '../../../src/cache/storage/environment.ts';
 import type { CacheEntry, Row } from '../../../src/cache/storage/record.ts';
 import { temporaryFolder } from '../../folder.ts';
 

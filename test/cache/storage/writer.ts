@@ -1,6 +1,6 @@
 import { failureFrom } from '../../../src/model/failure.ts';
 import { openCache } from '../../../src/cache/storage/folder-cache.ts';
-import { prepareCache } from '../../../src/cache/storage/prepare.ts';
+import { prepareCache } from '../../../src/cache/storage/environment.ts';
 import type { CacheEntry } from '../../../src/cache/storage/record.ts';
 
 // A process that keeps answers in the folder of its word until one is refused: short ones, then long
