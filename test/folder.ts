@@ -2,10 +2,20 @@ import { rmSync } from 'node:fs';
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { after } from 'node:test';
 
 /** What comes after a test, or after all of a file: the context, or the functions, of node:test. */
 export interface Cleaning {
   after(cleanup: () => unknown): void;
+}
+
+/** For what the tests of a suite share: call it in the suite. */
+export function cleaningAfterAll(): Cleaning {
+  const cleanups: (() => unknown)[] = [];
+  after(async () => {
+    for (const cleanup of cleanups) await cleanup();
+  });
+  return { after: (cleanup) => void cleanups.push(cleanup) };
 }
 
 /** Folders into which somebody still wrote when they were to be removed. */

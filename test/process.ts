@@ -2,9 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { temporaryFolder, writeFiles } from './folder.ts';
+import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 import { project } from './tidy/sources.ts';
 
 /** What a finished command left behind. */
@@ -55,7 +54,7 @@ export interface Served {
 
 /** A folder with an ini file for a server of its own; `text` comes after `[server]`. */
 export async function serverFolder(
-  t: TestContext,
+  t: Cleaning,
   text: string,
   files: Readonly<Record<string, string | Buffer>> = {},
 ): Promise<{ readonly folder: string; readonly iniFile: string; readonly ini: string }> {
@@ -67,7 +66,7 @@ export async function serverFolder(
 
 /** Starts `waymark serve`; resolves when it says where, and at a first start with its key. */
 export async function startServed(
-  t: TestContext,
+  t: Cleaning,
   iniFile: string,
   {
     first = true,

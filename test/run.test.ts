@@ -58,6 +58,14 @@ suite('npm test', () => {
     assert.match(out, /\nSkipped:\n﹣ test\/a > two .*# needs a disk\n/);
   });
 
+  test('counts a test that is skipped without a reason as a failure', async (t) => {
+    const { code, out, lastLine } = await runTests(t, {
+      'a/one.test.ts': "test('one', () => {}); test('two', { skip: true }, () => {});",
+    });
+    assert.deepEqual([code, lastLine], [1, '1 passed, 1 failed']);
+    assert.match(out, /test\/a > two .*\n {2}Skipped without a reason\.\n/);
+  });
+
   test('fails without any test', async (t) => {
     const { code, lastLine } = await runTests(t, {});
     assert.deepEqual([code, lastLine], [1, '0 passed, 0 failed']);

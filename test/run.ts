@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util';
  * `npm test`: tap runs every test file, those of one folder in one process. Most of the time of a
  * file is loading what it tests, which its neighbours need as well. Each process reports in TAP.
  * The report of a folder is printed when the folder is done. At the end come all failures again,
- * the skipped tests with their reasons, and the line `N passed, N failed`.
+ * the skipped tests with their reasons (a test without one fails), and the line `N passed, N failed`.
  *
  * `--also DIR` runs the tests again with the `node` in a directory: all, or those of each `--folder`.
  */
@@ -60,7 +60,7 @@ const suite = tap();
 suite.register();
 suite.resume();
 suite.setTimeout(0);
-suite.jobs = availableParallelism() + 1;
+suite.jobs = availableParallelism() + 2;
 suite.on('spawn', endIfSilent);
 
 const [passed, failures, skipped] = [[] as number[], [] as string[], [] as string[]];
@@ -108,8 +108,11 @@ async function report({ name, files, node }: FolderRun): Promise<void> {
   const results = await done;
   const { pass, fail } = child.counts;
   passed.push(pass);
-  skipped.push(...child.lists.skip.map((result) => title(result, result.fullname)));
-  failures.push(...child.lists.fail.map((result) => failureText(result, endOf(child))));
+  for (const result of child.lists.fail) failures.push(failureText(result, endOf(child)));
+  for (const result of child.lists.skip) {
+    if (result.skip === true) failures.push(failureText(result, 'Skipped without a reason.'));
+    else skipped.push(title(result, result.fullname));
+  }
   if (results?.ok !== true && fail === 0) failures.push(`✖ ${name} ${endOf(child)}`);
   process.stdout.write(
     `${name}: ${files.length} files, ${pass} passed, ${fail} failed\n${lines.join('\n')}\n`,
@@ -155,14 +158,14 @@ function collectLines(parser: TapParser, lines: string[], indent = ''): void {
 
 function title({ ok, skip, todo, time }: TapResult, name: string): string {
   const mark = skip !== false ? '﹣' : todo !== false ? '□' : ok ? '✔' : '✖';
-  const reason = skip === true ? ' # no reason' : skip === false ? '' : ` # ${skip}`;
+  const reason = typeof skip === 'string' ? ` # ${skip}` : '';
   return `${mark} ${name}${time === null ? '' : ` (${Math.round(time)} ms)`}${reason}`;
 }
 
-/** A failed test with what Node.js writes of it in TAP: place, error and stack. */
-function failureText(result: TapResult, end: string): string {
+/** A failed test with what Node.js writes of it in TAP, or else with another reason. */
+function failureText(result: TapResult, reason: string): string {
   const diag = result.diag as Readonly<Record<string, string>> | null;
-  const { location, name, error = result.tapError ?? end, stack = '' } = diag ?? {};
+  const { location, name, error = result.tapError ?? reason, stack = '' } = diag ?? {};
   const frames = stack.split('\n').filter(Boolean);
   return [
     title(result, result.fullname),

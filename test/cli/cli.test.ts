@@ -11,7 +11,7 @@ import { runWaymark, serverFolder, spawnWaymark } from '../process.ts';
 import { project } from '../tidy/sources.ts';
 import { runHere, startClient } from './here.ts';
 
-const onPosix = { skip: process.platform === 'win32' };
+const onPosix = { skip: process.platform === 'win32' && 'needs POSIX' };
 
 suite('the command line', () => {
   test('wrong words get the usage and exit code 2', async () => {
@@ -39,7 +39,7 @@ suite('the command line', () => {
     assert.equal(err, '');
   });
 
-  const skip = !existsSync('/dev/full');
+  const skip = !existsSync('/dev/full') && 'needs /dev/full';
   test('an answer that cannot be written is said in one line', { skip }, async () => {
     const command = `"${process.execPath}" "${join(project, 'bin/waymark.js')}" --help > /dev/full`;
     const child = spawn('sh', ['-c', command]);

@@ -19,7 +19,7 @@ import {
 } from '../process.ts';
 import { openSocket, readToClose } from '../server/raw-client.ts';
 
-const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
+const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 
 suite('when a worker is killed', onLinux, () => {
   test('a visitor who comes as a worker dies is answered by another one', async (t) => {

@@ -5,8 +5,9 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test } from 'node:test';
+import { before, suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { cleaningAfterAll } from '../folder.ts';
 import { openSocket, postOperation, type Answer } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import {
@@ -19,7 +20,7 @@ import {
   type Served,
 } from '../process.ts';
 
-const onLinux = { skip: process.platform === 'linux' ? false : 'looks at /proc' };
+const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 
 function isAlive(pid: number): boolean {
   try {
@@ -56,9 +57,15 @@ async function metricsOfBoth({ url }: Pick<Served, 'url'>): Promise<string> {
 }
 
 suite('several workers', onLinux, () => {
-  test('share a port, and what one has acknowledged all serve at once', async (t) => {
-    const { iniFile } = await serverFolder(t, 'workers = 2\n');
-    const served = await startServed(t, iniFile);
+  let served: Served;
+  const cleaning = cleaningAfterAll();
+  before(async () => {
+    const more = 'workers = 2\n[fetch]\nallow_private = 127.0.0.0/8\n[log]\naccess = no\n';
+    const { iniFile } = await serverFolder(cleaning, more);
+    served = await startServed(cleaning, iniFile);
+  });
+
+  test('share a port, and a change that one has acknowledged is served by all at once', async () => {
     assert.equal(workersOf(served).length, 2);
     assert.match(served.out(), /with 2 workers/);
     const call = (name: string, v: object) =>
@@ -74,24 +81,23 @@ suite('several workers', onLinux, () => {
     }
   });
 
-  test('and so they do while they are busy with others', async (t) => {
-    const { iniFile } = await serverFolder(t, 'workers = 2\n[log]\naccess = no\n');
-    const { url, adminKey } = await startServed(t, iniFile);
+  test('serve a change at once also while they are busy with other visitors', async (t) => {
+    const { url, adminKey } = served;
     const call = (name: string, v: object) =>
       postOperation(url, `svc1.userinterface.${name}`, v, { apikey: adminKey });
-    const { data } = await call('insert', { path: '/a', kind: 'content', content: '0' });
+    const { data } = await call('insert', { path: '/b', kind: 'content', content: '0' });
     // Each on a connection that is kept, some to the one worker and some to the other.
     const agents = Array.from({ length: 8 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     const webUrl = `${url.replace('http', 'ws')}/svc1/ws`;
     const sockets = await Promise.all([1, 2, 3].map(() => openSocket(t, webUrl, adminKey)));
     let isOver = false;
     const visit = async (agent: Agent): Promise<void> => {
-      while (!isOver) assert.equal(await contentOf(agent, `${url}/a/none`), '404');
+      while (!isOver) assert.equal(await contentOf(agent, `${url}/b/none`), '404');
     };
     const visitors = agents.slice(4).map(visit);
-    for (let edit = 1; edit <= 100; edit += 1) {
+    for (let edit = 1; edit <= 40; edit += 1) {
       await call('edit', { id: data.id, content: String(edit) });
-      const asked = agents.slice(0, 4).map((agent) => contentOf(agent, `${url}/a`));
+      const asked = agents.slice(0, 4).map((agent) => contentOf(agent, `${url}/b`));
       assert.deepEqual(new Set(await Promise.all(asked)), new Set([`200 ${edit}`]));
       await call('edit', { id: data.id, httpresponse: 300 + (edit % 2) });
       for (const socket of sockets) {
@@ -105,7 +111,7 @@ suite('several workers', onLinux, () => {
     for (const agent of agents) agent.destroy();
   });
 
-  test('see at once what another has stored of a source, confirmed or purged', async (t) => {
+  test('see at once what another worker has cached, confirmed or purged', async (t) => {
     const asked: string[] = [];
     const long = 'x'.repeat(3_000_000);
     const { origin } = await httpSource(t, (request, response) => {
@@ -122,16 +128,14 @@ suite('several workers', onLinux, () => {
     });
     const methods = ['GET', 'POST'];
     const rule = {
-      path: '/*',
+      path: '/far/*',
       kind: 'content.fetch',
       enginedata: { source: `${origin}/*`, methods },
     };
-    const { iniFile } = await serverFolder(
-      t,
-      'import = rules.ndjson\nworkers = 2\n[fetch]\nallow_private = 127.0.0.0/8\n[log]\naccess = no\n',
-      { 'rules.ndjson': JSON.stringify(rule) },
-    );
-    const { url } = await startServed(t, iniFile);
+    await postOperation(served.url, 'svc1.userinterface.insert', rule, {
+      apikey: served.adminKey,
+    });
+    const url = `${served.url}/far`;
     // Each on a connection that is kept, some to the one worker and some to the other.
     const agents = Array.from({ length: 4 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
     t.after(() => {
@@ -144,7 +148,7 @@ suite('several workers', onLinux, () => {
       }
       return asked;
     };
-    for (let page = 1; page <= 10; page += 1) {
+    for (let page = 1; page <= 5; page += 1) {
       for (const kind of ['short', 'chunks', 'long']) {
         const path = `/${kind}${page}`;
         assert.deepEqual(await ask(path, 2), [`GET ${path}`]);
@@ -157,6 +161,19 @@ suite('several workers', onLinux, () => {
     }
   });
 
+  test('each show the metrics of all', async () => {
+    const notFound = async (): Promise<number> => {
+      const text = await metricsOfBoth(served);
+      const counts = [...text.matchAll(/^waymark_requests_total\{status="4xx".*\} (\d+)$/gm)];
+      return counts.reduce((sum, [, value]) => sum + Number(value), 0);
+    };
+    const before = await notFound();
+    for (let count = 0; count < 20; count += 1) await textOf(`${served.url}/none`);
+    for (let count = 0; count < 4; count += 1) assert.equal(await notFound(), before + 20);
+  });
+});
+
+suite('workers that start, stop, or are killed', onLinux, () => {
   test('a worker that dies is replaced, and the others go on', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
@@ -281,21 +298,6 @@ suite('several workers', onLinux, () => {
       }
       child.kill('SIGTERM');
       await closed;
-    }
-  });
-
-  test('any of them tells the metrics of all', async (t) => {
-    const { iniFile } = await serverFolder(t, 'workers = 2\n');
-    const served = await startServed(t, iniFile);
-    const asked = 20;
-    for (let count = 0; count < asked; count += 1) await textOf(`${served.url}/none`);
-    for (let count = 0; count < 4; count += 1) {
-      const text = await metricsOfBoth(served);
-      const told = [...text.matchAll(/^waymark_requests_total\{status="4xx".*\} (\d+)$/gm)];
-      assert.equal(
-        told.reduce((sum, [, value]) => sum + Number(value), 0),
-        asked,
-      );
     }
   });
 

@@ -3,9 +3,9 @@
 // body each time, numbered without gaps, and that nothing is sent to a hook once it is invalidated.
 // `npm run faults:hooks [-- RUNS]`; prints what it saw and exits 1 at a violation.
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { postOperation } from '../harness.ts';
+import type { Cleaning } from '../folder.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { startFaultyReceiver, type FaultyReceiver } from './hook-receiver.ts';
 import { runsAsked } from './runs.ts';
@@ -38,9 +38,9 @@ const lasting: Readonly<Record<string, object>> = {
 };
 
 const cleanings: (() => unknown)[] = [];
-const context: Pick<TestContext, 'after'> = {
+const context: Cleaning = {
   after: (clean) => {
-    cleanings.unshift(clean as () => unknown);
+    cleanings.unshift(clean);
   },
 };
 
@@ -67,8 +67,8 @@ async function runAll(): Promise<void> {
   context.after(() => {
     receiver.close();
   });
-  const { iniFile } = await serverFolder(context as TestContext, ini);
-  let served = await startServed(context as TestContext, iniFile);
+  const { iniFile } = await serverFolder(context, ini);
+  let served = await startServed(context, iniFile);
   const { adminKey } = served;
   const hooks = new Map<string, string>();
   for (const [path, fields] of Object.entries(lasting)) {
@@ -88,7 +88,7 @@ async function runAll(): Promise<void> {
   };
   for (let run = 1; run <= runs; run += 1) {
     await tellUntilKilled(served, trial);
-    served = await startServed(context as TestContext, iniFile, { first: false });
+    served = await startServed(context, iniFile, { first: false });
     assert.deepEqual(receiver.violations, []);
     if (run % runsTogether === 0 || run === runs) await holdPromises(served, trial, run);
   }

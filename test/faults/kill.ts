@@ -2,8 +2,8 @@
 // folder, and holds after each that nothing acknowledged is lost, nothing is half there, and no vk
 // was carried out twice. `npm run faults [-- RUNS]`; prints what it saw and exits 1 at a violation.
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
 import { postOperation, type Answer } from '../harness.ts';
+import type { Cleaning } from '../folder.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { runsAsked } from './runs.ts';
 import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
@@ -22,9 +22,9 @@ interface Write {
 }
 
 const cleanings: (() => unknown)[] = [];
-const context: Pick<TestContext, 'after'> = {
+const context: Cleaning = {
   after: (clean) => {
-    cleanings.unshift(clean as () => unknown);
+    cleanings.unshift(clean);
   },
 };
 
@@ -35,15 +35,15 @@ try {
 }
 
 async function runAll(): Promise<void> {
-  const { iniFile } = await serverFolder(context as TestContext, '[log]\naccess = no\n');
-  let served = await startServed(context as TestContext, iniFile);
+  const { iniFile } = await serverFolder(context, '[log]\naccess = no\n');
+  let served = await startServed(context, iniFile);
   const { adminKey } = served;
   const writes: Write[] = [];
   let [acknowledged, cut] = [0, 0];
   for (let run = 1; run <= runs; run += 1) {
     const before = writes.length;
     await writeUntilKilled(served, adminKey, writes);
-    served = await startServed(context as TestContext, iniFile, { first: false });
+    served = await startServed(context, iniFile, { first: false });
     const recent = writes.slice(before);
     await holdRepeats(served, adminKey, recent);
     acknowledged += recent.filter(({ answer }) => answer !== undefined).length;

@@ -83,7 +83,7 @@ test('the access log goes to the file that the ini file names, the log does not'
 
 for (const workers of [1, 2]) {
   const name = `SIGUSR1 opens the file again that logrotate has renamed, with ${workers} workers`;
-  test(name, { skip: process.platform === 'win32' }, async (t) => {
+  test(name, { skip: process.platform === 'win32' && 'needs POSIX signals' }, async (t) => {
     const { folder, iniFile, ini } = await serverFolder(t, '[log]\nfile = access.log\n');
     await writeFile(iniFile, ini.replace('[log]', `workers = ${workers}\n[log]`));
     const served = await startServed(t, iniFile);

@@ -5,7 +5,7 @@ import { postOperation } from '../harness.ts';
 import { serverFolder, startServed } from '../process.ts';
 
 const inFlightMax = 64;
-const insertsMax = 10_000;
+const insertsMax = 3_000;
 
 /** Inserts pages one after the other, some at a time; resolves to the ids acknowledged when the connection ends. */
 async function insertUntilCut(

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { httpSource } from '../outbound/sources.ts';
 import { serverFolder, startServed } from '../process.ts';
 
-const rewrites = 50;
-const inFlight = 200;
+const rewrites = 20;
+const inFlight = 100;
 /** How long the source takes: requests are under way while the configuration changes. */
 const sourceMs = 400;
 const betweenLooksMs = 10;

@@ -138,7 +138,7 @@ test('where the system has no folders to make, that is said at once', async (t) 
       await makeFolder(folder).then(() => console.log('made'), ({ code }) => console.log(code));
     }`;
   if (process.platform !== 'linux') {
-    t.skip('/proc is of Linux');
+    t.skip('needs /proc');
     return;
   }
   const args = ['--input-type=module', '--eval', script];

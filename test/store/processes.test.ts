@@ -83,7 +83,7 @@ suite('a process killed in the middle of its writes', () => {
   });
 });
 
-suite('a disk without room', { skip: process.platform === 'win32' }, () => {
+suite('a disk without room', { skip: process.platform === 'win32' && 'needs ulimit' }, () => {
   test('refuses with storage_full, goes on reading, and stores again what fits', async (t) => {
     const folder = await temporaryFolder(t);
     // 512-byte blocks: a file of this process ends at 4 MiB.

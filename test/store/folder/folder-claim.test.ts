@@ -45,7 +45,7 @@ suite('the claim of a data folder', () => {
   ];
   for (const [name, text] of stale) {
     const needsLinux = name.includes('has now') && process.platform !== 'linux';
-    test(`replaces a stale one ${name}`, { skip: needsLinux }, async (t) => {
+    test(`replaces a stale one ${name}`, { skip: needsLinux && 'needs Linux' }, async (t) => {
       const folder = await temporaryFolder(t);
       await writeFile(join(folder, 'serve.pid'), text);
       const claim = await claimFolder(folder, { pid });
@@ -89,17 +89,21 @@ suite('the claim of a data folder', () => {
     await assert.rejects(claimFolder(folder, { pid }), /cannot be claimed \(EISDIR\)/);
   });
 
-  test('leaves nothing on a disk without room', { skip: isWindows }, async (t) => {
-    const folder = await temporaryFolder(t);
-    const { href } = new URL('../../../src/store/folder/folder-claim.ts', import.meta.url);
-    const source = `import { claimFolder } from ${JSON.stringify(href)};
+  test(
+    'leaves nothing on a disk without room',
+    { skip: isWindows && 'needs ulimit' },
+    async (t) => {
+      const folder = await temporaryFolder(t);
+      const { href } = new URL('../../../src/store/folder/folder-claim.ts', import.meta.url);
+      const source = `import { claimFolder } from ${JSON.stringify(href)};
       await claimFolder(${JSON.stringify(folder)}, { pid: process.pid });`;
-    const run = spawn('sh', [
-      ...['-c', 'trap "" XFSZ; ulimit -f 0; exec "$@"', 'sh'],
-      ...[process.execPath, '--input-type=module', '-e', source],
-    ]);
-    const said = await text(run.stderr);
-    assert.match(said, /cannot be claimed \(EFBIG\)/);
-    assert.deepEqual(await readdir(folder), []);
-  });
+      const run = spawn('sh', [
+        ...['-c', 'trap "" XFSZ; ulimit -f 0; exec "$@"', 'sh'],
+        ...[process.execPath, '--input-type=module', '-e', source],
+      ]);
+      const said = await text(run.stderr);
+      assert.match(said, /cannot be claimed \(EFBIG\)/);
+      assert.deepEqual(await readdir(folder), []);
+    },
+  );
 });

@@ -19,7 +19,7 @@ async function smallDisk(t: TestContext, path = 'disk'): Promise<string | undefi
   try {
     await run('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', disk]);
   } catch {
-    t.skip('mounting a small disk needs Linux and its superuser');
+    t.skip('needs Linux and root, to mount a small disk');
     return undefined;
   }
   t.after(() => run('umount', ['--lazy', disk]));
