@@ -57,14 +57,19 @@ const publicFolder = fileURLToPath(new URL('../public', import.meta.url));
  * Starts serving. Rejects with a Failure of one clear line: the data folder is in use, locked or
  * foreign, a port is taken, the rules to import have mistakes. Nothing is left open then.
  */
-export async function startWaymark(config: Config, logs: Logs): Promise<Waymark> {
+export async function startWaymark(
+  config: Config,
+  logs: Logs,
+  { hasFastPath = true }: { readonly hasFastPath?: boolean } = {},
+): Promise<Waymark> {
   const prepared = await prepareData(config, logs);
   try {
-    const running = await startServing(config, logs, { store: prepared.store, isPrimary: true });
+    const { store } = prepared;
+    const running = await startServing(config, logs, { store, isPrimary: true, hasFastPath });
     return {
       addresses: running.addresses,
       // Last of all: a key that was made at a start that failed would never be shown.
-      firstKey: await makeFirstKey(prepared.store),
+      firstKey: await makeFirstKey(store),
       reload: (result) => {
         running.reload(result);
       },
@@ -130,7 +135,13 @@ export interface Running {
 export async function startServing(
   config: Config,
   logs: Logs,
-  given: { readonly store: Store; readonly isPrimary: boolean; readonly gather?: Gather },
+  given: {
+    readonly store: Store;
+    readonly isPrimary: boolean;
+    readonly gather?: Gather;
+    /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
+    readonly hasFastPath?: boolean;
+  },
 ): Promise<Running> {
   const publicFiles = await loadPublicFiles(publicFolder);
   const running = new Process({ config, logs, publicFiles, ...given });
@@ -146,6 +157,7 @@ export async function startServing(
 class Process implements Running {
   readonly #foundation: AppContext;
   readonly #isPrimary: boolean;
+  readonly #hasFastPath: boolean;
   readonly #pageCompressor: PageCompressor;
   readonly #answers: CacheStore;
   /** Those of former configurations that still answer somebody. */
@@ -167,12 +179,14 @@ class Process implements Running {
     publicFiles,
     isPrimary,
     gather,
+    hasFastPath = true,
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
     readonly logs: Logs;
     readonly publicFiles: PublicFiles;
   }) {
     this.#isPrimary = isPrimary;
+    this.#hasFastPath = hasFastPath;
     this.#measures = new ServerMetrics({ store, gather, server: () => this.#server });
     this.#pageCompressor = createPageCompressor();
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
@@ -234,6 +248,7 @@ class Process implements Running {
         newId,
         now,
         monotonicMs: () => performance.now(),
+        hasFastPath: this.#hasFastPath,
       },
       config.server.listen,
     );

@@ -70,12 +70,15 @@ export async function startSite(
     ini = '',
     files = {},
     rules = [],
+    hasFastPath = true,
   }: {
     readonly listen?: string;
     readonly server?: string;
     readonly ini?: string;
     readonly files?: Readonly<Record<string, string | Buffer>>;
     readonly rules?: readonly object[];
+    /** False has Node's HTTP server read all requests. */
+    readonly hasFastPath?: boolean;
   } = {},
 ): Promise<TestSite> {
   const started: Waymark[] = [];
@@ -103,7 +106,7 @@ export async function startSite(
     colour: false,
     now: Date.now,
   });
-  const waymark = await startWaymark(config, logs);
+  const waymark = await startWaymark(config, logs, { hasFastPath });
   started.push(waymark);
   const [url = ''] = waymark.addresses;
   const { firstKey: adminKey = '' } = waymark;

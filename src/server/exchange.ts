@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { asksTooMuch } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import {
@@ -16,13 +16,11 @@ import { canReadOver, hasBody, requireWhole } from './h1/body.ts';
 import { answerSignal, ClientGone } from './h1/client-gone.ts';
 import { peerAddress } from './h1/connections.ts';
 import { acceptRequest, authenticateRequest, type IncomingRequest } from './incoming-request.ts';
-import type { DirectRequest } from './h1-fast/direct-request.ts';
-import type { RequestMessage } from './request-message.ts';
-import { DirectResponse } from './h1-fast/direct-response.ts';
+import type { RequestMessage, SendingResponse, Sent } from './http-message.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
 import { sendInterim } from './h1/interim.ts';
 import { linger } from './h1/refusal.ts';
-import { contentBegun, send, type Sent } from './send.ts';
+import { contentBegun, send } from './send.ts';
 import type { Moment } from './prepared.ts';
 import type { Serving } from './serving.ts';
 import { answerService } from './service.ts';
@@ -46,16 +44,16 @@ export interface ExchangeParts extends FailureLogs {
 export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #moment: Moment;
-  readonly #message: IncomingMessage | DirectRequest;
-  readonly #response: ServerResponse | DirectResponse;
+  readonly #message: RequestMessage;
+  readonly #response: ServerResponse | SendingResponse;
   address: string;
   caller: Caller | undefined;
 
   constructor(
     parts: ExchangeParts,
     moment: Moment,
-    message: IncomingMessage | DirectRequest,
-    response: ServerResponse | DirectResponse,
+    message: RequestMessage,
+    response: ServerResponse | SendingResponse,
   ) {
     this.#parts = parts;
     this.#moment = moment;
@@ -115,17 +113,11 @@ export class Exchange {
     const isHead = this.#message.method === 'HEAD' && reply.body.kind !== 'none';
     if (isHead) await discard(reply);
     try {
-      return await this.#sendOn(isHead ? { ...reply, body: noBody } : reply);
+      return await send(this.#response, isHead ? { ...reply, body: noBody } : reply);
     } catch (error) {
       await discard(reply);
       throw error;
     }
-  }
-
-  #sendOn(reply: Reply): Sent | Promise<Sent> {
-    const response = this.#response;
-    if (!(response instanceof DirectResponse)) return send(response, reply);
-    return response.send(reply);
   }
 
   /** Closes the connection after the response to a request whose content was not read. */
@@ -208,7 +200,7 @@ export class Exchange {
 
   #interim(status: number, fields: FieldList): void {
     const response = this.#response;
-    if (response instanceof DirectResponse) response.writeInformation(status, fields);
+    if ('sendInterim' in response) response.sendInterim(status, fields);
     else sendInterim(response, status, fields);
   }
 

@@ -7,7 +7,7 @@ import type { Scheme } from '../model/authority.ts';
 import { keyPrefix, type Caller } from '../model/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
 import type { Serving } from './serving.ts';
-import type { RequestMessage } from './request-message.ts';
+import type { RequestMessage } from './http-message.ts';
 
 /** A validated request, with what a trusted proxy says about its client. */
 export interface IncomingRequest extends Opened {

@@ -8,6 +8,7 @@ import type { ListenAddress } from '../config/addresses.ts';
 import { Failure, lacksDescriptors } from '../model/failure.ts';
 import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../http/limits.ts';
 import { tcpKeepAliveMs } from '../outbound/limits.ts';
+import type { TryAnswer } from './h1/connection.ts';
 import type { Connections } from './h1/connections.ts';
 import { createServer } from './h1/node-http.ts';
 import { timeouts, type Timeouts } from './h1/timeouts.ts';
@@ -22,13 +23,21 @@ export type Listener = HttpServer | HttpsServer;
 /** Whether a request may leave HTTP for what its Upgrade names. */
 type ShouldUpgrade = (message: IncomingMessage) => boolean;
 
+/** How long a listener waits for its clients, and what answers ahead of Node's parser. */
+interface ListenerOptions {
+  readonly waits?: Timeouts;
+  readonly tryAnswer?: TryAnswer | undefined;
+}
+
 /** A bare HTTP/1.1 server with the limits of docs/design/failures.md#limits, not yet listening. */
 export function createHttpServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
-  waits: Timeouts = timeouts,
+  { waits = timeouts, tryAnswer }: ListenerOptions = {},
 ): HttpServer {
-  return limited(createServer(httpOptions(shouldUpgrade, waits)), connections, waits);
+  // A connection sets these options of TCP itself when it stays open: each is a system call.
+  const options = { ...httpOptions(shouldUpgrade, waits), noDelay: false, keepAlive: false };
+  return limited(createServer(options), connections, { waits, tryAnswer });
 }
 
 /** The same over TLS, with the certificate that each client names (SNI). */
@@ -36,7 +45,7 @@ export function createHttpsServer(
   connections: Connections,
   shouldUpgrade: ShouldUpgrade,
   tls: Pick<Tls, 'acme'> & { readonly certificates: Pick<Certificates, 'contextFor' | 'serve'> },
-  waits: Timeouts = timeouts,
+  { waits = timeouts, tryAnswer }: ListenerOptions = {},
 ): HttpsServer {
   const server = createTlsServer({
     ...httpOptions(shouldUpgrade, waits),
@@ -44,7 +53,7 @@ export function createHttpsServer(
     ...handshake(tls),
   });
   tls.certificates.serve(server);
-  return limited(server, connections, waits);
+  return limited(server, connections, { waits, tryAnswer });
 }
 
 function httpOptions(
@@ -70,7 +79,7 @@ function httpOptions(
 function limited<L extends Listener>(
   server: L,
   connections: Connections,
-  { stalledMs }: Timeouts,
+  watch: Parameters<Connections['watch']>[1],
 ): L {
   // One more than is allowed, so that validation sees too many fields instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
@@ -78,7 +87,7 @@ function limited<L extends Listener>(
   Object.assign(server, { httpAllowHalfOpen: true });
   // Node would take an answer that has been made for one that has been taken, and cut it.
   server.closeIdleConnections = (): void => undefined;
-  connections.watch(server, stalledMs);
+  connections.watch(server, watch);
   server.on('error', (error) => {
     if (lacksDescriptors(error)) connections.lacksDescriptors();
     // One of listening is told to whoever has asked for that.

@@ -1,7 +1,7 @@
 import { plainAddress } from '../http/forwarded.ts';
 import { cidrsContain, parseCidr } from '../model/cidr.ts';
 import type { IncomingRequest } from './incoming-request.ts';
-import type { RequestMessage } from './request-message.ts';
+import type { RequestMessage } from './http-message.ts';
 
 const loopback = ['127.0.0.0/8', '::1'].flatMap((text) => parseCidr(text) ?? []);
 /** Fields that a proxy adds: the proxy may run on this machine, its clients do not. */

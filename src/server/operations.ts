@@ -14,7 +14,7 @@ import { operationBodyBytesMax } from './limits.ts';
 import { authorise } from '../api/execute.ts';
 import type { Effect, Operation, OperationResult } from '../api/operation.ts';
 import { readBody, requirePlain } from './h1/body.ts';
-import { DirectRequest } from './h1-fast/direct-request.ts';
+import { isReadable, type RequestMessage } from './http-message.ts';
 import {
   type Envelope,
   envelopeFromBody,
@@ -29,7 +29,7 @@ import type { Allocation, SharedLimit } from '../model/shared-limit.ts';
 interface OperationRequest {
   /** Operation name as the path has it: `svc1.<family>.<operation>`. */
   readonly name: string;
-  readonly message: IncomingMessage | DirectRequest;
+  readonly message: RequestMessage;
   readonly target: RequestTarget;
   readonly fields: Fields;
   readonly caller: Caller;
@@ -157,12 +157,12 @@ export function operationBytesMax({ effect, scope }: Pick<Operation, 'effect' | 
 
 function readEnvelope(
   operation: Operation,
-  message: IncomingMessage | DirectRequest,
+  message: RequestMessage,
   query: string,
   held: Allocation,
 ): Envelope | Promise<Envelope> {
   // What came without Node's parser is no POST.
-  if (message.method === 'POST' && !(message instanceof DirectRequest)) {
+  if (message.method === 'POST' && isReadable(message)) {
     return readPosted(operation, message, query, held);
   }
   const { name } = operation;

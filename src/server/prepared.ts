@@ -1,39 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
-import {
-  fieldLines,
-  replyField,
-  type CacheOutcome,
-  type FieldList,
-  type Reply,
-} from '../http/reply.ts';
+import { fieldLines, replyField, type Reply } from '../http/reply.ts';
 import { canonicalTarget } from '../http/target.ts';
 import type { Scheme } from '../model/authority.ts';
 import { Failure } from '../model/failure.ts';
 import { headerFieldsMax } from '../http/limits.ts';
 import { preparedBytesMax, preparedTextBytesMax, preparedVariantsMax } from './limits.ts';
 import { fileCacheValidMs } from '../static/limits.ts';
-import type { RequestMessage } from './request-message.ts';
-import { headText } from './h1-fast/head-text.ts';
+import type { Prepared, RequestMessage } from './http-message.ts';
+import { headText } from './response-head.ts';
 import type { Serving } from './serving.ts';
-
-/** An answer that goes out again as it is. */
-export interface Prepared {
-  readonly status: number;
-  readonly fields: FieldList;
-  /** The content: where it is small, one character for each byte, to go out with the head. */
-  readonly content: string | Buffer | undefined;
-  readonly bytes: number;
-  readonly source: string;
-  /** Status line and fields as they are sent; undefined where it takes more to send it. */
-  readonly head: string | undefined;
-  /** Whether the fields say when the answer was made: that of a cache was another's. */
-  readonly isDated: boolean;
-  readonly cache: CacheOutcome | undefined;
-  /** As in Reply. */
-  readonly holds: Reply['holds'];
-}
 
 /** What holds at the moment when a request comes: under something else, nothing prepared does. */
 export interface Moment {

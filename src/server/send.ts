@@ -2,28 +2,24 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FieldList, FileSource, Part, Reply } from '../http/reply.ts';
+import type { Prepared, SendingResponse, Sent } from './http-message.ts';
 import { takeBuffers } from './h1/file-buffers.ts';
 import { StreamAnswer } from './h2/stream-answer.ts';
 import { NodeResponse } from './h1/node-http.ts';
 import { resetIfUnframed } from './h1/reset.ts';
 import { endInPieces, goesInPieces, writeAll } from './h1/pieces.ts';
-import type { Prepared } from './prepared.ts';
 import { answerHeadHeldMs, preparedTextBytesMax } from './limits.ts';
-
-/** What became of an answer. */
-export interface Sent {
-  /** Bytes of content handed to the socket. */
-  readonly bytes: number;
-  /** Whether the client, or the source, went away before the end. */
-  readonly cut: boolean;
-}
 
 /**
  * Writes an answer to its socket, at the client's pace. An answer that cannot be finished ends its
  * connection, so that the client sees that something is missing (RFC 9112 §8). Returns at once
  * where nothing has to be waited for.
  */
-export function send(response: ServerResponse, reply: Reply): Sent | Promise<Sent> {
+export function send(
+  response: ServerResponse | SendingResponse,
+  reply: Reply,
+): Sent | Promise<Sent> {
+  if ('sendReply' in response) return response.sendReply(reply);
   const { status, fields, body } = reply;
   response.writeHead(status, nodeFields(fields));
   switch (body.kind) {
@@ -62,11 +58,20 @@ function nodeFields(fields: FieldList): string[] {
   return [...(first ?? []), ...(rest ?? [])];
 }
 
-/** Writes an answer that is prepared: content as text goes out with the head, in one piece. */
+/**
+ * Writes an answer that is prepared: content as text goes out with the head, in one piece. `nowMs`
+ * is milliseconds since 1970.
+ */
 export function sendPrepared(
-  response: ServerResponse,
-  { status, fields, content }: Prepared,
+  response: ServerResponse | SendingResponse,
+  prepared: Prepared,
+  nowMs: number,
 ): void {
+  if ('sendPrepared' in response) {
+    response.sendPrepared(prepared, nowMs);
+    return;
+  }
+  const { status, fields, content } = prepared;
   response.writeHead(status, nodeFields(fields));
   if (typeof content === 'string') response.end(content, 'latin1');
   else if (content !== undefined && goesInPieces(response.socket, content)) {

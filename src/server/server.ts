@@ -15,18 +15,16 @@ import { RequestLog, type RequestStart } from './request-log.ts';
 import { continueOnRead, isWhole } from './h1/body.ts';
 import { Connections, peerAddress } from './h1/connections.ts';
 import { crowdLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
-import { DirectRequest } from './h1-fast/direct-request.ts';
-import type { RequestMessage } from './request-message.ts';
+import type { Prepared, RequestMessage, SendingResponse } from './http-message.ts';
 import { schemeOf, type IncomingRequest } from './incoming-request.ts';
 import { Exchange, type ExchangeParts } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { speakHttp2 } from './h2/server.ts';
 import { Http2Sessions } from './h2/sessions.ts';
-import { writePrepared, type DirectResponse } from './h1-fast/direct-response.ts';
-import { readPlainHead } from './h1-fast/plain-head.ts';
+import { createTryAnswer } from './h1-fast/try-answer.ts';
 import { createHttpServer, createHttpsServer, listen, type Listener } from './listener.ts';
 import { openMetrics } from './open-metrics.ts';
-import { plainRequest, PreparedReplies, type Prepared, type PlainRequest } from './prepared.ts';
+import { plainRequest, PreparedReplies, type PlainRequest } from './prepared.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import { sendPrepared } from './send.ts';
 import type { Serving } from './serving.ts';
@@ -51,7 +49,12 @@ interface ServerParts {
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;
+  /** Whether `h1-fast/` answers requests that Node's HTTP server need not see. */
+  readonly hasFastPath?: boolean;
 }
+
+/** A response of Node's, or one that sends a reply in its own way. */
+type Response = ServerResponse | SendingResponse;
 
 /** The port: every listener of the configuration, with the websockets behind them. */
 export interface Server {
@@ -110,7 +113,7 @@ class Port implements Server {
       passed: (limit, ...known) => {
         log.passed(limit, ...known);
         if (limit !== 'open_files') return;
-        this.#connections.shedIdle();
+        this.#connections.closeIdle();
         this.#sessions.shedIdle();
       },
     };
@@ -151,18 +154,11 @@ class Port implements Server {
     // Each listener has its own: what is answered over TLS is not what is answered without.
     const prepared = new PreparedReplies();
     this.#prepared.push(prepared);
-    const answerAnew = (message: IncomingMessage, response: ServerResponse): void => {
+    const answerAnew = (message: RequestMessage, response: Response): void => {
       if (isWhole(message)) this.#handle(message, response, prepared);
       else this.#answer(message, response, this.#arrival(), { plain: undefined, prepared });
     };
-    const server: Listener = isTls
-      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls)
-      : createHttpServer(this.#connections, opensWebsocket);
-    this.#connections.answerAtOnce(server, (socket, text, direct) =>
-      this.#answerAtOnce(socket, text, direct, prepared),
-    );
-    if (isTls) speakHttp2(server, this.#sessions, answerAnew);
-    const answerInTurn = (message: IncomingMessage, response: ServerResponse): void => {
+    const answerInTurn = (message: RequestMessage, response: Response): void => {
       const turn = this.#connections.turn(message, response);
       if (turn === true) this.#handle(message, response, prepared);
       else if (turn !== false) {
@@ -171,6 +167,12 @@ class Port implements Server {
         });
       }
     };
+    const { hasFastPath = true, now } = this.#parts;
+    const tryAnswer = hasFastPath ? createTryAnswer(answerInTurn, now) : undefined;
+    const server: Listener = isTls
+      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls, { tryAnswer })
+      : createHttpServer(this.#connections, opensWebsocket, { tryAnswer });
+    if (isTls) speakHttp2(server, this.#sessions, answerAnew);
     server.on('request', answerInTurn);
     server.on('checkContinue', (message, response) => {
       continueOnRead(message, response);
@@ -210,8 +212,7 @@ class Port implements Server {
 
   async stop(graceMs: number): Promise<{ readonly cut: number }> {
     this.#stopping = true;
-    // What Node does not know of, it would take for silence.
-    this.#connections.windDown();
+    this.#connections.closeIdle();
     const closed = this.#servers
       .filter((server) => server.listening)
       .map((server) => new Promise((resolve) => server.close(resolve)));
@@ -236,7 +237,7 @@ class Port implements Server {
   }
 
   /** Answers a request, whatever happens: nothing of it reaches the process. */
-  #handle(message: IncomingMessage, response: ServerResponse, prepared: PreparedReplies): void {
+  #handle(message: RequestMessage, response: Response, prepared: PreparedReplies): void {
     if (this.#stopping) response.shouldKeepAlive = false;
     const arrival = this.#arrival();
     const plain = plainRequest(message, schemeOf(message));
@@ -247,38 +248,9 @@ class Port implements Server {
       return;
     }
     if (free !== nothingHeld) response.once('close', free);
-    sendPrepared(response, known);
+    sendPrepared(response, known, arrival.moment.nowMs);
     const { bytes } = known;
     this.#answers.note(message, arrival, known, { address: peerAddress(message.socket), bytes });
-  }
-
-  /** Answers a request by its bytes, if it is a plain one. */
-  #answerAtOnce(
-    socket: Socket,
-    text: string,
-    direct: () => DirectResponse,
-    prepared: PreparedReplies,
-  ): boolean {
-    if (this.#stopping) return false;
-    const head = readPlainHead(text);
-    if (head === undefined) return false;
-    const plain = plainRequest({ ...head, httpVersionMinor: 1 }, schemeOf({ socket }));
-    const arrival = this.#arrival();
-    const known = plain && prepared.find(plain, arrival.moment);
-    const free = known && this.#hold(known, socket);
-    if (plain === undefined || known === undefined || free === undefined) {
-      this.#answer(new DirectRequest(head, socket), direct(), arrival, { plain, prepared });
-      return true;
-    }
-    if (!writePrepared(socket, known, arrival.moment.nowMs, free)) {
-      free();
-      return false;
-    }
-    const address = peerAddress(socket);
-    const { method, url, rawHeaders } = plain;
-    const message = { method, url, rawHeaders, httpVersion: '1.1' };
-    this.#answers.note(message, arrival, known, { address, bytes: known.bytes });
-    return true;
   }
 
   /**
@@ -305,8 +277,8 @@ class Port implements Server {
 
   /** Answers a request anew, whatever happens, and keeps the answer for others where it may. */
   #answer(
-    message: IncomingMessage | DirectRequest,
-    response: ServerResponse | DirectResponse,
+    message: RequestMessage,
+    response: Response,
     arrival: RequestStart,
     {
       plain,

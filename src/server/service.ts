@@ -1,5 +1,4 @@
 import { pageFields } from '../http/page-fields.ts';
-import type { IncomingMessage } from 'node:http';
 import { preferredType, prefersHtml } from '../http/negotiation.ts';
 import { replyField, withoutFields, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead } from '../http/request.ts';
@@ -10,8 +9,7 @@ import { metricsType } from '../observability/metrics.ts';
 import { readOnlyReply } from '../rules/source.ts';
 import { authorise } from '../api/execute.ts';
 import { corsFields } from './cors.ts';
-import type { DirectRequest } from './h1-fast/direct-request.ts';
-import type { RequestMessage } from './request-message.ts';
+import type { RequestMessage } from './http-message.ts';
 import { authenticateRequest, type IncomingRequest } from './incoming-request.ts';
 import { contentFailure, operationFailure } from './failures.ts';
 import { isFromLoopback } from './loopback.ts';
@@ -24,7 +22,7 @@ import type { SharedLimit } from '../model/shared-limit.ts';
 interface ServiceRequest {
   /** The part of the path behind `/svc1`. */
   readonly path: string;
-  readonly message: IncomingMessage | DirectRequest;
+  readonly message: RequestMessage;
   readonly incoming: IncomingRequest;
   /** Turns what was thrown into a failure, logged under the id that the answer shows. */
   readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, type NetConnectOpts } from 'node:net';
+import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -14,7 +14,7 @@ export interface AskedConnection {
   ask(request: string): ReturnType<AnswerReader['next']>;
 }
 
-/** A request that Node's HTTP server answers, and one that it has no part in for itself. */
+/** A request that Node's HTTP server has to read. */
 export const firstRequest = 'GET /svc1/health HTTP/1.1\r\nHost: localhost\r\nTE: a\r\n\r\n';
 
 /** Follows a connection that is open; it is gone after the test. */
@@ -32,31 +32,40 @@ export function asked(t: Pick<TestContext, 'after'>, socket: Duplex): AskedConne
   };
 }
 
-/** Opens a connection on which a request has been answered: the next may do without Node. */
+/** Opens a connection on which a first request has been answered. */
 export async function openUsed(
   t: Pick<TestContext, 'after'>,
   where: NetConnectOpts,
+  first = firstRequest,
 ): Promise<AskedConnection> {
   const socket = connect(where);
   const connection = asked(t, socket);
   await once(socket, 'connect');
-  await connection.ask(firstRequest);
+  await connection.ask(first);
   return connection;
 }
 
 /** Targets of the requests that Node's HTTP servers of this process have parsed, from now on. */
 export function parsedRequests(t: Pick<TestContext, 'after'>): {
   readonly targets: readonly string[];
-  readonly sockets: ReadonlySet<IncomingMessage['socket']>;
 } {
   const targets: string[] = [];
-  const sockets = new Set<IncomingMessage['socket']>();
   const note = (told: unknown): void => {
     const { request } = told as { readonly request: IncomingMessage };
     targets.push(request.url ?? '');
-    sockets.add(request.socket);
   };
   subscribe('http.server.request.start', note);
   t.after(() => unsubscribe('http.server.request.start', note));
-  return { targets, sockets };
+  return { targets };
+}
+
+/** The connections that the servers of this process accept from now on. */
+export function serverSockets(t: Pick<TestContext, 'after'>): readonly Socket[] {
+  const sockets: Socket[] = [];
+  const note = (told: unknown): void => {
+    sockets.push((told as { readonly socket: Socket }).socket);
+  };
+  subscribe('net.server.socket', note);
+  t.after(() => unsubscribe('net.server.socket', note));
+  return sockets;
 }

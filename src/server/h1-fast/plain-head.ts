@@ -1,13 +1,15 @@
 import { headerFieldsMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
-/** The head of a GET or HEAD without fields about framing or the connection. */
+/** The head of a GET or HEAD whose only field about framing or the connection is Connection. */
 export interface PlainHead {
   readonly method: 'GET' | 'HEAD';
   /** Path and query as they were sent. */
   readonly url: string;
   /** Flat list of name, value, name, value, as they were sent, latin1. */
   readonly rawHeaders: string[];
+  /** False if the client says `Connection: close` (RFC 9112 §9.6). */
+  readonly shouldKeepAlive: boolean;
 }
 
 const requestLine = /^(GET|HEAD) (\/[\w/?.~!$&'()*+,;=:@%[\]-]*) HTTP\/1\.1\r\n/;
@@ -28,8 +30,8 @@ const longestNotPlain = 'transfer-encoding'.length;
 
 /**
  * Reads a text of latin1 that is the whole head of a GET or HEAD in HTTP/1.1, to its last byte and
- * no further, in the most ordinary form of RFC 9112 §3 and §5. Undefined for anything else, be it
- * wrong, too much or only rare: that is for a parser to tell apart.
+ * no further, in the most ordinary form of RFC 9112 §3 and §5. Undefined for anything else, whether
+ * wrong, too much or only rare: a parser decides that.
  */
 export function readPlainHead(text: string): PlainHead | undefined {
   const line = requestLine.exec(text);
@@ -37,22 +39,26 @@ export function readPlainHead(text: string): PlainHead | undefined {
   const [{ length }, method, url = ''] = line;
   const rawHeaders: string[] = [];
   const end = text.length - 2;
+  let shouldKeepAlive = true;
   let at = length;
   while (at < end) {
     fieldLine.lastIndex = at;
     const field = fieldLine.exec(text);
-    const [, name = '', value = ''] = field ?? [];
-    if (field === null || !isPlain(name, value)) return undefined;
-    rawHeaders.push(name, trimOws(value));
+    if (field === null) return undefined;
+    const name = field[1] ?? '';
+    const value = trimOws(field[2] ?? '');
+    if (name.length <= longestNotPlain) {
+      const lower = name.toLowerCase();
+      if (notPlain.has(lower)) return undefined;
+      if (lower === 'connection') {
+        const option = value.toLowerCase();
+        if (option === 'close') shouldKeepAlive = false;
+        else if (option !== 'keep-alive') return undefined;
+      }
+    }
+    rawHeaders.push(name, value);
     at = fieldLine.lastIndex;
   }
   if (rawHeaders.length > 2 * headerFieldsMax) return undefined;
-  return { method: method === 'HEAD' ? 'HEAD' : 'GET', url, rawHeaders };
-}
-
-function isPlain(name: string, value: string): boolean {
-  if (name.length > longestNotPlain) return true;
-  const lower = name.toLowerCase();
-  if (lower === 'connection') return /^[ \t]*keep-alive[ \t]*$/i.test(value);
-  return !notPlain.has(lower);
+  return { method: method === 'HEAD' ? 'HEAD' : 'GET', url, rawHeaders, shouldKeepAlive };
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Failure, failureFrom } from '../../model/failure.ts';
-import { DirectRequest } from '../h1-fast/direct-request.ts';
+import { isReadable, type RequestMessage } from '../http-message.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
 import type { Allocation } from '../../model/shared-limit.ts';
 
@@ -68,8 +68,8 @@ export function requirePlain({ headers }: IncomingMessage): void {
 }
 
 /** Whether a request announces content (RFC 9112 §6.3). */
-export function hasBody(message: IncomingMessage | DirectRequest): message is IncomingMessage {
-  if (message instanceof DirectRequest) return false;
+export function hasBody(message: RequestMessage): message is IncomingMessage {
+  if (!isReadable(message)) return false;
   const { headers } = message;
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');

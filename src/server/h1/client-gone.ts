@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Cancellation } from '../../model/cancellation.ts';
-import type { Answering } from '../h1-fast/direct-response.ts';
+import type { ResponseMessage } from '../http-message.ts';
 
 /**
  * Says that nobody waits for an answer any more: its connection has ended before it, or its client
@@ -8,12 +8,12 @@ import type { Answering } from '../h1-fast/direct-response.ts';
  * source that is slow would work for nobody. Nothing is watched before somebody wants to be told.
  */
 export class ClientGone implements Cancellation {
-  readonly #response: Answering;
+  readonly #response: ResponseMessage;
   readonly #client: Partial<Socket>;
   readonly #listeners = new Set<() => void>();
   #isWatched = false;
 
-  constructor(response: Answering, client: Partial<Socket>) {
+  constructor(response: ResponseMessage, client: Partial<Socket>) {
     this.#response = response;
     this.#client = client;
   }
@@ -50,7 +50,7 @@ export class ClientGone implements Cancellation {
 }
 
 /** A signal that aborts when the connection of an answer ends before it. */
-export function answerSignal(response: Answering): AbortSignal {
+export function answerSignal(response: ResponseMessage): AbortSignal {
   const controller = new AbortController();
   response.once('close', () => {
     // Nobody listens after the end, and a reason with its stack takes a while to make.

@@ -1,146 +1,229 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Wire } from '../../http/wire.ts';
+import { Wire } from '../../http/wire.ts';
 import type { Failure } from '../../model/failure.ts';
-import type { Corks } from '../../outbound/fast/corks.ts';
-import { DirectResponse } from '../h1-fast/direct-response.ts';
-import { readAlong, type Reader } from './read-along.ts';
+import type { RequestMessage, ResponseMessage } from '../http-message.ts';
+import { isNodeResponse } from './node-http.ts';
+import { tooLate } from './refusal.ts';
 
-/** The callbacks of the part that answers on a connection. */
-interface ConnectionOwner {
-  /**
-   * Answers a request by its bytes, if it can do so without Node's parser; says whether it does.
-   * `direct` gives what to answer with later.
-   */
-  readonly answerAtOnce: (text: string, direct: () => DirectResponse) => boolean;
-  readonly refused: (failure: Failure) => void;
+/** Which part reads the bytes of a connection: HTTP, another protocol, or none any more. */
+type Reader = 'http' | 'other' | 'nobody';
+
+/**
+ * Answers a request without Node's parser, from the bytes that have arrived; false where the parser
+ * has to read them.
+ */
+export type TryAnswer = (connection: Connection, bytes: Buffer) => boolean;
+
+/** What all connections of a server share. */
+interface ConnectionParts {
+  /** Has Node's HTTP server read a connection. */
+  readonly serve: (socket: Socket) => void;
+  /** Undefined where Node's parser reads all requests. */
+  readonly tryAnswer: TryAnswer | undefined;
+  readonly refused: (socket: Socket, failure: Failure) => void;
   /** Milliseconds for a head, where the parser does not see that one has begun. */
   readonly headMs: number;
-  readonly corks: Corks;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
 }
 
-/** One open connection, and what is owed on it. */
+/** A request and its response. */
+interface Answering {
+  readonly request: RequestMessage;
+  readonly response: ResponseMessage;
+}
+
+/**
+ * One open connection of HTTP/1.1. Node's HTTP server gets it with the first bytes that its parser
+ * has to read, and after that gets only the bytes that `http/wire.ts` lets pass.
+ */
 export class Connection {
-  /** The answer of Node's to its newest request. */
-  last: ServerResponse | undefined;
-  /**
-   * Requests that have come before the one ahead of them was answered, each waiting for its turn.
-   */
+  readonly socket: Socket;
+  /** The newest request and its response. */
+  newest: Answering | undefined;
+  /** The response that is being written, or was written last. */
+  current: ResponseMessage | undefined;
+  /** Requests that arrived before the one ahead of them was answered. */
   readonly waiting = new Set<(isOpen: boolean) => void>();
-  /** What reads what the client sends. */
   reader: Reader = 'http';
-  readonly #socket: Socket;
-  readonly #wire: Wire;
-  readonly #corks: Corks;
-  readonly #now: () => number;
-  /** The answer that is being made without Node. */
-  #direct: DirectResponse | undefined;
-  /** The answer that Node has made for the request that it was given after all. */
-  #handedOver: ServerResponse | undefined;
+  /** Whether Node's server has read a request: before that, it bounds the time for one. */
+  hasParsed = false;
+  readonly #parts: ConnectionParts;
+  #wire: Wire | undefined;
+  /** The listeners of Node's parser for data. */
+  #parsers: readonly ((chunk: Buffer) => void)[] = [];
+  #headTimer: NodeJS.Timeout | undefined;
+  /** Gets the response that Node makes for a request that is parsed again. */
+  #parsedAgain: ((response: ServerResponse) => void) | undefined;
 
-  constructor(socket: Socket, { answerAtOnce, refused, headMs, corks, now }: ConnectionOwner) {
-    this.#socket = socket;
-    this.#corks = corks;
-    this.#now = now;
-    this.#wire = readAlong(socket, {
-      reader: () => this.reader,
-      answerAtOnce: (text, parse) =>
-        this.#isFree && answerAtOnce(text, () => this.#answerDirectly(parse)),
-      more: () => {
-        this.#direct?.handOver();
-      },
-      refused,
-      headMs,
-    });
-    // Before Node hears of it, which would end the other side too where it owes nothing.
-    socket.prependOnceListener('end', () => {
-      this.#direct?.handOver();
+  constructor(socket: Socket, parts: ConnectionParts) {
+    this.socket = socket;
+    this.#parts = parts;
+    // A connection of Node's TLS server ends our side with the client's, whatever is owed on it.
+    socket.allowHalfOpen = true;
+    if (parts.tryAnswer === undefined) {
+      this.serve();
+      return;
+    }
+    socket.on('error', ignore);
+    socket.on('data', this.#read);
+    socket.on('end', () => {
+      if (!this.isParsed && this.owed === undefined) socket.end();
     });
   }
 
-  /** What has come of the head of the newest request, latin1. */
+  /** Whether Node's HTTP server has the connection. */
+  get isParsed(): boolean {
+    return this.#wire !== undefined;
+  }
+
+  /** What has arrived of the head of the newest request, latin1. */
   get head(): string {
-    return this.#wire.head;
+    return this.#wire?.head ?? '';
   }
 
-  /** The answer of Node's that is the last one owed; undefined where none is. */
-  get owed(): ServerResponse | undefined {
-    return this.last?.writableFinished === false ? this.last : undefined;
+  /** The newest request and its response while that is not written; undefined otherwise. */
+  get owed(): Answering | undefined {
+    return this.newest?.response.writableFinished === false ? this.newest : undefined;
   }
 
-  /** Whether any answer is owed, or the client has not taken all of it. */
+  /** Whether a response is owed, or the client has not read all of one. */
   get owes(): boolean {
-    return this.#direct !== undefined || this.owed !== undefined || this.#isUntaken;
+    return this.owed !== undefined || this.isUnread;
   }
 
-  /** Whether nothing has been asked that is not answered. */
+  /** Whether all requests that have arrived are answered. */
   get isIdle(): boolean {
-    return this.reader === 'http' && this.#wire.isBetweenMessages && !this.owes;
+    return this.reader === 'http' && this.#isBetweenMessages && !this.owes;
   }
 
-  /** Resolves when the client has taken all that it was answered, or is gone. */
-  taken(): Promise<void> {
-    if (!this.#isUntaken) return Promise.resolve();
-    const socket = this.#socket;
+  /** Whether a request that arrives now can be answered at once, with others behind it. */
+  get isFree(): boolean {
+    if (this.reader !== 'http' || !this.#isBetweenMessages) return false;
+    if (this.isParsed && !this.hasParsed) return false;
+    if (this.newest !== undefined) {
+      const { shouldKeepAlive, writableFinished } = this.newest.response;
+      if (!shouldKeepAlive || !writableFinished) return false;
+    }
+    return this.socket.writable && this.socket.writableLength === 0;
+  }
+
+  /** Whether bytes wait for the client to read. */
+  get isUnread(): boolean {
+    const { destroyed, writableLength } = this.socket;
+    return this.reader !== 'other' && !destroyed && writableLength > 0;
+  }
+
+  get #isBetweenMessages(): boolean {
+    return this.#wire?.isBetweenMessages ?? true;
+  }
+
+  /** Has Node's HTTP server read the connection, through a wire. */
+  serve(): void {
+    if (this.#wire !== undefined) return;
+    const { socket } = this;
+    this.#wire = new Wire();
+    this.#parts.serve(socket);
+    socket.off('data', this.#read);
+    this.#parsers = socket.listeners('data') as ((chunk: Buffer) => void)[];
+    socket.removeAllListeners('data');
+    // Takes the socket back from the parser, which would read past it (README.md, Facts).
+    socket.on('data', this.#read);
+  }
+
+  /**
+   * Has Node's parser read a whole request that has arrived before; returns the response that its
+   * server makes.
+   */
+  parseAgain(request: Buffer): ServerResponse | undefined {
+    let response: ServerResponse | undefined;
+    this.#parsedAgain = (made) => {
+      response = made;
+    };
+    this.#parse(request);
+    this.#parsedAgain = undefined;
+    return response;
+  }
+
+  /** Whether a response of Node's is for a request that is parsed again, and not for a new one. */
+  takeParsedAgain(response: ResponseMessage): boolean {
+    if (this.#parsedAgain === undefined || !isNodeResponse(response)) return false;
+    this.current = response;
+    this.hasParsed = true;
+    this.#parsedAgain(response);
+    return true;
+  }
+
+  /** Resolves when the client has read all responses, or is gone. */
+  read(): Promise<void> {
+    if (!this.isUnread) return Promise.resolve();
+    const { socket } = this;
     return new Promise((resolve) => {
       const done = (): void => {
         resolve();
       };
       socket.once('close', done);
-      // Behind all else; a connection whose end has been said closes by itself.
+      // Behind all else; a connection whose end is written closes by itself.
       if (!socket.writableEnded) socket.write('', done);
     });
   }
 
-  /** Lets Node finish what is being answered without it. */
-  handOver(): void {
-    this.#direct?.handOver();
+  /** Closes the connection as soon as the system has what is written. */
+  closeWhenWritten(): void {
+    const { socket } = this;
+    // A TLS session ends with a message of its own.
+    const isTls = 'encrypted' in socket;
+    if (socket.writableLength === 0 && !isTls) socket.destroy();
+    else socket.destroySoon();
   }
 
-  /** Whether an answer of Node's is for a request that was handed over, and is answered already. */
-  takeOver(response: ServerResponse): boolean {
-    if (this.#direct === undefined) return false;
-    this.last = response;
-    this.#handedOver = response;
-    return true;
-  }
-
-  /** The connection has ended. */
+  /** The connection has closed. */
   close(): void {
-    this.#direct?.close();
+    clearTimeout(this.#headTimer);
     for (const resolve of this.waiting) resolve(false);
   }
 
-  get #isUntaken(): boolean {
-    const { destroyed, writableLength } = this.#socket;
-    return this.reader !== 'other' && !destroyed && writableLength > 0;
+  readonly #read = (chunk: Buffer): void => {
+    if (this.#parts.tryAnswer?.(this, chunk) !== true) this.#parse(chunk);
+  };
+
+  #parse(chunk: Buffer): void {
+    this.serve();
+    const { socket } = this;
+    const wire = this.#wire ?? new Wire();
+    let at = 0;
+    while (at < chunk.length && this.#readsHttp()) {
+      // The parser may be full: the rest comes again when it is not.
+      if (at > 0 && socket.isPaused()) break;
+      const end = wire.read(chunk, at);
+      if (wire.isHeld) this.#limitHeadTime(wire);
+      else if (end > at) {
+        const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
+        for (const parse of this.#parsers) parse.call(socket, part);
+      }
+      at = end;
+      if (wire.refusal !== undefined && this.#readsHttp()) {
+        this.#parts.refused(socket, wire.refusal);
+      }
+    }
+    if (this.reader === 'other') socket.off('data', this.#read);
+    if (at < chunk.length && this.reader !== 'nobody') socket.unshift(chunk.subarray(at));
   }
 
-  /** Node has to have seen a request of the connection, or it would be silent in its eyes. */
-  get #isFree(): boolean {
-    const { last } = this;
-    if (last?.shouldKeepAlive !== true || !last.writableFinished) return false;
-    // One that has said it is the last ends our side, though its client might have gone on.
-    return this.#socket.writable && this.#socket.writableLength === 0;
+  #readsHttp(): boolean {
+    return this.reader === 'http';
   }
 
-  #answerDirectly(parse: () => void): DirectResponse {
-    this.#direct = new DirectResponse({
-      socket: this.#socket,
-      corks: this.#corks,
-      handOver: () => {
-        this.#handedOver = undefined;
-        if (!this.#socket.destroyed) parse();
-        this.#direct = undefined;
-        return this.#handedOver;
-      },
-      done: () => {
-        this.#direct = undefined;
-      },
-      now: this.#now,
-    });
-    return this.#direct;
+  #limitHeadTime(wire: Wire): void {
+    this.#headTimer ??= setTimeout(() => {
+      if (wire.refusal === undefined) this.#parts.refused(this.socket, tooLate('header_time'));
+    }, this.#parts.headMs).unref();
   }
+}
+
+/** For errors of a socket, which closes by itself. */
+const ignore = (): void => undefined;
+
+/** Whether the content of a request is still to come: then Node's parser reads the request. */
+export function isArriving(request: RequestMessage): request is IncomingMessage {
+  return !request.complete;
 }

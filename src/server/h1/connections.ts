@@ -1,38 +1,38 @@
-import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
+import { connectionsMax } from '../../config/limits.ts';
 import { plainAddress } from '../../http/forwarded.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { LimitName } from '../../model/limit.ts';
-import { connectionsMax } from '../../config/limits.ts';
-import { pipelinedRequestsMax } from './limits.ts';
-import { lingerMs } from '../limits.ts';
 import type { LimitLog } from '../../observability/limit-log.ts';
+import { tcpKeepAliveMs } from '../../outbound/limits.ts';
+import type { RequestMessage, ResponseMessage } from '../http-message.ts';
+import { lingerMs } from '../limits.ts';
 import { breakBody } from './body.ts';
+import { Connection, isArriving, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
-import { Corks } from '../../outbound/fast/corks.ts';
-import { Connection } from './connection.ts';
-import type { DirectResponse } from '../h1-fast/direct-response.ts';
+import { pipelinedRequestsMax } from './limits.ts';
+import { isNodeResponse } from './node-http.ts';
 import { resetIfUnframed } from './reset.ts';
+import type { Timeouts } from './timeouts.ts';
 
 /** One that answers HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;
-
-/**
- * Answers a request by its bytes, if it can do so without Node's parser; says whether it does.
- * `direct` gives what to answer with later.
- */
-type AnswerAtOnce = (socket: Socket, text: string, direct: () => DirectResponse) => boolean;
 
 /** The callbacks and limits of the connections of a port. */
 interface ConnectionParts extends ConnectionLimits {
   /** Answers a request that could not be read, by its head as far as it came, as the last one. */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
   readonly passed: LimitLog['passed'];
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
+}
+
+/** How a server waits for its clients, and what answers requests ahead of Node's parser. */
+interface Watch {
+  readonly waits: Timeouts;
+  readonly tryAnswer?: TryAnswer | undefined;
 }
 
 /**
@@ -43,46 +43,51 @@ export class Connections {
   readonly #open = new Map<Duplex, Connection>();
   /** What TLS runs over, from before its handshake. */
   readonly #underTls = new Set<Duplex>();
-  readonly #answerAtOnce = new WeakMap<Server, AnswerAtOnce>();
-  readonly #crowd: ConnectionLimiter;
-  readonly #corks = new Corks();
+  readonly #limiter: ConnectionLimiter;
   readonly #parts: ConnectionParts;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
-    this.#crowd = new ConnectionLimiter(parts);
-  }
-
-  /** Has `answer` tried on requests to a server, before they are parsed. */
-  answerAtOnce(server: Server, answer: AnswerAtOnce): void {
-    this.#answerAtOnce.set(server, answer);
-  }
-
-  /** Lets Node finish what is being answered without it, and sends what has been answered. */
-  handOver(): void {
-    this.#corks.uncork();
-    for (const connection of this.#open.values()) connection.handOver();
+    this.#limiter = new ConnectionLimiter(parts);
   }
 
   /**
-   * Follows the connections of a server; one that is silent for so long, while an answer waits to
-   * be read or nothing is asked, is closed.
+   * Follows the connections of a server, and closes those on which nothing happens for too long.
+   * Node's HTTP server gets a connection when its parser has to read from it.
    */
-  watch(server: Server, stalledMs: number): void {
-    server.on('connection', (socket: Socket) => {
-      this.#count(socket);
-    });
+  watch(server: Server, { waits, tryAnswer }: Watch): void {
     const isTls = server instanceof TlsServer;
+    const event = isTls ? 'secureConnection' : 'connection';
+    const [serveByNode] = server.listeners(event) as ((socket: Socket) => void)[];
+    server.removeAllListeners(event);
+    const parts = {
+      serve: (socket: Socket) => {
+        if (!isTls) optimise(socket);
+        serveByNode?.call(server, socket);
+      },
+      tryAnswer,
+      refused: (socket: Socket, failure: Failure) => {
+        this.refuse(socket, failure);
+      },
+      headMs: waits.headersMs,
+    };
     if (isTls) {
-      server.on('connection', (socket: Duplex) => {
+      server.on('connection', (socket: Socket) => {
+        this.#count(socket);
         this.#underTls.add(socket);
         socket.once('close', () => {
           this.#underTls.delete(socket);
         });
       });
     }
-    server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
-      this.#admit(server, socket);
+    server.on(event, (socket: Socket) => {
+      if (!isTls && !this.#count(socket)) return;
+      const connection = new Connection(socket, parts);
+      this.#open.set(socket, connection);
+      socket.on('close', () => {
+        this.#open.delete(socket);
+        connection.close();
+      });
     });
     const left = ({ socket }: IncomingMessage): void => {
       const connection = this.#open.get(socket);
@@ -90,9 +95,10 @@ export class Connections {
     };
     server.on('upgrade', left);
     server.on('connect', left);
-    server.setTimeout(stalledMs, (socket) => {
-      this.silent(socket, stalledMs);
+    server.setTimeout(waits.stalledMs, (socket) => {
+      this.silent(socket, waits.stalledMs);
     });
+    if (tryAnswer !== undefined) this.#checkUnparsed(server, waits);
   }
 
   /**
@@ -100,9 +106,8 @@ export class Connections {
    * silent.
    */
   silent(socket: Socket, stalledMs: number): void {
-    this.#open.get(socket)?.handOver();
     // What has been answered in this turn does not wait for the client yet.
-    this.#corks.uncork();
+    while (socket.writableCorked > 0) socket.uncork();
     // The client is the silent side only while bytes wait for it, or while it has no request open.
     const isOurs = this.lastAnswer(socket) !== undefined && socket.writableLength === 0;
     if (isOurs) {
@@ -118,16 +123,18 @@ export class Connections {
    * are; a promise of it while it is not. False for one that will never be answered. A client that
    * has asked for too much ahead loses its connection.
    */
-  turn(message: IncomingMessage, response: ServerResponse): boolean | Promise<boolean> {
-    const { socket } = message;
+  turn(request: RequestMessage, response: ResponseMessage): boolean | Promise<boolean> {
+    const { socket } = request;
     const connection = this.#open.get(socket);
     if (connection === undefined || socket.destroyed) return false;
-    if (connection.takeOver(response)) return false;
-    const { last, waiting } = connection;
-    connection.last = response;
+    if (connection.takeParsedAgain(response)) return false;
+    const { newest, waiting } = connection;
+    connection.newest = { request, response };
+    if (isNodeResponse(response)) connection.hasParsed = true;
     // No listener is added for the end of a response as long as no request waits for it.
-    if (last === undefined) return true;
-    if (last.writableFinished) return this.#goesOn(socket, connection, last);
+    if (newest === undefined || newest.response.writableFinished) {
+      return goesOn(connection, newest?.response, response);
+    }
     if (waiting.size + 2 > pipelinedRequestsMax) {
       this.passed('pipelined', socket);
       socket.destroy();
@@ -135,19 +142,11 @@ export class Connections {
     }
     return new Promise((resolve) => {
       waiting.add(resolve);
-      last.once('close', () => {
+      newest.response.once('close', () => {
         waiting.delete(resolve);
-        resolve(this.#goesOn(socket, connection, last));
+        resolve(goesOn(connection, newest.response, response));
       });
     });
-  }
-
-  /** Whether a request is looked at behind an answer: none is behind the last one of all. */
-  #goesOn(socket: Duplex, connection: Connection, last: ServerResponse): boolean {
-    if (socket.destroyed) return false;
-    if (last.shouldKeepAlive) return true;
-    connection.reader = 'nobody';
-    return false;
   }
 
   /**
@@ -158,25 +157,25 @@ export class Connections {
     const connection = this.#open.get(socket);
     if (connection?.reader !== 'http') return;
     connection.reader = 'nobody';
-    const owed = this.lastAnswer(socket);
+    const { owed } = connection;
     if (owed === undefined && this.hasHead(socket)) {
       // It was answered without its content, which never came: no other response is due.
       this.#passedBy(failure, socket);
       socket.destroy();
       return;
     }
-    if (owed !== undefined && !owed.req.complete) {
+    if (owed !== undefined && isArriving(owed.request)) {
       // The content of a request is broken: its reader reports that.
-      owed.shouldKeepAlive = false;
-      if (!breakBody(owed.req, failure)) this.#passedBy(failure, socket);
-      if (owed.socket !== null) setTimeout(() => socket.destroy(), lingerMs).unref();
+      owed.response.shouldKeepAlive = false;
+      if (!breakBody(owed.request, failure)) this.#passedBy(failure, socket);
+      setTimeout(() => socket.destroy(), lingerMs).unref();
       return;
     }
     const answer = (): void => {
       if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
     };
     if (owed === undefined) answer();
-    else owed.once('close', answer);
+    else owed.response.once('close', answer);
   }
 
   /**
@@ -190,7 +189,7 @@ export class Connections {
 
   /** Whether the head of the newest request has come, and its content has not. */
   hasHead(socket: Duplex): boolean {
-    return this.#open.get(socket)?.last?.req.complete === false;
+    return this.#open.get(socket)?.newest?.request.complete === false;
   }
 
   /** Tells of a connection that has run into a limit. */
@@ -198,9 +197,14 @@ export class Connections {
     this.#parts.passed(limit, peerAddress(socket));
   }
 
-  /** The answer that is the last one owed on a connection; undefined where none is. */
-  lastAnswer(socket: Duplex): ServerResponse | undefined {
-    return this.#open.get(socket)?.owed;
+  /** The response that is the last one owed on a connection; undefined where none is. */
+  lastAnswer(socket: Duplex): ResponseMessage | undefined {
+    return this.#open.get(socket)?.owed?.response;
+  }
+
+  /** The response that is being written on a connection, or was written last. */
+  currentAnswer(socket: Duplex): ResponseMessage | undefined {
+    return this.#open.get(socket)?.current;
   }
 
   get size(): number {
@@ -219,28 +223,20 @@ export class Connections {
     return owed;
   }
 
-  /** Lets go of the connections on which nothing is owed, and hands the others over. */
-  windDown(): void {
-    this.handOver();
+  /** Closes the connections on which nothing is owed. */
+  closeIdle(): void {
     for (const [socket, { isIdle }] of this.#open) if (isIdle) socket.destroy();
   }
 
   /** Resolves when no answer is owed any more. */
   async settled(): Promise<void> {
-    // Only the end of an answer of Node's can be waited for.
-    this.handOver();
     for (const [socket, connection] of this.#open) {
       for (let last = connection.owed; last !== undefined; last = connection.owed) {
-        await ended(last, socket);
+        await ended(last.response, socket);
       }
-      await connection.taken();
+      await connection.read();
     }
     if (this.owed > 0) await this.settled();
-  }
-
-  /** Closes the connections on which nothing is owed: their file descriptors are needed. */
-  shedIdle(): void {
-    for (const [socket, { isIdle }] of this.#open) if (isIdle) socket.destroy();
   }
 
   /** Tells that a connection could not be taken for want of a file descriptor. */
@@ -250,7 +246,9 @@ export class Connections {
 
   /** Cuts off every connection that is still open. */
   destroyAll(): void {
-    for (const { owed } of this.#open.values()) if (owed !== undefined) resetIfUnframed(owed);
+    for (const { owed } of this.#open.values()) {
+      if (owed !== undefined) resetIfUnframed(owed.response);
+    }
     for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
   }
 
@@ -259,18 +257,20 @@ export class Connections {
     if (limit !== undefined) this.passed(limit, socket);
   }
 
-  #count(socket: Socket): void {
+  /** Counts a connection; closes it and returns false where it is one too many. */
+  #count(socket: Socket): boolean {
     const address = peerAddress(socket);
-    const passed = this.#crowd.enter(address);
+    const passed = this.#limiter.enter(address);
     if (passed === undefined) {
-      socket.once('close', () => {
-        this.#crowd.leave(address);
+      socket.on('close', () => {
+        this.#limiter.leave(address);
       });
-      return;
+      return true;
     }
     if (passed === 'perAddress') this.passed('connections_per_address', socket);
     else this.#parts.passed('connections', address, this.#whyFull());
     socket.destroy();
+    return false;
   }
 
   /** Why there is no room, where that is for want of file descriptors. */
@@ -280,25 +280,56 @@ export class Connections {
     return `there are file descriptors for ${max}: raise LimitNOFILE= or ulimit -n`;
   }
 
-  #admit(server: Server, socket: Socket): void {
-    // A connection of Node's TLS server ends our side with the client's, whatever is owed on it.
-    socket.allowHalfOpen = true;
-    const connection = new Connection(socket, {
-      answerAtOnce: (text, direct) =>
-        this.#answerAtOnce.get(server)?.(socket, text, direct) === true,
-      refused: (failure) => {
-        this.refuse(socket, failure);
-      },
-      headMs: server.headersTimeout,
-      corks: this.#corks,
-      now: this.#parts.now,
-    });
-    this.#open.set(socket, connection);
-    socket.once('close', () => {
-      this.#open.delete(socket);
-      connection.close();
+  /**
+   * Looks after the connections that Node's HTTP server has not got: it gets those that have sent
+   * nothing yet, and bounds the time for their first head; the others have a time-out of their own.
+   * A timer for each connection would cost more than this one for all.
+   */
+  #checkUnparsed(server: Server, { keepAliveMs, stalledMs, lookMs }: Timeouts): void {
+    const timer = setInterval(() => {
+      for (const connection of this.#open.values()) {
+        if (connection.isParsed) continue;
+        const { socket } = connection;
+        if (connection.newest === undefined) {
+          connection.serve();
+          continue;
+        }
+        const waitMs = connection.owes ? stalledMs : keepAliveMs;
+        if (socket.timeout === waitMs) continue;
+        if (socket.timeout === undefined) {
+          optimise(socket);
+          socket.on('timeout', () => {
+            if (!connection.isParsed) this.silent(socket, stalledMs);
+          });
+        }
+        socket.setTimeout(waitMs);
+      }
+    }, lookMs).unref();
+    server.once('close', () => {
+      clearInterval(timer);
     });
   }
+}
+
+/** Sets the options of TCP that only a connection that stays open for some time needs. */
+function optimise(socket: Socket): void {
+  socket.setNoDelay(true);
+  socket.setKeepAlive(true, tcpKeepAliveMs);
+}
+
+/** Whether a request is looked at behind a response: none is behind the last one of all. */
+function goesOn(
+  connection: Connection,
+  before: ResponseMessage | undefined,
+  next: ResponseMessage,
+): boolean {
+  if (connection.socket.destroyed) return false;
+  if (before?.shouldKeepAlive === false) {
+    connection.reader = 'nobody';
+    return false;
+  }
+  connection.current = next;
+  return true;
 }
 
 /** The address at the other end of a connection; empty for a unix socket. */
@@ -307,7 +338,7 @@ export function peerAddress(socket: Duplex): string {
 }
 
 /** An answer ends, or it never begins because its connection does. */
-function ended(response: ServerResponse, socket: Duplex): Promise<void> {
+function ended(response: ResponseMessage, socket: Duplex): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       resolve();

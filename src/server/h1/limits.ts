@@ -7,8 +7,6 @@ export const requestCheckMs = 1_000;
 export const tlsHandshakeTimeoutMs = 10_000;
 /** Requests that a client may send before it has read the answers to earlier ones. */
 export const pipelinedRequestsMax = 100;
-/** The longest head of a request that is answered without Node's parser. */
-export const directHeadBytesMax = 8 * KIB;
 /** Content of an answer that is passed to TLS at a time. */
 export const tlsWriteBytes = 256 * KIB;
 /** The size of both buffers of a file that is many times larger. */

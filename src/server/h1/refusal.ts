@@ -1,10 +1,9 @@
 import type { Duplex } from 'node:stream';
-import { formatHttpDate } from '../../http/date.ts';
 import { headerSectionTooLarge } from '../../http/refusals.ts';
-import { fieldLines, type FieldList, type Reply } from '../../http/reply.ts';
+import type { Reply } from '../../http/reply.ts';
 import { Failure } from '../../model/failure.ts';
 import { lingerMs } from '../limits.ts';
-import { STATUS_CODES } from './node-http.ts';
+import { fieldText, statusLine } from '../response-head.ts';
 
 /**
  * What a client is told whose request Node's parser has given up on, by its error; `hasHead` is
@@ -40,25 +39,12 @@ export function writeAndClose(
   { status, fields, body }: Reply,
   nowMs: number,
 ): number {
-  const line = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\n`;
-  const text = `${line}${fieldText(fields, nowMs)}Connection: close\r\n\r\n`;
+  const text = `${statusLine(status)}${fieldText(fields, nowMs)}Connection: close\r\n\r\n`;
   const head = Buffer.from(text, 'latin1');
   const content = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
   socket.write(Buffer.concat([head, content]));
   linger(socket);
   return content.length;
-}
-
-/**
- * Fields as they are sent, each with its line end, and Date (RFC 9110 §6.6.1) where it is not among
- * them: Node adds that to its own answers only. `nowMs` is milliseconds since 1970.
- */
-export function fieldText(fields: FieldList, nowMs: number): string {
-  const isDated = fieldLines(fields, 'date').length > 0;
-  const all = isDated ? fields : [...fields, 'Date', formatHttpDate(nowMs)];
-  return all
-    .flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${all[at + 1] ?? ''}\r\n`] : []))
-    .join('');
 }
 
 /**

@@ -1,6 +1,6 @@
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { NodeResponse } from './node-http.ts';
+import type { ResponseMessage } from '../http-message.ts';
+import { isNodeResponse } from './node-http.ts';
 
 /**
  * Resets the connection of an HTTP/1.0 client whose answer is not complete: the end of the content
@@ -8,8 +8,8 @@ import { NodeResponse } from './node-http.ts';
  * So it is over TLS as well: many clients take the end of TCP for an orderly one, with or without a
  * close_notify.
  */
-export function resetIfUnframed(response: ServerResponse): void {
-  if (!(response instanceof NodeResponse) || response.req.httpVersion !== '1.0') return;
+export function resetIfUnframed(response: ResponseMessage): void {
+  if (!isNodeResponse(response) || response.req.httpVersion !== '1.0') return;
   // Node has no public name for the connection below TLS.
   const socket: (Socket & { readonly _parent?: Socket }) | null = response.socket;
   const tcp = socket !== null && 'encrypted' in socket ? socket._parent : socket;

@@ -4,8 +4,8 @@ import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
 import { notePassedBytes } from '../../outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../proxy/fetcher.ts';
 import type { SharedLimit } from '../../model/shared-limit.ts';
-import { STATUS_CODES } from './node-http.ts';
-import { fieldText, linger } from './refusal.ts';
+import { fieldText, statusLine } from '../response-head.ts';
+import { linger } from './refusal.ts';
 
 /** A place for one more tunnel; must be released when it is not opened. */
 interface TunnelPlace {
@@ -151,6 +151,6 @@ function untilClosed(side: Duplex): Promise<void> {
 }
 
 function switchingHead({ fields }: OpenedWebsocket, nowMs: number): string {
-  const line = `HTTP/1.1 101 ${STATUS_CODES[101] ?? ''}\r\n`;
-  return `${line}Upgrade: websocket\r\nConnection: Upgrade\r\n${fieldText(fields, nowMs)}\r\n`;
+  const upgraded = 'Upgrade: websocket\r\nConnection: Upgrade\r\n';
+  return `${statusLine(101)}${upgraded}${fieldText(fields, nowMs)}\r\n`;
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
@@ -11,6 +11,7 @@ import { peerAddress, type Connections } from './connections.ts';
 import { acceptRequest, type IncomingRequest } from '../incoming-request.ts';
 import type { ExchangeParts } from '../exchange.ts';
 import { contentFailure, loggedFailure } from '../failures.ts';
+import { isNodeResponse } from './node-http.ts';
 import { writeAndClose } from './refusal.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -36,9 +37,6 @@ interface Leaving {
   readonly head: Buffer;
   readonly arrival: RequestStart;
 }
-
-/** A connection as Node's server has it: with the answer that is being written. */
-type SocketOfNode = Socket & { readonly _httpMessage?: ServerResponse | null };
 
 /**
  * Answers requests that would leave HTTP, each when it is its turn: with a websocket of the
@@ -71,13 +69,15 @@ export class UpgradeHandler {
    * connection: has them go on when the client has read, and ends them when it does not. Returns
    * what ends that.
    */
-  #carryOn(socket: SocketOfNode): () => void {
+  #carryOn(socket: Socket): () => void {
+    const { connections } = this.#parts;
     const drained = (): void => {
-      const answer = socket._httpMessage;
-      if (answer?.writableNeedDrain === true) answer.emit('drain');
+      const answer = connections.currentAnswer(socket);
+      if (answer !== undefined && isNodeResponse(answer) && answer.writableNeedDrain)
+        answer.emit('drain');
     };
     const silent = (): void => {
-      this.#parts.connections.silent(socket, socket.timeout ?? stalledMs);
+      connections.silent(socket, socket.timeout ?? stalledMs);
     };
     socket.on('drain', drained).on('timeout', silent);
     return () => {

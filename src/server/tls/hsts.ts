@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { replyField, type Reply } from '../../http/reply.ts';
 import { isSecure } from '../incoming-request.ts';
-import type { RequestMessage } from '../request-message.ts';
+import type { RequestMessage } from '../http-message.ts';
 
 /**
  * An answer with Strict-Transport-Security, where the ini file wants it: over TLS only (RFC 6797

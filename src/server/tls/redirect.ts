@@ -6,7 +6,7 @@ import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
 import { challengePath } from './challenge.ts';
 import type { Certificates } from './certificates.ts';
-import type { RequestMessage } from '../request-message.ts';
+import type { RequestMessage } from '../http-message.ts';
 
 /** Where the same site is reached over TLS. */
 interface SecureSite {

@@ -10,7 +10,7 @@ import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
-import { asked, firstRequest, openUsed, parsedRequests } from '../ways.ts';
+import { asked, firstRequest, openUsed, parsedRequests, serverSockets } from '../ways.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n[log]\nformat = json\n';
 /** More than the system keeps of what a client does not read. */
@@ -18,7 +18,7 @@ const hugeCharacters = 12_000_000;
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
 /** A site that fetches `/far/*` from a source that answers when the test does. */
-async function startFar(t: TestContext) {
+async function startFar(t: TestContext, first = firstRequest) {
   const { origin, server } = await httpSource(t, (_message, response) => {
     server.emit('asked', response);
   });
@@ -29,7 +29,11 @@ async function startFar(t: TestContext) {
     { path: '/long', kind: 'content', content: 'x'.repeat(40_000) },
   ];
   const site = await startSite(t, { ini, rules });
-  const client = await openUsed(t, { port: site.port, host: '127.0.0.1', allowHalfOpen: true });
+  const client = await openUsed(
+    t,
+    { port: site.port, host: '127.0.0.1', allowHalfOpen: true },
+    first,
+  );
   /** Asks for what is fetched; resolves to the answer that its source has to give. */
   const hold = async (request = get('/far/a')): Promise<ServerResponse> => {
     client.socket.write(request);
@@ -39,155 +43,160 @@ async function startFar(t: TestContext) {
   return { site, client, server, hold };
 }
 
-suite('a page that is fetched behind another answer', () => {
-  test('comes before all that is asked for while it is', async (t) => {
-    const { client, hold } = await startFar(t);
-    const source = await hold();
-    const { targets } = parsedRequests(t);
-    client.socket.write(get('/page') + get('/none'));
-    client.socket.write('POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n');
-    client.socket.write(`xy${get('/page')}`);
-    // The last to be parsed.
-    while (targets.length < 5) await nextTurn();
-    source.end('far');
-    const contents: string[] = [];
-    for (let at = 0; at < 5; at += 1) {
-      const { statusLine, content } = await client.answers.next();
-      contents.push(statusLine.split(' ')[1] === '200' ? content : statusLine);
-    }
-    assert.deepEqual(contents, [
-      ...['far', 'page', 'HTTP/1.1 404 Not Found', 'HTTP/1.1 405 Method Not Allowed', 'page'],
-    ]);
-    const { length } = targets;
-    assert.equal((await client.ask(get('/page'))).content, 'page');
-    assert.equal(targets.length, length);
-  });
+/** What a connection has been used for: with its first request Node's HTTP server gets it, or not. */
+const firsts = { "that Node's server has": firstRequest, 'that is new to it': get('/none') };
 
-  test('is given up when its client goes away, or closes its side', async (t) => {
-    for (const leave of [
-      (socket: Socket) => socket.resetAndDestroy(),
-      (socket: Socket) => socket.end(),
-    ]) {
-      const { site, client, hold } = await startFar(t);
+for (const [name, first] of Object.entries(firsts)) {
+  suite(`a page that is fetched on a connection ${name}`, () => {
+    test('comes before all that is asked for while it is', async (t) => {
+      const { client, hold } = await startFar(t, first);
       const source = await hold();
-      const isLeft = once(source, 'close');
-      leave(client.socket as Socket);
-      await isLeft;
-      assert.equal(source.writableFinished, false);
-      assert.equal(await client.answers.rest(), '');
-      while (!/"target":"\/far\/a".*"cut":true/.test(site.logged())) await nextTurn();
-    }
-  });
-
-  test('is waited for by a server that stops, and counts as open', async (t) => {
-    const { site, client, hold } = await startFar(t);
-    const source = await hold();
-    const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
-    assert.match(metrics, /^waymark_requests_in_flight 2$/m);
-    const stopped = site.waymark.stop(10_000);
-    source.end('far');
-    assert.equal((await client.answers.next()).content, 'far');
-    assert.equal(await client.answers.rest(), '');
-    await stopped;
-    assert.match(site.logged(), /"target":"\/far\/a","status":200,"bytes":3/);
-  });
-
-  test('is cut by a server that stops at once', async (t) => {
-    const { site, client, hold } = await startFar(t);
-    const source = await hold();
-    const isLeft = once(source, 'close');
-    await site.waymark.stop(0);
-    await isLeft;
-    assert.equal(await client.answers.rest(), '');
-  });
-
-  test('goes out when a server stops in the turn in which it was answered', async (t) => {
-    const { sockets } = parsedRequests(t);
-    const { site, client } = await startFar(t);
-    const [socket = assert.fail()] = sockets;
-    let stopped: Promise<unknown> | undefined;
-    socket.once('data', () => {
-      // Behind the answer, and before the end of the turn.
-      setImmediate(() => {
-        assert.equal(socket.writableCorked, 1);
-        stopped = site.waymark.stop(10_000);
-      });
+      const { targets } = parsedRequests(t);
+      client.socket.write(get('/page') + get('/none'));
+      client.socket.write('POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n');
+      client.socket.write(`xy${get('/page')}`);
+      // The last to be parsed.
+      while (targets.length < 5) await nextTurn();
+      source.end('far');
+      const contents: string[] = [];
+      for (let at = 0; at < 5; at += 1) {
+        const { statusLine, content } = await client.answers.next();
+        contents.push(statusLine.split(' ')[1] === '200' ? content : statusLine);
+      }
+      assert.deepEqual(contents, [
+        ...['far', 'page', 'HTTP/1.1 404 Not Found', 'HTTP/1.1 405 Method Not Allowed', 'page'],
+      ]);
+      assert.equal((await client.ask(get('/page'))).content, 'page');
     });
-    const { statusLine } = await client.ask(get('/none'));
-    assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
-    assert.equal(await client.answers.rest(), '');
-    await stopped;
-  });
 
-  test('goes out when its connection times out in the turn in which it was answered', async (t) => {
-    const { sockets } = parsedRequests(t);
-    const { site, client } = await startFar(t);
-    const [socket = assert.fail()] = sockets;
-    socket.once('data', () => {
-      // As behind an answer that somebody else's timer has brought about, at the same moment.
-      setImmediate(() => {
-        assert.equal(socket.writableCorked, 1);
-        socket.emit('timeout');
-      });
+    test('is given up when its client goes away, or closes its side', async (t) => {
+      for (const leave of [
+        (socket: Socket) => socket.resetAndDestroy(),
+        (socket: Socket) => socket.end(),
+      ]) {
+        const { site, client, hold } = await startFar(t, first);
+        const source = await hold();
+        const isLeft = once(source, 'close');
+        leave(client.socket as Socket);
+        await isLeft;
+        assert.equal(source.writableFinished, false);
+        assert.equal(await client.answers.rest(), '');
+        while (!/"target":"\/far\/a".*"cut":true/.test(site.logged())) await nextTurn();
+      }
     });
-    const { statusLine } = await client.ask(get('/none'));
-    assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
-    assert.equal(await client.answers.rest(), '');
-    assert.doesNotMatch(site.logged(), /unread_answer/);
-  });
 
-  for (const isPrepared of [false, true]) {
-    const how = isPrepared ? 'that was prepared' : 'that is made anew';
-    test(`a large one ${how} comes whole, though the server stops meanwhile`, async (t) => {
-      const { sockets } = parsedRequests(t);
-      const { site, client } = await startFar(t);
-      const [socket = assert.fail()] = sockets;
-      if (isPrepared) await client.ask(get('/huge'));
-      client.socket.pause();
-      client.socket.write(get('/huge'));
-      await once(socket, 'data');
-      while (socket.writableLength === 0) await nextTurn();
+    test('is waited for by a server that stops, and counts as open', async (t) => {
+      const { site, client, hold } = await startFar(t, first);
+      const source = await hold();
+      const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
+      assert.match(metrics, /^waymark_requests_in_flight 2$/m);
       const stopped = site.waymark.stop(10_000);
-      client.socket.resume();
-      assert.equal((await client.answers.next()).content.length, hugeCharacters);
-      assert.equal(await client.answers.rest(), '');
-      assert.deepEqual(await stopped, { cut: 0 });
-    });
-  }
-
-  for (const isHeld of [true, false]) {
-    const when = isHeld ? 'while it is' : 'behind it';
-    test(`leaves the connection free for a websocket that is asked for ${when}`, async (t) => {
-      const { client, hold } = await startFar(t);
-      const source = await hold();
-      if (isHeld) client.socket.write(upgradeRequest());
       source.end('far');
       assert.equal((await client.answers.next()).content, 'far');
-      if (!isHeld) client.socket.write(upgradeRequest());
-      const { statusLine } = await client.answers.next();
-      assert.equal(statusLine, 'HTTP/1.1 101 Switching Protocols');
+      assert.equal(await client.answers.rest(), '');
+      await stopped;
+      assert.match(site.logged(), /"target":"\/far\/a","status":200,"bytes":3/);
     });
-  }
-});
 
-suite('a connection of many requests', () => {
-  test('has as many listeners as one of a single request', async (t) => {
-    const { sockets } = parsedRequests(t);
-    const { site, client, hold } = await startFar(t);
-    const [socket = assert.fail()] = sockets;
-    const listeners = () => socket.eventNames().map((name) => socket.listenerCount(name));
-    const before = listeners();
-    for (let at = 0; at < 1_000; at += 1) {
-      await client.ask(get(at % 2 === 0 ? '/page' : `/none/${at}`));
+    test('is cut by a server that stops at once', async (t) => {
+      const { site, client, hold } = await startFar(t, first);
+      const source = await hold();
+      const isLeft = once(source, 'close');
+      await site.waymark.stop(0);
+      await isLeft;
+      assert.equal(await client.answers.rest(), '');
+    });
+
+    test('goes out when a server stops in the turn in which it was answered', async (t) => {
+      const sockets = serverSockets(t);
+      const { site, client } = await startFar(t, first);
+      const socket = sockets.at(-1) ?? assert.fail();
+      let stopped: Promise<unknown> | undefined;
+      socket.once('data', () => {
+        // Behind the answer, and before the end of the turn.
+        setImmediate(() => {
+          assert.equal(socket.writableCorked, 1);
+          stopped = site.waymark.stop(10_000);
+        });
+      });
+      const { statusLine } = await client.ask(get('/none'));
+      assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
+      assert.equal(await client.answers.rest(), '');
+      await stopped;
+    });
+
+    test('goes out when its connection times out in the turn in which it was answered', async (t) => {
+      const sockets = serverSockets(t);
+      const { site, client } = await startFar(t, first);
+      const socket = sockets.at(-1) ?? assert.fail();
+      socket.once('data', () => {
+        // As behind an answer that somebody else's timer has brought about, at the same moment.
+        setImmediate(() => {
+          assert.equal(socket.writableCorked, 1);
+          socket.emit('timeout');
+        });
+      });
+      const { statusLine } = await client.ask(get('/none'));
+      assert.equal(statusLine, 'HTTP/1.1 404 Not Found');
+      assert.equal(await client.answers.rest(), '');
+      assert.doesNotMatch(site.logged(), /unread_answer/);
+    });
+
+    for (const isPrepared of [false, true]) {
+      const how = isPrepared ? 'that was prepared' : 'that is made anew';
+      test(`a large one ${how} comes whole, though the server stops meanwhile`, async (t) => {
+        const sockets = serverSockets(t);
+        const { site, client } = await startFar(t, first);
+        const socket = sockets.at(-1) ?? assert.fail();
+        if (isPrepared) await client.ask(get('/huge'));
+        client.socket.pause();
+        client.socket.write(get('/huge'));
+        await once(socket, 'data');
+        while (socket.writableLength === 0) await nextTurn();
+        const stopped = site.waymark.stop(10_000);
+        client.socket.resume();
+        assert.equal((await client.answers.next()).content.length, hugeCharacters);
+        assert.equal(await client.answers.rest(), '');
+        assert.deepEqual(await stopped, { cut: 0 });
+      });
     }
-    for (let at = 0; at < 20; at += 1) {
+
+    for (const isHeld of [true, false]) {
+      const when = isHeld ? 'while it is' : 'behind it';
+      test(`leaves the connection free for a websocket that is asked for ${when}`, async (t) => {
+        const { client, hold } = await startFar(t, first);
+        const source = await hold();
+        if (isHeld) client.socket.write(upgradeRequest());
+        source.end('far');
+        assert.equal((await client.answers.next()).content, 'far');
+        if (!isHeld) client.socket.write(upgradeRequest());
+        const { statusLine } = await client.answers.next();
+        assert.equal(statusLine, 'HTTP/1.1 101 Switching Protocols');
+      });
+    }
+  });
+
+  suite(`a connection ${name}`, () => {
+    test('has as many listeners behind many requests as behind one', async (t) => {
+      const sockets = serverSockets(t);
+      const { site, client, hold } = await startFar(t, first);
+      const socket = sockets.at(-1) ?? assert.fail();
+      const listeners = () => socket.eventNames().map((name) => socket.listenerCount(name));
       (await hold()).end('far');
       await client.answers.next();
-    }
-    assert.deepEqual(listeners(), before);
-    assert.equal(site.logged().includes('"level":50'), false);
+      const before = listeners();
+      for (let at = 0; at < 1_000; at += 1) {
+        await client.ask(get(at % 2 === 0 ? '/page' : `/none/${at}`));
+      }
+      for (let at = 0; at < 20; at += 1) {
+        (await hold()).end('far');
+        await client.answers.next();
+      }
+      assert.deepEqual(listeners(), before);
+      assert.equal(site.logged().includes('"level":50'), false);
+    });
   });
-});
+}
 
 /** Requests of every way through the server, by what their content has to be. */
 const kinds: readonly (readonly [request: string, content: RegExp])[] = [
@@ -231,26 +240,29 @@ suite('requests in a row', () => {
   });
 });
 
-suite('a request behind another is answered without Node', () => {
-  test('over TLS', async (t) => {
+suite('requests on one connection', () => {
+  test('are answered over TLS', async (t) => {
     const site = await startTlsSite(t);
-    const { targets } = parsedRequests(t);
     const client = asked(t, await site.shake());
-    const first = await client.ask(get('/none'));
-    assert.equal(targets.length, 1);
-    for (const request of [get('/none'), firstRequest]) {
+    for (const request of [get('/none'), get('/none'), firstRequest, get('/none')]) {
       const { statusLine } = await client.ask(request);
-      assert.equal(statusLine === first.statusLine, request !== firstRequest);
+      const expected = request === firstRequest ? 'HTTP/1.1 200 OK' : 'HTTP/1.1 404 Not Found';
+      assert.equal(statusLine, expected);
     }
-    assert.equal(targets.length, 2);
+    const last = await client.ask(
+      get('/none').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'),
+    );
+    assert.ok(last.fields.includes('Connection: close'));
+    assert.equal(await client.answers.rest(), '');
   });
 
-  test('on a unix socket', async (t) => {
+  test('are answered on a unix socket', async (t) => {
     const site = await startSite(t, { server: 'listen[] = unix:w.sock' });
     const where: NetConnectOpts = { path: join(site.folder, 'w.sock') };
-    const { targets } = parsedRequests(t);
-    const client = await openUsed(t, where);
-    const { statusLine } = await client.ask(get('/none'));
-    assert.deepEqual([statusLine, targets.length], ['HTTP/1.1 404 Not Found', 1]);
+    const client = await openUsed(t, where, get('/none'));
+    for (const request of [get('/none'), firstRequest, get('/none')]) {
+      const { statusLine } = await client.ask(request);
+      assert.equal(statusLine === 'HTTP/1.1 200 OK', request === firstRequest);
+    }
   });
 });

@@ -2,42 +2,39 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
-import { readPlainHead } from '../../../src/server/h1-fast/plain-head.ts';
 import { noBody, type Reply } from '../../../src/http/reply.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
-import type { DirectResponse } from '../../../src/server/h1-fast/direct-response.ts';
+import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
+import type { SendingResponse } from '../../../src/server/http-message.ts';
 import { createHttpServer } from '../../../src/server/listener.ts';
-import { timeouts } from '../../../src/server/h1/timeouts.ts';
-import { openUsed, parsedRequests, type AskedConnection } from '../ways.ts';
+import { firstRequest, openUsed, parsedRequests, type AskedConnection } from '../ways.ts';
 
 /** An answer that has been begun without Node, and is made when the test says so. */
 interface Held {
-  readonly response: DirectResponse;
+  readonly response: SendingResponse;
   /** The connection as the server sees it. */
   readonly socket: Socket;
 }
 
-/** A server whose plain requests, but for the first of a connection, are answered by the test. */
-async function startHolding(t: TestContext) {
+/** A server that leaves plain requests to the test, and answers others with their target. */
+async function startHolding(t: TestContext, first: string) {
   const connections = new Connections({
     max: 10,
     perAddress: () => 10,
     refuse: () => assert.fail('nothing is refused here'),
     passed: () => undefined,
-    now: Date.now,
   });
-  const server = createHttpServer(connections, () => false, timeouts);
+  const tryAnswer = createTryAnswer((request, response) => {
+    assert.equal(connections.turn(request, response), true);
+    if (request.url === '/first') void response.sendReply(replyWith('first'));
+    else server.emit('held', { socket: request.socket, response } satisfies Held);
+  }, Date.now);
+  const server = createHttpServer(connections, () => false, { tryAnswer });
   server.on('request', (message, response) => {
     const turn = connections.turn(message, response);
     const answer = (): unknown => response.end(message.url);
     if (turn === true) answer();
     else if (turn !== false) void turn.then((isOpen) => isOpen && answer());
-  });
-  connections.answerAtOnce(server, (socket, text, direct) => {
-    if (readPlainHead(text) === undefined) return false;
-    const held: Held = { socket, response: direct() };
-    server.emit('held', held);
-    return true;
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -46,7 +43,7 @@ async function startHolding(t: TestContext) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const client = await openUsed(t, { port, host: '127.0.0.1', allowHalfOpen: true });
+  const client = await openUsed(t, { port, host: '127.0.0.1', allowHalfOpen: true }, first);
   const hold = async (request = get('/held')): Promise<Held> => {
     client.socket.write(request);
     const [held] = (await once(server, 'held')) as [Held];
@@ -92,121 +89,124 @@ const meanwhile: Readonly<Record<string, Meanwhile>> = {
     socket.setTimeout(5);
     await once(socket, 'timeout');
   },
-  'the server is about to stop': (_held, _client, connections) => {
-    connections.handOver();
-    return Promise.resolve();
-  },
-  'its end is waited for': (_held, _client, connections) => {
+  'the server waits for its end': (_held, _client, connections) => {
     void connections.settled();
     return Promise.resolve();
   },
+  'the server closes idle connections': (_held, _client, connections) => {
+    connections.closeIdle();
+    return Promise.resolve();
+  },
   'something is said ahead of it': ({ response }) => {
-    response.writeInformation(103, ['Link', '</a.css>; rel=preload']);
+    response.sendInterim(103, ['Link', '</a.css>; rel=preload']);
     return Promise.resolve();
   },
 };
 
-suite('an answer that is made without Node', () => {
-  test('goes out by itself where nothing comes in between', async (t) => {
-    const { client, connections, hold } = await startHolding(t);
-    const { targets } = parsedRequests(t);
-    for (const content of ['one', 'two', '']) {
-      const { response } = await hold();
-      let closed = 0;
-      response.once('close', () => (closed += 1));
-      assert.deepEqual([connections.owed, response.destroyed], [1, false]);
-      const sent = await response.send(replyWith(content));
-      assert.deepEqual(sent, { bytes: content.length, cut: false });
-      assert.deepEqual([closed, response.writableFinished], [1, true]);
-      assert.equal((await client.answers.next()).content, content);
-      assert.equal(connections.owed, 0);
+/** What a connection has been used for: with its first request Node's HTTP server gets it, or not. */
+const firsts = { "that Node's server has": firstRequest, 'that is new to it': get('/first') };
+
+for (const [name, first] of Object.entries(firsts)) {
+  suite(`an answer that is made without Node, on a connection ${name}`, () => {
+    test('goes out by itself where nothing comes in between', async (t) => {
+      const { client, connections, hold } = await startHolding(t, first);
+      const { targets } = parsedRequests(t);
+      for (const content of ['one', 'two', '']) {
+        const { response } = await hold();
+        let closed = 0;
+        response.once('close', () => (closed += 1));
+        assert.deepEqual([connections.owed, response.destroyed], [1, false]);
+        const sent = await response.sendReply(replyWith(content));
+        assert.deepEqual(sent, { bytes: content.length, cut: false });
+        assert.deepEqual([closed, response.writableFinished], [1, true]);
+        assert.equal((await client.answers.next()).content, content);
+        assert.equal(connections.owed, 0);
+      }
+      assert.deepEqual(targets, []);
+    });
+
+    for (const [what, happens] of Object.entries(meanwhile)) {
+      test(`goes out once when ${what} meanwhile`, async (t) => {
+        const { client, connections, hold } = await startHolding(t, first);
+        const held = await hold();
+        let closed = 0;
+        held.response.once('close', () => (closed += 1));
+        await happens(held, client, connections);
+        assert.deepEqual([connections.owed, closed, held.response.destroyed], [1, 0, false]);
+        await held.response.sendReply(replyWith('held'));
+        const answer = await client.answers.next();
+        assert.equal(answer.content, 'held');
+        assert.equal(answer.ahead.length, what === 'something is said ahead of it' ? 1 : 0);
+        if (what === 'its client ends its side') {
+          assert.equal(await client.answers.rest(), '');
+        } else {
+          const rest = what === 'its client begins to ask for more' ? get('/next').slice(7) : '';
+          if (rest !== '') client.socket.write(rest);
+          else if (!what.endsWith('asks for more')) client.socket.write(postNext);
+          assert.equal((await client.answers.next()).content, '/next');
+        }
+        assert.equal(closed, 1);
+        await connections.settled();
+        assert.equal(connections.owed, 0);
+      });
     }
-    assert.deepEqual(targets, []);
-  });
 
-  for (const [what, happens] of Object.entries(meanwhile)) {
-    test(`becomes one of Node's when ${what}, and goes out once`, async (t) => {
-      const { client, connections, hold } = await startHolding(t);
-      const { targets } = parsedRequests(t);
-      const held = await hold();
-      let closed = 0;
-      held.response.once('close', () => (closed += 1));
-      await happens(held, client, connections);
-      assert.deepEqual(targets.slice(0, 1), ['/held']);
-      assert.deepEqual([connections.owed, closed, held.response.destroyed], [1, 0, false]);
-      await held.response.send(replyWith('held'));
-      const answer = await client.answers.next();
-      assert.equal(answer.content, 'held');
-      assert.equal(answer.ahead.length, what === 'something is said ahead of it' ? 1 : 0);
-      if (what === 'its client ends its side') {
-        assert.equal(await client.answers.rest(), '');
-      } else {
-        const rest = what === 'its client begins to ask for more' ? get('/next').slice(7) : '';
-        if (rest !== '') client.socket.write(rest);
-        else if (!what.endsWith('asks for more')) client.socket.write(postNext);
-        assert.equal((await client.answers.next()).content, '/next');
-      }
-      assert.equal(closed, 1);
-      await connections.settled();
-      assert.equal(connections.owed, 0);
-    });
-  }
-
-  test('is told of its end when its client resets the connection', async (t) => {
-    const { client, connections, hold } = await startHolding(t);
-    const { response, socket } = await hold();
-    const closed = new Promise<void>((resolve) => {
-      response.once('close', resolve);
-    });
-    (client.socket as Socket).resetAndDestroy();
-    await closed;
-    assert.deepEqual([response.destroyed, response.writableFinished], [true, false]);
-    assert.deepEqual(await response.send(replyWith('late')), { bytes: 0, cut: true });
-    assert.deepEqual([socket.destroyed, connections.owed, connections.size], [true, 0, 0]);
-  });
-
-  test('takes its connection along when it is given up', async (t) => {
-    const { client, hold } = await startHolding(t);
-    const { response } = await hold();
-    response.destroy();
-    assert.equal(await client.answers.rest(), '');
-  });
-
-  const asNode: Readonly<Record<string, Reply>> = {
-    'has content of no known length': { ...replyWith('held'), fields: [] },
-    'is too long': replyWith('x'.repeat(100_000)),
-    'has a field that cannot be sent': replyWith('held', ['X-A', 'a\r\nX-B: b']),
-    'has a field without a name': replyWith('held', ['', 'a']),
-    'is a 204 with content': { ...replyWith('held'), status: 204 },
-    'is a 304 with content': { ...replyWith('held'), status: 304 },
-    'is a 205 without a length': { status: 205, fields: [], body: noBody, source: 'none' },
-    'is no answer yet': { status: 103, fields: [], body: noBody, source: 'none' },
-  };
-  for (const [what, reply] of Object.entries(asNode)) {
-    test(`is left to Node where it ${what}`, async (t) => {
-      const { hold } = await startHolding(t);
-      const { targets } = parsedRequests(t);
+    test('is told of its end when its client resets the connection', async (t) => {
+      const { client, connections, hold } = await startHolding(t, first);
       const { response, socket } = await hold();
-      socket.on('error', () => undefined);
-      try {
-        await response.send(reply);
-      } catch {
-        // What cannot be sent, Node refuses.
-        response.destroy();
-      }
-      assert.deepEqual(targets, ['/held']);
+      const closed = new Promise<void>((resolve) => {
+        response.once('close', resolve);
+      });
+      (client.socket as Socket).resetAndDestroy();
+      await closed;
+      assert.deepEqual([response.destroyed, response.writableFinished], [true, false]);
+      assert.deepEqual(await response.sendReply(replyWith('late')), { bytes: 0, cut: true });
+      assert.deepEqual([socket.destroyed, connections.owed, connections.size], [true, 0, 0]);
     });
-  }
 
-  test('leaves the connection behind it to be closed, where it is the last', async (t) => {
-    const { client, hold } = await startHolding(t);
-    const { response } = await hold();
-    response.shouldKeepAlive = false;
-    await response.send(replyWith('held'));
-    const { fields } = await client.answers.next();
-    assert.ok(fields.includes('Connection: close'));
-    assert.equal(await client.answers.rest(), '');
+    test('takes its connection along when it is given up', async (t) => {
+      const { client, hold } = await startHolding(t, first);
+      const { response } = await hold();
+      response.destroy();
+      assert.equal(await client.answers.rest(), '');
+    });
+
+    const asNode: Readonly<Record<string, Reply>> = {
+      'has content of no known length': { ...replyWith('held'), fields: [] },
+      'is too long': replyWith('x'.repeat(100_000)),
+      'has a field that cannot be sent': replyWith('held', ['X-A', 'a\r\nX-B: b']),
+      'has a field without a name': replyWith('held', ['', 'a']),
+      'is a 204 with content': { ...replyWith('held'), status: 204 },
+      'is a 304 with content': { ...replyWith('held'), status: 304 },
+      'is a 205 without a length': { status: 205, fields: [], body: noBody, source: 'none' },
+      'is no answer yet': { status: 103, fields: [], body: noBody, source: 'none' },
+    };
+    for (const [what, reply] of Object.entries(asNode)) {
+      test(`is left to Node where it ${what}`, async (t) => {
+        const { hold } = await startHolding(t, first);
+        const { targets } = parsedRequests(t);
+        const { response, socket } = await hold();
+        socket.on('error', () => undefined);
+        try {
+          await response.sendReply(reply);
+        } catch {
+          // What cannot be sent, Node refuses.
+          response.destroy();
+        }
+        assert.deepEqual(targets, ['/held']);
+      });
+    }
+
+    test('leaves the connection behind it to be closed, where it is the last', async (t) => {
+      const { client, hold } = await startHolding(t, first);
+      const { response } = await hold();
+      response.shouldKeepAlive = false;
+      await response.sendReply(replyWith('held'));
+      const { fields } = await client.answers.next();
+      assert.ok(fields.includes('Connection: close'));
+      assert.equal(await client.answers.rest(), '');
+    });
   });
-});
+}
 
 const postNext = 'POST /next HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n';

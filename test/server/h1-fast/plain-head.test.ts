@@ -21,8 +21,9 @@ suite('the plain head of a request', () => {
         ...['hOST', 'localhost', 'X-A', 'a b', 'X-Empty', ''],
         ...['Connection', 'Keep-Alive', 'X-A', '\xe9'],
       ],
+      shouldKeepAlive: true,
     });
-    const bare: PlainHead = { method: 'GET', url: '/', rawHeaders: [] };
+    const bare: PlainHead = { method: 'GET', url: '/', rawHeaders: [], shouldKeepAlive: true };
     assert.deepEqual(readPlainHead('GET / HTTP/1.1\r\n\r\n'), bare);
   });
 
@@ -56,7 +57,7 @@ suite('the plain head of a request', () => {
   }
 
   const aboutTheHop = [
-    ...['Connection: close', 'Connection: keep-alive, close', 'Connection: Upgrade', 'connection:'],
+    ...['Connection: keep-alive, close', 'Connection: Upgrade', 'connection:'],
     ...['Content-Length: 0', 'CONTENT-LENGTH: 5', 'Transfer-Encoding: chunked', 'Trailer: X'],
     ...['transfer-encoding:', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABk', 'TE: trailers'],
     ...['Expect: 100-continue', 'Proxy-Connection: keep-alive'],
@@ -140,40 +141,36 @@ const anyHead = fc
 
 /**
  * A server of Node's, as strict as ours; gives what it makes of a head that another request follows
- * on the same connection, and fails where it does not go on to that one.
+ * on the same connection, and fails where it reads neither that one nor a wish to close.
  */
 async function startParser(t: TestContext) {
   const server = createServer({ requireHostHeader: false }).listen(0, '127.0.0.1');
   server.maxHeadersCount = headerFieldsMax + 1;
   await once(server, 'listening');
-  const socket: Socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  t.after(() => {
-    socket.destroy();
-    server.close();
-  });
-  socket.resume();
-  let tell: (message: IncomingMessage | undefined) => void = () => undefined;
-  server.on('request', (message: IncomingMessage, response: ServerResponse) => {
-    response.end();
-    tell(message);
-  });
-  socket.once('close', () => {
-    tell(undefined);
-  });
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
   const last = Buffer.from('GET /last HTTP/1.1\r\n\r\n');
   return async (bytes: Buffer): Promise<PlainHead> => {
-    const messages = await new Promise<readonly IncomingMessage[]>((resolve, reject) => {
-      const got: IncomingMessage[] = [];
-      tell = (message) => {
-        if (message === undefined) reject(new Error('the parser has refused it'));
-        else if (message.url === '/last') resolve(got);
-        else got.push(message);
-      };
-      socket.write(Buffer.concat([bytes, last]));
+    const socket: Socket = connect(port, '127.0.0.1');
+    const heads: PlainHead[] = [];
+    const read = new Promise<void>((resolve, reject) => {
+      server.removeAllListeners('request');
+      server.on('request', (message: IncomingMessage, response: ServerResponse) => {
+        const { method, url = '', rawHeaders } = message;
+        const { shouldKeepAlive } = response;
+        assert.ok(method === 'GET' || method === 'HEAD');
+        if (url !== '/last') heads.push({ method, url, rawHeaders, shouldKeepAlive });
+        if (url === '/last' || !shouldKeepAlive) resolve();
+        response.end();
+      });
+      socket.resume().once('close', () => {
+        reject(new Error('the parser has refused it'));
+      });
     });
-    const [{ method, url, rawHeaders } = assert.fail(), ...others] = messages;
-    assert.deepEqual(others, []);
-    assert.ok(method === 'GET' || method === 'HEAD');
-    return { method, url: url ?? '', rawHeaders };
+    socket.write(Buffer.concat([bytes, last]));
+    await read;
+    socket.destroy();
+    assert.equal(heads.length, 1);
+    return heads[0] ?? assert.fail();
   };
 }

@@ -14,9 +14,11 @@ import {
   createHttpsServer,
   type Listener,
 } from '../../../src/server/listener.ts';
+import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
 import { timeouts, type Timeouts } from '../../../src/server/h1/timeouts.ts';
 import { writeAndClose } from '../../../src/server/h1/refusal.ts';
 import { withTimeOut } from '../../time-outs.ts';
+import { AnswerReader } from '../answers.ts';
 import { openSocket, readToClose } from '../raw-client.ts';
 
 interface Given {
@@ -32,7 +34,9 @@ async function startServer(
   { answerBytes = 2, max = 100, readsContent = true, ...less }: Partial<Timeouts> & Given,
 ) {
   const { connections, passed, refused } = watchedConnections(max);
-  const server = createHttpServer(connections, () => false, { ...timeouts, ...less });
+  const server = createHttpServer(connections, () => false, {
+    waits: { ...timeouts, ...less },
+  });
   server.on('request', (message, response) => {
     void connections.turn(message, response);
     const content = readsContent ? readBody(message, 1 << 20) : Promise.resolve();
@@ -57,7 +61,6 @@ function watchedConnections(max: number) {
       refused.push(failure);
       writeAndClose(socket, contentFailure(failure, 'id', undefined), Date.now());
     },
-    now: Date.now,
     passed: (limit) => passed.push(limit),
   });
   return { connections, passed, refused };
@@ -90,7 +93,7 @@ suite('a server waits', () => {
     const certificates = { contextFor: () => undefined, serve: () => undefined };
     const tls = { certificates, acme: undefined };
     const waits = { ...timeouts, handshakeMs: 100 };
-    const server = createHttpsServer(connections, () => false, tls, waits);
+    const server = createHttpsServer(connections, () => false, tls, { waits });
     const socket = await openSocket(t, await listenOn(t, server, connections));
     // The head of a record of a handshake that is to come.
     socket.write(Buffer.from([22, 3, 1, 2, 0]));
@@ -166,6 +169,40 @@ suite('a server waits', () => {
     socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
     assert.match(await readToClose(socket), /^HTTP\/1\.1 200 [^]*\0\0$/);
     assert.deepEqual(passed, []);
+  });
+
+  test('only so long where Node has not read the connection', async (t) => {
+    const waits = { ...timeouts, headersMs: 100, keepAliveMs: 200, lookMs: 50 };
+    const { connections, passed, refused } = watchedConnections(100);
+    const tryAnswer = createTryAnswer((request, response) => {
+      assert.equal(connections.turn(request, response), true);
+      void response.sendReply(contentFailure(new Failure('not_found', ''), 'id', undefined));
+    }, Date.now);
+    const server = createHttpServer(connections, () => false, { waits, tryAnswer });
+    server.on('request', (request, response) => {
+      assert.equal(connections.turn(request, response), true);
+      response.writeHead(404).end();
+    });
+    const port = await listenOn(t, server, connections);
+    const silent = await openSocket(t, port);
+    assert.match(await readToClose(silent), /^HTTP\/1\.1 408 /);
+    assert.deepEqual(
+      refused.map(({ limit }) => limit),
+      ['header_time'],
+    );
+    const idle = await openSocket(t, port);
+    idle.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+    assert.match(await readToClose(idle), /^HTTP\/1\.1 404 [^]*\r\n\r\n(?!HTTP)/);
+    assert.deepEqual(passed, []);
+    // Node reads this connection by the time of its first request, which may be the last that it reads.
+    const busy = await openSocket(t, port);
+    const answers = new AnswerReader(busy);
+    await once(busy.setTimeout(2 * waits.lookMs), 'timeout');
+    const until = performance.now() + 2 * waits.headersMs;
+    while (performance.now() < until) {
+      busy.write(`GET / HTTP/1.1\r\n${host}\r\n`);
+      assert.match((await answers.next()).statusLine, / 404 /);
+    }
   });
 
   test('for no more connections than it has room for', async (t) => {

@@ -20,7 +20,7 @@ const ways: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
   'as it was prepared': (response) => {
     const unused = { head: undefined, isDated: false, cache: undefined, holds: undefined };
     const known = { status: 200, fields, content: bytes, bytes: bytes.length, source: 'stored' };
-    sendPrepared(response, { ...known, ...unused });
+    sendPrepared(response, { ...known, ...unused }, 0);
   },
 };
 
