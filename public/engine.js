@@ -4,18 +4,20 @@
  *
  *     <script defer src="/svc1/engine.js"></script>
  *
- * It asks the server what stands behind the page's own address (get_render), and hands the answer
- * to the engine that the answer names: a function in `waymark.engines`,
+ * It fetches the data of the page's own address (get_render), and passes it to the engine that the
+ * answer names: a function in `waymark.engines`,
  *
  *     waymark.engines.mine = async (answer, { element, setHtml, … }) => { … };
  *
- * or the export `render` of a module: that of the engine's `script` in the ini file, or one that
- * Waymark brings along. The page's element is #waymark, else [data-waymark], else its body. At the
- * end document gets `waymark:rendered` with the answer as its detail, or `waymark:failed`.
- * `waymark.refresh()` renders again if there is another answer; `?_live` does so by itself.
+ * or the export `render` of a module: the engine's `script` in the ini file, or an engine of
+ * Waymark. The page's element is #waymark, else [data-waymark], else its body. Afterwards, document
+ * receives the event `waymark:rendered` with the answer as its detail, or `waymark:failed`.
+ * `waymark.refresh()` fetches the data again and renders the page if it has changed; with `?_live`
+ * the page does so after each change of its rule.
  */
 (() => {
-  // A page that includes it twice is rendered once. An element #waymark is window.waymark too.
+  // Render once, even if the page includes this script twice. An element #waymark is also
+  // window.waymark, so the check looks for a member.
   if (window.waymark?.engines !== undefined) return;
 
   const loader = document.currentScript ?? document.querySelector('script[src*="/svc1/engine.js"]');
@@ -23,22 +25,23 @@
   const nonce = loader.nonce;
   const engines = Object.create(null);
   const answerMsMax = 30_000;
-  const addressCharactersMax = 6_000; // with all around it, many servers take 8 KiB
-  /** Language tags written from right to left: by their language, or by their script. */
+  const addressCharactersMax = 6_000; // many servers limit the whole head of a request to 8 KiB
+  /** Matches the tags of languages that are written from right to left. */
   const rightToLeft =
     /^(ar|arc|ckb|dv|fa|he|nqo|ps|sd|syr|ug|ur|yi)(?!-[a-z]{4}\b)\b|-(adlm|arab|hebr|syrc|thaa)\b/i;
   const trusted = trustedTypes();
   const ownDirection = document.documentElement.dir;
-  /** The answer that is shown, as text, and the last of the renderings that were asked for. */
+  /** The text of the rendered answer. */
   let shown;
   let untitled = false;
-  let queue = first(ask());
+  /** Renderings run one after the other: the promise of the last one. */
+  let queue = renderFirst(fetchAnswer());
 
   window.waymark = { base, nonce, engines, refresh };
   void queue.then(followChanges);
 
-  /** What the server knows of this page's own origin, path and query. */
-  async function ask() {
+  /** Fetches the data of this page's own origin, path and query. */
+  async function fetchAnswer() {
     const place = new URLSearchParams({
       '_v.origin': location.origin,
       '_v.path': location.pathname,
@@ -51,7 +54,7 @@
       reply = await fetch(isLong ? address : `${address}?${place}`, {
         ...(isLong && { method: 'POST', body: place }),
         headers: { Accept: 'application/json' },
-        cache: 'no-cache', // asks each time, and is content with a 304
+        cache: 'no-cache', // revalidates each time; usually the answer is 304
         signal: AbortSignal.timeout(answerMsMax),
       });
     } catch {
@@ -65,35 +68,35 @@
     throw problem({ status: reply.ok ? 502 : reply.status, ...envelope?.error });
   }
 
-  async function first(asked) {
-    asked.catch(() => {}); // looked at below, when the page has been parsed
+  async function renderFirst(pending) {
+    pending.catch(() => {}); // handled below, once the page has been parsed
     await parsed();
     const title = document.querySelector('title[data-placeholder]');
     untitled = title !== null && title.textContent === title.dataset.placeholder;
-    await show(asked, pageOf());
-    // The place in the page that the address points at came too late for the browser.
+    await show(pending, pageOf());
+    // The browser could not scroll to the fragment before the content existed.
     if (location.hash !== '') location.replace(location.href);
   }
 
-  /** With `?_live` the page is shown anew when its rule changes. */
+  /** With `?_live`, renders the page again when its rule changes. */
   async function followChanges() {
     if (!new URLSearchParams(location.search).has('_live')) return;
     const { follow } = await import(`${base}/svc1/live.js`);
     follow({ base, refresh });
   }
 
-  /** Asks again, and renders again where the answer is another one; resolves when that is done. */
+  /** Fetches the data again, and renders it if it has changed; resolves when that is done. */
   function refresh() {
-    queue = queue.then(() => show(ask(), pageOf()));
+    queue = queue.then(() => show(fetchAnswer(), pageOf()));
     return queue;
   }
 
-  /** Shows an answer, or what is wrong; never rejects. */
-  async function show(asked, page) {
+  /** Renders an answer, or shows why that failed; never rejects. */
+  async function show(pending, page) {
     const { element } = page;
     element.setAttribute('aria-busy', 'true');
     try {
-      const { answer, text } = await asked;
+      const { answer, text } = await pending;
       if (text === shown) return;
       shown = text;
       await render(answer, page);
@@ -101,7 +104,7 @@
       finish('rendered', answer);
     } catch (thrown) {
       const failure = thrown.failure ?? { code: 'engine', cause: thrown };
-      // A page that cannot be asked for anew is better than none.
+      // Keep the rendered page if the server cannot be reached.
       if (failure.status === 0 && shown !== undefined) return;
       if (failure.code !== 'engine') shown = undefined;
       if (failure.cause !== undefined) console.error(failure.cause);
@@ -119,7 +122,7 @@
     }
   }
 
-  /** What an engine gets besides the answer. */
+  /** The second argument of an engine. */
   function pageOf() {
     const element =
       document.querySelector('#waymark') ??
@@ -139,7 +142,7 @@
     };
   }
 
-  /** Deferred scripts of the page have run by then, so engines that they add are there. */
+  /** Resolves after the page's deferred scripts, which may have added engines, have run. */
   function parsed() {
     if (document.readyState === 'complete') return undefined;
     return new Promise((resolve) => {
@@ -148,11 +151,11 @@
     });
   }
 
-  /** Lets the named engine render; where it cannot, the answer's HTML is better than a message. */
+  /** Calls the engine; if it fails, shows the HTML of the answer, if there is any. */
   async function render(answer, page) {
     const enginedata = answer.enginedata ?? {};
     if (typeof answer.lang === 'string') setLanguage(answer.lang);
-    // The title of a template is a template.
+    // The engine `template` renders its title itself.
     if (answer.engine !== 'template') setTitle(enginedata.title);
     try {
       const engine = await findEngine(answer);
@@ -180,7 +183,7 @@
     throw new Error(`There is no engine ${JSON.stringify(engine)} on this page.`);
   }
 
-  /** Makes a text the style that enginedata adds to the page; anything else takes it away. */
+  /** Replaces the style element of enginedata; removes it if `css` is not a text. */
   function setCss(css) {
     document.querySelector('style[data-waymark-css]')?.remove();
     if (typeof css !== 'string') return;
@@ -189,7 +192,7 @@
     document.head.append(style);
   }
 
-  /** The language of the page, and its direction where the page itself says none. */
+  /** Sets the page's language, and its direction unless the page has set one. */
   function setLanguage(lang) {
     const root = document.documentElement;
     root.lang = lang;
@@ -200,12 +203,12 @@
     if (typeof title === 'string') document.title = title;
   }
 
-  /** Runs scripts in order, each when the one before it has run. */
+  /** Runs scripts one after the other. */
   async function runScripts(scripts) {
     for (const script of scripts) await runScript(script);
   }
 
-  /** Runs a URL or path as a script's source, other text as its code; resolves when it has run. */
+  /** Loads a script from a URL or path, or runs other text as code; resolves when it has run. */
   function runScript(script) {
     if (!/^(https?:\/\/|\/(?!\*)|\.\.?\/)\S*$/.test(script.trim())) {
       document.head.append(tag('script', { nonce, textContent: trusted.createScript(script) }));
@@ -215,15 +218,15 @@
       const src = trusted.createScriptURL(script.trim());
       const source = tag('script', { nonce, src, onload: resolve });
       source.onerror = () => {
-        // Like a browser, which goes on with the scripts after one that is missing.
-        console.error(`The script ${script} could not be loaded.`);
+        // As browsers do, go on with the next script.
+        console.error(`Cannot load the script ${script}.`);
         resolve();
       };
       document.head.append(source);
     });
   }
 
-  /** A page whose title only filled the time takes its first heading, or at least its address. */
+  /** Replaces a placeholder title by the first heading, or else by the address. */
   function nameUntitled({ enginedata }, element) {
     if (!untitled || typeof enginedata?.title === 'string') return;
     const heading = element.querySelector('h1, h2')?.textContent.trim();
@@ -231,19 +234,19 @@
   }
 
   /**
-   * How text becomes HTML, code and addresses under `require-trusted-types-for 'script'`: by the
-   * policy `waymark`, where the page has such types.
+   * The Trusted Types policy `waymark`, which a page with `require-trusted-types-for 'script'`
+   * needs; plain functions in browsers without Trusted Types.
    */
   function trustedTypes() {
     const rules = { createHTML: String, createScript: String, createScriptURL: String };
     try {
       return window.trustedTypes?.createPolicy('waymark', rules) ?? rules;
     } catch {
-      return rules; // a policy of that name is not allowed here
+      return rules; // the page's Content-Security-Policy does not allow the policy
     }
   }
 
-  /** An error whose `failure` says what a visitor is told; its status is 0 where no answer came. */
+  /** An Error with the failure that the visitor sees; status 0 means that no answer came. */
   function problem(failure) {
     return Object.assign(new Error(failure.message), { failure });
   }
@@ -253,7 +256,7 @@
       const name = engine ? `the engine “${engine}”` : 'an engine';
       return [
         'This page cannot be shown',
-        `It needs ${name}, which is missing here or can make nothing of what it was given.`,
+        `Waymark could not load ${name}, or it failed. The browser console has the details.`,
       ];
     }
     if (status === 0) {
@@ -262,23 +265,17 @@
     if (status === 404) {
       return [
         'There is no page here',
-        'The address may be mistyped, or the page has gone somewhere else.',
+        'Check the address: it may be mistyped, or the page may have moved.',
       ];
     }
     if (status === 401 || status === 403) {
-      return [
-        'This page is not open to you',
-        'Signing in may help, or asking whoever runs the site.',
-      ];
+      return ['You may not see this page', 'Sign in, or ask the operator of this site for access.'];
     }
-    if (status === 429) return ['Too many requests', 'Wait a little, then try again.'];
-    return [
-      'This page could not be put together',
-      'The server had a problem. Try again in a moment.',
-    ];
+    if (status === 429) return ['Too many requests', 'Wait a moment, then try again.'];
+    return ['This page cannot be shown', 'The server reported an error. Try again in a moment.'];
   }
 
-  /** Shows a message in place of the page: what is wrong, what to do, and the id to quote. */
+  /** Shows a message in place of the page: the problem, what to do, and the id of the error. */
   function showMessage({ id, message, ...failure }, { element }) {
     const [title, advice] = wording(failure);
     const box = tag('div', { className: 'waymark-message', role: 'alert' });

@@ -1,16 +1,16 @@
 /*
- * Shows a generic page anew when the page rules behind its address change (`?_live`), an address
- * that gains or loses its rule included. It follows the log over a websocket
- * (svc1.userinterface.follow); after a lost connection it goes on behind the last change that it
- * knows of, so that none is missed. `<html data-waymark-live>` says whether it is `on` or `off`.
+ * Renders a generic page again when the page rules of its address change (`?_live`), also when a
+ * rule appears or disappears. It follows the log over a websocket (svc1.userinterface.follow);
+ * after a lost connection it continues after the last change that it received, so that it misses
+ * none. `<html data-waymark-live>` is `on` while it is connected, and `off` otherwise.
  */
 
 const retryMsMin = 500;
 const retryMsMax = 30_000;
-/** A connection that was out of sight for so long may be dead without the browser knowing. */
-const doubtMs = 60_000;
+/** After this time in a hidden tab, the connection may be lost unnoticed. */
+const hiddenMsMax = 60_000;
 
-/** `refresh` renders again where the answer is another one. */
+/** Calls `refresh` after each change; refresh renders the page if its data has changed. */
 export function follow({ base, refresh }) {
   const address = `${base.replace(/^http/, 'ws')}/svc1/ws`;
   const { dataset } = document.documentElement;
@@ -25,11 +25,11 @@ export function follow({ base, refresh }) {
   addEventListener('pageshow', ({ persisted }) => persisted && connect());
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) hiddenAtMs = Date.now();
-    else if (Date.now() - hiddenAtMs > doubtMs) connect();
+    else if (Date.now() - hiddenAtMs > hiddenMsMax) connect();
   });
   connect();
 
-  /** Connects anew, whatever there was before. */
+  /** Opens a new connection and closes the previous one. */
   function connect() {
     clearTimeout(retry);
     const former = socket;
@@ -41,21 +41,21 @@ export function follow({ base, refresh }) {
       own.send(JSON.stringify({ a: 'svc1.userinterface.follow', v, id: 'follow' }));
     };
     own.onmessage = ({ data }) => {
-      if (own === socket) take(JSON.parse(data));
+      if (own === socket) receive(JSON.parse(data));
     };
     own.onclose = () => {
       if (own !== socket) return;
       dataset.waymarkLive = 'off';
-      // The pages of a server that was away do not all come back in the same moment.
+      // A random wait, so that not all pages reconnect at once after a restart of the server.
       const waitMs = Math.min(retryMsMax, retryMsMin * 2 ** failures) * (0.5 + Math.random());
       failures += 1;
       retry = setTimeout(connect, waitMs);
     };
   }
 
-  function take({ r, data, error }) {
+  function receive({ r, data, error }) {
     if (error !== undefined) {
-      // The log may be another one than before: then all may have changed.
+      // The server may have another log now, in which the seq means nothing: start anew.
       seq = undefined;
       console.error(error.message);
       socket.close();
@@ -65,7 +65,7 @@ export function follow({ base, refresh }) {
     } else {
       failures = 0;
       dataset.waymarkLive = 'on';
-      // What has changed since the page asked for its answer is not told.
+      // The server does not report changes between the fetch of the data and this subscription.
       if (seq === undefined) refresh();
       seq ??= data.seq;
     }

@@ -1,25 +1,24 @@
 /*
- * HTML that values from elsewhere have gone into, as nodes of which nothing runs: no script, no
- * event handler, no address that is code, no other document in the page's name. The nodes are used
- * as they were parsed: what is written out and parsed again may be something else.
+ * Sanitizes HTML that contains values from outside: removes scripts, event handlers, `javascript:`
+ * URLs and embedded documents. It returns nodes, because HTML that is serialised and parsed again
+ * can have another meaning (mutation XSS).
  */
 
 import purify from './purify.js';
 
 const options = {
   RETURN_DOM_FRAGMENT: true,
-  // Names and ids of forms are the template's business; those that would hide the document's own
-  // members are taken out.
+  // Removes names and ids that would shadow members of the document (DOM clobbering).
   SANITIZE_DOM: true,
   ADD_ATTR: ['target'],
 };
 
-/** The nodes of a text of HTML, as a fragment of this document. */
+/** Sanitizes a text of HTML; returns a fragment of this document. */
 export function clean(html, { trusted }) {
   return document.importNode(purify.sanitize(html, { ...options, ...policyOf(trusted) }), true);
 }
 
-/** The page's own policy of Trusted Types, where it has such types. */
+/** The option with the page's Trusted Types policy, in browsers that have Trusted Types. */
 function policyOf(trusted) {
   const isPolicy = window.TrustedTypePolicy !== undefined && trusted instanceof TrustedTypePolicy;
   return isPolicy ? { TRUSTED_TYPES_POLICY: trusted } : {};

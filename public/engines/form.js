@@ -1,29 +1,40 @@
 /*
  * The engine `form` (docs/design/rendering.md#generic-pages): pages that insert, edit and delete
- * records of a table. The form is made of the table's JSON Schema, `meta`, and goes as an envelope
- * to the data host that `enginedata.submit` names; a record is read from there first where there is
- * one.
+ * records of a table. It makes the form from the table's JSON Schema, `meta`, and sends the record
+ * to the data host of `enginedata.submit`. Before an edit or delete it reads the record from there.
  */
 
 import { link, tag } from './form/dom.js';
 import { createField, fieldAt, fieldsIn, valuesOf } from './form/fields.js';
 import { connectHost, newKey } from './form/host.js';
-import { button, complain, complainOf, finish, message, sayOf, tell } from './form/messages.js';
+import {
+  button,
+  failureText,
+  message,
+  showEnd,
+  showErrors,
+  showProblem,
+  showStatus,
+} from './form/messages.js';
 import { describeRecord } from './form/record.js';
 import { labelOf, propertiesOf, resolved, sameValue, valueOfText } from './form/schema.js';
 import { wordsOf } from './form/words.js';
 
-/** What was filled in and not sent, for when the page is shown anew as its rule changes. */
+/** The unsent values of the form, kept while the page renders again after a change of its rule. */
 let draft;
 
 export async function render(answer, page) {
   const { enginedata, kind, meta, id } = answer;
   const say = wordsOf(enginedata.words);
   const action = /^(insert|edit|delete)-record$/.exec(kind)?.[1];
-  if (action === undefined) throw new Error('A form is for insert-, edit- and delete-record.');
-  if (typeof meta?.properties !== 'object') throw new Error('The rule names no table with fields.');
+  if (action === undefined)
+    throw new Error(
+      'The engine form needs a rule of kind insert-record, edit-record or delete-record.',
+    );
+  if (typeof meta?.properties !== 'object')
+    throw new Error('The rule needs a table whose JSON Schema has properties.');
   if (typeof enginedata.submit?.url !== 'string' || typeof enginedata.submit.a !== 'string') {
-    throw new Error('enginedata.submit has no url and a.');
+    throw new Error('enginedata.submit needs url and a.');
   }
   const host = connectHost(enginedata.submit);
   const form = { answer, action, say, host, members: membersOf(answer, say), page };
@@ -54,7 +65,7 @@ function headingOf({ meta, table }, action, say) {
   return `${say(action)}: ${labelOf(table, meta)}`;
 }
 
-/** The fields in the order that enginedata wants them; those that the host writes are not asked. */
+/** The fields in the order of enginedata.fields, without the id and those that the host writes. */
 function membersOf({ meta, enginedata }, say) {
   const all = propertiesOf(resolved(meta, meta), meta);
   const wanted = Array.isArray(enginedata.fields) ? enginedata.fields : all.map(({ name }) => name);
@@ -69,7 +80,7 @@ function defaultsOf(members) {
   return Object.fromEntries(members.map(({ name, schema }) => [name, schema.default]));
 }
 
-/** What the address says of fields, by their names. */
+/** The values of fields in the query of the page's address. */
 function valuesOfQuery({ query, meta }, members) {
   const given = new Map(Object.entries(query));
   return Object.fromEntries(
@@ -79,7 +90,7 @@ function valuesOfQuery({ query, meta }, members) {
   );
 }
 
-/** Reads the record that the address names, then shows it to be changed, or to be deleted. */
+/** Reads the record that the address names, then shows the form to edit or delete it. */
 async function showRecord(form, typed) {
   const { answer, action, say, host, body } = form;
   const { submit, read, id: idName = 'id' } = answer.enginedata;
@@ -96,7 +107,7 @@ async function showRecord(form, typed) {
     record = await reader.ask({ a, v: { ...submit.v, [idName]: id } });
   } catch (failure) {
     const again = button(say('again'), () => showRecord(form, typed));
-    body.replaceChildren(message(sayOf(failure, say), failure, say), again);
+    body.replaceChildren(message(failureText(failure, say), failure, say), again);
     return;
   }
   const whole = { ...form, id, idName };
@@ -104,7 +115,7 @@ async function showRecord(form, typed) {
   else showDelete(whole, record);
 }
 
-/** The form with its values; `record` is what there was before, where there was anything. */
+/** Shows the form with its values; `record` is the stored record, undefined for an insert. */
 function showForm(form, values, record) {
   const { answer, action, say, host, members, body } = form;
   const { submit, cancel } = answer.enginedata;
@@ -121,7 +132,7 @@ function showForm(form, values, record) {
     ...members.map(({ field }) => field.element),
     tag('p', { className: 'waymark-actions' }, send, link(cancel, say('cancel')) ?? ''),
   );
-  // Once a field has been found wrong, it says so until it is right.
+  // A field with an error is checked at each input until it is valid.
   element.addEventListener('input', () => {
     key = newKey();
     for (const field of allFields(members)) if (field.isWrong) check(field);
@@ -135,10 +146,10 @@ function showForm(form, values, record) {
 
   async function submitForm() {
     const wrong = [...allFields(members)].filter((field) => !check(field));
-    if (wrong.length > 0) return complain(top, wrong, say);
+    if (wrong.length > 0) return showErrors(top, wrong, say);
     const v = action === 'insert' ? valuesOf(members) : changes(before, valuesOf(members));
-    if (action === 'edit' && Object.keys(v).length === 0) return tell(top, say('unchanged'));
-    tell(top, say('sending'));
+    if (action === 'edit' && Object.keys(v).length === 0) return showStatus(top, say('unchanged'));
+    showStatus(top, say('sending'));
     send.setAttribute('aria-disabled', 'true');
     try {
       const whole = { ...submit.v, ...v, ...(action === 'edit' && idOf(form)) };
@@ -156,7 +167,7 @@ function showForm(form, values, record) {
     if (action === 'edit') {
       before = valuesOf(members);
       record = data;
-      tell(top, say('edited'), ...linksOf(answer, idOf(form), data));
+      showStatus(top, say('edited'), ...linksOf(answer, idOf(form), data));
       return;
     }
     draft = undefined;
@@ -164,22 +175,22 @@ function showForm(form, values, record) {
       showForm(form, { ...defaultsOf(members), ...answer.enginedata.values });
       members[0]?.field.target?.focus();
     });
-    finish(body, say('inserted'), [...linksOf(answer, {}, data), another]);
+    showEnd(body, say('inserted'), [...linksOf(answer, {}, data), another]);
   }
 
   function refuse(failure) {
-    const text = sayOf(failure, say);
+    const text = failureText(failure, say);
     const path = typeof failure.field === 'string' ? failure.field.split('.') : [];
     const member = members.find(({ name }) => name === path[0]);
-    if (member === undefined) return complainOf(top, message(text, failure, say));
+    if (member === undefined) return showProblem(top, message(text, failure, say));
     const field = fieldAt(member.field, path.slice(1));
     field.isWrong = true;
     field.mark(failure.message || text);
-    return complain(top, [field], say, failure.message || text);
+    return showErrors(top, [field], say, failure.message || text);
   }
 }
 
-/** What is shown of a record before it goes. */
+/** Shows a record and a button to delete it. */
 function showDelete(form, record) {
   const { answer, say, host, members, body } = form;
   const { submit, cancel } = answer.enginedata;
@@ -188,13 +199,13 @@ function showDelete(form, record) {
   const remove = button(say('delete'), async () => {
     if (remove.getAttribute('aria-disabled') === 'true') return;
     remove.setAttribute('aria-disabled', 'true');
-    tell(top, say('sending'));
+    showStatus(top, say('sending'));
     try {
       const v = withSeq({ ...submit.v, ...idOf(form) }, record, submit);
       const data = await host.ask({ a: submit.a, v, vk: key });
-      finish(body, say('deleted'), linksOf(answer, idOf(form), data));
+      showEnd(body, say('deleted'), linksOf(answer, idOf(form), data));
     } catch (failure) {
-      complainOf(top, message(sayOf(failure, say), failure, say));
+      showProblem(top, message(failureText(failure, say), failure, say));
     } finally {
       remove.removeAttribute('aria-disabled');
     }
@@ -216,12 +227,12 @@ function idOf({ id, idName }) {
   return { [idName]: id };
 }
 
-/** With `submit.if_seq` a change is refused where somebody else was faster. */
+/** With `submit.if_seq`, the host refuses the change if the record has changed meanwhile. */
 function withSeq(v, record, { if_seq: isAsked }) {
   return isAsked === true && Number.isInteger(record?.seq) ? { ...v, if_seq: record.seq } : v;
 }
 
-/** What an edit sends: what is other than before, and null for what is no more. */
+/** The members that an edit sends: changed values, and null for removed ones. */
 function changes(before, after) {
   const [old, now] = [new Map(Object.entries(before)), new Map(Object.entries(after))];
   const names = [...new Set([...old.keys(), ...now.keys()])];
@@ -236,7 +247,7 @@ function* allFields(members) {
   for (const { field } of members) yield* fieldsIn(field);
 }
 
-/** Whether a field is right; it shows what is not. */
+/** Whether a field is valid; shows its error otherwise. */
 function check(field) {
   const problem = field.problem();
   field.isWrong = problem !== '';
@@ -244,7 +255,7 @@ function check(field) {
   return !field.isWrong;
 }
 
-/** The links of enginedata.done; `{id}` and its like stand for fields of what the host answered. */
+/** The links of enginedata.done; `{name}` stands for a field of the host's answer. */
 function linksOf({ enginedata: { done } }, id, data) {
   const values = new Map(Object.entries({ ...id, ...(typeof data === 'object' ? data : {}) }));
   const links = Array.isArray(done?.links) ? done.links : [];
@@ -259,6 +270,6 @@ function linksOf({ enginedata: { done } }, id, data) {
 function addStyle({ base, nonce }) {
   const href = `${base}/svc1/engines/form.css`;
   if (document.querySelector(`link[href="${CSS.escape(href)}"]`) !== null) return;
-  // First of all, so that the site's own styles have the last word.
+  // The first style sheet, so that the site's own rules override it.
   document.head.prepend(tag('link', { rel: 'stylesheet', href, nonce }));
 }

@@ -1,6 +1,6 @@
 /*
- * The engine `html` (docs/design/rendering.md#generic-pages): enginedata's css and html go into the
- * page, then its scripts run, in order and once each.
+ * The engine `html` (docs/design/rendering.md#generic-pages): inserts the css and html of
+ * enginedata into the page, then runs its scripts in order, each once.
  */
 
 let hasRun = false;
@@ -8,7 +8,7 @@ let hasRun = false;
 export async function render({ enginedata: { html, css, scripts = [] } }, page) {
   const isText = typeof html === 'string' && html.trim() !== '';
   if (!isText && scripts.length === 0) throw new Error('enginedata has neither html nor scripts.');
-  // Scripts of a page that has changed run once in the page as it is now: in a new document.
+  // Scripts have run in this document: the changed page needs a new one.
   if (hasRun) return reload();
   page.setCss(css);
   if (isText) page.setHtml(html);
@@ -16,7 +16,7 @@ export async function render({ enginedata: { html, css, scripts = [] } }, page) 
   await page.runScripts(scripts);
 }
 
-/** Never resolves: the document goes. */
+/** Never resolves, because the browser replaces the document. */
 function reload() {
   location.reload();
   return new Promise(() => {});

@@ -1,7 +1,7 @@
 /*
- * The engine `template` (docs/design/rendering.md#generic-pages): enginedata.template is Liquid
- * over what the page knows. What it puts out is escaped, and the page that comes of it is cleaned
- * of all that would run as code: values of the query are anybody's.
+ * The engine `template` (docs/design/rendering.md#generic-pages): renders the Liquid of
+ * enginedata.template with the data of the page. It escapes the values and sanitizes the result,
+ * because anybody can choose the values of the query.
  */
 
 import { clean } from './clean.js';
@@ -10,7 +10,7 @@ import { Liquid } from './liquid.js';
 const limits = {
   parseLimit: 1024 * 1024, // characters of template
   renderLimit: 2_000, // milliseconds
-  memoryLimit: 20_000_000, // characters and items that are made on the way
+  memoryLimit: 20_000_000, // characters and list items during the rendering
 };
 
 let hasRun = false;
@@ -19,7 +19,7 @@ export async function render(answer, page) {
   const { template, data = {}, partials = {}, title, css, scripts = [] } = answer.enginedata;
   if (typeof template !== 'string') throw new Error('enginedata has no template.');
   if (hasRun) {
-    // Scripts of a page that has changed run once in the page as it is now: in a new document.
+    // Scripts have run in this document: the changed page needs a new one.
     location.reload();
     return new Promise(() => {});
   }
@@ -27,7 +27,7 @@ export async function render(answer, page) {
   const scope = { query, capture, user, data, origin, path, lang };
   const options = {
     ...limits,
-    // Includes come from the rule itself, and from nowhere else.
+    // Includes come from the rule only.
     templates: Object.assign(Object.create(null), partials),
     ownPropertyOnly: true,
     strictFilters: true,

@@ -33,9 +33,9 @@ suite('a generic page that cannot be shown says so', () => {
     {
       what: 'a visitor without a key',
       answer: failWith(401, 'unauthenticated'),
-      says: /^This page is not open to you\n[^]*This is why\./,
+      says: /^You may not see this page\n[^]*This is why\./,
     },
-    { what: 'a visitor who may not', answer: failWith(403, 'forbidden'), says: /is not open to/ },
+    { what: 'a visitor who may not', answer: failWith(403, 'forbidden'), says: /^You may not see/ },
     {
       what: 'too many requests',
       answer: failWith(429, 'rate_limited'),
@@ -44,17 +44,17 @@ suite('a generic page that cannot be shown says so', () => {
     {
       what: 'a problem of the server',
       answer: failWith(500, 'internal'),
-      says: /^This page could not be put together[^]*quote id-to-quote/,
+      says: /^This page cannot be shown[^]*quote id-to-quote/,
     },
     {
       what: 'a proxy with a page of its own',
       answer: (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>No' }),
-      says: /^This page could not be put together/,
+      says: /^This page cannot be shown/,
     },
     {
       what: 'an answer that is no answer',
       answer: (route) => route.fulfill({ status: 200, json: { r: 'other' } }),
-      says: /^This page could not be put together/,
+      says: /^This page cannot be shown/,
     },
     {
       what: 'a server that cannot be reached',
@@ -107,7 +107,11 @@ suite('a page whose engine cannot do it', () => {
     { what: 'has a script that renders nothing', rule: { engine: 'hollow' }, says: cannot },
     { what: 'fails', rule: { engine: 'broken' }, says: /engine “broken”/ },
     { what: 'is html without anything to show', rule: { engine: 'html' }, says: /engine “html”/ },
-    { what: 'is unknown to the server', rule: { engine: 'nosuch' }, says: /It needs an engine/ },
+    {
+      what: 'is unknown to the server',
+      rule: { engine: 'nosuch' },
+      says: /could not load an engine/,
+    },
     { what: 'is the one of records', rule: { kind: 'edit-record' }, says: /engine “form”/ },
   ];
   for (const { what, rule, says } of cases) {
@@ -158,7 +162,7 @@ suite('without JavaScript', () => {
     const site = await startSite(t, { rules });
     const { page } = await openTab(t, { javaScriptEnabled: false });
     await page.goto(`${site.url}/page`);
-    assert.match(await page.locator('main').innerText(), /JavaScript is switched off/);
-    assert.equal(await page.title(), 'A page made in your browser');
+    assert.match(await page.locator('main').innerText(), /needs JavaScript/);
+    assert.equal(await page.title(), 'Untitled page');
   });
 });

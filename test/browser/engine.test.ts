@@ -45,7 +45,7 @@ suite('the scripts of a page rule', () => {
       scripts: [begin, '/none.js', '/broken.js', 'throw new Error("broken too")', '/one.js'],
       said: ['Hello', 'one'],
       troubles: [
-        'error: The script /none.js could not be loaded.',
+        'error: Cannot load the script /none.js.',
         'uncaught: broken',
         'uncaught: broken too',
       ],
@@ -68,7 +68,7 @@ suite('the scripts of a page rule', () => {
       assert.equal(await visitGeneric(tab, `${site.url}/page`), 'rendered');
       assert.deepEqual(await tab.page.evaluate('said'), said);
       // What the network adds of its own about a missing file is the browser's business.
-      const ofScripts = tab.troubles.filter((trouble) => /^uncaught|The script/.test(trouble));
+      const ofScripts = tab.troubles.filter((trouble) => /^uncaught|the script/.test(trouble));
       assert.deepEqual(troubles.length === 0 ? tab.troubles : ofScripts, troubles);
     });
   }

@@ -83,13 +83,13 @@ suite('a page that edits a record', () => {
     assert.equal(name, 'Grace');
   });
 
-  test('says that there is no such record, and which one it lacks', async (t) => {
+  test('says that the record does not exist, or that the address names none', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     assert.equal(await visitGeneric(tab, `${site().url}/edit/none`), 'rendered');
-    await page.getByText('There is no such record, or not any more.').waitFor();
+    await page.getByText('This record does not exist, or was deleted.').waitFor();
     assert.equal(await visitGeneric(tab, `${site().url}/edit/`), 'rendered');
-    await page.getByText('The address does not say which record').waitFor();
+    await page.getByText('The address names no record').waitFor();
     const id = await insertLetter();
     assert.equal(await visitGeneric(tab, `${site().url}/edit/?id=${id}`), 'rendered');
     assert.equal(await page.getByLabel('Your name').inputValue(), 'Ada');
@@ -128,7 +128,7 @@ suite('a data host that does not take a record', () => {
       what: 'is down',
       status: 0,
       error: undefined,
-      says: /^The data host localhost:\d+ does not answer\. Nothing is lost/,
+      says: /^The data host localhost:\d+ does not answer\. Your input is kept/,
     },
     { what: 'has a proxy before it', status: 502, error: undefined, says: /does not answer/ },
     { what: 'answers nonsense', status: 200, error: undefined, says: /has refused this/ },

@@ -236,7 +236,7 @@ suite('a template that cannot be rendered', () => {
     assert.equal(await page.locator('p').innerText(), '');
     assert.deepEqual(tab.troubles, []);
     assert.equal(await visitGeneric(tab, `${url}/silent`), 'failed');
-    assert.match(await page.getByRole('alert').innerText(), /It needs the engine “template”/);
+    assert.match(await page.getByRole('alert').innerText(), /could not load the engine “template”/);
   });
 });
 

@@ -1,9 +1,9 @@
-/* Fields whose values are given: one of them, or several. */
+/* Fields for a choice among given values. */
 
 import { labelled, surroundings, tag } from './dom.js';
 import { sameValue } from './schema.js';
 
-/** One of several: a list that opens. */
+/** A choice of one value: a drop-down list. */
 export function createSelect(asked, choices) {
   const { isRequired, say } = asked;
   const none = tag('option', { value: '' }, isRequired ? say('choose') : say('nothing'));
@@ -18,7 +18,7 @@ export function createSelect(asked, choices) {
   });
 }
 
-/** One of a few: buttons of which one is pressed. */
+/** A choice of one of few values: radio buttons. */
 export function createRadios(asked, choices) {
   const parts = surroundings(asked);
   const controls = choices.map((_, at) =>
@@ -54,8 +54,8 @@ export function createRadios(asked, choices) {
   };
 }
 
-/** Several of a few: a group of boxes to tick. */
-export function createTicks(asked, choices) {
+/** A choice of several values: a group of checkboxes. */
+export function createCheckboxes(asked, choices) {
   const { schema, say } = asked;
   const parts = surroundings(asked);
   const controls = choices.map((_, at) =>
@@ -91,7 +91,7 @@ export function createTicks(asked, choices) {
   };
 }
 
-/** What is wrong with how many items a list has, and with the same one twice. */
+/** The error of a list with too few, too many or repeated items; empty for none. */
 export function checkCount(items, { minItems, maxItems, uniqueItems }, say) {
   if (items.length < (minItems ?? 0)) return say('few', { count: minItems });
   if (items.length > (maxItems ?? Infinity)) return say('many', { count: maxItems });

@@ -1,6 +1,6 @@
 /*
- * Fields of one value: a schema becomes the control that a browser has for it, with the browser's
- * own validation, and what that does not know is checked beside it.
+ * Fields of one value: makes the browser's control for a schema. The browser validates the value;
+ * this module checks what browsers cannot.
  */
 
 import { createRadios, createSelect } from './choices.js';
@@ -23,13 +23,13 @@ const inputTypes = new Map([
   ['tel', 'tel'],
 ]);
 
-/** The end of the years that a date has in JSON (RFC 3339); browsers know later ones. */
+/** The latest dates of RFC 3339, whose years have four digits; browsers allow later ones. */
 const latest = new Map([
   ['date', '9999-12-31'],
   ['datetime-local', '9999-12-31T23:59'],
 ]);
 
-/** What browsers may fill in by themselves, by the names that fields have (WCAG 2.2, 1.3.5). */
+/** The `autocomplete` of fields by their names (WCAG 2.2, 1.3.5). */
 const autocompletes = new Map([
   ['name', 'name'],
   ['email', 'email'],
@@ -87,7 +87,7 @@ function input(asked) {
 
 const plainText = { read: (value) => value, write: String, check: () => undefined };
 
-/** What a date-time is between browser and host: local there, an instant here (RFC 3339). */
+/** Converts a date-time between the browser's local time and the record's UTC (RFC 3339). */
 const moment = { read: momentOf, write: localOf };
 
 function momentOf(local) {
@@ -103,8 +103,8 @@ function localOf(value) {
 }
 
 /**
- * A time of day: a browser knows none with an offset, which RFC 3339 asks for. What a record has is
- * kept for it.
+ * Converts a time of day. RFC 3339 requires an offset, which browsers do not show: the offset of
+ * the record is kept.
  */
 function clockTime() {
   let offset = '';
@@ -145,15 +145,15 @@ function number(asked) {
   });
 }
 
-/** The least number allowed: a browser counts steps from there, a schema from nought. */
+/** The least number allowed: a browser counts steps from it, JSON Schema from 0. */
 function leastOf(minimum, step) {
   if (typeof minimum !== 'number' || step === 'any') return minimum;
-  // As exact as a person writes numbers: 3 times 0.1 is 0.3.
+  // Rounded, because 3 × 0.1 is 0.30000000000000004 in binary.
   const steps = Math.ceil(Number((minimum / step).toPrecision(14)));
   return Number((steps * step).toPrecision(14));
 }
 
-/** Long text, or what only JSON can say; `kind` reads and writes it. */
+/** A text area for long text or JSON; `kind` converts the value. */
 function area(asked, kind) {
   const { schema, isRequired, say } = asked;
   const control = tag('textarea', {
@@ -214,8 +214,8 @@ function checkbox(asked) {
 }
 
 /**
- * `pattern` of JSON Schema may match anywhere, that of HTML is for the whole. Lengths are those in
- * code points, where HTML counts an emoji twice and cuts off what is pasted.
+ * Checks what HTML defines differently: JSON Schema's `pattern` may match any part of the text, and
+ * it counts code points, where HTML counts an emoji twice and cuts pasted text.
  */
 function checkText(value, { pattern, minLength, maxLength }, say) {
   if (typeof value !== 'string') return '';

@@ -1,4 +1,4 @@
-/* Elements of a form. Text goes in as text: nothing of a record or a schema is read as HTML. */
+/* Creates the elements of a form. Text of a record or a schema is never parsed as HTML. */
 
 let lastId = 0;
 
@@ -19,7 +19,7 @@ export function newId() {
   return `waymark-${lastId}`;
 }
 
-/** A link, or nothing where its address is code or some other thing that no page leads to. */
+/** A link; undefined unless its URL is http, https, mailto or tel (no `javascript:`). */
 export function link(href, text, properties = {}) {
   if (typeof href !== 'string' || !URL.canParse(href, document.baseURI)) return undefined;
   const { protocol, href: address } = new URL(href, document.baseURI);
@@ -28,8 +28,8 @@ export function link(href, text, properties = {}) {
 }
 
 /**
- * The parts that every field has around what is filled in: its name, its help, and a place for what
- * is wrong with it. `describe` says of a control what stands around it.
+ * The parts of a field besides its control: label, help text, and a place for its error.
+ * `describedBy` is the aria-describedby of the control.
  */
 export function surroundings({ name, label, isRequired, schema, say }) {
   const id = newId();

@@ -1,21 +1,21 @@
 /*
- * The fields of a form from a JSON Schema: an object is a group, a list of anything can grow and
- * shrink, everything else is a control. A field has its `element`, the `target` that gets the
- * focus, `get` and `set` for its value (undefined is none), `problem` for what is wrong with it,
- * `mark` to show that, and `parts` by name where it has any.
+ * Makes the fields of a form from a JSON Schema: an object becomes a group, an array a list with
+ * buttons to add and remove items, everything else a control. A field has its `element`, the
+ * `target` that gets the focus, `get` and `set` for its value (undefined for none), `problem` for
+ * its error, `mark` to show an error, and, if it contains fields, `parts` by name.
  */
 
-import { checkCount, createTicks } from './choices.js';
+import { checkCount, createCheckboxes } from './choices.js';
 import { createControl } from './controls.js';
 import { surroundings, tag } from './dom.js';
 import { choicesOf, labelOf, propertiesOf, resolved, typeOf } from './schema.js';
 
 const depthMax = 6;
 
-/** The field of a name; `asked` has its name, resolved schema, isRequired, root, say and depth. */
+/** Creates a field; `asked` has its name, resolved schema, isRequired, root, say and depth. */
 export function createField(asked) {
   const named = { depth: 0, label: labelOf(asked.name, asked.schema), ...asked };
-  // What nests deeper than a person can follow is for those who write JSON.
+  // Deeper levels are edited as JSON.
   if (named.depth >= depthMax) return createControl({ ...named, schema: { title: named.label } });
   const type = choicesOf(named.schema) === undefined ? typeOf(named.schema) : 'choice';
   if (type === 'object' && named.schema.properties !== undefined) return createGroup(named);
@@ -23,14 +23,14 @@ export function createField(asked) {
   return createControl(named);
 }
 
-/** Every field in a field, itself first; not what is in a group that may be and is left out. */
+/** A field and all fields in it, except those of an optional group that is empty. */
 export function* fieldsIn(field) {
   yield field;
   if (field.get() === undefined && !isBegun(field)) return;
   for (const part of field.parts?.() ?? []) yield* fieldsIn(part.field);
 }
 
-/** Whether something has been entered that has no value, such as half a date. */
+/** Whether an input holds an incomplete value, such as half a date. */
 function isBegun({ element }) {
   return [...element.querySelectorAll('input')].some(({ validity }) => validity.badInput);
 }
@@ -52,7 +52,7 @@ function createGroup(asked) {
       name,
       field: createField({ ...member, name, root, say, depth: depth + 1 }),
     }));
-  // Members that the schema does not know stay as they came.
+  // Members that the schema does not define are sent back unchanged.
   let others = {};
   return {
     target: members[0]?.field.target,
@@ -82,7 +82,7 @@ function createGroup(asked) {
   };
 }
 
-/** The object that members make; names may be any, `__proto__` too. */
+/** The object with the values of members; works for any name, also `__proto__`. */
 export function valuesOf(members, others = {}) {
   const values = members.map(({ name, field }) => [name, field.get()]);
   return Object.fromEntries([
@@ -95,7 +95,7 @@ function createList(asked) {
   const { schema, isRequired, root, say, depth, label } = asked;
   const items = resolved(schema.items, root);
   const choices = choicesOf(items);
-  if (choices !== undefined) return createTicks(asked, choices);
+  if (choices !== undefined) return createCheckboxes(asked, choices);
 
   const parts = surroundings(asked);
   const list = tag('ol', { className: 'waymark-list' });

@@ -1,11 +1,11 @@
 /*
- * The data host of a form: envelopes {a, v, vk} go to it by HTTP POST or over a websocket, and it
+ * Sends envelopes {a, v, vk} to the data host of a form, by HTTP POST or over a websocket. The host
  * answers {r, data} or {r, error: {code, message, field, id}} (docs/design/operations.md#envelope).
  */
 
 const answerMsMax = 30_000;
 
-/** What went wrong: `down` where no answer came, else what the host's `error` says. */
+/** A failed request: code `down` without an answer, else the `error` of the host. */
 export class HostFailure extends Error {
   constructor({ code, message = '', field, id }, host) {
     super(message);
@@ -13,7 +13,7 @@ export class HostFailure extends Error {
   }
 }
 
-/** A data host by its address; throws for an address that is none of http, https, ws and wss. */
+/** Connects to a data host; throws unless its URL is http, https, ws or wss. */
 export function connectHost({ url, credentials }) {
   const address = new URL(url, document.baseURI);
   const host = address.origin === location.origin ? location.host : address.host;
@@ -26,7 +26,9 @@ export function connectHost({ url, credentials }) {
     case 'wss:':
       return { ask: askBySocket() };
     default:
-      throw new Error(`A form cannot be sent to ${address.protocol}`);
+      throw new Error(
+        `enginedata.submit.url must be http, https, ws or wss, not ${address.protocol}`,
+      );
   }
 
   async function askByHttp(envelope) {
@@ -47,7 +49,7 @@ export function connectHost({ url, credentials }) {
     return dataOf(answer);
   }
 
-  /** One websocket for all that a form asks, opened when there is something to ask. */
+  /** All requests of a form use one websocket, which the first one opens. */
   function askBySocket() {
     const waiting = new Map();
     let lastId = 0;
@@ -95,7 +97,7 @@ export function connectHost({ url, credentials }) {
   }
 }
 
-/** An idempotency key: a form that is sent again is not done again. */
+/** An idempotency key, so that the host executes a form only once if it is sent twice. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `form:${Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;

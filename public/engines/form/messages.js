@@ -1,11 +1,9 @@
-/* What a form tells the person before it, and how: so that a screen reader says it too. */
+/* Shows the messages of a form, so that screen readers announce them. */
 
 import { tag } from './dom.js';
 
-/**
- * A list of what is wrong, each item leading to its field; it has the focus, so it is read out.
- */
-export function complain(top, wrong, say, only) {
+/** Shows a list of errors with links to their fields, and focuses it. */
+export function showErrors(top, wrong, say, only) {
   const items = wrong.map((field) => {
     const text = `${field.label}: ${only ?? field.problem()}`;
     const item = tag('a', { href: `#${field.target?.id ?? ''}` }, text);
@@ -15,29 +13,32 @@ export function complain(top, wrong, say, only) {
     });
     return tag('li', {}, item);
   });
-  complainOf(top, message(say('look')), tag('ul', {}, ...items));
+  showProblem(top, message(say('look')), tag('ul', {}, ...items));
 }
 
-export function complainOf(top, ...nodes) {
+/** Shows a problem, and focuses it. */
+export function showProblem(top, ...nodes) {
   const box = tag('div', { className: 'waymark-problem', role: 'alert', tabIndex: -1 }, ...nodes);
   top.replaceChildren(box);
   box.focus();
 }
 
-export function tell(top, text, ...more) {
+/** Shows a status message. */
+export function showStatus(top, text, ...more) {
   const line = tag('p', {}, text);
-  top.replaceChildren(tag('div', { className: 'waymark-told', role: 'status' }, line, ...more));
+  top.replaceChildren(tag('div', { className: 'waymark-status', role: 'status' }, line, ...more));
 }
 
-/** The end of what the page was for. */
-export function finish(body, text, next) {
-  const end = tag('div', { className: 'waymark-told', role: 'status', tabIndex: -1 });
+/** Replaces the form by a final message and links. */
+export function showEnd(body, text, next) {
+  const end = tag('div', { className: 'waymark-status', role: 'status', tabIndex: -1 });
   end.append(tag('p', {}, text), tag('p', { className: 'waymark-actions' }, ...next));
   body.replaceChildren(end);
   end.focus();
 }
 
-export function sayOf(failure, say) {
+/** The text for a failure. */
+export function failureText(failure, say) {
   if (failure.code === undefined) console.error(failure);
   switch (failure.code) {
     case 'down':
@@ -51,6 +52,7 @@ export function sayOf(failure, say) {
   }
 }
 
+/** A message, with the id of the failure if the host sent one. */
 export function message(text, failure, say) {
   const line = tag('p', { className: 'waymark-problem-title' }, text);
   if (failure?.id === undefined) return line;

@@ -1,4 +1,4 @@
-/* A record to be looked at: what it holds under the names of its fields. */
+/* Shows a record with the names of its fields, read-only. */
 
 import { tag } from './dom.js';
 import { choicesOf, labelOf, propertiesOf, resolved, sameValue } from './schema.js';
@@ -33,7 +33,7 @@ function shown(value, schema, more) {
   }
   const moment = ['date', 'date-time'].includes(schema.format) ? new Date(value) : undefined;
   if (moment === undefined || Number.isNaN(moment.getTime())) return String(value);
-  // A date alone is a day, whatever the clock says where it is read.
+  // A date has no time zone: UTC keeps it on its day.
   const style =
     schema.format === 'date'
       ? { dateStyle: 'long', timeZone: 'UTC' }

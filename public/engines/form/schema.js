@@ -1,8 +1,8 @@
-/* What a form reads out of a JSON Schema (draft 2020-12), without validating by it. */
+/* Reads what a form needs from a JSON Schema (draft 2020-12); validates nothing. */
 
 const referencesMax = 8;
 
-/** A schema with its local references followed and what allOf adds put into it. */
+/** A schema with its local references resolved and its allOf merged into it. */
 export function resolved(schema, root, hops = 0) {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return {};
   const { $ref, allOf, ...own } = schema;
@@ -23,7 +23,7 @@ function merged(one, other) {
   };
 }
 
-/** What a pointer into the same document leads to (RFC 6901). */
+/** Resolves a JSON Pointer within the same document (RFC 6901). */
 function follow(reference, root) {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return {};
   let found = root;
@@ -35,7 +35,7 @@ function follow(reference, root) {
   return found;
 }
 
-/** The one type that a schema allows besides null; undefined where there is not one. */
+/** The only type that a schema allows besides null; undefined if there are several. */
 export function typeOf(schema) {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
   if (types.length === 1) return types[0];
@@ -45,7 +45,7 @@ export function typeOf(schema) {
   return undefined;
 }
 
-/** The values to choose from, each with a label; undefined where anything may be entered. */
+/** The values that a schema allows, with labels; undefined if they are not a list. */
 export function choicesOf(schema) {
   const { enum: values, oneOf, anyOf } = schema;
   const named = oneOf ?? anyOf;
@@ -56,7 +56,7 @@ export function choicesOf(schema) {
   return values.filter((value) => value !== null).map((value) => ({ value, label: textOf(value) }));
 }
 
-/** What a text stands for, or several of them where there may be, as a schema has it. */
+/** Converts a text of the query to a value of a schema; several texts if it is an array. */
 export function valueOfText(texts, schema, root) {
   if (typeOf(schema) === 'array') {
     const items = resolved(schema.items, root);
@@ -68,7 +68,7 @@ export function valueOfText(texts, schema, root) {
   return typeOf(schema) === 'boolean' ? ['true', 'on', '1'].includes(text) : text;
 }
 
-/** The fields of an object in their order: name, schema, and whether it must be there. */
+/** The properties of an object schema in order: name, schema, and whether it is required. */
 export function propertiesOf(schema, root) {
   const { properties, required = [] } = schema;
   return Object.entries(properties ?? {}).map(([name, property]) => ({
@@ -78,14 +78,14 @@ export function propertiesOf(schema, root) {
   }));
 }
 
-/** What a field is called: its title, or its name as words. */
+/** The label of a field: its title, or its name as words. */
 export function labelOf(name, { title }) {
   if (typeof title === 'string' && title !== '') return title;
   const spaced = name.replace(/[_-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2');
   return spaced.charAt(0).toUpperCase() + spaced.slice(1).toLowerCase();
 }
 
-/** Whether two JSON values are equal; the order of an object's names does not count. */
+/** Whether two JSON values are equal; the order of members does not count. */
 export function sameValue(one, other) {
   return JSON.stringify(one, inOrder) === JSON.stringify(other, inOrder);
 }

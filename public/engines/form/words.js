@@ -1,4 +1,4 @@
-/* What a form says; enginedata.words replaces any of it. */
+/* The texts of a form; enginedata.words can replace each of them. */
 
 const english = {
   insert: 'Save',
@@ -21,27 +21,27 @@ const english = {
   deleted: 'Deleted.',
   unchanged: 'Nothing has changed, so nothing was sent.',
   sure: 'This record will be deleted:',
-  look: 'Please look again at what is marked',
-  pattern: 'This does not have the form that is expected.',
+  look: 'Please correct the marked fields',
+  pattern: 'This does not have the expected format.',
   short: 'At least {count} characters, please.',
   long: 'At most {count} characters, please.',
   few: 'At least {count}, please.',
   many: 'At most {count}, please.',
-  twice: 'Each only once, please.',
-  low: 'This has to be more than {limit}.',
-  high: 'This has to be less than {limit}.',
+  twice: 'Use each value only once, please.',
+  low: 'This must be more than {limit}.',
+  high: 'This must be less than {limit}.',
   json: 'This is not JSON.',
-  accept: 'This has to be ticked.',
-  down: 'The data host {host} does not answer. Nothing is lost: try again in a moment.',
-  refused: 'The data host has refused this.',
+  accept: 'Please tick this box.',
+  down: 'The data host {host} does not answer. Your input is kept: try again in a moment.',
+  refused: 'The data host has refused this request.',
   says: 'The data host says: {message}',
-  missing: 'There is no such record, or not any more.',
-  moved: 'Somebody else has changed this record meanwhile. Load the page again to see it.',
+  missing: 'This record does not exist, or was deleted.',
+  moved: 'Somebody else has changed this record meanwhile. Reload the page to see it.',
   quote: 'If you report this, quote',
-  unnamed: 'The address does not say which record this is about.',
+  unnamed: 'The address names no record: it needs its id.',
 };
 
-/** The words of a form: `say(name, {…})` puts values in place of what stands in braces. */
+/** The texts of a form: `say(name, {…})` replaces the names in braces by values. */
 export function wordsOf(own) {
   const words = new Map(Object.entries(english));
   for (const [name, text] of Object.entries(own ?? {})) {
