@@ -31,13 +31,12 @@ import {
   type createWrongKeys,
 } from './api/keys/authenticate.ts';
 import { createExecute } from './api/execute.ts';
-import type { RevertRequest } from './api/records/invalidate.ts';
 import type { KeyRates } from './api/keys/key-rates.ts';
-import type { Operation } from './api/operation.ts';
+import { bindOperations, type Operation } from './api/operation.ts';
 import { writeInThread } from './api/write-thread.ts';
 import type { CertificateState, ConfigurationState } from './api/server-status.ts';
 import { createWebhookState } from './api/webhooks/hook-states.ts';
-import { operationTable } from './api/table.ts';
+import { operations as definitions } from './api/table.ts';
 import { createVisitors, identityFieldsOf, type Visitors } from './visitors/visitor.ts';
 import { createAttempt, type DeliveryAttempt } from './webhooks/attempt.ts';
 import { Deliverer } from './webhooks/deliverer.ts';
@@ -187,42 +186,25 @@ function composeOperations(
   },
 ): readonly Operation[] {
   const { store } = foundation;
-  const { base, publicUrl } = config.server;
-  const view = { base, publicUrl, engines: config.engines, tables: config.tables };
-  const { log } = foundation.logs;
-  const writing = { store, newId, now, node: config.node, log };
-  const { data } = config.server;
-  const revertElsewhere = (request: RevertRequest) => writeInThread(data, 'revert', request);
-  const newSecret = () => createSecret(randomBytes);
-  const engines = engineNames(config);
-  return operationTable({
-    rules: {
-      store,
-      newId,
-      engines,
-      allowPrivate: config.fetch.allowPrivate,
-      view,
-      site,
-      revertElsewhere,
-    },
-    imports: {
-      store,
-      newId,
-      newSecret,
-      engines,
-      importElsewhere: (request) => writeInThread(data, 'import', request),
-    },
-    gets: {
-      site,
-      store,
-      view,
-      locationOf: (address) => visitors.locationOf(address),
-      namesOrigin: (origin) => namesOrigin(config, origin),
-    },
-    hooks: { ...writing, newSecret, revertElsewhere },
-    events: writing,
-    cache: { kept: foundation.answers },
-    keys: { store, newId, randomBytes, now },
+  const { base, publicUrl, data } = config.server;
+  return bindOperations(definitions, {
+    store,
+    newId,
+    now,
+    randomBytes,
+    newSecret: () => createSecret(randomBytes),
+    log: foundation.logs.log,
+    node: config.node,
+    engines: engineNames(config),
+    allowPrivate: config.fetch.allowPrivate,
+    view: { base, publicUrl, engines: config.engines, tables: config.tables },
+    site,
+    locationOf: (address) => visitors.locationOf(address),
+    namesOrigin: (origin) => namesOrigin(config, origin),
+    revertInThread: (request) => writeInThread(data, 'revert', request),
+    importInThread: (request) => writeInThread(data, 'import', request),
+    cache: foundation.answers,
+    authenticate,
     status: {
       version: foundation.version,
       started: foundation.started,
@@ -235,7 +217,6 @@ function composeOperations(
       certificates: foundation.certificates,
       memory: foundation.memory,
     },
-    authenticate,
   });
 }
 

@@ -4,12 +4,12 @@ import type { JsonObject } from '../model/json.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from '../model/cache-admin.ts';
 import { listRowsDefault, listRowsMax } from './limits.ts';
 import { urlOf } from '../model/path.ts';
-import type { Handler } from './operation.ts';
+import { defineOperation } from './operation.ts';
 import { parseUrl } from './rules/place.ts';
 
-/** What the operations on kept answers of other servers stand on. */
-export interface CacheOperations {
-  readonly kept: CacheAdmin;
+/** The parts that the operations on the cache need. */
+interface CacheParts {
+  readonly cache: CacheAdmin;
 }
 
 interface PurgeInput {
@@ -19,7 +19,7 @@ interface PurgeInput {
   all?: boolean;
 }
 
-interface ListInput {
+interface CacheListInput {
   prefix?: string;
   rule?: string;
   after?: string;
@@ -29,80 +29,43 @@ interface ListInput {
 const text = { type: 'string', nullable: true } as const;
 const integer = { type: 'integer' } as const;
 
-const urlText = { ...text, description: 'A URL, or the path of one here.' } as const;
+const urlText = { ...text, description: 'A URL, or a path on this site.' } as const;
 const prefixText = {
   ...text,
-  description: 'What the URLs begin with: a URL, or the path of one here.',
+  description: 'The start of the URLs, with their origin or as a path on this site.',
 } as const;
-const ruleText = { ...text, description: 'The id of the page rule that asked for them.' } as const;
+const ruleText = { ...text, description: 'The id of the page rule that fetched them.' } as const;
 
-/** cache.purge: lets go of kept answers, in all processes at once. */
-export function purgeKept({ kept }: CacheOperations): Handler<PurgeInput> {
-  return {
-    summary: 'Lets go of kept answers of other servers: of a URL, of all that begin so, of a rule.',
-    output: {
-      title: 'PurgedAnswers',
-      type: 'object',
-      required: ['urls'],
-      properties: { urls: { ...integer, description: 'How many URLs had something kept.' } },
+/** cache.purge: removes stored responses, in all processes at once. */
+export const purgeCache = defineOperation<CacheParts, PurgeInput>({
+  name: 'svc1.cache.purge',
+  scope: 'design',
+  effect: 'writes',
+  summary: 'Removes stored responses of other servers: of a URL, a prefix, a rule, or all.',
+  output: {
+    title: 'PurgedAnswers',
+    type: 'object',
+    required: ['urls'],
+    properties: { urls: { ...integer, description: 'Number of URLs with stored responses.' } },
+  },
+  input: {
+    type: 'object',
+    properties: {
+      url: urlText,
+      prefix: prefixText,
+      rule: ruleText,
+      all: { type: 'boolean', nullable: true, description: 'Everything.' },
     },
-    input: {
-      type: 'object',
-      properties: {
-        url: urlText,
-        prefix: prefixText,
-        rule: ruleText,
-        all: { type: 'boolean', nullable: true },
-      },
-    },
-    run: async (v, { origin }) => ({
+  },
+  run:
+    ({ cache }) =>
+    async (v, { origin }) => ({
       kind: 'data',
-      data: { urls: await kept.purge(purgeOf(v, origin)) },
+      data: { urls: await cache.purge(purgeOf(v, origin)) },
     }),
-  };
-}
+});
 
-/** cache.list: what is kept, by URL. */
-export function listKept({ kept }: CacheOperations): Handler<ListInput> {
-  return {
-    summary: 'Kept answers of other servers, in the order of their URLs.',
-    output: keptList,
-    input: {
-      type: 'object',
-      properties: {
-        prefix: prefixText,
-        rule: ruleText,
-        after: { ...text, description: 'The next of the page before.' },
-        limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
-      },
-    } satisfies JSONSchemaType<ListInput>,
-    run: ({ prefix, rule, after, limit = listRowsDefault }, { origin }) => {
-      const begins = prefix === undefined ? '' : canonicalUrl(prefix, origin);
-      const { rows, next } = kept.list({ prefix: begins, rule, after, limit });
-      return { kind: 'data', data: { rows: rows.map(shown), next: next ?? null } };
-    },
-  };
-}
-
-/** cache.status: how much is kept, of how much may be. */
-export function keptStatus({ kept }: CacheOperations): Handler<object> {
-  return {
-    summary: 'How many answers of other servers are kept, and what they take.',
-    output: {
-      title: 'CacheStatus',
-      type: 'object',
-      required: ['answers', 'urls', 'bytes', 'bytes_max'],
-      properties: { answers: integer, urls: integer, bytes: integer, bytes_max: integer },
-    },
-    input: { type: 'object' },
-    run: () => {
-      const { bytesMax, ...counts } = kept.counts();
-      return { kind: 'data', data: { ...counts, bytes_max: bytesMax } };
-    },
-  };
-}
-
-const keptList: JsonObject = {
+const cacheList: JsonObject = {
   title: 'CacheListPage',
   type: 'object',
   required: ['rows', 'next'],
@@ -122,18 +85,70 @@ const keptList: JsonObject = {
           age_seconds: integer,
           fresh_seconds: {
             ...integer,
-            description: 'For how long it holds from now on; below 0, how long it is stale.',
+            description: 'How long it stays fresh; below 0, how long it has been stale.',
           },
           vary: { type: 'array', items: { type: 'string' } },
-          range: { type: 'string', description: 'Where a part is kept: first-last/length.' },
+          range: {
+            type: 'string',
+            description: 'The stored part of the content: first-last/length.',
+          },
         },
       },
     },
-    next: { type: ['string', 'null'], description: 'Goes into after for the next page.' },
+    next: {
+      type: ['string', 'null'],
+      description: 'Send it as after to get the next page; null at the end.',
+    },
   },
 };
 
-/** Throws `invalid` unless exactly one thing is to be let go of. */
+/** cache.list: the stored responses, by URL. */
+export const listCache = defineOperation<CacheParts, CacheListInput>({
+  name: 'svc1.cache.list',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'Stored responses of other servers, in the order of their URLs.',
+  output: cacheList,
+  input: {
+    type: 'object',
+    properties: {
+      prefix: prefixText,
+      rule: ruleText,
+      after: { ...text, description: 'The next of the page before.' },
+      limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+    },
+  } satisfies JSONSchemaType<CacheListInput>,
+  run:
+    ({ cache }) =>
+    ({ prefix, rule, after, limit = listRowsDefault }, { origin }) => {
+      const start = prefix === undefined ? '' : canonicalUrl(prefix, origin);
+      const { rows, next } = cache.list({ prefix: start, rule, after, limit });
+      return { kind: 'data', data: { rows: rows.map(shown), next: next ?? null } };
+    },
+});
+
+/** cache.status: the size of the cache, and its limit. */
+export const cacheStatus = defineOperation<CacheParts, object>({
+  name: 'svc1.cache.status',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'Number and size of the stored responses of other servers.',
+  output: {
+    title: 'CacheStatus',
+    type: 'object',
+    required: ['answers', 'urls', 'bytes', 'bytes_max'],
+    properties: { answers: integer, urls: integer, bytes: integer, bytes_max: integer },
+  },
+  input: { type: 'object' },
+  run:
+    ({ cache }) =>
+    () => {
+      const { bytesMax, ...counts } = cache.counts();
+      return { kind: 'data', data: { ...counts, bytes_max: bytesMax } };
+    },
+});
+
+/** Throws `invalid` unless the input selects in exactly one way. */
 function purgeOf({ url, prefix, rule, all }: PurgeInput, origin: string): CachePurge {
   const given: readonly (CachePurge | undefined)[] = [
     url === undefined ? undefined : { kind: 'url', url: canonicalUrl(url, origin) },
@@ -143,7 +158,7 @@ function purgeOf({ url, prefix, rule, all }: PurgeInput, origin: string): CacheP
   ];
   const [purge, ...others] = given.filter((one) => one !== undefined);
   if (purge !== undefined && others.length === 0) return purge;
-  throw new Failure('invalid', 'Give one of url, prefix and rule, or all.', { field: 'url' });
+  throw new Failure('invalid', 'Give exactly one of url, prefix, rule and all.', { field: 'url' });
 }
 
 function canonicalUrl(url: string, origin: string): string {

@@ -7,114 +7,71 @@ import type { Caller, Scope } from '../model/key.ts';
 import type { Visitor } from '../model/visitor.ts';
 import type { RuleChange, Store } from '../store/store.ts';
 
-/** Everything about a call besides its input fields. */
+/** A call of an operation, without its input fields. */
 export interface Call {
   readonly caller: Caller;
   /** Idempotency key (docs/design/history.md#idempotency-and-concurrency). */
   readonly vk: string | undefined;
   /** Query kind (docs/design/operations.md#envelope). */
   readonly qk: string | undefined;
-  /** The origin by which the caller reached the service, for URLs handed out. */
+  /** The origin by which the caller reached the service, for URLs in answers. */
   readonly origin: string;
   /** Header fields of the HTTP request, or of the websocket's upgrade. */
   readonly fields: Fields;
-  /** Who asks, as far as an answer may depend on it. */
+  /** The properties of the caller that an answer may depend on. */
   readonly visitor: Visitor;
   readonly transport: 'http' | 'websocket';
-  /** Whether the input came as a query or a form, where all is text. */
+  /** Whether the input is a query or a form, in which every value is a text. */
   readonly isText?: boolean;
-  /** Whether a write with a mistake in it is to be refused (RFC 7240 §4.4, handling=strict). */
+  /** Whether the server refuses a write with a mistake in it (RFC 7240 §4.4, handling=strict). */
   readonly isStrict?: boolean;
-  /** Made when it is asked for: aborts when nobody waits for the answer any more. */
+  /** Creates a signal that aborts when nobody waits for the answer any more. */
   readonly signal: () => AbortSignal;
 }
 
-/** What an operation goes on with after its answer: the changes behind a seq, as they come. */
+/** The changes after a seq that an operation sends after its answer, as they are committed. */
 export interface Stream {
   readonly after: number;
-  /** Store.changesAfter: whoever sends the packets reads the log at the pace of its client. */
+  /** Store.changesAfter: the sender of the packets reads the log at the pace of its client. */
   readonly changesAfter: Store['changesAfter'];
-  /** Whether a change makes a packet. */
+  /** Whether a packet is sent for a change. */
   readonly matches: (change: RuleChange) => boolean;
 }
 
-/** One more envelope to a caller that has its answer already. */
+/** An envelope that follows the answer. */
 export interface Packet {
   readonly r: string;
   readonly data: unknown;
 }
 
-/**
- * What an operation answers: data for the envelope, an HTTP answer of its own, or data that a
- * stream follows.
- */
+/** The answer of an operation: data, an HTTP reply of its own, or data that a stream follows. */
 export type OperationResult =
   | {
       readonly kind: 'data';
       readonly data: unknown;
       readonly vk?: string;
-      /** True when the answer is that of an earlier request with the same vk. */
+      /** True if this is the answer to an earlier request with the same vk. */
       readonly replayed?: boolean;
-      /** Strong validator of the data (RFC 9110 §8.8.3), quotes included. */
+      /** Strong validator of the data (RFC 9110 §8.8.3), with its quotes. */
       readonly etag?: string;
-      /** What caches are told over HTTP, in place of what is usual. */
+      /** Fields for caches in the HTTP response, in place of the usual ones. */
       readonly caching?: FieldList;
       /**
-       * What chose the answer besides the input, where anybody who may ask at all is answered alike
-       * until the log or the configuration changes; absent where the caller makes a difference.
+       * Set if all callers with this input get the same answer until the log or the configuration
+       * changes.
        */
       readonly forAll?: { readonly variesByLanguage: boolean };
-      /** A new identity for the websocket that the call came by. */
+      /** The new identity of the websocket that the call came over. */
       readonly caller?: Caller;
     }
   | { readonly kind: 'reply'; readonly reply: Reply }
   | { readonly kind: 'stream'; readonly data: unknown; readonly stream: Stream };
 
-/** What the documents of the API say of an operation besides its input (OpenAPI, AsyncAPI). */
-export interface Description {
-  /** One sentence. */
-  readonly summary: string;
-  /** JSON Schema of `data`; of an operation with an HTTP answer of its own, over the websocket. */
-  readonly output: JsonObject;
-  /** JSON Schema of the valid fields of `v`, where `input` lets others pass. */
-  readonly fields?: JsonObject;
-  /** JSON Schemas of the members of the envelope that the operation looks at besides `v`. */
-  readonly envelope?: {
-    readonly vk?: JsonObject;
-    readonly qk?: JsonObject;
-    readonly prefer?: JsonObject;
-  };
-  /** Query parameters of a GET that are not input fields under `_v.`. */
-  readonly query?: Readonly<Record<string, JsonObject>>;
-  /** The input field that a body of NDJSON is; the others are then in the query. */
-  readonly linesField?: string;
-  /** Whether answers have a validator. */
-  readonly etag?: true;
-  /** Its refusals beside those that any operation knows. */
-  readonly failures?: readonly FailureCode[];
-  /** Its HTTP answers where they are no envelope: a sentence by status, or by `default`. */
-  readonly replies?: Readonly<Record<string, string>>;
-  /** Of an operation that streams: the `r` of its packets, and the JSON Schema of their `data`. */
-  readonly packets?: { readonly r: string; readonly data: JsonObject };
-}
+/** Runs an operation; `v` is valid for the input schema. Rejects or throws a Failure. */
+type Run<Input> = (v: Input, call: Call) => Promise<OperationResult> | OperationResult;
 
-/**
- * One definition of an operation serves HTTP, websocket and command line
- * (docs/design/operations.md#one-definition).
- */
-export interface Operation extends Description {
-  /** `svc1.<family>.<operation>`. */
-  readonly name: string;
-  /** What the caller needs; undefined for an operation that anyone may call. */
-  readonly scope: Scope | undefined;
-  readonly effect: Effect;
-  /** JSON Schema of `v`. */
-  readonly input: JsonObject;
-  /** Rejects with a Failure; `v` has been validated against the input schema. */
-  readonly run: (v: unknown, call: Call) => Promise<OperationResult> | OperationResult;
-  /** Of an operation that streams: the packet of a change that its stream lets through. */
-  readonly packet?: (change: RuleChange, call: Call) => Packet;
-}
+/** Makes the packet of a change that the stream of an operation matches. */
+type MakePacket = (change: RuleChange, call: Call) => Packet;
 
 /**
  * Reading operations answer to GET and POST, writing ones to POST only, streaming ones over the
@@ -122,34 +79,80 @@ export interface Operation extends Description {
  */
 export type Effect = 'reads' | 'writes' | 'streams';
 
+/** What HTTP, websocket, command line, OpenAPI and AsyncAPI know about an operation. */
+export interface OperationDescription {
+  /** `svc1.<family>.<operation>`. */
+  readonly name: string;
+  /** The scope that a caller needs; undefined if everyone may call it. */
+  readonly scope: Scope | undefined;
+  readonly effect: Effect;
+  /** One sentence. */
+  readonly summary: string;
+  /** JSON Schema of `v`. */
+  readonly input: JsonObject;
+  /** JSON Schema of the valid fields of `v`, if `input` accepts others, too. */
+  readonly fields?: JsonObject;
+  /** JSON Schema of `data`; of an operation with an HTTP reply of its own, over the websocket. */
+  readonly output: JsonObject;
+  /** JSON Schemas of the members of the envelope that the operation reads besides `v`. */
+  readonly envelope?: {
+    readonly vk?: JsonObject;
+    readonly qk?: JsonObject;
+    readonly prefer?: JsonObject;
+  };
+  /** Query parameters of a GET that are not input fields under `_v.`. */
+  readonly query?: Readonly<Record<string, JsonObject>>;
+  /** The input field that a body of NDJSON is; the query then has the other fields. */
+  readonly linesField?: string;
+  /** Whether answers have a validator. */
+  readonly etag?: true;
+  /** Its failures besides those of every operation. */
+  readonly failures?: readonly FailureCode[];
+  /** Its HTTP replies if they are no envelope: a sentence by status, or by `default`. */
+  readonly replies?: Readonly<Record<string, string>>;
+  /** The `r` of the packets of an operation that streams, and the JSON Schema of their `data`. */
+  readonly packets?: { readonly r: string; readonly data: JsonObject };
+}
+
+/** An operation that can be called. */
+export interface Operation extends OperationDescription {
+  readonly run: Run<unknown>;
+  readonly packet?: MakePacket;
+}
+
 /**
- * Who a change is said to be by (docs/design/history.md#the-change-log): the id of the caller's
- * key, or `anonymous`.
+ * The definition of an operation (docs/design/operations.md#one-definition). `Parts` is what it
+ * needs to run: the store, for example.
  */
+export interface OperationDefinition<Parts> extends OperationDescription {
+  readonly run: (parts: Parts) => Run<unknown>;
+  /** Only for an operation that streams. */
+  readonly packet?: (parts: Parts) => MakePacket;
+}
+
+/** Defines an operation; the input of `run` has the type that the schema describes. */
+export function defineOperation<Parts, Input>(
+  definition: Omit<OperationDefinition<Parts>, 'input' | 'run'> & {
+    readonly input: JSONSchemaType<Input>;
+    readonly run: (parts: Parts) => Run<Input>;
+  },
+): OperationDefinition<Parts> {
+  return definition as OperationDefinition<Parts>;
+}
+
+/** Gives operations the parts that they need to run. */
+export function bindOperations<Parts>(
+  definitions: readonly OperationDefinition<Parts>[],
+  parts: Parts,
+): readonly Operation[] {
+  return definitions.map(({ run, packet, ...description }) => ({
+    ...description,
+    run: run(parts),
+    ...(packet !== undefined && { packet: packet(parts) }),
+  }));
+}
+
+/** The author of a change (docs/design/history.md#the-change-log): a key's id, or `anonymous`. */
 export function authorOf({ caller }: Call): string {
   return caller.keyId ?? 'anonymous';
-}
-
-/** Defines an operation whose `run` gets its input typed as the schema describes it. */
-export function operation<Input>(
-  name: string,
-  scope: Scope | undefined,
-  effect: Effect,
-  { run, packet, ...described }: Handler<Input>,
-): Operation {
-  return {
-    name,
-    scope,
-    effect,
-    ...described,
-    run: (v, call) => run(v as Input, call),
-    ...(packet !== undefined && { packet }),
-  };
-}
-
-/** The input schema of an operation with the function that answers it. */
-export interface Handler<Input> extends Description {
-  readonly input: JSONSchemaType<Input>;
-  readonly run: (v: Input, call: Call) => Promise<OperationResult> | OperationResult;
-  readonly packet?: Operation['packet'];
 }

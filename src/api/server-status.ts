@@ -2,7 +2,7 @@ import type { HostState } from '../acme/folder.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
 import type { StoreCounts } from '../store/store.ts';
-import type { Handler } from './operation.ts';
+import { defineOperation } from './operation.ts';
 
 /**
  * How the configuration stands: the one in force, and what is wrong with the file if it has become
@@ -46,8 +46,8 @@ export interface WebhookState {
   readonly local_address: string | null;
 }
 
-/** What server.status reports. */
-export interface StatusOperations {
+/** The parts of a server's status. */
+interface StatusParts {
   readonly version: string;
   /** ISO 8601, UTC. */
   readonly started: string;
@@ -55,7 +55,7 @@ export interface StatusOperations {
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
   readonly certificates: () => Promise<readonly CertificateState[]>;
-  /** Of the process that answers: with several workers, of one of them. */
+  /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
 }
 
@@ -142,7 +142,7 @@ const statusSchema: JsonObject = {
       required: ['resident_bytes', 'heap_bytes', 'external_bytes', 'caches'],
       properties: {
         resident_bytes: integer,
-        heap_bytes: { ...integer, description: "V8's heap: what is in use of it." },
+        heap_bytes: { ...integer, description: "Used part of V8's heap." },
         external_bytes: { ...integer, description: "Buffers outside V8's heap." },
         caches: {
           type: 'array',
@@ -192,26 +192,29 @@ const statusSchema: JsonObject = {
 };
 
 /** server.status: version, position of the log, state of the configuration, counts. */
-export function serverStatus(parts: StatusOperations): Handler<object> {
-  return {
-    summary: 'Version, position of the log, state of the configuration, counts.',
-    output: statusSchema,
-    input: { type: 'object' },
-    run: async () => {
-      const { seq, ...counts } = parts.counts();
+export const serverStatus = defineOperation<{ readonly status: StatusParts }, object>({
+  name: 'svc1.server.status',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'Version, position of the log, state of the configuration, counts.',
+  output: statusSchema,
+  input: { type: 'object' },
+  run:
+    ({ status }) =>
+    async () => {
+      const { seq, ...counts } = status.counts();
       return {
         kind: 'data',
         data: {
-          version: parts.version,
-          started: parts.started,
+          version: status.version,
+          started: status.started,
           seq,
-          configuration: parts.configuration(),
-          certificates: await parts.certificates(),
+          configuration: status.configuration(),
+          certificates: await status.certificates(),
           counts,
-          webhooks: parts.webhooks(),
-          memory: parts.memory(),
+          webhooks: status.webhooks(),
+          memory: status.memory(),
         },
       };
     },
-  };
-}
+});

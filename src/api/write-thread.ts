@@ -6,11 +6,14 @@ import { newId, now } from '../model/clock.ts';
 import { Failure, failureFrom, type FailureCode } from '../model/failure.ts';
 import { largeWritesWaitingMax } from './limits.ts';
 import { openStore } from '../store/open.ts';
+import type { Store } from '../store/store.ts';
 import { createSecret } from '../webhooks/sign.ts';
-import { runRevert, type RevertRequest, type RevertResult } from './records/invalidate.ts';
+import { runRevert } from './records/invalidate.ts';
+import type { RevertRequest, RevertResult } from './records/revert.ts';
+import { recordFamilies } from './table.ts';
 import { runImport, type ImportReport, type ImportRequest } from './transfer/import-operation.ts';
 
-/** A write of many rows, and what it answers. */
+/** The kinds of large writes. */
 interface LargeWrites {
   readonly revert: { readonly request: RevertRequest; readonly result: RevertResult };
   readonly import: { readonly request: ImportRequest; readonly result: ImportReport };
@@ -18,7 +21,7 @@ interface LargeWrites {
 
 type Kind = keyof LargeWrites;
 
-/** What the thread of this module is started with. */
+/** The data that the thread of this module gets at its start. */
 interface Job<K extends Kind = Kind> {
   readonly largeWrite: {
     readonly kind: K;
@@ -27,8 +30,8 @@ interface Job<K extends Kind = Kind> {
   };
 }
 
-/** What the thread answers: a failure loses its class on the way. */
-type Told =
+/** The message of the thread: a Failure would lose its class on the way. */
+type Message =
   | { readonly result: LargeWrites[Kind]['result'] }
   | {
       readonly code: FailureCode;
@@ -38,9 +41,9 @@ type Told =
     };
 
 /**
- * Carries out a large invalidate or import in a thread of its own, with a store of its own on the
- * same folder, so that a hundred thousand rows delay no page. Rejects as runRevert and runImport
- * do, or with `unavailable` when several wait already.
+ * Runs a large invalidate or import in a thread of its own, with a store of its own on the same
+ * folder, so that a hundred thousand rows delay no page. Rejects as runRevert and runImport do, or
+ * with `unavailable` if several wait already.
  */
 export async function writeInThread<K extends Kind>(
   folder: string,
@@ -50,12 +53,12 @@ export async function writeInThread<K extends Kind>(
   if (waiting >= largeWritesWaitingMax) {
     throw new Failure(
       'unavailable',
-      'Several large imports or invalidates are under way; try again later.',
+      'Several large imports or invalidates are running. Try again later.',
       { retryAfterSeconds: 10 },
     );
   }
   waiting += 1;
-  // One after the other: each of them is worth a core and some memory.
+  // They run one after the other, because each takes a core and much memory.
   const mine = latest.then(() => runInThread<K>({ folder, kind, request }));
   latest = mine.then(ended, ended);
   return mine;
@@ -73,22 +76,22 @@ async function runInThread<K extends Kind>(
 ): Promise<LargeWrites[K]['result']> {
   const workerData: Job<K> = { largeWrite };
   const worker = new Worker(new URL(import.meta.url), { workerData });
-  const [told] = (await once(worker, 'message')) as [Told];
-  if ('result' in told) return told.result;
-  const { code, message, field, cause } = told;
-  throw new Failure(code, message, {
+  const [message] = (await once(worker, 'message')) as [Message];
+  if ('result' in message) return message.result;
+  const { code, field, cause } = message;
+  throw new Failure(code, message.message, {
     ...(field !== undefined && { field }),
     ...(cause !== undefined && { cause: new Error(cause) }),
   });
 }
 
-async function work(job: Job['largeWrite']): Promise<Told> {
+async function work(job: Job['largeWrite']): Promise<Message> {
   const store = await openStore({ folder: job.folder, now, newId });
   try {
     const parts = { store, newId, newSecret: () => createSecret(randomBytes) };
     const result = isImport(job)
       ? await runImport(parts, job.request)
-      : await runRevert(store, job.request as RevertRequest);
+      : await revert(store, job.request as RevertRequest);
     return { result };
   } catch (thrown) {
     const { code, message, field, cause } = failureFrom(thrown);
@@ -96,6 +99,13 @@ async function work(job: Job['largeWrite']): Promise<Told> {
   } finally {
     await store.close();
   }
+}
+
+async function revert(store: Store, request: RevertRequest): Promise<RevertResult> {
+  const { family: name } = request.selection;
+  const family = recordFamilies.find((one) => one.name === name);
+  if (family === undefined) throw new TypeError(`there is no record family ${name}`);
+  return runRevert(store, family, request);
 }
 
 function isImport(job: Job['largeWrite']): job is Job<'import'>['largeWrite'] {

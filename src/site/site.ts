@@ -1,28 +1,16 @@
+import type { SiteAccess } from '../api/site-access.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
 import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
-import {
-  resolveKey,
-  type ResolvedBreadcrumb,
-  type BreadcrumbVisit,
-} from '../breadcrumbs/resolve.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import type { ContentRequest, Fields } from '../http/request.ts';
-import type { Explanation } from '../model/explanation.ts';
+import { resolveKey } from '../breadcrumbs/resolve.ts';
+import type { Reply } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import type { FoundRule, Resolution } from '../model/rule.ts';
-import type { StoredRule } from '../model/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import { findRule } from '../rules/find.ts';
-import type { CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
-import {
-  type ReplyOrPromise,
-  notFoundReply,
-  type PageRequest,
-  type ContentSource,
-} from '../rules/source.ts';
+import { type ReplyOrPromise, notFoundReply, type ContentSource } from '../rules/source.ts';
 import { diskSource, fallbackSource } from '../static/disk-sources.ts';
 import type { Disk, FailedRequest } from '../static/disk.ts';
 import { explainFrom } from './explain.ts';
@@ -41,13 +29,7 @@ interface SiteParts {
  * The site under one configuration. Visitors, the get operations, explain and tests all use it, so
  * that there is only one precedence.
  */
-export interface Site {
-  /**
-   * The reply to a request for content. Throws or rejects with `not_found` if no source has the
-   * page, with `method_not_allowed` if the source does not allow the method, and with the source's
-   * own failures.
-   */
-  respond(request: ContentRequest): Reply | Promise<Reply>;
+export interface Site extends SiteAccess {
   /**
    * Opens a websocket by the content.fetch rule that matches the path. Other sources are skipped:
    * they cannot open websockets. Rejects as Fetcher.openWebsocket, and with `not_found` if no such
@@ -56,29 +38,6 @@ export interface Site {
   openWebsocket(request: ContentRequest): Promise<OpenedWebsocket | Reply>;
   /** The site's own error page for a failure, with its status; undefined if it has none. */
   errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
-  /** The rule that replies at an origin and path if no file does; undefined if there is none. */
-  findRule(asked: {
-    readonly origin: string;
-    readonly path: string;
-    readonly fields: Fields;
-  }): FoundRule | undefined;
-  /** Resolves a breadcrumb's key; fails as resolveKey does. */
-  resolve(
-    asked: BreadcrumbVisit & { readonly key: string },
-  ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
-  /** The HTTP reply to a visitor of a breadcrumb. */
-  breadcrumb(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply;
-  /** The data of get_resolve for a breadcrumb, and the fields for caches. */
-  breadcrumbData(resolved: ResolvedBreadcrumb): {
-    readonly data: Resolution;
-    readonly caching: FieldList;
-  };
-  /** Explains respond; reads only, and sends no request to another server. */
-  explain(asked: PageRequest): Explanation;
-  /** Explains resolve. */
-  explainKey(asked: BreadcrumbVisit & { readonly key: string }): Explanation;
-  /** The same site with the page rules of another moment. */
-  at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): Site;
 }
 
 /** Creates a site. */

@@ -8,7 +8,7 @@ import { silentLog } from '../../src/observability/log.ts';
 import { openStore } from '../../src/store/open.ts';
 import { outboundProblem } from '../../src/outbound/problem.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
-import { secretDraft } from '../../src/api/webhooks/hooks.ts';
+import { secretDraft } from '../../src/api/webhooks/hook-family.ts';
 import type { DeliveryAttempt, Attempted } from '../../src/webhooks/attempt.ts';
 import { Deliverer } from '../../src/webhooks/deliverer.ts';
 import type { Report } from '../../src/webhooks/reports.ts';

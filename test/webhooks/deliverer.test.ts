@@ -4,7 +4,7 @@ import { uuidv7 } from 'uuidv7';
 import { dispatchRowsMax } from '../../src/store/limits.ts';
 import { deliveryTidyMs } from '../../src/webhooks/limits.ts';
 import type { Store } from '../../src/store/store.ts';
-import { secretDraft } from '../../src/api/webhooks/hooks.ts';
+import { secretDraft } from '../../src/api/webhooks/hook-family.ts';
 import { createSecret } from '../../src/webhooks/sign.ts';
 import { temporaryFolder } from '../folder.ts';
 import { commit } from '../store/scratch.ts';

@@ -6,7 +6,7 @@ import {
   socketPingMs,
   socketRequestsInFlightMax,
 } from '../limits.ts';
-import type { Operation } from '../operation.ts';
+import type { OperationDescription } from '../operation.ts';
 import {
   answerMembers,
   failure,
@@ -134,7 +134,7 @@ const failureMessage: Message = {
 };
 
 function operationEntries(
-  operation: Operation,
+  operation: OperationDescription,
   {
     add,
     failed,
@@ -174,7 +174,7 @@ function operationEntries(
   ];
 }
 
-function requestMessage(operation: Operation): Message {
+function requestMessage(operation: OperationDescription): Message {
   const { required, properties } = requestMembers(operation);
   return message(operation.name, 'request', {
     required: ['a', ...required],
@@ -182,14 +182,14 @@ function requestMessage(operation: Operation): Message {
   });
 }
 
-function answerMessage(operation: Operation): Message {
+function answerMessage(operation: OperationDescription): Message {
   const { required, properties } = answerMembers(operation);
   return message(operation.name, 'answer', { required, properties: { ...properties, id } });
 }
 
 function packetMessage(
-  { name }: Operation,
-  { r, data }: NonNullable<Operation['packets']>,
+  { name }: OperationDescription,
+  { r, data }: NonNullable<OperationDescription['packets']>,
 ): Message {
   const of = message(r, 'packet', {
     required: ['r', 'data'],

@@ -2,7 +2,7 @@ import type { FailureCode } from '../../model/failure.ts';
 import { statusOf } from '../../http/status.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import type { Scope } from '../../model/key.ts';
-import type { Operation } from '../operation.ts';
+import type { OperationDescription } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 
 /** What each failure means to a caller (docs/design/failures.md#failures). */
@@ -27,7 +27,11 @@ const meanings: Readonly<Record<FailureCode, string>> = {
 const codes = Object.keys(meanings) as FailureCode[];
 
 /** The codes of failure that an operation may answer with, in the order of their statuses. */
-export function failuresOf({ scope, effect, failures = [] }: Operation): readonly FailureCode[] {
+export function failuresOf({
+  scope,
+  effect,
+  failures = [],
+}: OperationDescription): readonly FailureCode[] {
   const any: readonly FailureCode[] = [
     ...(['invalid', 'unauthenticated', 'too_large', 'rate_limited', 'internal'] as const),
     'unavailable',
@@ -65,7 +69,7 @@ export const failure: JsonObject = {
 };
 
 /** The members of an answer's envelope besides its `id`. */
-export function answerMembers({ name, output, envelope }: Operation): {
+export function answerMembers({ name, output, envelope }: OperationDescription): {
   readonly required: readonly string[];
   readonly properties: JsonObject;
 } {
@@ -86,7 +90,7 @@ export function answerMembers({ name, output, envelope }: Operation): {
 }
 
 /** The members of a request's envelope besides its `a` and `id`. */
-export function requestMembers(operation: Operation): {
+export function requestMembers(operation: OperationDescription): {
   readonly required: readonly string[];
   readonly properties: JsonObject;
 } {
@@ -96,21 +100,21 @@ export function requestMembers(operation: Operation): {
 }
 
 /** The input of an operation as a caller should send it. */
-export function shownInput({ input, fields }: Operation): JsonObject {
+export function shownInput({ input, fields }: OperationDescription): JsonObject {
   return fields ?? input;
 }
 
 /** Family of an operation: the second part of its name. */
-export function familyOf({ name }: Operation): string {
+export function familyOf({ name }: OperationDescription): string {
   return name.split('.')[1] ?? '';
 }
 
 /** Whether a caller without a key may call an operation. */
-export function isOpen({ scope }: Operation, anonymous: readonly Scope[]): boolean {
+export function isOpen({ scope }: OperationDescription, anonymous: readonly Scope[]): boolean {
   return scope === undefined || anonymous.includes(scope) || anonymous.includes('admin');
 }
 
 /** Who may call an operation, in a sentence. */
-export function scopeSentence({ scope }: Operation): string {
+export function scopeSentence({ scope }: OperationDescription): string {
   return scope === undefined ? 'Anyone may call it.' : `Needs the scope \`${scope}\`.`;
 }

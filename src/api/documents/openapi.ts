@@ -2,7 +2,7 @@ import { statusOf } from '../../http/status.ts';
 import type { FailureCode } from '../../model/failure.ts';
 import type { Json, JsonObject } from '../../model/json.ts';
 import type { Scope } from '../../model/key.ts';
-import type { Operation } from '../operation.ts';
+import type { OperationDescription } from '../operation.ts';
 import {
   answerMembers,
   failure,
@@ -23,7 +23,7 @@ import { published, type Components } from './schemas.ts';
 
 /** What a document is made from. */
 export interface DocumentParts {
-  readonly operations: readonly Operation[];
+  readonly operations: readonly OperationDescription[];
   readonly version: string;
   /** Prefix before `/svc1`. */
   readonly base: string;
@@ -69,13 +69,13 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
 }
 
 /** The path of an operation below the base: dots after its family's are part of its own name. */
-function pathOf({ name }: Operation): string {
+function pathOf({ name }: OperationDescription): string {
   const [, family = '', ...own] = name.split('.');
   return `/svc1/${own.length === 1 ? `${family}/${own[0] ?? ''}` : [family, ...own].join('.')}`;
 }
 
 function pathItem(
-  operation: Operation,
+  operation: OperationDescription,
   { anonymous }: DocumentParts,
   components: Components,
 ): JsonObject {
@@ -116,7 +116,7 @@ function pathItem(
 }
 
 function responses(
-  operation: Operation,
+  operation: OperationDescription,
   method: 'get' | 'post',
   components: Components,
 ): JsonObject {
@@ -145,7 +145,7 @@ function responses(
 
 /** An HTTP answer of its own: its type is known to whoever wrote the page. */
 function ownReplies(
-  operation: Operation,
+  operation: OperationDescription,
   replies: Readonly<Record<string, string>>,
   components: Components,
 ): JsonObject {

@@ -1,6 +1,6 @@
 import { ndjsonType } from '../../http/mediatype.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Operation } from '../operation.ts';
+import type { OperationDescription } from '../operation.ts';
 import { requestMembers, shownInput } from './envelope.ts';
 import { published, textFields, type Components, type TextField } from './schemas.ts';
 
@@ -8,7 +8,9 @@ import { published, textFields, type Components, type TextField } from './schema
  * The query parameters of an operation that is asked by GET; undefined where a needed field does
  * not fit into a query string.
  */
-export function queryParameters(operation: Operation): readonly JsonObject[] | undefined {
+export function queryParameters(
+  operation: OperationDescription,
+): readonly JsonObject[] | undefined {
   const { query, envelope } = operation;
   if (query !== undefined) {
     return Object.entries(query).map(([name, schema]) => queryParameter(name, schema, true));
@@ -36,7 +38,7 @@ function queryParameter(
 }
 
 /** Where the body is one input field: the others, as query parameters. */
-export function parametersBesideLines(operation: Operation): readonly JsonObject[] {
+export function parametersBesideLines(operation: OperationDescription): readonly JsonObject[] {
   const { linesField } = operation;
   const fields = linesField === undefined ? [] : (textFields(shownInput(operation)) ?? []);
   return fields
@@ -60,7 +62,7 @@ function memberPattern(name: string): string {
 
 /** The preconditions (RFC 9110 §13.1) and preferences that an operation looks at, as parameters. */
 export function conditionParameters(
-  operation: Operation,
+  operation: OperationDescription,
   method: 'get' | 'post',
 ): readonly JsonObject[] {
   const header = (name: string, description: string): JsonObject => ({
@@ -84,7 +86,7 @@ export function conditionParameters(
 }
 
 /** The envelope of a request as JSON, and as a form where all that is needed fits into one. */
-export function requestBody(operation: Operation, components: Components): JsonObject {
+export function requestBody(operation: OperationDescription, components: Components): JsonObject {
   const { required, properties } = requestMembers(operation);
   const json = {
     title: `${operation.name}.request`,
@@ -109,7 +111,7 @@ export function requestBody(operation: Operation, components: Components): JsonO
   };
 }
 
-function formSchema(operation: Operation): JsonObject | undefined {
+function formSchema(operation: OperationDescription): JsonObject | undefined {
   const fields = textFields(shownInput(operation));
   if (fields === undefined) return undefined;
   const envelope = Object.entries(operation.envelope ?? {}).map(([name, schema]): TextField => ({

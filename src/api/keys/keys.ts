@@ -4,30 +4,30 @@ import type { JsonObject } from '../../model/json.ts';
 import { keyRateMax } from '../../config/limits.ts';
 import type { Store } from '../../store/store.ts';
 import { keyHash } from './authenticate.ts';
-import { authorOf, type Handler } from '../operation.ts';
+import { authorOf, defineOperation } from '../operation.ts';
 
 /**
- * What the operations on keys stand on; `randomBytes` gives secrets, `now` milliseconds since 1970.
+ * The parts that the operations on keys need. `now` is in milliseconds since 1970.
  */
-export interface KeyOperations {
+interface KeyParts {
   readonly store: Store;
   readonly newId: () => string;
   readonly randomBytes: (count: number) => Buffer;
   readonly now: () => number;
 }
 
-/** What whoever makes a key says of it. */
+/** The properties of a new key. */
 type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate'>;
 
-/** A key as it can be shown at any time: without its hash. */
+/** A key without its hash. */
 type KeyView = Omit<ApiKey, 'hash'>;
 
 /**
- * Makes a key of 256 random bits and logs its hash. Resolves with the key itself, which nothing can
- * show again (docs/design/failures.md#keys).
+ * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
+ * the key itself, which is not stored.
  */
 export async function addKey(
-  { store, newId, randomBytes, now }: KeyOperations,
+  { store, newId, randomBytes, now }: KeyParts,
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
   const id = newId();
@@ -51,7 +51,7 @@ export async function addKey(
 export async function revokeKey(store: Store, id: string, by: string): Promise<void> {
   await store.commit(by, (reads) => {
     if (reads.key(id) === undefined) {
-      throw new Failure('not_found', 'There is no key of that id, or it is revoked already.', {
+      throw new Failure('not_found', 'There is no key with this id, or it is revoked already.', {
         field: 'id',
       });
     }
@@ -62,18 +62,18 @@ export async function revokeKey(store: Store, id: string, by: string): Promise<v
   });
 }
 
-/** All keys in force, without their hashes. */
+/** All valid keys, without their hashes. */
 export function keyViews(store: Pick<Store, 'keys'>): readonly KeyView[] {
   return store.keys().map(({ hash: _hash, ...shown }) => shown);
 }
 
-/** A key that is no more in force, and by whom and when it was ended: ISO 8601, UTC. */
+/** A revoked key, with the time (ISO 8601, UTC) and the author of the revocation. */
 interface RevokedKey extends KeyView {
   readonly revoked: string;
   readonly revoked_by: string;
 }
 
-/** All keys that have been revoked, oldest first; reads the whole log, which alone knows them. */
+/** All revoked keys, oldest first; reads the whole log, because only the log has them. */
 export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly RevokedKey[] {
   const shown = new Map<string, KeyView>();
   const revoked: RevokedKey[] = [];
@@ -106,76 +106,88 @@ const keySchema: JsonObject = {
   properties: shownProperties,
 };
 
-/** key.insert: answers the new key, once. */
-export function insertKey(parts: KeyOperations): Handler<NewKey> {
-  return {
-    summary: 'Makes an API key, and answers it this one time.',
-    output: {
-      title: 'NewKey',
-      type: 'object',
-      required: ['id', 'name', 'scopes', 'created', 'key'],
-      properties: {
-        ...shownProperties,
-        key: { type: 'string', description: 'The key itself, which nothing can show again.' },
+/** key.insert: makes a key. Only this answer shows it. */
+export const insertKey = defineOperation<KeyParts, NewKey>({
+  name: 'svc1.key.insert',
+  scope: 'admin',
+  effect: 'writes',
+  summary: 'Makes an API key. Only this answer shows it.',
+  output: {
+    title: 'NewKey',
+    type: 'object',
+    required: ['id', 'name', 'scopes', 'created', 'key'],
+    properties: {
+      ...shownProperties,
+      key: { type: 'string', description: 'The key itself. Only this answer shows it.' },
+    },
+  },
+  input: {
+    type: 'object',
+    required: ['name', 'scopes'],
+    properties: {
+      name: { type: 'string', pattern: keyNamePattern },
+      scopes: {
+        type: 'array',
+        minItems: 1,
+        uniqueItems: true,
+        items: { type: 'string', enum: scopes },
+      },
+      rate: {
+        type: 'integer',
+        minimum: 1,
+        maximum: keyRateMax,
+        nullable: true,
+        description: 'Operations a second that the key may call.',
       },
     },
-    input: {
-      type: 'object',
-      required: ['name', 'scopes'],
-      properties: {
-        name: { type: 'string', pattern: keyNamePattern },
-        scopes: {
-          type: 'array',
-          minItems: 1,
-          uniqueItems: true,
-          items: { type: 'string', enum: scopes },
-        },
-        rate: {
-          type: 'integer',
-          minimum: 1,
-          maximum: keyRateMax,
-          nullable: true,
-          description: 'Operations a second that the key may call.',
-        },
-      },
-    },
-    run: async ({ name, scopes, rate }, call) => ({
+  },
+  run:
+    (parts) =>
+    async ({ name, scopes: given, rate }, call) => ({
       kind: 'data',
-      data: await addKey(parts, { name, scopes, ...(rate && { rate }), by: authorOf(call) }),
+      data: await addKey(parts, {
+        ...{ name, scopes: given, by: authorOf(call) },
+        ...(rate && { rate }),
+      }),
     }),
-  };
-}
+});
 
-/** key.list: every key in force, without its secret. */
-export function listKeys({ store }: KeyOperations): Handler<object> {
-  return {
-    summary: 'Every API key in force, without the key itself.',
-    output: {
-      title: 'KeyList',
-      type: 'object',
-      required: ['rows'],
-      properties: { rows: { type: 'array', items: keySchema } },
-    },
-    input: { type: 'object' },
-    run: () => ({ kind: 'data', data: { rows: keyViews(store) } }),
-  };
-}
+/** key.list: every valid key, without its secret. */
+export const listKeys = defineOperation<Pick<KeyParts, 'store'>, object>({
+  name: 'svc1.key.list',
+  scope: 'admin',
+  effect: 'reads',
+  summary: 'Every valid API key, without the key itself.',
+  output: {
+    title: 'KeyList',
+    type: 'object',
+    required: ['rows'],
+    properties: { rows: { type: 'array', items: keySchema } },
+  },
+  input: { type: 'object' },
+  run:
+    ({ store }) =>
+    () => ({ kind: 'data', data: { rows: keyViews(store) } }),
+});
 
-/** key.revoke: ends a key at once and for good. */
-export function revokeKeyById({ store }: KeyOperations): Handler<{ id: string }> {
-  return {
-    summary: 'Ends an API key at once and for good.',
-    failures: ['not_found'],
-    output: {
-      title: 'RevokedKey',
-      type: 'object',
-      required: ['id', 'revoked'],
-      properties: { id: { type: 'string' }, revoked: { const: true } },
-    },
-    input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
-    run: async ({ id }, call) => {
+/** key.revoke: revokes a key at once and for good. */
+export const revokeKeyById = defineOperation<Pick<KeyParts, 'store'>, { id: string }>({
+  name: 'svc1.key.revoke',
+  scope: 'admin',
+  effect: 'writes',
+  summary: 'Revokes an API key at once and for good.',
+  failures: ['not_found'],
+  output: {
+    title: 'RevokedKey',
+    type: 'object',
+    required: ['id', 'revoked'],
+    properties: { id: { type: 'string' }, revoked: { const: true } },
+  },
+  input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
+  run:
+    ({ store }) =>
+    async ({ id }, call) => {
       await revokeKey(store, id, authorOf(call));
       return { kind: 'data', data: { id, revoked: true } };
     },
-  };
-}
+});

@@ -1,26 +1,32 @@
-import type { Authenticate } from './authenticate.ts';
 import { scopes } from '../../model/key.ts';
-import type { Handler } from '../operation.ts';
+import { defineOperation } from '../operation.ts';
+import type { Authenticate } from './authenticate.ts';
 
 /**
- * session.authenticate: gives a websocket its key after the fact, for browsers cannot set header
- * fields on an upgrade. Refuses with `unauthenticated` or `rate_limited`; the connection then keeps
- * the caller it had.
+ * session.authenticate: gives a websocket an API key, because browsers cannot set header fields on
+ * an upgrade. Refuses with `unauthenticated` or `rate_limited`; the websocket then keeps the caller
+ * that it had.
  */
-export function authenticateSession(authenticate: Authenticate): Handler<{ apikey: string }> {
-  return {
-    summary: 'Gives a websocket its API key; a browser cannot send it with the upgrade.',
-    output: {
-      title: 'Session',
-      type: 'object',
-      required: ['scopes'],
-      properties: { scopes: { type: 'array', items: { type: 'string', enum: scopes } } },
-    },
-    input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
-    run: ({ apikey }, call) => {
+export const authenticateSession = defineOperation<
+  { readonly authenticate: Authenticate },
+  { apikey: string }
+>({
+  name: 'svc1.session.authenticate',
+  scope: undefined,
+  effect: 'writes',
+  summary: 'Gives a websocket its API key; a browser cannot send it with the upgrade.',
+  output: {
+    title: 'Session',
+    type: 'object',
+    required: ['scopes'],
+    properties: { scopes: { type: 'array', items: { type: 'string', enum: scopes } } },
+  },
+  input: { type: 'object', required: ['apikey'], properties: { apikey: { type: 'string' } } },
+  run:
+    ({ authenticate }) =>
+    ({ apikey }, call) => {
       const { address } = call.caller;
       const caller = authenticate({ apikey, address });
       return { kind: 'data', data: { scopes: [...caller.scopes] }, caller };
     },
-  };
-}
+});

@@ -1,60 +1,129 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../model/failure.ts';
-import { canonicalJson, type Json } from '../../model/json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../model/json.ts';
 import type { Reads, StoredVkClaim, VkClaim } from '../../store/store.ts';
+import { authorOf, type Call } from '../operation.ts';
 
-/** Lower-case hex SHA-256 of a request in canonical form, by which two requests are the same. */
-export function requestHashOf(request: Json): string {
-  return hash('sha256', canonicalOf(request));
+/** The hashes of a request in canonical form: equal requests have equal hashes. */
+export interface RequestHashes {
+  /** Lower-case hex SHA-256 of the operation (`<family>.<operation>`) and its input. */
+  readonly requestHash: string;
+  /** The hash that Waymark 0.1 stored for the same request, if it was another one. */
+  readonly formerHash: string | undefined;
+}
+
+/** Waymark 0.1 hashed requests for page rules with the operation alone: `insert`. */
+const formerPrefix = 'userinterface.';
+
+/** Hashes the name of an operation (`<family>.<operation>`) and its input. */
+export function hashRequest(name: string, ...input: readonly Json[]): RequestHashes {
+  const rest = canonicalOf(input).slice(1);
+  const hashOf = (one: string): string => hash('sha256', `[${JSON.stringify(one)},${rest}`);
+  const former = name.startsWith(formerPrefix) ? name.slice(formerPrefix.length) : undefined;
+  return { requestHash: hashOf(name), formerHash: former && hashOf(former) };
 }
 
 /** Only Unicode text and numbers that JSON can write have a canonical form (RFC 8785 §3.2). */
-function canonicalOf(request: Json): string {
+function canonicalOf(input: Json): string {
   try {
-    return canonicalJson(request);
+    return canonicalJson(input);
   } catch (error) {
     throw new Failure(
       'invalid',
-      'A text is not Unicode (it has half a surrogate pair), or a number is too large.',
+      'The request has a text that is not Unicode (half a surrogate pair), or a number that is ' +
+        'too large. Send well-formed text and finite numbers.',
       { cause: error },
     );
   }
 }
 
-/** A request with its vk, and the id of the key that sent it. */
-interface KeyedRequest extends VkClaim {
+/** A request with its vk and its author. */
+export interface KeyedRequest extends RequestHashes {
+  readonly vk: string;
   readonly by: string;
 }
 
-/**
- * The name under which a vk is remembered: each key has vks of its own, and one that the server
- * makes of the fields is the same for all (docs/design/history.md#idempotency-and-concurrency).
- */
-export function claimName({ by, vk, requestHash }: KeyedRequest): string {
-  return vk === `fields:${requestHash}` ? vk : `${by}\n${vk}`;
+/** The vk that the server derives from the fields of a request. */
+export function derivedVk({ requestHash }: Pick<RequestHashes, 'requestHash'>): string {
+  return `fields:${requestHash}`;
 }
 
-/** What a key has used a vk for, if anything. */
+/** The derived vks of a request, the current one first. */
+function derivedVks({ requestHash, formerHash }: RequestHashes): readonly string[] {
+  return [requestHash, formerHash].flatMap((one) =>
+    one === undefined ? [] : derivedVk({ requestHash: one }),
+  );
+}
+
+/**
+ * The name under which the store remembers a vk: each key has vks of its own, and all keys share a
+ * derived one (docs/design/history.md#idempotency-and-concurrency).
+ */
+export function claimName(request: KeyedRequest): string {
+  const { by, vk } = request;
+  return derivedVks(request).includes(vk) ? vk : `${by}\n${vk}`;
+}
+
+/** The earlier request of an author with a vk; undefined if there was none. */
 export function findClaim(
   reads: Pick<Reads, 'vkClaim'>,
   request: KeyedRequest,
 ): StoredVkClaim | undefined {
-  const claim = reads.vkClaim(claimName(request));
-  if (claim !== undefined) return claim;
-  // Waymark 0.1 remembered a vk without the key that sent it.
-  const unnamed = reads.vkClaim(request.vk);
-  return unnamed?.by === request.by ? unnamed : undefined;
+  const { by, vk } = request;
+  const derived = derivedVks(request);
+  const names = derived.includes(vk) ? derived : [claimName(request)];
+  for (const name of names) {
+    const claim = reads.vkClaim(name);
+    if (claim !== undefined) return claim;
+  }
+  // Waymark 0.1 stored a vk without its author.
+  const unnamed = reads.vkClaim(vk);
+  return unnamed?.by === by ? unnamed : undefined;
+}
+
+/** Whether a claim was made by the same request, as this or an earlier version hashes it. */
+export function isSameRequest(
+  claim: Pick<VkClaim, 'requestHash'>,
+  { requestHash, formerHash }: RequestHashes,
+): boolean {
+  return claim.requestHash === requestHash || claim.requestHash === formerHash;
 }
 
 /**
- * What an earlier request of the same key with the same vk wrote; undefined where there was none.
- * Fails with `conflict` where that was another request.
+ * The claim of the same request if the author has sent it before with the same vk; undefined if it
+ * is new. Throws `conflict` if the author has used the vk for another request.
  */
 export function earlierClaim(
   reads: Pick<Reads, 'vkClaim'>,
   request: KeyedRequest,
 ): StoredVkClaim | undefined {
   const claim = findClaim(reads, request);
-  if (claim === undefined || claim.requestHash === request.requestHash) return claim;
-  throw new Failure('conflict', 'This vk was used before, for another request.', { field: 'vk' });
+  if (claim === undefined || isSameRequest(claim, request)) return claim;
+  throw new Failure(
+    'conflict',
+    'This vk was used before for another request. Send each request with a vk of its own.',
+    { field: 'vk' },
+  );
+}
+
+/** A request as the store recognises it (docs/design/history.md#idempotency-and-concurrency). */
+export interface RequestIdentity {
+  /** The vk that the server derives from the fields. */
+  readonly derivedVk: string;
+  /** The claim to store with the change. */
+  readonly claim: (vk: string) => VkClaim;
+  /** The claim of an earlier, equal request. Throws `conflict` if that was another request. */
+  readonly earlier: (reads: Pick<Reads, 'vkClaim'>, vk: string) => StoredVkClaim | undefined;
+}
+
+/** The identity of a call of an operation (`<family>.<operation>`) with an input. */
+export function identifyRequest(name: string, v: JsonObject, call: Call): RequestIdentity {
+  const by = authorOf(call);
+  const ifMatch = call.fields['if-match'];
+  const hashes = hashRequest(name, v, ...(ifMatch === undefined ? [] : [ifMatch]));
+  return {
+    derivedVk: derivedVk(hashes),
+    claim: (vk) => ({ vk: claimName({ ...hashes, by, vk }), requestHash: hashes.requestHash }),
+    earlier: (reads, vk) => earlierClaim(reads, { ...hashes, by, vk }),
+  };
 }

@@ -1,19 +1,31 @@
-import type { Change, RevertibleFamily } from '../../model/change.ts';
+import type { JSONSchemaType } from 'ajv';
+import type { Change } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
-import {
-  historyCharactersMax,
-  invalidateInlineRowsMax,
-  invalidateListedMax,
-} from '../rules/limits.ts';
 import { rowsNamed } from '../../store/log/fold.ts';
-import type { Decision, Reads, SeqRange, Store, VkClaim } from '../../store/store.ts';
-import { claimName, earlierClaim, requestHashOf } from './idempotency.ts';
-import { invalidateDescription } from '../rules/invalidate-description.ts';
+import type { Decision, Reads, SeqRange, Store } from '../../store/store.ts';
+import {
+  authorOf,
+  defineOperation,
+  type Call,
+  type OperationDefinition,
+  type OperationResult,
+} from '../operation.ts';
+import type { RecordFamily, RecordFields, RecordParts } from './family.ts';
+import { claimName, earlierClaim, hashRequest, type KeyedRequest } from './idempotency.ts';
+import { historyCharactersMax, invalidateInlineRowsMax, invalidateListedMax } from './limits.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
-import { authorOf, type Handler, type OperationResult } from '../operation.ts';
-import { newestRow } from './versions.ts';
-import { planRevert, revertReport, type RevertSelection } from './revert.ts';
+import { newestRow } from './read.ts';
+import {
+  planRevert,
+  revertReport,
+  type Folding,
+  type RecordRevert,
+  type RevertRequest,
+  type RevertResult,
+  type RevertSelection,
+} from './revert.ts';
+import { vkMember } from './schema.ts';
 
 interface InvalidateInput {
   id?: string;
@@ -24,117 +36,98 @@ interface InvalidateInput {
   confirm?: string;
 }
 
-/** One invalidate, as data: it may be done in another thread. */
-export interface RevertRequest {
-  readonly selection: RevertSelection;
-  /** The digest of a dry run that is to be carried out; undefined for a dry run. */
-  readonly confirm: string | undefined;
-  readonly by: string;
-  readonly claim: VkClaim | undefined;
-}
-
-/** What became of one. */
-export interface RevertResult {
-  readonly report: JsonObject;
-  readonly replayed: boolean;
-}
-
-/** What the operation stands on. */
-export interface InvalidateParts {
-  readonly store: Store;
-  /** Does a large one where it is in nobody's way. Rejects as runRevert does. */
-  readonly revertElsewhere: (request: RevertRequest) => Promise<RevertResult>;
-}
-
-const text = { type: 'string', nullable: true } as const;
-
-/** What the documents and failures call the records of a family. */
-const nouns: Readonly<Record<RevertibleFamily, string>> = {
-  userinterface: 'page rule',
-  webhook: 'hook',
-};
-
 /**
- * invalidate of a family: takes rows of its records out of force, by record, transaction, writer or
- * time (docs/design/history.md#undo). Without `confirm` it says what would happen, with a digest;
- * with that in `confirm` it does it, in one transaction. Refuses with `invalid`, `not_found` (no
- * such record or transaction), `precondition_failed` (things have moved on since the dry run),
- * `conflict` (the vk).
+ * invalidate of a family: reverts changes of its records by record, transaction, author or time
+ * (docs/design/history.md#undo). Without `confirm` it only reports the effect, with a digest; with
+ * that digest in `confirm` it reverts the changes in one transaction. Refuses with `invalid`,
+ * `not_found` (no such record or transaction), `precondition_failed` (the effect differs from the
+ * dry run), `conflict` (the vk).
  */
-export function invalidateRecords(
-  family: RevertibleFamily,
-  { store, revertElsewhere }: InvalidateParts,
-): Handler<InvalidateInput> {
-  const noun = nouns[family];
-  return {
-    ...invalidateDescription,
+export function invalidateOperation<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+): OperationDefinition<Parts> {
+  const { name, noun, scopes, summaries } = family;
+  const text = { type: 'string', nullable: true } as const;
+  return defineOperation<Parts, InvalidateInput>({
+    name: `svc1.${name}.invalidate`,
+    scope: scopes.write,
+    effect: 'writes',
+    summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
     input: {
       type: 'object',
       properties: {
-        id: { ...text, description: `Rows of one ${noun}; alone, the whole of it.` },
+        id: { ...text, description: `Rows of one ${noun}; alone, all of it.` },
         txn: { ...text, description: 'Rows of one transaction.' },
         by: { ...text, description: 'Rows that one key, or one command, wrote.' },
-        from: { ...text, description: 'Rows from a seq or a date-time on.' },
+        from: { ...text, description: 'Rows since a seq or a date-time.' },
         until: { ...text, description: 'Rows up to a seq or a date-time.' },
-        confirm: { ...text, description: 'The digest of a dry run: does what that showed.' },
+        confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
       },
-    },
-    run: async (v, call): Promise<OperationResult> => {
-      const selection = parseSelection(store, family, v);
-      const request: RevertRequest = {
-        selection,
-        confirm: v.confirm,
-        by: authorOf(call),
-        claim: v.confirm === undefined ? undefined : claimOf(family, call.vk, v),
-      };
-      const run = isSmall(store, selection) ? runRevert(store, request) : revertElsewhere(request);
-      const { report, replayed } = await run;
-      // Nothing is sent to a hook any more when its owner is told that it is gone.
-      if (family === 'webhook' && report.done === true) {
-        await store.deliveries.waitUntilApplied(Number(report.seq));
-      }
-      return {
-        kind: 'data',
-        data: report,
-        ...(request.claim && { vk: request.claim.vk }),
-        ...(replayed && { replayed }),
-      };
-    },
-  };
+    } satisfies JSONSchemaType<InvalidateInput>,
+    envelope: { vk: vkMember },
+    output: { oneOf: [dryRunSchema, doneSchema] },
+    failures: ['not_found', 'conflict', 'precondition_failed'],
+    run:
+      (parts) =>
+      async (v, call): Promise<OperationResult> => {
+        const { store } = parts;
+        const selection = parseSelection(store, family, v);
+        const request: RevertRequest = {
+          selection,
+          confirm: v.confirm,
+          by: authorOf(call),
+          request: v.confirm === undefined ? undefined : keyedRequest(name, v, call),
+        };
+        const isInline = isSmall(store, selection);
+        const reverted = await (isInline
+          ? runRevert(store, family, request)
+          : parts.revertInThread(request));
+        const { report, replayed } = reverted;
+        if (report.done === true) await family.applied?.(Number(report.seq), parts);
+        return {
+          kind: 'data',
+          data: report,
+          ...(request.request && { vk: request.request.vk }),
+          ...(replayed && { replayed }),
+        };
+      },
+  });
 }
 
 /**
- * Carries out one invalidate, or its dry run, on a store. Rejects with `precondition_failed` where
- * the digest is not that of what would happen now, and with `conflict` for a vk of another request.
+ * Runs one invalidate, or its dry run. Rejects with `precondition_failed` if the digest differs
+ * from that of the effect now, and with `conflict` for a vk of another request.
  */
 export async function runRevert(
   store: Store,
-  { selection, confirm, by, claim }: RevertRequest,
+  folding: Folding,
+  { selection, confirm, by, request }: RevertRequest,
 ): Promise<RevertResult> {
   if (confirm === undefined) {
-    return { report: revertReport(planRevert(store, selection)), replayed: false };
+    return { report: revertReport(planRevert(store, selection, folding)), replayed: false };
   }
   return store.commit(by, (reads): Decision<RevertResult> => {
-    const earlier = claim && earlierClaim(reads, { by, ...claim });
+    const earlier = request && earlierClaim(reads, request);
     if (earlier !== undefined) {
       const report = doneReport(changesWith(reads, earlier.seq));
       return { drafts: [], answer: () => ({ report, replayed: true }) };
     }
-    const { records, digest } = planRevert(reads, selection);
+    const { records, digest } = planRevert(reads, selection, folding);
     if (digest !== confirm) {
       throw new Failure(
         'precondition_failed',
-        'What would be invalidated is not what the dry run showed: look at it again.',
+        'The data has changed since the dry run. Look at a new dry run, and confirm that.',
         { field: 'confirm' },
       );
     }
+    const claim = request && { vk: claimName(request), requestHash: request.requestHash };
     return {
       drafts: records.map(({ id, rows }, at) => ({
         family: selection.family,
         id,
         action: 'invalidate',
         data: { rows: [...rows] },
-        ...(at === 0 && claim && { vk: { ...claim, vk: claimName({ by, ...claim }) } }),
+        ...(at === 0 && claim && { vk: claim }),
       })),
       answer: (changes) => ({ report: doneReport(changes), replayed: false }),
     };
@@ -143,7 +136,7 @@ export async function runRevert(
 
 function parseSelection(
   store: Store,
-  family: RevertibleFamily,
+  { name, noun }: Pick<RecordFamily<RecordParts, RecordFields>, 'name' | 'noun'>,
   { id, txn, by, from, until }: InvalidateInput,
 ): RevertSelection {
   if ([id, txn, by, from, until].every((given) => given === undefined)) {
@@ -151,8 +144,8 @@ function parseSelection(
       field: 'id',
     });
   }
-  if (id !== undefined && store.history(family, id, newestRow).length === 0) {
-    throw new Failure('not_found', `There is no ${nouns[family]} of this id, and never was.`, {
+  if (id !== undefined && store.history(name, id, newestRow).length === 0) {
+    throw new Failure('not_found', `There is no ${noun} with this id, and never was.`, {
       field: 'id',
     });
   }
@@ -163,14 +156,14 @@ function parseSelection(
   }
   const whole = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
   if (whole === undefined) {
-    throw new Failure('not_found', 'There is no transaction of this id.', { field: 'txn' });
+    throw new Failure('not_found', 'There is no transaction with this id.', { field: 'txn' });
   }
   const window = windowOf(store, from, until);
   const seqs = {
     first: Math.max(whole.first, window.first),
     last: Math.min(whole.last, window.last),
   };
-  return { family, id, txn, by, seqs };
+  return { family: name, id, txn, by, seqs };
 }
 
 /** Authors of changes that are no keys: callers without one, and commands. */
@@ -186,7 +179,7 @@ function isAuthor(by: string): boolean {
   return commandAuthors.has(by) || /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(by);
 }
 
-/** Whether all that has to be looked through is soon looked through. */
+/** Whether the rows to examine are few and short. */
 function isSmall(store: Store, { family, id, seqs: { first, last } }: RevertSelection): boolean {
   if (id === undefined) {
     let bytes = 0;
@@ -197,11 +190,11 @@ function isSmall(store: Store, { family, id, seqs: { first, last } }: RevertSele
     return true;
   }
   const page = { limit: invalidateInlineRowsMax, characters: historyCharactersMax };
-  // A record begins with its insert.
+  // The first row of a record is its insert.
   return store.history(family, id, { ...page, before: undefined }).at(-1)?.action === 'insert';
 }
 
-/** Seqs of the rows stored from one moment until another, both included. */
+/** Seqs of the rows that were stored between two moments, both included. */
 function windowOf(store: Store, from: string | undefined, until: string | undefined): SeqRange {
   return {
     first: from === undefined ? 1 : seqFromMoment(store, 'from', from),
@@ -209,25 +202,21 @@ function windowOf(store: Store, from: string | undefined, until: string | undefi
   };
 }
 
-function claimOf(
-  family: RevertibleFamily,
-  vk: string | undefined,
-  v: InvalidateInput,
-): VkClaim | undefined {
+function keyedRequest(family: string, v: InvalidateInput, call: Call): KeyedRequest | undefined {
+  const { vk } = call;
   if (vk === undefined) return undefined;
-  const name = family === 'webhook' ? 'webhook.invalidate' : 'invalidate';
-  return { vk, requestHash: requestHashOf([name, v as JsonObject]) };
+  return { vk, by: authorOf(call), ...hashRequest(`${family}.invalidate`, v as JsonObject) };
 }
 
-/** All changes of the transaction that a change belongs to. */
+/** All changes of the transaction of a change. */
 function changesWith(reads: Reads, seq: number): readonly Change[] {
   const range = reads.txnSeqs(reads.change(seq)?.txn ?? '');
-  if (range === undefined) throw new Error(`change ${seq} is of no transaction`);
+  if (range === undefined) throw new Error(`change ${seq} has no transaction`);
   const seqs = Array.from({ length: range.last - range.first + 1 }, (_, at) => range.first + at);
   return seqs.flatMap((one) => reads.change(one) ?? []);
 }
 
-/** What was done, told by the rows that it wrote. */
+/** The report of an invalidate, made from the rows that it wrote. */
 function doneReport(changes: readonly Change[]): JsonObject {
   const listed = changes.slice(0, invalidateListedMax);
   return {
@@ -240,3 +229,79 @@ function doneReport(changes: readonly Change[]): JsonObject {
     unlisted: changes.length - listed.length,
   };
 }
+
+const count = (description: string): JsonObject => ({ type: 'integer', description });
+const seqs = { type: 'array', items: { type: 'integer' } } as const;
+const id = { type: 'string' } as const;
+const ids = {
+  type: 'array',
+  items: id,
+  description: `Ids of the first ${invalidateListedMax} records.`,
+} as const;
+const becomings: readonly RecordRevert['becomes'][] = ['gone', 'restored', 'changed', 'same'];
+
+const dryRunSchema: JsonObject = {
+  title: 'InvalidateDryRun',
+  type: 'object',
+  required: [
+    ...['done', 'records', 'rows', 'gone', 'restored', 'changed', 'ids', 'changes', 'conflicts'],
+    ...['conflicting', 'unlisted', 'digest'],
+  ],
+  properties: {
+    done: { const: false },
+    records: count('Number of records that would be affected.'),
+    rows: count('Number of rows of the log that would be invalidated.'),
+    gone: count('Number of records that would be deleted.'),
+    restored: count('Number of deleted records that would exist again.'),
+    changed: count('Number of records that would change.'),
+    ids,
+    changes: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'rows', 'becomes', 'fields'],
+        properties: {
+          id,
+          rows: seqs,
+          becomes: { type: 'string', enum: becomings },
+          fields: {
+            type: 'object',
+            description: 'Each field that would change; of a long value only the start.',
+            additionalProperties: {
+              type: 'object',
+              required: ['now', 'then'],
+              properties: { now: {}, then: {} },
+            },
+          },
+        },
+      },
+    },
+    conflicts: {
+      type: 'array',
+      description: 'Records that were edited again since, with the seqs of those edits.',
+      items: {
+        type: 'object',
+        required: ['id', 'rows'],
+        properties: { id, rows: seqs },
+      },
+    },
+    conflicting: count('Number of these records.'),
+    unlisted: count('Number of records that are counted and not listed.'),
+    digest: { type: 'string', description: 'Send it as confirm to carry this out.' },
+  },
+};
+
+const doneSchema: JsonObject = {
+  title: 'InvalidateDone',
+  type: 'object',
+  required: ['done', 'txn', 'seq', 'records', 'rows', 'ids', 'unlisted'],
+  properties: {
+    done: { const: true },
+    txn: { type: ['string', 'null'], description: 'Its transaction, which can be invalidated.' },
+    seq: { type: ['integer', 'null'], description: 'Seq of its last row.' },
+    records: count('Number of records that were affected.'),
+    rows: count('Number of rows of the log that were invalidated.'),
+    ids,
+    unlisted: count('Number of records that are counted and not listed.'),
+  },
+};

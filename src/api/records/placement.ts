@@ -1,20 +1,89 @@
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import { unknownsMax } from '../rules/limits.ts';
+import { unknownsMax } from './limits.ts';
 
-/** Values by name: a Map, for a field may have any name, `__proto__` and `constructor` too. */
+/** Values by name: a Map, because a field may have any name, `__proto__` and `constructor` too. */
 export type Named = ReadonlyMap<string, Json>;
 
+/** The fields that a caller sends for a record. */
+export interface FieldWrite<R> {
+  /** The record before the write; undefined for an insert. */
+  readonly current: R | undefined;
+  readonly sent: JsonObject;
+  /** Members of answers besides the fields: a caller that sends them back changes nothing. */
+  readonly shown?: JsonObject;
+  /** Whether the fields came as a form or query, in which every value is a text. */
+  readonly isText?: boolean;
+}
+
+/** The values of one field that a write has to choose from. */
+export interface FieldValues {
+  /** The value in the record. */
+  readonly old: Json | undefined;
+  /** The value that the caller sends; null removes the field. */
+  readonly sent: Json | undefined;
+  /** The value that waits in `_unknowns_`. */
+  readonly waiting: Json | undefined;
+}
+
+/** What a field becomes: a value in the record, a value in `_unknowns_`, or parts in both. */
+export interface PlacedField {
+  readonly field?: Json | undefined;
+  readonly unknown?: Json | undefined;
+}
+
+/** How a family places the fields of one write. */
+interface Placement {
+  /** The fields that callers write, in the order in which they are placed. */
+  readonly names: Iterable<string>;
+  readonly placeField: (name: string, values: FieldValues) => PlacedField;
+  /** Completes and checks the record. Throws a Failure if the write makes no record. */
+  readonly complete?: (fields: Map<string, Json>, unknowns: Map<string, Json>) => void;
+}
+
 /**
- * The fields of a record, and what waits in its `_unknowns_`
- * (docs/design/page-rules.md#invalid-values).
+ * Places the fields of a write (docs/design/page-rules.md#invalid-values): valid values become
+ * fields, others wait in `_unknowns_`, values there that are valid by now become fields, and null
+ * removes a field from both. Returns the data of the change. `placementOf` gets the fields of the
+ * record before, and the values that are sent or wait.
  */
+export function placeRecord(
+  { current, sent, shown = {} }: FieldWrite<object>,
+  placementOf: (before: Named, pending: Named) => Placement,
+): JsonObject {
+  const before = fieldsOf(current);
+  const given = withoutRepeated(sent, new Map([...Object.entries(shown), ...before.fields]));
+  const waiting = stillWaiting(before, sent);
+  const pending = new Map([...waiting, ...given]);
+  const { names, placeField, complete } = placementOf(before.fields, pending);
+
+  const known = new Set(names);
+  // Fields that only the server writes stay.
+  const fields = new Map([...before.fields].filter(([name]) => !known.has(name)));
+  const unknowns = new Map<string, Json>();
+  for (const name of known) {
+    const { field, unknown } = placeField(name, {
+      old: before.fields.get(name),
+      sent: given.get(name),
+      waiting: waiting.get(name),
+    });
+    if (field !== undefined) fields.set(name, field);
+    if (unknown !== undefined) unknowns.set(name, unknown);
+  }
+  for (const [name, value] of pending) {
+    if (value !== null && !known.has(name)) unknowns.set(name, value);
+  }
+  complete?.(fields, unknowns);
+  return difference(before, { fields, unknowns });
+}
+
+/** The fields of a record, and the values in its `_unknowns_`. */
 interface Fields {
   readonly fields: Named;
   readonly unknowns: Named;
 }
 
-/** A record taken apart; undefined stands for one that is not there yet. */
+/** The fields and the waiting values of a record; both are empty for undefined. */
 export function fieldsOf(record: object | undefined): Fields {
   if (record === undefined) return { fields: new Map(), unknowns: new Map() };
   const { id: _id, _unknowns_: unknowns = {}, ...fields } = record as JsonObject;
@@ -24,26 +93,24 @@ export function fieldsOf(record: object | undefined): Fields {
   };
 }
 
-/** The names of what a caller sent, a sent `_unknowns_` opened: what it may be told about. */
+/** The names of the fields that a caller sends, with those inside a sent `_unknowns_`. */
 export function sentNames(sent: JsonObject): readonly string[] {
-  return [...opened(sent).keys()];
+  return [...flattened(sent).keys()];
 }
 
-/**
- * The sent fields with a sent `_unknowns_` object opened, less those that only repeat what the
- * caller was shown.
- */
-export function flatten(sent: JsonObject, shown: Named): Named {
-  const all = opened(sent);
+/** The sent fields, flattened, without values that only repeat what the caller was shown. */
+function withoutRepeated(sent: JsonObject, shown: Named): Named {
+  const all = flattened(sent);
   if (shown.size === 0) return all;
   return new Map([...all].filter(([name, value]) => !sameJson(shown.get(name), value)));
 }
 
 /**
- * What goes on waiting in a record's `_unknowns_`: nothing when null is sent for that, and no value
- * of a field that is sent as it stands in its place, but by who sends back the waiting one as well.
+ * The values that go on waiting in `_unknowns_`. A sent `_unknowns_: null` removes all of them. A
+ * field that is sent with the value in the record removes its waiting value, unless the caller
+ * sends that back as well.
  */
-export function stillWaiting(
+function stillWaiting(
   { fields, unknowns }: Fields,
   { _unknowns_: nested, ...named }: JsonObject,
 ): Named {
@@ -55,14 +122,15 @@ export function stillWaiting(
   return new Map([...unknowns].filter(([name]) => !isSettled(name)));
 }
 
-function opened({ _unknowns_: nested, ...named }: JsonObject): Named {
+/** Fields with the members of their `_unknowns_` beside them, at any depth. */
+function flattened({ _unknowns_: nested, ...named }: JsonObject): Named {
   if (nested === undefined) return new Map(Object.entries(named));
-  const inner = isJsonObject(nested) ? opened(nested) : [['_unknowns_', nested] as const];
+  const inner = isJsonObject(nested) ? flattened(nested) : [['_unknowns_', nested] as const];
   return new Map([...inner, ...Object.entries(named)]);
 }
 
-/** Refuses with `too_large` a record that waits for too many fields, or is too large altogether. */
-export function requireRoom(what: string, { fields, unknowns }: Fields, bytesMax: number): void {
+/** Throws `too_large` for a record with too many waiting fields, or with too many bytes. */
+export function requireSize(what: string, { fields, unknowns }: Fields, bytesMax: number): void {
   const names = [...unknowns.keys()];
   if (names.length > unknownsMax) {
     throw new Failure('too_large', `More than ${unknownsMax} fields are not known to Waymark.`, {
@@ -72,14 +140,14 @@ export function requireRoom(what: string, { fields, unknowns }: Fields, bytesMax
   if (jsonBytesAtMost(fields) + jsonBytesAtMost(unknowns) <= bytesMax) return;
   const bytes = jsonBytes(fields) + (names.length === 0 ? 0 : jsonBytes(unknowns));
   if (bytes <= bytesMax) return;
-  throw new Failure('too_large', `${what} is ${bytes} bytes; at most ${bytesMax} are kept.`);
+  throw new Failure('too_large', `${what} has ${bytes} bytes; the limit is ${bytesMax}.`);
 }
 
 function jsonBytes(named: Iterable<readonly [string, Json]>): number {
   return Buffer.byteLength(JSON.stringify(Object.fromEntries(named)));
 }
 
-/** A bound that is told without the text: most records are far below what is allowed. */
+/** An upper bound that needs no JSON text: most records are far below the limit. */
 function jsonBytesAtMost(named: Named): number {
   let bytes = 2;
   for (const [name, value] of named) {
@@ -90,7 +158,7 @@ function jsonBytesAtMost(named: Named): number {
   return bytes;
 }
 
-/** As long as JSON writes a number: -1.2345678901234567e-308. */
+/** The length of the longest number in JSON: -1.2345678901234567e-308. */
 const numberBytesMax = 24;
 
 /** A control character and half a surrogate pair take six bytes (ECMA-262 §25.5.4.3). */
@@ -98,8 +166,8 @@ function stringBytesAtMost(text: string): number {
   return 6 * text.length + 2;
 }
 
-/** The edit that mergeFields turns `before` into `after` with. */
-export function difference(before: Fields, after: Fields): JsonObject {
+/** The edit by which mergeFields turns `before` into `after`. */
+function difference(before: Fields, after: Fields): JsonObject {
   const fields = flatDifference(before.fields, after.fields);
   const unknowns = flatDifference(before.unknowns, after.unknowns);
   return Object.keys(unknowns).length > 0 ? { ...fields, _unknowns_: unknowns } : fields;

@@ -1,55 +1,83 @@
 import { createHash } from 'node:crypto';
 import type { Change, RevertibleFamily } from '../../model/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json.ts';
-import { invalidateListedMax, invalidateShownCharactersMax } from '../rules/limits.ts';
-import { foldRecord } from '../../store/log/fold.ts';
+import { foldRows, type Folded } from '../../store/log/fold.ts';
 import type { Reads, SeqRange } from '../../store/store.ts';
+import type { KeyedRequest } from './idempotency.ts';
+import { invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
 
-/** Which rows of a kind of record are to be taken out: those for which all that is given holds. */
+/** Selects rows of the log: those to which every given condition applies. */
 export interface RevertSelection {
   readonly family: RevertibleFamily;
   readonly id: string | undefined;
   readonly txn: string | undefined;
   /** Id of the key, or name of the command, that wrote the row. */
   readonly by: string | undefined;
-  /** Where in the log to look. */
   readonly seqs: SeqRange;
 }
 
-/** What is to become of one record. */
+/** An invalidate as data, which another thread can run. */
+export interface RevertRequest {
+  readonly selection: RevertSelection;
+  /** The digest of the dry run to carry out; undefined for a dry run. */
+  readonly confirm: string | undefined;
+  readonly by: string;
+  /** The vk of the request, with its hashes. */
+  readonly request: KeyedRequest | undefined;
+}
+
+/** The result of an invalidate. */
+export interface RevertResult {
+  readonly report: JsonObject;
+  /** Whether an earlier request with the same vk did it. */
+  readonly replayed: boolean;
+}
+
+/** A record with its place in the log, of any family. */
+interface FoldedRecord {
+  readonly record: object;
+  readonly seq: number;
+  readonly insertedSeq: number;
+}
+
+/** How rows of a family make a record. */
+export interface Folding {
+  fold(before: FoldedRecord | undefined, change: Change): FoldedRecord;
+}
+
+/** The effect of an invalidate on one record. */
 export interface RecordRevert {
   readonly id: string;
-  /** Seqs of the rows that are taken out, in their order. */
+  /** Seqs of the rows that it invalidates, in their order. */
   readonly rows: readonly number[];
-  /** Seqs of rows that came after the first of those and stay. */
+  /** Seqs of later rows that stay. */
   readonly conflicts: readonly number[];
   readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
-  /** The fields that change, each as it is now and as it would be. */
+  /** The fields that change: the values before and after. */
   readonly fields: JsonObject;
 }
 
-/** All that an invalidate would do, with a digest of it. */
+/** The effect of an invalidate, with its digest. */
 interface Revert {
   readonly records: readonly RecordRevert[];
-  /** Lower-case hex SHA-256: another one as soon as anything of it would come out otherwise. */
+  /** Lower-case hex SHA-256, which differs if the effect does. */
   readonly digest: string;
 }
 
 /**
- * Works out what invalidating the selected rows would do, and does nothing
- * (docs/design/history.md#undo).
+ * The effect of invalidating the selected rows (docs/design/history.md#undo). Writes nothing.
  */
-export function planRevert(reads: Reads, selection: RevertSelection): Revert {
+export function planRevert(reads: Reads, selection: RevertSelection, folding: Folding): Revert {
   const hash = createHash('sha256');
-  const records = [...selectRows(reads, selection)].map(([id, rows]) => {
+  const records = [...selectRows(reads, selection, folding)].map(([id, rows]) => {
     const history = reads.rows(selection.family, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
-    return revertOf(reads, { family: selection.family, id, rows, history });
+    return revertOf(reads, { id, rows, history }, folding);
   });
   return { records, digest: hash.digest('hex') };
 }
 
-/** The report of a dry run, as JSON: counts of everything, and the first records one by one. */
+/** The report of a dry run: counts of everything, and details of the first records. */
 export function revertReport({ records, digest }: Revert): JsonObject {
   const count = (becomes: RecordRevert['becomes']): number =>
     records.filter((record) => record.becomes === becomes).length;
@@ -80,15 +108,16 @@ export function revertReport({ records, digest }: Revert): JsonObject {
 }
 
 /**
- * Rows in force that the selection is about, by record, the records in the order of their rows; and
- * with them those that would come back into force, for no row of the selection is to count.
+ * The selected rows in force, by record, the records in the order of their rows; with rows that
+ * would return into force, because no row of the selection may.
  */
 function selectRows(
   reads: Reads,
   { family, id, txn, by, seqs }: RevertSelection,
+  folding: Folding,
 ): ReadonlyMap<string, readonly number[]> {
-  const selected = new Map<string, Selected>();
-  // To revert a record is to end it; to take back an invalidate takes its txn, writer or time.
+  const selected = new Map<string, SelectedRows>();
+  // To revert a whole record is to delete it. Reverting an invalidate takes a txn, author or time.
   const isWholeRecord = txn === undefined && by === undefined && seqs.first <= 1;
   for (const row of id === undefined
     ? rowsBetween(reads, seqs)
@@ -98,46 +127,50 @@ function selectRows(
     if (by !== undefined && row.by !== by) continue;
     const isInvalidate = row.action === 'invalidate';
     if (id !== undefined && isWholeRecord && isInvalidate) continue;
-    const ofRecord = selected.get(row.id) ?? { counting: [], others: [], takesBack: false };
-    const counts = reads.inForce(row.seq);
-    (counts ? ofRecord.counting : ofRecord.others).push(row.seq);
-    ofRecord.takesBack ||= counts && isInvalidate;
+    const ofRecord = selected.get(row.id) ?? { inForce: [], others: [], hasInvalidate: false };
+    const isInForce = reads.inForce(row.seq);
+    (isInForce ? ofRecord.inForce : ofRecord.others).push(row.seq);
+    ofRecord.hasInvalidate ||= isInForce && isInvalidate;
     selected.set(row.id, ofRecord);
   }
-  const taken = [...selected]
-    .filter(([, { counting }]) => counting.length > 0)
-    .map(([record, rows]) => [record, withReturning(reads, [family, record], rows)] as const);
-  return new Map(taken.toSorted(([, [one = 0]], [, [other = 0]]) => one - other));
+  const reverted = [...selected]
+    .filter(([, { inForce }]) => inForce.length > 0)
+    .map(([record, rows]) => {
+      const all = () => withReturning(reads.rows(family, record), rows, folding);
+      return [record, rows.hasInvalidate && rows.others.length > 0 ? all() : rows.inForce] as const;
+    });
+  return new Map(reverted.toSorted(([, [one = 0]], [, [other = 0]]) => one - other));
 }
 
-/** The rows of a record that a selection is about. */
-interface Selected {
-  readonly counting: number[];
-  /** Those that are out of force. */
+/** The selected rows of a record. */
+interface SelectedRows {
+  readonly inForce: number[];
   readonly others: number[];
   /** Whether an invalidate is among those in force. */
-  takesBack: boolean;
+  hasInvalidate: boolean;
 }
 
 /**
- * What was written and taken back within a selection must not return when the taking back is
- * taken back.
+ * The rows in force, and those that would return when an invalidate among them is reverted: a row
+ * that was written and invalidated within the selection stays invalidated.
  */
 function withReturning(
-  reads: Reads,
-  [family, id]: readonly [RevertibleFamily, string],
-  { counting, others, takesBack }: Selected,
+  history: readonly Change[],
+  { inForce, others }: SelectedRows,
+  folding: Folding,
 ): readonly number[] {
-  if (!takesBack || others.length === 0) return counting;
-  const history = reads.rows(family, id);
-  let taken = new Set(counting);
+  let reverted = new Set(inForce);
   for (;;) {
-    const rows = [...taken].toSorted((one, other) => one - other);
-    const { invalidated } = foldRecord(family, withRevert(history, rows));
+    const rows = [...reverted].toSorted((one, other) => one - other);
+    const { invalidated } = folded(withRevert(history, rows), folding);
     const returning = others.filter((seq) => !invalidated.has(seq));
     if (returning.length === 0) return rows;
-    taken = new Set([...rows, ...returning]);
+    reverted = new Set([...rows, ...returning]);
   }
+}
+
+function folded(rows: readonly Change[], folding: Folding): Folded<FoldedRecord> {
+  return foldRows<FoldedRecord>(rows, (before, change) => folding.fold(before, change));
 }
 
 function* rowsBetween(reads: Reads, { first, last }: SeqRange): Iterable<Change> {
@@ -150,38 +183,34 @@ function* rowsBetween(reads: Reads, { first, last }: SeqRange): Iterable<Change>
 function revertOf(
   reads: Reads,
   {
-    family,
     id,
     rows,
     history,
   }: {
-    readonly family: RevertibleFamily;
     readonly id: string;
     readonly rows: readonly number[];
     readonly history: readonly Change[];
   },
+  folding: Folding,
 ): RecordRevert {
   const [first = 0] = rows;
-  const taken = new Set(rows);
-  const now = currentRecord(reads, family, id);
-  const then = foldRecord(family, withRevert(history, rows)).record;
+  const reverted = new Set(rows);
+  const fieldsAfter = (changes: readonly Change[]) =>
+    folded(changes, folding).stored?.record as JsonObject | undefined;
+  const now = fieldsAfter(history);
+  const then = fieldsAfter(withRevert(history, rows));
   return {
     id,
     rows,
     conflicts: history
       .map(({ seq }) => seq)
-      .filter((seq) => seq > first && !taken.has(seq) && reads.inForce(seq)),
+      .filter((seq) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
     becomes: becoming(now, then),
     fields: fieldChanges(now, then),
   };
 }
 
-function currentRecord(reads: Reads, family: RevertibleFamily, id: string): JsonObject | undefined {
-  const record = family === 'webhook' ? reads.hook(id)?.hook : reads.rule(id)?.rule;
-  return record as unknown as JsonObject | undefined;
-}
-
-/** A history with the row that would be written, as far as the fold looks at it. */
+/** A history with the row that the invalidate would write, as far as a fold reads it. */
 function withRevert(history: readonly Change[], rows: readonly number[]): readonly Change[] {
   const newest = history.at(-1);
   if (newest === undefined) return [];
@@ -208,7 +237,7 @@ function fieldChanges(before: JsonObject | undefined, after: JsonObject | undefi
   );
 }
 
-/** Long values are told by their beginning: as_of shows them whole. */
+/** The start of a long value; `as_of` shows all of it. */
 function shortened(value: Json): Json {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   if (text.length <= invalidateShownCharactersMax) return value;

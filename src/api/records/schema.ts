@@ -1,10 +1,136 @@
 import { actions } from '../../model/change.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { vkCharactersMax } from '../limits.ts';
+import { problemsMember } from '../problems.ts';
 
-const anyObject = { type: 'object', additionalProperties: true } as const;
+type Properties = Readonly<Record<string, JsonObject>>;
+
+/** What the schemas of a record family are made of. */
+export interface RecordSchema {
+  /** The title of its records in the documents, such as `PageRule`. */
+  readonly title: string;
+  /** The fields that callers write. */
+  readonly fields: Properties;
+  /** Fields that an insert needs. */
+  readonly required: readonly string[];
+  /** Fields that null does not remove. */
+  readonly lasting: readonly string[];
+  /** Fields that every record has. */
+  readonly always: readonly string[];
+  /** Members of a record that the server sets. */
+  readonly server: Properties;
+  /** Members that only the answer to an insert has. */
+  readonly inserted?: Properties;
+  /** Fields that a list omits, and the members that it has in their place. */
+  readonly listed?: { readonly omitted: readonly string[]; readonly added: Properties };
+}
+
+const text = { type: 'string' } as const;
 const dateTime = { type: 'string', format: 'date-time' } as const;
+const anyObject = { type: 'object', additionalProperties: true } as const;
 
-/** A row of the log as the history shows it (docs/design/history.md#history-rows). */
+const unknowns = {
+  ...anyObject,
+  description: 'Fields that were sent and are not valid. They wait here until they are.',
+} as const;
+
+/** The seq that an edit expects the record to have. */
+export const ifSeqProperty = {
+  type: 'integer',
+  description: 'The write fails unless the record has this seq.',
+} as const;
+
+/** The JSON Schemas of the inputs and answers of a record family. */
+interface RecordSchemas {
+  /** Input of an insert, and of an edit. */
+  readonly insert: JsonObject;
+  readonly edit: JsonObject;
+  readonly record: JsonObject;
+  /** Answers to an insert, an edit, a list. */
+  readonly inserted: JsonObject;
+  readonly written: JsonObject;
+  readonly list: JsonObject;
+}
+
+/** Makes the schemas of a record family. */
+export function recordSchemas(schema: RecordSchema): RecordSchemas {
+  const { title, required, lasting, inserted, listed = { omitted: [], added: {} } } = schema;
+  const fields = { ...schema.fields, _unknowns_: unknowns };
+  const removable = Object.entries(fields).map(([name, one]) => {
+    return [name, lasting.includes(name) ? one : { oneOf: [one, { type: 'null' }] }] as const;
+  });
+  const written = answerSchema(schema, `Written${title}`, notes);
+  const answered = { ...notes, ...inserted };
+  const row = answerSchema(schema, listed.omitted.length > 0 ? `Listed${title}` : title, {
+    ...listed.added,
+  });
+  return {
+    insert: { title: `New${title}`, type: 'object', required, properties: fields },
+    edit: {
+      title: `${title}Edit`,
+      type: 'object',
+      required: ['id'],
+      properties: { id: text, if_seq: ifSeqProperty, ...Object.fromEntries(removable) },
+    },
+    record: answerSchema(schema, title),
+    inserted:
+      inserted === undefined ? written : answerSchema(schema, `New${title}Answer`, answered),
+    written,
+    list: {
+      title: `${title}List`,
+      type: 'object',
+      required: ['rows', 'next'],
+      properties: {
+        rows: { type: 'array', items: withoutMembers(row, listed.omitted) },
+        next: {
+          type: ['string', 'null'],
+          description: 'Send it as after to get the next page; null at the end.',
+        },
+      },
+    },
+  };
+}
+
+const notes = {
+  unknowns: {
+    type: 'array',
+    items: text,
+    description: 'Names of fields sent now that are not valid and wait in _unknowns_.',
+  },
+  problems: problemsMember,
+} as const;
+
+/** A record as the server answers it, with further members. */
+function answerSchema(
+  { always, fields, server }: RecordSchema,
+  title: string,
+  more: Properties = {},
+): JsonObject {
+  const isNoted = Object.hasOwn(more, 'unknowns');
+  return {
+    title,
+    type: 'object',
+    required: ['id', 'seq', ...always, ...(isNoted ? Object.keys(notes) : [])],
+    properties: {
+      id: { ...text, description: 'A UUIDv7 that the server sets.' },
+      ...fields,
+      _unknowns_: unknowns,
+      ...server,
+      seq: { type: 'integer', description: 'Version of the record, for if_seq and If-Match.' },
+      ...more,
+    },
+  };
+}
+
+function withoutMembers(schema: JsonObject, names: readonly string[]): JsonObject {
+  const properties = Object.entries(schema.properties as JsonObject);
+  return {
+    ...schema,
+    properties: Object.fromEntries(properties.filter(([name]) => !names.includes(name))),
+  };
+}
+
+/** A row of the log in a history (docs/design/history.md#history-rows). */
 const historyRow: JsonObject = {
   title: 'HistoryRow',
   type: 'object',
@@ -12,7 +138,7 @@ const historyRow: JsonObject = {
   properties: {
     seq: { type: 'integer', description: 'Position in the log.' },
     txn: { type: 'string', description: 'Id of the transaction; rows of one import share it.' },
-    by: { type: 'string', description: 'Id of the key that wrote it, or the name of a command.' },
+    by: { type: 'string', description: 'Id of the key, or name of the command, that wrote it.' },
     action: { type: 'string', enum: actions },
     dtu_stored: dateTime,
     dtu_txn: dateTime,
@@ -20,14 +146,14 @@ const historyRow: JsonObject = {
       ...anyObject,
       description:
         'The fields that it wrote; of an edit those that changed, null for a removed one. ' +
-        'A header value that the record has no more is *** without the scope design.',
+        'A header value that the record no longer has is *** without the scope design.',
     },
-    invalidated: { ...dateTime, description: 'When the row was taken out of force.' },
-    data_invalidated: { ...anyObject, description: 'In place of data, of such a row.' },
+    invalidated: { ...dateTime, description: 'When the row was invalidated.' },
+    data_invalidated: { ...anyObject, description: 'The data of an invalidated row.' },
   },
 };
 
-/** What a read with the query kind history answers. */
+/** The answer to a read with the query kind history. */
 export const historyRows: JsonObject = {
   title: 'History',
   type: 'object',
@@ -36,7 +162,7 @@ export const historyRows: JsonObject = {
     rows: { type: 'array', items: historyRow },
     next: {
       type: ['integer', 'null'],
-      description: 'Goes into before for the next page; null at the end.',
+      description: 'Send it as before to get the next page; null at the end.',
     },
   },
 };
@@ -46,4 +172,21 @@ export const historyQuery: JsonObject = {
   type: 'string',
   enum: ['history'],
   description: 'The rows instead of the record.',
+};
+
+/**
+ * The idempotency key in the envelope of a request
+ * (docs/design/history.md#idempotency-and-concurrency).
+ */
+export const vkMember: JsonObject = {
+  ...text,
+  minLength: 1,
+  maxLength: vkCharactersMax,
+  description: 'Idempotency key: a repeated request with it gets the first answer again.',
+};
+
+/** How a write treats a mistake, in the envelope of a request (RFC 7240 §4.4). */
+export const preferMember: JsonObject = {
+  ...text,
+  description: 'handling=strict refuses a write with a field that is not valid, as Prefer does.',
 };

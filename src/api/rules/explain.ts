@@ -1,13 +1,16 @@
 import type { JSONSchemaType } from 'ajv';
-import { takeParameter } from '../../http/query.ts';
-import type { Explanation, Winner } from '../../model/explanation.ts';
-import { Failure } from '../../model/failure.ts';
+import { conditionTypes } from '../../breadcrumbs/conditions/table.ts';
 import { methodBytesMax } from '../../http/limits.ts';
+import { takeParameter } from '../../http/query.ts';
+import { lossCodes, sourceNames, type Explanation, type Winner } from '../../model/explanation.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { servicePath, urlOf } from '../../model/path.ts';
-import { explainDescription } from './explain-description.ts';
-import { siteThen, type Crumb, type GetOperations, type SiteAccess } from './gets.ts';
+import { ruleKinds } from '../../model/rule.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
-import type { Handler } from '../operation.ts';
+import { defineOperation } from '../operation.ts';
+import type { KeyVisit, SiteAccess } from '../site-access.ts';
+import { siteThen, type PageParts } from './page-lookup.ts';
 import {
   parseOrigin,
   parsePlace,
@@ -24,7 +27,13 @@ import {
   type Previewed,
 } from './preview.ts';
 
-interface Question {
+/** The parts that userinterface.explain needs. */
+interface ExplainParts extends PageParts {
+  /** Whether the ini file says that an origin leads to this server. */
+  readonly namesOrigin: (origin: string) => boolean;
+}
+
+interface ExplainInput {
   url?: string;
   origin?: string;
   path?: string;
@@ -34,178 +43,263 @@ interface Question {
   as_of?: string;
 }
 
-/** An explanation with the question as it was understood, and its first sentence. */
-interface Explained extends Explanation {
+/** An explanation with its first sentence and the request in canonical form. */
+interface ExplainAnswer extends Explanation {
   readonly says: string;
   readonly request: object;
 }
 
-const text = { type: 'string', nullable: true } as const;
+const optionalText = { type: 'string', nullable: true } as const;
+const text = { type: 'string' } as const;
+const source = { ...text, enum: sourceNames } as const;
+const mount = { ...text, description: 'Name of a mount of the ini file.' } as const;
+const id = { ...text, description: 'Id of a page rule.' } as const;
+const status = {
+  type: ['integer', 'null'],
+  description: 'HTTP status of the answer; null if only another server knows it.',
+} as const;
+
+/** The reasons why a branch is not taken; that of a condition is its name. */
+const branchLossCodes = ['invalid', 'earlier_branch', ...conditionTypes.map(({ name }) => name)];
+
+const candidate = {
+  type: 'object',
+  required: ['origin', 'path'],
+  properties: {
+    mount,
+    id,
+    kind: { ...text, enum: ruleKinds },
+    origin: text,
+    path: text,
+    lost: {
+      type: 'object',
+      required: ['code', 'says'],
+      properties: {
+        code: { ...text, enum: lossCodes },
+        says: { ...text, description: 'The reason as a sentence.' },
+      },
+      description: 'Why it does not answer; absent if it does, or leads on to the next key.',
+    },
+    branches: {
+      type: 'array',
+      description: 'The branches of a breadcrumb that was followed, in order.',
+      items: {
+        type: 'object',
+        required: ['branch'],
+        properties: {
+          branch: { ...text, description: 'when[0], when[1] and so on, or default.' },
+          lost: {
+            type: 'object',
+            required: ['code', 'says'],
+            properties: { code: { ...text, enum: branchLossCodes }, says: text },
+            description: 'The first condition that does not hold; absent if the branch is taken.',
+          },
+        },
+      },
+    },
+  },
+} as const;
+
+const output: JsonObject = {
+  title: 'Explanation',
+  type: 'object',
+  required: ['says', 'request', 'winner', 'status', 'tried', 'notes'],
+  properties: {
+    says: { ...text, description: 'The outcome in a sentence.' },
+    request: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'The request in canonical form.',
+    },
+    winner: {
+      type: ['object', 'null'],
+      required: ['source', 'status'],
+      properties: { source, mount, id, status },
+    },
+    status,
+    tried: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['source', 'candidates'],
+        properties: {
+          source,
+          key: { ...text, description: 'Key of the breadcrumb that was looked up.' },
+          candidates: { type: 'array', items: candidate },
+          omitted: { type: 'integer', description: 'Number of further candidates.' },
+        },
+      },
+    },
+    notes: { type: 'array', items: text, description: 'Further sentences about the answer.' },
+  },
+};
 
 /**
- * userinterface.explain: how a request, or a breadcrumb's key, would be answered
- * (docs/design/operations.md#explain). It asks no other server and reads no file. The visitor is
- * the one that the question describes, of whom nothing else is known.
+ * userinterface.explain: how the server would answer a request, or a breadcrumb's key
+ * (docs/design/operations.md#explain). It sends no request to another server and reads no file. The
+ * visitor has only the properties that the input gives.
  */
-export function explainRequest({ view, ...parts }: GetOperations): Handler<Question> {
-  return {
-    ...explainDescription,
-    input: {
-      type: 'object',
-      properties: {
-        url: text,
-        origin: text,
-        path: text,
-        query: text,
-        k: text,
-        method: {
-          ...text,
-          pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
-          maxLength: methodBytesMax,
-        },
-        ...previewProperties,
-        as_of: asOfProperty,
+export const explainRequest = defineOperation<ExplainParts, ExplainInput>({
+  name: 'svc1.userinterface.explain',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'How a request would be answered, and why: every source and candidate in order.',
+  input: {
+    type: 'object',
+    properties: {
+      url: optionalText,
+      origin: optionalText,
+      path: optionalText,
+      query: optionalText,
+      k: optionalText,
+      method: {
+        ...optionalText,
+        pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$",
+        maxLength: methodBytesMax,
       },
-    } as unknown as JSONSchemaType<Question>,
-    run: async (v, call) => {
-      const question = withoutNull(v);
-      const site = siteThen(parts, question, call);
-      const explained = explain(site, question, {
+      ...previewProperties,
+      as_of: asOfProperty,
+    },
+  } as unknown as JSONSchemaType<ExplainInput>,
+  output,
+  run:
+    ({ view, ...parts }) =>
+    async (v, call) => {
+      const input = withoutNulls(v);
+      const site = siteThen(parts, input, call);
+      const explained = explain(site, input, {
         origin: call.origin,
         base: view.base,
         namesOrigin: parts.namesOrigin,
-        ...(await previewVisitor(previewOf(question), {
-          nowMs: timeThen(parts.store, question.as_of) ?? call.visitor.nowMs,
+        ...(await previewVisitor(previewOf(input), {
+          nowMs: timeThen(parts.store, input.as_of) ?? call.visitor.nowMs,
           place: call.visitor.place(),
           locationOf: parts.locationOf,
         })),
       });
-      const then = `Page rules and time are those of ${v.as_of ?? ''}; all else is as it is now.`;
-      const notes = question.as_of === undefined ? waiting(parts, explained.winner) : [then];
+      const then = `Page rules and time are those of ${v.as_of ?? ''}; the rest is as it is now.`;
+      const notes = input.as_of === undefined ? waitingFields(parts, explained.winner) : [then];
       return { kind: 'data', data: { ...explained, notes: [...explained.notes, ...notes] } };
     },
-  };
-}
+});
 
-/** What the rule that answers does not heed, for it is not valid. */
-function waiting({ store }: Pick<GetOperations, 'store'>, winner: Winner | null): string[] {
+/** A note about fields of the winning rule that have no effect because they are not valid. */
+function waitingFields({ store }: Pick<PageParts, 'store'>, winner: Winner | null): string[] {
   const rule = winner?.id === undefined ? undefined : store.rule(winner.id)?.rule;
   const names = Object.keys(rule?._unknowns_ ?? {});
   return names.length === 0 ? [] : [`Not valid, and kept in _unknowns_: ${names.join(', ')}.`];
 }
 
-/** A field that is null is one that was not sent. */
-function withoutNull(v: Question): Question {
+/** An input without the fields that are null, which stands for a field that is not sent. */
+function withoutNulls(v: ExplainInput): ExplainInput {
   const sent = Object.entries(v).filter(([, value]) => (value as unknown) !== null);
   return Object.fromEntries(sent);
 }
 
-/** By whom, and under which origin and prefix, a question is asked. */
-interface Asking extends Previewed {
+/** The visitor of an explanation, and the origin and base of the service. */
+interface Surroundings extends Previewed {
   readonly origin: string;
   readonly base: string;
   readonly namesOrigin: (origin: string) => boolean;
 }
 
-function explain(site: SiteAccess, question: Question, asking: Asking): Explained {
-  const { k, query = '' } = question;
-  const visit = { fields: asking.fields, visitor: asking.visitor };
-  const about = previewOf(question);
+function explain(site: SiteAccess, input: ExplainInput, around: Surroundings): ExplainAnswer {
+  const { k, query = '' } = input;
+  const visit = { fields: around.fields, visitor: around.visitor };
+  const preview = previewOf(input);
   if (k !== undefined) {
-    requireOnly(question, 'k', ['url', 'path']);
-    const origin = parseOrigin(question.origin ?? asking.origin);
-    return explainKey(site, { key: k, origin, query: parseQueryText(query), ...visit }, about);
+    requireOnly(input, 'k', ['url', 'path']);
+    const origin = parseOrigin(input.origin ?? around.origin);
+    return explainKey(site, { key: k, origin, query: parseQueryText(query), ...visit }, preview);
   }
-  const place = readPlace(question, asking.origin);
-  const own = servicePath(place.path, asking.base);
-  if (own !== undefined) return explainOwn(site, own, { ...place, ...visit }, about);
-  const method = (question.method ?? 'GET').toUpperCase();
+  const place = readPlace(input, around.origin);
+  const own = servicePath(place.path, around.base);
+  if (own !== undefined) return explainOwn(site, own, { ...place, ...visit }, preview);
+  const method = (input.method ?? 'GET').toUpperCase();
   if (method === 'CONNECT') {
-    throw new Failure('invalid', 'CONNECT asks for no page.', { field: 'method' });
+    throw new Failure('invalid', 'CONNECT requests no page. Give another method.', {
+      field: 'method',
+    });
   }
   const explanation = site.explain({ ...place, method, ...visit });
   const isOwn =
-    place.origin === asking.origin ||
-    asking.namesOrigin(place.origin) ||
+    place.origin === around.origin ||
+    around.namesOrigin(place.origin) ||
     isForOrigin(explanation, place.origin);
   return {
     says: sentence(
       `${method} ${urlOf(place)}${isOwn ? '' : ', if it reaches this server,'}`,
       explanation,
     ),
-    request: { method, ...place, ...about },
+    request: { method, ...place, ...preview },
     ...explanation,
     notes: isOwn ? explanation.notes : [foreignOrigin(place.origin), ...explanation.notes],
   };
 }
 
-/** Whether what answers was made for an origin, and not for `*`. */
+/** Whether the winner names the origin, and is not for `*`. */
 function isForOrigin({ tried }: Explanation, origin: string): boolean {
   const winners = tried.flatMap(({ candidates }) =>
     candidates.filter(({ lost }) => lost === undefined),
   );
-  return winners.some((candidate) => candidate.origin === origin);
+  return winners.some((winner) => winner.origin === origin);
 }
 
 function foreignOrigin(origin: string): string {
   return (
-    `Nothing says that ${origin} leads here: listen, public_url, the names of [tls.<host>] and ` +
-    'the origins of mounts do not name it. What is for every origin (*) answers under any name.'
+    `The configuration does not name ${origin}: not in listen, public_url, [tls.<host>] or the ` +
+    'origins of mounts. Rules and mounts for every origin (*) answer under any name.'
   );
 }
 
-function readPlace(question: Question, ownOrigin: string): Required<Place> {
-  const { url, path, origin = ownOrigin, query = '' } = question;
+function readPlace(input: ExplainInput, ownOrigin: string): Required<Place> {
+  const { url, path, origin = ownOrigin, query = '' } = input;
   if (url === undefined) {
     if (path !== undefined) return parsePlace({ origin, path, query });
     throw new Failure('invalid', 'Give a url, a path (and its origin), or the k of a breadcrumb.', {
       field: 'url',
     });
   }
-  requireOnly(question, 'url', ['origin', 'path']);
+  requireOnly(input, 'url', ['origin', 'path']);
   return parseUrl(url, { origin: ownOrigin, query });
 }
 
 function requireOnly(
-  question: Question,
-  given: keyof Question,
-  others: readonly (keyof Question)[],
+  input: ExplainInput,
+  given: keyof ExplainInput,
+  others: readonly (keyof ExplainInput)[],
 ): void {
-  const field = others.find((name) => question[name] !== undefined);
+  const field = others.find((name) => input[name] !== undefined);
   if (field === undefined) return;
-  throw new Failure('invalid', `Leave out ${field}, or ${given}: each says what is asked for.`, {
-    field,
-  });
+  throw new Failure('invalid', `Give ${field} or ${given}, not both.`, { field });
 }
 
-function explainKey(site: SiteAccess, crumb: Crumb, about: Preview): Explained {
-  const { key: k, origin, query } = crumb;
+function explainKey(site: SiteAccess, visit: KeyVisit, preview: Preview): ExplainAnswer {
+  const { key: k, origin, query } = visit;
   requireBreadcrumbKey(k);
-  const explanation = site.explainKey(crumb);
+  const explanation = site.explainKey(visit);
   return {
     says: sentence(`The breadcrumb ${k} of ${origin}`, explanation),
-    request: { k, origin, query, ...about },
+    request: { k, origin, query, ...preview },
     ...explanation,
   };
 }
 
-/** What is below `{base}/svc1` is never content; a breadcrumb's own address is one nevertheless. */
+/** Paths below `{base}/svc1` have no content, except the address of a breadcrumb. */
 function explainOwn(
   site: SiteAccess,
   own: string,
-  { path, ...asked }: Required<Place> & Omit<Crumb, 'key'>,
-  about: Preview,
-): Explained {
-  const key = takeParameter(asked.query, 'k');
+  { path, ...visit }: Required<Place> & Omit<KeyVisit, 'key'>,
+  preview: Preview,
+): ExplainAnswer {
+  const key = takeParameter(visit.query, 'k');
   if (/^\/userinterface[./]link\.htm$/.test(own) && key !== undefined) {
-    return explainKey(site, { ...asked, key: key.value, query: key.rest }, about);
+    return explainKey(site, { ...visit, key: key.value, query: key.rest }, preview);
   }
-  const { origin, query } = asked;
+  const { origin, query } = visit;
   return {
-    says:
-      `${urlOf({ origin, path, query })} is Waymark's own: ` +
-      'no source of content is asked for it.',
-    request: { origin, path, query, ...about },
+    says: `${urlOf({ origin, path, query })} belongs to Waymark itself, not to the site.`,
+    request: { origin, path, query, ...preview },
     winner: null,
     status: null,
     tried: [],
@@ -213,13 +307,13 @@ function explainOwn(
   };
 }
 
-function sentence(subject: string, { winner, status }: Explanation): string {
-  if (winner === null) return `${subject} is answered by no source: the status is ${status ?? ''}.`;
-  const ending = status === null ? 'with the status of its source' : `with ${status}`;
+function sentence(subject: string, { winner, status: code }: Explanation): string {
+  if (winner === null) return `${subject} is answered by no source: the status is ${code ?? ''}.`;
+  const ending = code === null ? 'with the status of its source' : `with ${code}`;
   return `${subject} is answered by ${describe(winner)}, ${ending}.`;
 }
 
-function describe({ source, mount, id = '' }: Winner): string {
-  if (mount === undefined) return `the page rule ${id}`;
-  return source === 'fallback' ? `the fallback file of the mount ${mount}` : `the mount ${mount}`;
+function describe({ source: winning, mount: name, id: rule = '' }: Winner): string {
+  if (name === undefined) return `the page rule ${rule}`;
+  return winning === 'fallback' ? `the fallback file of the mount ${name}` : `the mount ${name}`;
 }

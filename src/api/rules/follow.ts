@@ -1,6 +1,6 @@
 import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import type { StoredRule } from '../../model/rule.ts';
-import type { Description, Handler } from '../operation.ts';
+import { defineOperation } from '../operation.ts';
 import { parsePlace, type Place } from './place.ts';
 import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
 
@@ -13,39 +13,39 @@ interface FollowInput {
 const packetName = 'svc1.userinterface.stale';
 const seq = { type: 'integer', description: 'Position in the log.' } as const;
 
-const description: Description = {
+/**
+ * userinterface.follow: the current seq, then a packet for each change of a page rule that covers a
+ * place before or after it, and so may change the answer of get_render there. A packet only says
+ * when to call get_render again, so that every visitor may have it. Refuses with `invalid`, also
+ * for a seq that the log has not reached.
+ */
+export const followPlace = defineOperation<{ readonly store: StreamedLog }, FollowInput>({
+  name: 'svc1.userinterface.follow',
+  scope: 'render',
+  effect: 'streams',
   summary: 'Tells a running page when a page rule for its own origin and path has changed.',
+  input: {
+    type: 'object',
+    required: ['origin', 'path'],
+    properties: {
+      origin: { type: 'string', maxLength: originBytesMax },
+      path: { type: 'string', minLength: 1, maxLength: pathBytesMax },
+      from_seq: fromSeqProperty,
+    },
+  },
   output: {
     title: 'Followed',
     type: 'object',
     required: ['seq'],
-    properties: { seq: { ...seq, description: 'The newest change of now.' } },
+    properties: { seq: { ...seq, description: 'The newest change now.' } },
   },
   packets: {
     r: packetName,
     data: { title: 'Stale', type: 'object', required: ['seq'], properties: { seq } },
   },
-};
-
-/**
- * userinterface.follow: the seq of now, then a packet for each change of a page rule that covers a
- * place before or after it, and so may change what get_render answers there: one that comes, goes,
- * or moves away too. A packet says when to ask again and nothing of the rule, so that visitors may
- * have it. Refuses with `invalid`, also for a seq that the log has not reached.
- */
-export function followPlace({ store }: { readonly store: StreamedLog }): Handler<FollowInput> {
-  return {
-    ...description,
-    input: {
-      type: 'object',
-      required: ['origin', 'path'],
-      properties: {
-        origin: { type: 'string', maxLength: originBytesMax },
-        path: { type: 'string', minLength: 1, maxLength: pathBytesMax },
-        from_seq: fromSeqProperty,
-      },
-    },
-    run: ({ from_seq: from, ...where }) => {
+  run:
+    ({ store }) =>
+    ({ from_seq: from, ...where }) => {
       const place = parsePlace(where);
       return streamFrom(
         store,
@@ -53,14 +53,12 @@ export function followPlace({ store }: { readonly store: StreamedLog }): Handler
         ({ before, after }) => covers(before, place) || covers(after, place),
       );
     },
-    packet: ({ change }) => ({ r: packetName, data: { seq: change.seq } }),
-  };
-}
+  packet:
+    () =>
+    ({ change }) => ({ r: packetName, data: { seq: change.seq } }),
+});
 
-/**
- * Whether a rule is a candidate for a place (docs/design/page-rules.md#matching), whatever its
- * language or kind.
- */
+/** Whether a rule covers a place (docs/design/page-rules.md#matching), in any language and kind. */
 function covers(stored: StoredRule | undefined, place: Place): boolean {
   if (stored === undefined) return false;
   const { origin, path } = stored.rule;

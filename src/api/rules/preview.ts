@@ -9,18 +9,15 @@ import type { Visitor } from '../../model/visitor.ts';
 import { bucketOf, seedOf } from '../../visitors/bucket.ts';
 import type { Call } from '../operation.ts';
 
-/** A visitor as somebody describes one: what is left out is not known of it. */
+/** The properties of a visitor in an input; a property that is left out is unknown. */
 export type Preview = Readonly<Record<string, string | number>>;
 
-/**
- * The part of an input schema that describes a visitor (docs/design/operations.md#explain,
- * explain).
- */
+/** The part of an input schema that describes a visitor (docs/design/operations.md#explain). */
 export const previewProperties = Object.fromEntries(
   Object.entries(previewFields).map(([name, { schema }]) => [name, schema]),
 );
 
-/** The members of some input that describe a visitor. */
+/** The members of an input that describe a visitor. */
 export function previewOf(v: object): Preview {
   const sent = Object.entries(v) as [string, string | number | null | undefined][];
   return Object.fromEntries(
@@ -31,12 +28,12 @@ export function previewOf(v: object): Preview {
   );
 }
 
-/** What a preview needs to know besides. */
-interface PreviewSurroundings {
+/** What a preview needs besides its input. */
+interface PreviewContext {
   readonly nowMs: number;
-  /** The `[node] place` that answers. */
+  /** The `[node] place` of this server. */
   readonly place: string | undefined;
-  /** Where an address is. */
+  /** The location of an address. */
   readonly locationOf: (address: string) => Promise<Location>;
 }
 
@@ -46,12 +43,10 @@ export interface Previewed {
   readonly fields: Fields;
 }
 
-/**
- * The visitor of a description. Rejects with `invalid`, naming the field, for what cannot be.
- */
+/** The visitor that a preview describes. Rejects with `invalid` for an impossible value. */
 export async function previewVisitor(
   preview: Preview,
-  { nowMs, place, locationOf }: PreviewSurroundings,
+  { nowMs, place, locationOf }: PreviewContext,
 ): Promise<Previewed> {
   const { fields = {}, ...traits } = traitsOf(preview);
   const { user, roles = [], address = '' } = traits;
@@ -67,7 +62,7 @@ export async function previewVisitor(
     cities: traits.cities ?? found?.cities ?? [],
   };
   const seed = seedOf({}, address);
-  const visitor = described({
+  const visitor = fixedVisitor({
     address,
     nowMs: traits.nowMs ?? nowMs,
     language: () => preferredLanguage(fields['accept-language']),
@@ -84,9 +79,9 @@ export async function previewVisitor(
 }
 
 /**
- * Another visitor in place of the caller, where one is described; undefined where none is. What
- * others see is for callers who may read: a page for some is not to be had by saying that one is
- * one of them.
+ * The visitor that an input describes, in place of the caller; undefined if it describes none. Only
+ * callers with the scope read may see what other visitors see: otherwise everyone could open a page
+ * for some users by naming one of them.
  */
 export async function previewFor(
   v: object,
@@ -94,7 +89,7 @@ export async function previewFor(
   {
     nowMs = visitor.nowMs,
     locationOf,
-  }: Pick<PreviewSurroundings, 'locationOf'> & { readonly nowMs: number | undefined },
+  }: Pick<PreviewContext, 'locationOf'> & { readonly nowMs: number | undefined },
 ): Promise<Previewed | undefined> {
   const preview = previewOf(v);
   const [field] = Object.keys(preview);
@@ -102,14 +97,14 @@ export async function previewFor(
   if (!hasScope(caller, 'read')) {
     throw new Failure(
       caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
-      'To see what another visitor sees needs an API key with the scope read.',
+      `${field} needs an API key with the scope read. Send one, or leave ${field} out.`,
       { field },
     );
   }
   return previewVisitor(preview, { nowMs, place: visitor.place(), locationOf });
 }
 
-/** What all the fields of a description together say of the visitor. */
+/** The traits of a visitor from all fields of a preview. */
 function traitsOf(preview: Preview): VisitorTraits {
   let all: VisitorTraits = {};
   for (const [name, value] of Object.entries(preview)) {
@@ -125,7 +120,7 @@ function traitsOf(preview: Preview): VisitorTraits {
   return all;
 }
 
-function described(traits: Omit<Visitor, 'with'>): Visitor {
+function fixedVisitor(traits: Omit<Visitor, 'with'>): Visitor {
   const { nowMs } = traits;
-  return { ...traits, with: (other) => described({ ...traits, nowMs: other.nowMs ?? nowMs }) };
+  return { ...traits, with: (other) => fixedVisitor({ ...traits, nowMs: other.nowMs ?? nowMs }) };
 }

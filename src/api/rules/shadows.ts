@@ -1,23 +1,23 @@
 import type { Problem } from '../../model/failure.ts';
-import type { Candidate, StoredRule } from '../../model/rule.ts';
+import type { Candidate, Rule } from '../../model/rule.ts';
 import { sortByPrecedence, lossAgainst } from '../../rules/matcher.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
-import type { SiteAccess } from './gets.ts';
+import type { SiteAccess } from '../site-access.ts';
 
-/** What tells whether a page rule is hidden. */
+/** The parts by which shadowProblems finds what hides a rule. */
 interface ShadowParts {
   readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
   readonly site: Pick<SiteAccess, 'explain'>;
 }
 
 /**
- * Tells where a page rule is hidden by a file or by another rule of its own place, or hides one
- * itself, from every visitor (docs/design/page-rules.md#invalid-values).
+ * A problem if a file or another rule with the same path hides a page rule from every visitor, or
+ * if it hides another rule (docs/design/page-rules.md#invalid-values).
  */
 export function shadowProblems(
   { store, site }: ShadowParts,
-  { rule }: StoredRule,
+  rule: Rule,
   call: Pick<Call, 'origin' | 'visitor'>,
 ): readonly Problem[] {
   if (rule._unknowns_?.origin !== undefined) return [];
@@ -30,7 +30,7 @@ export function shadowProblems(
   );
 }
 
-/** A path that one URL has: no wildcard, and no key of a breadcrumb. */
+/** Whether a path is that of one URL: not a wildcard, and not the key of a breadcrumb. */
 function isVisited(path: string): boolean {
   return path.startsWith('/') && !path.endsWith('*');
 }
@@ -40,7 +40,7 @@ function rulesAt(
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
 ): readonly Candidate[] {
   if (!path.startsWith('/') || !path.endsWith('*')) return store.exactRules(origin, path);
-  // Nothing that covers the path without its `*` is longer than the wildcard itself.
+  // The wildcard itself is the longest one that covers the path without its `*`.
   for (const group of store.wildcardRules(origin, path.slice(0, -1))) {
     return group[0]?.path === path ? group : [];
   }
@@ -54,7 +54,7 @@ function ruleShadow(own: Candidate, rules: readonly Candidate[]): string | undef
     const why = 'it answers before content.fetch';
     return `The page rule ${stored.id} at the same path hides this one: ${why}.`;
   }
-  // Of different languages, each has its readers.
+  // Rules of different languages do not hide each other.
   const rivals = rules.filter(
     ({ kind, lang }) => lang === own.lang && (kind === 'content.fetch') === isFetched,
   );

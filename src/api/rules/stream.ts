@@ -2,19 +2,19 @@ import { Failure } from '../../model/failure.ts';
 import type { Store } from '../../store/store.ts';
 import type { OperationResult, Stream } from '../operation.ts';
 
-/** The log as operations that stream read it. */
+/** The reads of the log that operations need to stream it. */
 export type StreamedLog = Pick<Store, 'seq' | 'changesAfter'>;
 
-/** The input field of an operation that streams: where it goes on after a lost connection. */
+/** The input field from which a subscriber resumes after a lost connection. */
 export const fromSeqProperty = {
   type: 'integer',
   minimum: 0,
   nullable: true,
-  description: 'Changes after this seq come; after now where it is left out.',
+  description: 'Send changes after this seq; by default, those after the current one.',
 } as const;
 
 /**
- * The seq of now, and then the changes behind `from`, or behind now where that is not given. Throws
+ * The current seq, and then the changes after `from`, by default after the current seq. Throws
  * `invalid` for a seq that the log has not reached.
  */
 export function streamFrom(
@@ -25,10 +25,10 @@ export function streamFrom(
   const seq = store.seq();
   const after = from ?? seq;
   if (after > seq) {
-    throw new Failure('invalid', `from_seq is beyond the newest change, ${seq}.`, {
+    throw new Failure('invalid', `from_seq is greater than the newest seq, ${seq}.`, {
       field: 'from_seq',
     });
   }
-  const changesAfter: Stream['changesAfter'] = (...asked) => store.changesAfter(...asked);
+  const changesAfter: Stream['changesAfter'] = (...given) => store.changesAfter(...given);
   return { kind: 'stream', data: { seq }, stream: { after, changesAfter, matches } };
 }

@@ -1,17 +1,17 @@
 import { actions } from '../../model/change.ts';
 import { Failure } from '../../model/failure.ts';
-import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 import { preparedFor } from '../../model/prepared-json.ts';
 import type { StoredRule } from '../../model/rule.ts';
-import type { Reads, RuleChange } from '../../store/store.ts';
+import type { RuleChange } from '../../store/store.ts';
+import { defineOperation } from '../operation.ts';
+import { recordSchemas } from '../records/schema.ts';
 import { parseRuleOrigin } from './fields.ts';
-import { showPast, shownRule } from './former-secrets.ts';
-import type { Description, Handler } from '../operation.ts';
-import { pageRule } from './record-schema.ts';
-import { recordView, type ViewConfig } from './record.ts';
-import { fromSeqProperty, streamFrom, type StreamedLog } from './stream.ts';
+import { maskFormerHeaders, ruleFamily, type RuleParts } from './rule-family.ts';
+import { serverFields } from './rule-view.ts';
+import { fromSeqProperty, streamFrom } from './stream.ts';
 
 interface SubscribeInput {
   from_seq?: number;
@@ -23,13 +23,33 @@ interface SubscribeInput {
 const packetName = 'svc1.userinterface.change';
 const seqSchema = { type: 'integer', description: 'Position in the log.' } as const;
 
-const description: Description = {
-  summary: 'Changes of page rules as they come, in the order of seq, without gap or repeat.',
+/**
+ * userinterface.subscribe: the current seq, then a packet for each change of a page rule after
+ * `from_seq` (by default, after the current seq), in the order of seq. `origin` and `path` (exact,
+ * or a prefix with `*` at its end) select changes whose record matches before or after the change,
+ * so that a subscriber learns when a page moves away; `id` selects one record. Refuses with
+ * `invalid`, also for a seq that the log has not reached.
+ */
+export const subscribeToRules = defineOperation<Pick<RuleParts, 'store' | 'view'>, SubscribeInput>({
+  name: 'svc1.userinterface.subscribe',
+  scope: 'read',
+  effect: 'streams',
+  summary:
+    'Changes of page rules as they are committed, in the order of seq, without gap or repeat.',
+  input: {
+    type: 'object',
+    properties: {
+      from_seq: fromSeqProperty,
+      origin: { type: 'string', maxLength: originBytesMax, nullable: true },
+      path: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
+      id: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
+    },
+  },
   output: {
     title: 'Subscribed',
     type: 'object',
     required: ['seq'],
-    properties: { seq: { ...seqSchema, description: 'The newest change of now.' } },
+    properties: { seq: { ...seqSchema, description: 'The newest change now.' } },
   },
   packets: {
     r: packetName,
@@ -45,47 +65,29 @@ const description: Description = {
         data: {
           type: 'object',
           additionalProperties: true,
-          description: 'What was written, as the history shows it.',
+          description: 'The data of the row, as in the history.',
         },
         record: {
-          description: 'The page rule as it is then; null when it is gone.',
-          oneOf: [pageRule, { type: 'null' }],
+          description: 'The page rule after the change; null if it was deleted.',
+          oneOf: [recordSchemas(ruleFamily.schema).record, { type: 'null' }],
         },
       },
     },
   },
-};
-
-/**
- * userinterface.subscribe: the seq of now, then a packet for each change of a page rule behind
- * `from_seq`, or behind now where that is not given, in the order of seq. `origin` and `path`
- * (exact, or a prefix with `*` at its end) let a change through when the record fits before or
- * after it, so that a page that moves away is told too; `id` lets one record through. Refuses with
- * `invalid`, also for a seq that the log has not reached.
- */
-export function subscribeToRules({
-  store,
-  view,
-}: {
-  readonly store: StreamedLog & Pick<Reads, 'rule'>;
-  readonly view: ViewConfig;
-}): Handler<SubscribeInput> {
-  return {
-    ...description,
-    input: {
-      type: 'object',
-      properties: {
-        from_seq: fromSeqProperty,
-        origin: { type: 'string', maxLength: originBytesMax, nullable: true },
-        path: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
-        id: { type: 'string', minLength: 1, maxLength: pathBytesMax, nullable: true },
-      },
-    },
-    run: ({ from_seq: from, ...filters }) => streamFrom(store, from, filterOf(filters)),
-    packet: ({ change, after }, call) => {
+  run:
+    ({ store }) =>
+    ({ from_seq: from, ...filters }) =>
+      streamFrom(store, from, filterOf(filters)),
+  packet:
+    ({ store, view }) =>
+    ({ change, after }, call) => {
       const { seq, txn, action, id, data } = change;
-      const show = showPast(store, call);
-      const shown = after && shownRule(after, show);
+      const mask = maskFormerHeaders(store, call);
+      const record = after && {
+        ...withPrepared(mask(id, after.rule as unknown as JsonObject), after.rule),
+        ...serverFields(after.rule, view, call.origin),
+        seq: after.seq,
+      };
       return {
         r: packetName,
         data: {
@@ -93,23 +95,18 @@ export function subscribeToRules({
           txn,
           action,
           id,
-          // As a row of the history shows it.
-          data: { id, ...withPrepared(show(id, data), data) },
-          record:
-            after === undefined || shown === undefined
-              ? null
-              : withPrepared(recordView(shown, view, call.origin), after.rule),
+          data: { id, ...withPrepared(mask(id, data), data) },
+          record: record ?? null,
         },
       };
     },
-  };
-}
+});
 
 const preparedContent = preparedFor(({ content }: { readonly content?: unknown }) => content);
 
 /**
- * Fields with the content of their owner, which lives as long as the change is remembered: all
- * packets share its bytes for all subscribers.
+ * Fields with the JSON of the content of their owner. The owner lives as long as the store caches
+ * the change, so all packets to all subscribers share these bytes.
  */
 function withPrepared(fields: JsonObject, owner: { readonly content?: unknown }): object {
   return typeof owner.content === 'string'
@@ -122,17 +119,17 @@ function filterOf({
   path,
   id,
 }: Omit<SubscribeInput, 'from_seq'>): (change: RuleChange) => boolean {
-  const originFits = originFilter(origin);
-  const pathFits = pathFilter(path);
+  const matchesOrigin = originFilter(origin);
+  const matchesPath = pathFilter(path);
   const isThere = (stored: StoredRule | undefined): boolean =>
-    stored !== undefined && originFits(stored.rule.origin) && pathFits(stored.rule.path);
+    stored !== undefined && matchesOrigin(stored.rule.origin) && matchesPath(stored.rule.path);
   const isAnywhere = (origin ?? path ?? null) === null;
   return ({ change, before, after }) =>
     ((id ?? null) === null || change.id === id) &&
     (isAnywhere || isThere(before) || isThere(after));
 }
 
-/** What a caller writes for a place is compared in the form in which rules keep it. */
+/** Compares with the canonical form, in which rules store an origin. */
 function originFilter(given: string | undefined | null): (origin: string) => boolean {
   if (given === undefined || given === null) return () => true;
   const wanted = parseRuleOrigin(given);
@@ -142,7 +139,7 @@ function originFilter(given: string | undefined | null): (origin: string) => boo
 
 function pathFilter(given: string | undefined | null): (path: string) => boolean {
   if (given === undefined || given === null) return () => true;
-  // What is no path can be the key of a breadcrumb.
+  // A filter that does not start with / is the key of a breadcrumb.
   const wanted = given.startsWith('/') ? canonicalPath(encodeNonAscii(given)) : given;
   if (wanted === undefined || (given.startsWith('/') && wanted.slice(0, -1).includes('*'))) {
     throw new Failure('invalid', 'path must be a path, exact or with one * at its end.', {

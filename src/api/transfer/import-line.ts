@@ -15,9 +15,9 @@ import { sentNames } from '../records/placement.ts';
 import { ruleProblems } from '../rules/rule-problems.ts';
 import { idOfExportVk } from './export.ts';
 import { hookProblems, placeHookFields } from '../webhooks/hook-placement.ts';
-import { requestHashOf } from '../records/idempotency.ts';
+import { derivedVk, hashRequest } from '../records/idempotency.ts';
 import { LinePacker, type ImportLine, type PackedLines } from './import-packed.ts';
-import { placeFields } from '../rules/placement.ts';
+import { placeRuleFields } from '../rules/placement.ts';
 import { importLineValuesMax } from './limits.ts';
 
 /** A line that cannot be imported. */
@@ -45,12 +45,11 @@ export interface ReadLines {
   readonly kept: readonly Kept[];
 }
 
-/** The operations whose envelopes are lines, and what their requests are known by. */
-const inserts: ReadonlyMap<string, { readonly family: RevertibleFamily; readonly name: string }> =
-  new Map([
-    ['svc1.userinterface.insert', { family: 'userinterface', name: 'insert' }],
-    ['svc1.webhook.insert', { family: 'webhook', name: 'webhook.insert' }],
-  ]);
+/** The operations whose envelopes are lines, and the families of their records. */
+const inserts: ReadonlyMap<string, RevertibleFamily> = new Map([
+  ['svc1.userinterface.insert', 'userinterface'],
+  ['svc1.webhook.insert', 'webhook'],
+]);
 const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
 /** What is packed of a line has more bytes than the line: its key and its hash stand beside it. */
@@ -120,8 +119,8 @@ function readLine(
   text: string,
   { engines, isStrict = false }: LineChecks,
 ): Omit<ImportLine, 'line' | 'newId'> & Pick<Kept, 'names' | 'problems'> {
-  const { family, name, v, vk, prefer } = parseLine(text);
-  const requestHash = requestHashOf([name, v]);
+  const { family, v, vk, prefer } = parseLine(text);
+  const hashes = hashRequest(`${family}.insert`, v);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
@@ -133,8 +132,8 @@ function readLine(
     family,
     text: ready?.text ?? JSON.stringify(data),
     ready,
-    vk: vk ?? `fields:${requestHash}`,
-    requestHash,
+    vk: vk ?? derivedVk(hashes),
+    ...hashes,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
     ...told,
   };
@@ -169,7 +168,6 @@ function toldOf(
 
 interface ParsedLine {
   readonly family: RevertibleFamily;
-  readonly name: string;
   readonly v: JsonObject;
   readonly vk: string | undefined;
   readonly prefer: string | undefined;
@@ -179,9 +177,9 @@ function parseLine(text: string): ParsedLine {
   const row = parseObject(text);
   const { a, vk, ...fields } = row;
   const prefer = a !== undefined && typeof row.prefer === 'string' ? row.prefer : undefined;
-  const insert =
+  const family =
     typeof a === 'string' || a === undefined ? inserts.get(a ?? ruleInsert) : undefined;
-  if (insert === undefined) {
+  if (family === undefined) {
     const name = JSON.stringify(a).slice(0, 80);
     const known = [...inserts.keys()].join(' and ');
     throw new Failure('invalid', `${name} cannot be imported, only ${known}.`);
@@ -190,11 +188,11 @@ function parseLine(text: string): ParsedLine {
   if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');
   // One level more than an insert has: an exported `_unknowns_` holds what stood in v.
   if (nestsDeeper(v, jsonDepthMax + 1)) throw new Failure('too_large', 'nested too deep.');
-  if (vk === undefined) return { ...insert, v, vk, prefer };
+  if (vk === undefined) return { family, v, vk, prefer };
   if (typeof vk !== 'string' || vk === '' || vk.length > vkCharactersMax) {
     throw new Failure('invalid', `vk must be a text of 1 to ${vkCharactersMax} characters.`);
   }
-  return { ...insert, v, vk, prefer };
+  return { family, v, vk, prefer };
 }
 
 function parseObject(text: string): JsonObject {
@@ -212,10 +210,10 @@ function parseObject(text: string): JsonObject {
 type Place = (sent: JsonObject) => JsonObject;
 
 function placeRule(engines: ReadonlySet<string>): Place {
-  return (sent) => placeFields({ current: undefined, sent, shown: {}, engines }).data;
+  return (sent) => placeRuleFields({ current: undefined, sent }, { engines });
 }
 
-const placeHook: Place = (sent) => placeHookFields(undefined, sent, {});
+const placeHook: Place = (sent) => placeHookFields({ current: undefined, sent });
 
 /**
  * The fields of an exported record, as it was. A name may stand both among its fields and in

@@ -1,7 +1,7 @@
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
-import { authorOf, type Description, type Handler } from '../operation.ts';
+import { authorOf, defineOperation } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 import type { Kept, Refusal } from './import-line.ts';
 import { importAll, type ImportParts } from './import.ts';
@@ -42,10 +42,10 @@ export interface ImportReport {
   readonly txn: string | null;
 }
 
-/** What the operation stands on. */
-export interface ImportOperation extends ImportParts {
-  /** Does a large import in another thread. Rejects as runImport does. */
-  readonly importElsewhere: (request: ImportRequest) => Promise<ImportReport>;
+/** The parts that the operation needs. */
+interface ImportOperationParts extends ImportParts {
+  /** Runs a large import in another thread. Rejects as runImport does. */
+  readonly importInThread: (request: ImportRequest) => Promise<ImportReport>;
 }
 
 interface ImportInput {
@@ -62,7 +62,15 @@ const lines = (description: string, member: JsonObject): JsonObject => ({
   items: { type: 'object', required: ['line'], properties: { line: count('From 1.'), ...member } },
 });
 
-const description: Description = {
+/**
+ * userinterface.import: adds the page rules and hooks of NDJSON lines in one transaction. Existing
+ * records stay as they are. Refuses with `invalid` if any line cannot be imported, and then imports
+ * none; with `dry_run` it reports these lines instead.
+ */
+export const importLines = defineOperation<ImportOperationParts, ImportInput>({
+  name: 'svc1.userinterface.import',
+  scope: 'design',
+  effect: 'writes',
   summary: 'Imports page rules and hooks from NDJSON, all lines in one transaction or none.',
   output: {
     title: 'ImportReport',
@@ -70,44 +78,36 @@ const description: Description = {
     required: ['done', 'imported', 'unchanged', 'refused', 'refusals', 'kept', 'unknowns', 'txn'],
     properties: {
       done: { type: 'boolean', description: 'False for a dry run.' },
-      imported: count('Lines that became a record, or would.'),
-      unchanged: count('Lines whose record exists already.'),
-      refused: count('Lines that cannot be imported; only a dry run has any.'),
-      refusals: lines('The first of them, and why.', { why: { type: 'string' } }),
-      kept: count('Lines with a problem: what is not valid waits in _unknowns_.'),
-      unknowns: lines('The first of them, and what.', {
+      imported: count('Number of lines that became a record, or would.'),
+      unchanged: count('Number of lines whose record exists already.'),
+      refused: count('Number of lines that cannot be imported; only a dry run has any.'),
+      refusals: lines('The first of them, with the reasons.', { why: { type: 'string' } }),
+      kept: count('Number of lines with a problem; invalid values wait in _unknowns_.'),
+      unknowns: lines('The first of them, with their problems.', {
         names: { type: 'array', items: { type: 'string' } },
         problems: problemsMember,
       }),
-      txn: { type: ['string', 'null'], description: 'What invalidate takes the import back by.' },
+      txn: { type: ['string', 'null'], description: 'The transaction, for invalidate.' },
     },
   },
   linesField: 'ndjson',
   failures: ['invalid', 'storage_full', 'unavailable'],
-};
-
-/**
- * userinterface.import: adds the page rules and hooks of NDJSON lines, in one transaction. What
- * exists stays as it is. Refuses with `invalid` when any line cannot be imported, and then imports
- * none; `dry_run` reports these lines instead.
- */
-export function importLines({ importElsewhere, ...parts }: ImportOperation): Handler<ImportInput> {
-  return {
-    ...description,
-    input: {
-      type: 'object',
-      required: ['ndjson'],
-      properties: {
-        ndjson: {
-          type: 'string',
-          description:
-            `Up to ${importRowsMax} lines: a rule with its vk beside its fields, or {a, v, vk}. ` +
-            'Over HTTP they may be the body, as application/x-ndjson.',
-        },
-        dry_run: { type: 'boolean', nullable: true, description: 'Only reports.' },
+  input: {
+    type: 'object',
+    required: ['ndjson'],
+    properties: {
+      ndjson: {
+        type: 'string',
+        description:
+          `Up to ${importRowsMax} lines: a rule with its vk beside its fields, or {a, v, vk}. ` +
+          'Over HTTP they may be the body, as application/x-ndjson.',
       },
+      dry_run: { type: 'boolean', nullable: true, description: 'Only reports.' },
     },
-    run: async ({ ndjson, dry_run: dryRun = false }, call) => {
+  },
+  run:
+    ({ importInThread, ...parts }) =>
+    async ({ ndjson, dry_run: dryRun = false }, call) => {
       const bytes = Buffer.from(ndjson);
       const request: ImportRequest = {
         bytes,
@@ -116,15 +116,14 @@ export function importLines({ importElsewhere, ...parts }: ImportOperation): Han
         by: authorOf(call),
         hooksRefused: hasScope(call.caller, 'webhook')
           ? undefined
-          : 'a hook takes the scope webhook.',
+          : 'a hook needs the scope webhook.',
         dryRun,
       };
       const isSmall = bytes.length <= importInlineBytesMax;
-      const report = await (isSmall ? runImport(parts, request) : importElsewhere(request));
+      const report = await (isSmall ? runImport(parts, request) : importInThread(request));
       return { kind: 'data', data: report };
     },
-  };
-}
+});
 
 /**
  * Carries out one import, or its dry run. Rejects with `invalid`, naming the first refused lines,

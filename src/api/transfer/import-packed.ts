@@ -1,9 +1,10 @@
 import type { RevertibleFamily } from '../../model/change.ts';
 import type { PreparedRule } from '../../store/log/prepared-rule.ts';
-import type { VkClaim } from '../../store/store.ts';
+import type { RequestHashes } from '../records/idempotency.ts';
 
 /** A line of an import, read and ready to be written. */
-export interface ImportLine extends VkClaim {
+export interface ImportLine extends RequestHashes {
+  readonly vk: string;
   /** Its number, from 1. */
   readonly line: number;
   /** An id for its record, if that is to have a new one. */
@@ -34,7 +35,7 @@ export interface PackedLines {
   readonly vks: readonly string[];
 }
 
-/** Its number, its kinds; where its text, key, traits and hash start, and where they all end. */
+/** Its number, its kinds, the starts of its text, key, traits and hashes, and their end. */
 const numbersPerLine = 7;
 
 const families = ['userinterface', 'webhook'] as const;
@@ -42,6 +43,9 @@ const meanings = ['request', 'fields', 'record'] as const;
 const databases = ['exact', 'wildcard'] as const;
 const meaningShift = 1;
 const databaseShift = 3;
+
+/** Length of a SHA-256 in hex. */
+const hashCharacters = 64;
 
 /** UTF-8 takes up to this many bytes for one unit of UTF-16. */
 const bytesPerUnitMax = 3;
@@ -60,7 +64,8 @@ export class LinePacker {
   }
 
   /** The next line. */
-  add({ line, newId, family, text, vk, requestHash, standsFor, ready }: ImportLine): void {
+  add(added: ImportLine): void {
+    const { line, newId, family, text, vk, standsFor, ready } = added;
     const kinds =
       families.indexOf(family) +
       (meanings.indexOf(standsFor) << meaningShift) +
@@ -72,7 +77,7 @@ export class LinePacker {
     this.#numbers.push(this.#end);
     if (ready !== undefined) this.#addText(ready.traits);
     this.#numbers.push(this.#end);
-    this.#addText(requestHash);
+    this.#addText(`${added.requestHash}${added.formerHash ?? ''}`);
     this.#numbers.push(this.#end);
     this.#ids.push(newId);
     this.#vks.push(vk);
@@ -166,7 +171,11 @@ class PackedLine implements ImportLine, PreparedRule {
   }
 
   get requestHash(): string {
-    return this.#text(5);
+    return this.#text(5).slice(0, hashCharacters);
+  }
+
+  get formerHash(): string | undefined {
+    return this.#text(5).slice(hashCharacters) || undefined;
   }
 
   #text(start: number): string {

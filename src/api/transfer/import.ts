@@ -14,8 +14,15 @@ import type {
   VkClaim,
 } from '../../store/store.ts';
 import { exportedFields, exportedHookFields, idOfExportVk } from './export.ts';
-import { secretDraft } from '../webhooks/hooks.ts';
-import { claimName, findClaim, requestHashOf } from '../records/idempotency.ts';
+import {
+  claimName,
+  derivedVk,
+  findClaim,
+  hashRequest,
+  isSameRequest,
+  type KeyedRequest,
+} from '../records/idempotency.ts';
+import { secretDraft } from '../webhooks/hook-family.ts';
 import {
   readImportLines,
   type Kept,
@@ -273,7 +280,7 @@ function standingOf(
   const claim = claimBefore(reads, line, by);
   const claimed = claim && currentHash(reads, family, claim.id);
   const isUsed = claim !== undefined && (standsFor === 'request' || claimed !== undefined);
-  if (isUsed && claim.requestHash === line.requestHash) return 'same';
+  if (isUsed && isSameRequest(claim, line)) return 'same';
   const current =
     standsFor === 'record'
       ? (currentHash(reads, family, idOfExportVk(family, vk) ?? '') ?? claimed)
@@ -282,18 +289,26 @@ function standingOf(
   return current() === line.requestHash ? 'same' : 'other';
 }
 
-/** What is remembered of a line: the vk of a request is its key's own, that of a record is not. */
-function claimFor({ vk, requestHash, standsFor }: ImportLine, by: string): VkClaim {
-  const isRequest = standsFor === 'request';
-  return { vk: isRequest ? claimName({ by, vk, requestHash }) : vk, requestHash };
+/** The claim to store for a line: each key has vks of its own for requests, but not for records. */
+function claimFor(line: ImportLine, by: string): VkClaim {
+  const { vk, requestHash, standsFor } = line;
+  return { vk: standsFor === 'request' ? claimName(keyedLine(line, by)) : vk, requestHash };
 }
 
 function claimBefore(
   reads: Pick<Reads, 'vkClaim'>,
-  { vk, requestHash, standsFor }: ImportLine,
+  line: ImportLine,
   by: string,
 ): StoredVkClaim | undefined {
-  return standsFor === 'request' ? findClaim(reads, { by, vk, requestHash }) : reads.vkClaim(vk);
+  const { vk, formerHash, standsFor } = line;
+  if (standsFor === 'request') return findClaim(reads, keyedLine(line, by));
+  const claim = reads.vkClaim(vk);
+  if (claim !== undefined || standsFor === 'record' || formerHash === undefined) return claim;
+  return reads.vkClaim(derivedVk({ requestHash: formerHash }));
+}
+
+function keyedLine({ vk, requestHash, formerHash }: ImportLine, by: string): KeyedRequest {
+  return { by, vk, requestHash, formerHash };
 }
 
 /** Makes the hash of the line that would be exported of a record; undefined where there is none. */
@@ -304,10 +319,14 @@ function currentHash(
 ): (() => string) | undefined {
   if (family === 'webhook') {
     const stored = reads.hook(id);
-    return stored && (() => requestHashOf(['webhook.insert', exportedHookFields(stored.hook)]));
+    return stored && (() => insertHash(family, exportedHookFields(stored.hook)));
   }
   const stored = reads.rule(id);
-  return stored && (() => requestHashOf(['insert', exportedFields(stored.rule)]));
+  return stored && (() => insertHash(family, exportedFields(stored.rule)));
+}
+
+function insertHash(family: RevertibleFamily, v: JsonObject): string {
+  return hashRequest(`${family}.insert`, v).requestHash;
 }
 
 function whyOther({ vk, standsFor }: ImportLine): string {

@@ -8,8 +8,8 @@ import {
   type QueueKey,
 } from '../../store/deliveries/deliveries.ts';
 import type { Store } from '../../store/store.ts';
-import { noSuchHook } from './hooks.ts';
-import type { Handler } from '../operation.ts';
+import { defineOperation } from '../operation.ts';
+import { noSuchHook } from './hook-family.ts';
 
 interface DeliveriesInput {
   id: string;
@@ -32,56 +32,63 @@ const output: JsonObject = {
         type: 'object',
         required: ['id', 'seq', 'attempt', 'at', 'outcome', 'ms'],
         properties: {
-          id: { type: 'string', description: 'What the receiver knows the message by.' },
+          id: { type: 'string', description: 'The id of the message, as its receiver gets it.' },
           seq: {
             ...integer,
-            description: 'Its place in the hook’s own count; of a batch, the first.',
+            description: 'Its number among the messages of the hook; of a batch, the first.',
           },
           last_seq: { ...integer, description: 'Of a batch, the last.' },
-          attempt: { ...integer, description: 'Which attempt at it this was, from 1.' },
-          at: { type: 'string', format: 'date-time', description: 'When it began.' },
-          status: { ...integer, description: 'Of the answer, if there was one.' },
+          attempt: { ...integer, description: 'The number of the attempt, from 1.' },
+          at: { type: 'string', format: 'date-time', description: 'When the attempt began.' },
+          status: { ...integer, description: 'HTTP status of the answer, if there was one.' },
           outcome: { type: 'string', enum: attemptOutcomes },
-          error: { type: 'string', description: 'What went wrong.' },
-          ms: { ...integer, description: 'How long it took.' },
+          error: { type: 'string', description: 'Why the attempt failed.' },
+          ms: { ...integer, description: 'Its duration.' },
           answer: { type: 'string', description: 'The first KiB of the answer’s content.' },
         },
       },
     },
     next: {
       type: ['integer', 'null'],
-      description: 'Goes into before for the next page; null at the end.',
+      description: 'Send it as before to get the next page; null at the end.',
     },
-    queued: { ...integer, description: 'Messages that have not been tried.' },
-    waiting: { ...integer, description: 'Messages that are to be tried again, 1,000 at most.' },
+    queued: { ...integer, description: 'Number of messages without an attempt.' },
+    waiting: {
+      ...integer,
+      description: 'Number of messages that wait for another attempt, at most 1,000.',
+    },
   },
 };
 
 /**
- * webhook.deliveries: the attempts at a hook's messages, the newest messages first, also of a hook
- * that is gone. A page has all attempts at the messages that it shows. Refuses with `not_found`.
+ * webhook.deliveries: the attempts at a hook's messages, the newest messages first, also of a
+ * deleted hook. A page has all attempts at the messages that it shows. Refuses with `not_found`.
  */
-export function listDeliveries({ store }: { readonly store: Store }): Handler<DeliveriesInput> {
-  return {
-    summary: 'The attempts at the messages of a hook, the newest messages first.',
-    output,
-    failures: ['not_found'],
-    input: {
-      type: 'object',
-      required: ['id'],
-      properties: {
-        id: { type: 'string' },
-        outcome: { type: 'string', enum: attemptOutcomes, nullable: true },
-        before: {
-          type: 'integer',
-          minimum: 1,
-          nullable: true,
-          description: 'The next of the page before: only messages in front of this seq.',
-        },
-        limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+export const listDeliveries = defineOperation<{ readonly store: Store }, DeliveriesInput>({
+  name: 'svc1.webhook.deliveries',
+  scope: 'webhook',
+  effect: 'reads',
+  summary: 'The attempts at the messages of a hook, the newest messages first.',
+  output,
+  failures: ['not_found'],
+  input: {
+    type: 'object',
+    required: ['id'],
+    properties: {
+      id: { type: 'string', description: 'The id of the hook.' },
+      outcome: { type: 'string', enum: attemptOutcomes, nullable: true },
+      before: {
+        type: 'integer',
+        minimum: 1,
+        nullable: true,
+        description: 'The next of the page before: only messages before this seq.',
       },
+      limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
     },
-    run: ({ id, outcome, before, limit = listRowsDefault }) => {
+  },
+  run:
+    ({ store }) =>
+    ({ id, outcome, before, limit = listRowsDefault }) => {
       const { deliveries } = store;
       const queue = queueOf(store, id);
       const rows: object[] = [];
@@ -101,10 +108,9 @@ export function listDeliveries({ store }: { readonly store: Store }): Handler<De
       }
       return { kind: 'data', data: { rows, next, ...deliveries.depth(queue) } };
     },
-  };
-}
+});
 
-/** The queue of a hook, also of one that is gone. Throws `not_found`. */
+/** The queue of a hook, also of a deleted one. Throws `not_found`. */
 export function queueOf(store: Pick<Store, 'rows'>, id: string): QueueKey {
   const [insert] = store.rows('webhook', id);
   if (insert === undefined) throw noSuchHook(id);

@@ -2,47 +2,77 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventOf, type WaymarkEvent } from '../../model/event.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { eventSliceRows, eventsExaminedMax } from './limits.ts';
-import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Reads } from '../../store/store.ts';
-import { eventReadDescription, listedEvents } from './events-description.ts';
-import type { Handler } from '../operation.ts';
+import { defineOperation } from '../operation.ts';
+import { noSuchRecord } from '../records/read.ts';
 
-interface ListInput {
+interface EventListInput {
   type?: string;
   counter?: string;
   before?: number;
   limit?: number;
 }
 
+const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;
 
+const eventSchema: JsonObject = {
+  title: 'Event',
+  type: 'object',
+  required: ['id', 'type', 'occurred_at', 'counter', 'data', 'seq'],
+  properties: {
+    id: text,
+    type: text,
+    occurred_at: { ...text, format: 'date-time' },
+    counter: { type: ['string', 'null'] },
+    data: { type: 'object', additionalProperties: true },
+    seq: { type: 'integer', description: 'Position in the log.' },
+  },
+};
+
 /**
- * event.list: events, newest first, Waymark's own included. `next` goes into `before` for the next
- * page, and is null at the end; a page may be short of `limit` and still have a next one.
+ * event.list: events, newest first, with those that Waymark raises itself. `next` is the `before`
+ * of the next page, and null at the end. A page may have fewer rows than `limit` and still have a
+ * next one, because the work for one page is limited.
  */
-export function listEvents({
-  store,
-}: {
-  readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'>;
-}): Handler<ListInput> {
-  return {
-    summary: 'Events that all filters let through, newest first.',
-    output: listedEvents,
-    input: {
-      type: 'object',
-      properties: {
-        type: optionalText,
-        counter: optionalText,
-        before: {
-          type: 'integer',
-          minimum: 1,
-          nullable: true,
-          description: 'The next of the page before: only events in front of this seq.',
-        },
-        limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+export const listEvents = defineOperation<
+  { readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'> },
+  EventListInput
+>({
+  name: 'svc1.event.list',
+  scope: 'verify',
+  effect: 'reads',
+  summary: 'Events that match all filters, newest first.',
+  output: {
+    title: 'EventList',
+    type: 'object',
+    required: ['rows', 'next'],
+    properties: {
+      rows: { type: 'array', items: eventSchema },
+      next: {
+        type: ['integer', 'null'],
+        description: 'Send it as before to get the next page; null at the end.',
       },
     },
-    run: async ({ before, limit = listRowsDefault, type, counter }, call) => {
+  },
+  input: {
+    type: 'object',
+    properties: {
+      type: { ...optionalText, description: 'The type of the events.' },
+      counter: { ...optionalText, description: 'The trading counter of the events.' },
+      before: {
+        type: 'integer',
+        minimum: 1,
+        nullable: true,
+        description: 'The next of the page before: only events before this seq.',
+      },
+      limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+    },
+  },
+  run:
+    ({ store }) =>
+    async ({ before, limit = listRowsDefault, type, counter }, call) => {
       const rows: object[] = [];
       let [characters, examined, inSlice] = [0, 0, 0];
       const newest = store.seq();
@@ -52,7 +82,7 @@ export function listEvents({
         const cost = 1 + Math.floor(store.rowBytes(seq) / ruleCharacters);
         [examined, inSlice] = [examined + cost, inSlice + cost];
         const event = eventOf(change);
-        if (event !== undefined && isSought(event, { type, counter })) {
+        if (event !== undefined && isMatch(event, { type, counter })) {
           rows.push(eventView(event));
           characters += JSON.stringify(event.data).length;
         }
@@ -66,39 +96,37 @@ export function listEvents({
       }
       return { kind: 'data', data: { rows, next: null } };
     },
-  };
-}
+});
 
 /**
- * event.read: an event by the id that its deliveries have, for a receiver that takes a delivery for
- * no more than a hint. Refuses with `not_found`.
+ * event.read: an event by the id that its deliveries have. A receiver that trusts no delivery reads
+ * the event here. Refuses with `not_found`.
  */
-export function readEvent({
-  store,
-}: {
-  readonly store: Pick<Reads, 'rows' | 'change'>;
-}): Handler<{ id: string }> {
-  return {
-    ...eventReadDescription,
-    input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
-    run: ({ id }) => {
+export const readEvent = defineOperation<
+  { readonly store: Pick<Reads, 'rows' | 'change'> },
+  { id: string }
+>({
+  name: 'svc1.event.read',
+  scope: 'verify',
+  effect: 'reads',
+  summary: 'An event by its id: the data of a delivery, as Waymark stores it.',
+  output: eventSchema,
+  failures: ['not_found'],
+  input: { type: 'object', required: ['id'], properties: { id: text } },
+  run:
+    ({ store }) =>
+    ({ id }) => {
       const [inserted] = store.rows('event', id);
-      // The id of an event that a change of a record is ends in the place of that in the log.
+      // The id of an event about a change of a record ends with the seq of the change.
       const [, seq] = /-(\d{1,15})$/.exec(id) ?? [];
       const change = inserted ?? (seq === undefined ? undefined : store.change(Number(seq)));
       const event = change && eventOf(change);
-      if (event?.id !== id) {
-        const message = `There is no event ${JSON.stringify(id.slice(0, shownIdCharactersMax))}.`;
-        throw new Failure('not_found', message, { field: 'id' });
-      }
+      if (event?.id !== id) throw noSuchRecord({ noun: 'event' }, id);
       return { kind: 'data', data: eventView(event) };
     },
-  };
-}
+});
 
-const shownIdCharactersMax = 80;
-
-function isSought(
+function isMatch(
   event: WaymarkEvent,
   { type, counter }: { readonly type: string | undefined; readonly counter: string | undefined },
 ): boolean {

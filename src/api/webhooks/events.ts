@@ -1,4 +1,5 @@
 import { parseDateTime } from '../../model/time.ts';
+import { Failure } from '../../model/failure.ts';
 import {
   eventDraft,
   isEventType,
@@ -11,18 +12,19 @@ import { hookTakes, hookWants, placeOf, type Hook, type Node } from '../../model
 import type { JsonObject } from '../../model/json.ts';
 import { limitLogMs } from '../../observability/limits.ts';
 import { eventDataBytesMax } from '../../webhooks/limits.ts';
-import { Failure, type Problem } from '../../model/failure.ts';
+import type { Problem } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
+import { authorOf, defineOperation, type Call, type OperationResult } from '../operation.ts';
+import { problemsMember } from '../problems.ts';
+import { identifyRequest, type RequestIdentity } from '../records/idempotency.ts';
+import { vkMember } from '../records/schema.ts';
 import { unfitMembers } from './event-types.ts';
-import { eventInsertDescription, testDescription } from './events-description.ts';
-import { existingHook, requireNothingWaiting } from './hooks.ts';
+import { existingHook, requireNothingWaiting } from './hook-family.ts';
 import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
-import { authorOf, type Call, type Handler, type OperationResult } from '../operation.ts';
-import { idempotency } from '../records/versions.ts';
 
-/** What the operations on events stand on. */
-export interface EventOperations {
+/** The parts that the operations on events need. */
+interface EventParts {
   readonly store: Store;
   readonly newId: () => string;
   /** Milliseconds since 1970. */
@@ -31,84 +33,130 @@ export interface EventOperations {
   readonly log: Log;
 }
 
-interface InsertInput {
+interface EventInput {
   type: string;
   data?: JsonObject;
   occurred_at?: string;
   counter?: string;
 }
 
+const text = { type: 'string' } as const;
+const counterLengths = { minLength: 1, maxLength: eventCounterCharactersMax } as const;
+
+const output: JsonObject = {
+  title: 'TakenEvent',
+  type: 'object',
+  required: ['id', 'seq', 'hooks', 'unknowns', 'problems'],
+  properties: {
+    id: { ...text, description: 'The id of the event, which deliveries have, too.' },
+    seq: { type: 'integer', description: 'Position in the log.' },
+    hooks: { type: 'integer', description: 'Number of hooks that get the event.' },
+    unknowns: {
+      type: 'array',
+      items: text,
+      description: 'Members of data that do not fit the schema in event.types. Hooks get them.',
+    },
+    problems: problemsMember,
+  },
+};
+
 /**
- * event.insert: takes an event, to be told to the hooks that ask for it; answered when it is
- * durable. Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for
- * another request). Without a vk, an event that says when it occurred is taken once; the answer
- * always has one, by which the request can be repeated.
+ * event.insert: stores an event, which the hooks for its type deliver; answers when it is durable.
+ * Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for another
+ * request). Without a vk, an event with `occurred_at` is stored once. The answer always has a vk,
+ * with which the caller can repeat the request safely.
  */
-export function insertEvent(parts: EventOperations): Handler<InsertInput> {
-  const warn = createWarning(parts);
-  return {
-    ...eventInsertDescription,
-    input: {
-      type: 'object',
-      required: ['type'],
-      properties: {
-        type: { type: 'string' },
-        data: { type: 'object', nullable: true, required: [], additionalProperties: true },
-        occurred_at: { type: 'string', nullable: true },
-        counter: {
-          type: 'string',
-          nullable: true,
-          minLength: 1,
-          maxLength: eventCounterCharactersMax,
-        },
+export const insertEvent = defineOperation<EventParts, EventInput>({
+  name: 'svc1.event.insert',
+  scope: 'event',
+  effect: 'writes',
+  summary: 'Stores an event, which the hooks for its type deliver; answers when it is durable.',
+  input: {
+    type: 'object',
+    required: ['type'],
+    properties: {
+      type: text,
+      data: { type: 'object', nullable: true, required: [], additionalProperties: true },
+      occurred_at: { type: 'string', nullable: true },
+      counter: { type: 'string', nullable: true, ...counterLengths },
+    },
+  },
+  fields: {
+    title: 'NewEvent',
+    type: 'object',
+    required: ['type'],
+    properties: {
+      type: { ...text, description: 'Such as sale.completed: dotted, in lower case.' },
+      data: {
+        type: 'object',
+        additionalProperties: true,
+        description: 'The data that receivers get.',
+      },
+      occurred_at: { ...text, format: 'date-time', description: 'The current time by default.' },
+      counter: {
+        ...text,
+        ...counterLengths,
+        description: 'The trading counter at which it happened.',
       },
     },
-    run: (v, call) => {
+  },
+  envelope: { vk: vkMember },
+  output,
+  failures: ['conflict'],
+  run: (parts) => {
+    const warn = createWarning(parts);
+    return (v, call) => {
       const now = new Date(parts.now()).toISOString();
       const fields = eventFields(v, now);
-      const write = idempotency('event.insert', { ...v }, call);
-      // An event of now is another one each time it is told.
-      const made = v.occurred_at === undefined ? parts.newId() : `fields:${write.requestHash}`;
-      return putEvent(parts, call, { fields, vk: call.vk ?? made, write, warn });
-    },
-  };
-}
+      const request = identifyRequest('event.insert', { ...v }, call);
+      // Without a time, equal requests are different events.
+      const made = v.occurred_at === undefined ? parts.newId() : request.derivedVk;
+      return putEvent(parts, call, { fields, vk: call.vk ?? made, request, warn });
+    };
+  },
+});
 
 /**
- * webhook.test: an event of the type webhook.test for one hook, by the way that all deliveries
- * take. Refuses with `not_found`, or with `conflict` for a hook that is paused.
+ * webhook.test: stores an event of the type webhook.test for one hook, which delivers it as any
+ * other. Refuses with `not_found`, or with `conflict` for a hook that is paused.
  */
-export function testHook(parts: EventOperations): Handler<{ id: string }> {
-  return {
-    ...testDescription,
-    input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
-    run: ({ id }, call) => {
+export const testHook = defineOperation<EventParts, { id: string }>({
+  name: 'svc1.webhook.test',
+  scope: 'webhook',
+  effect: 'writes',
+  summary: 'Sends a hook an event of the type webhook.test, in the way of all other events.',
+  input: { type: 'object', required: ['id'], properties: { id: text } },
+  envelope: { vk: vkMember },
+  output,
+  failures: ['not_found', 'conflict'],
+  run:
+    (parts) =>
+    ({ id }, call) => {
       const data = { hook: id, message: 'This is a test.' };
       const fields = ownEvent('webhook.test', data, parts.now(), { hook: id });
-      const write = idempotency('webhook.test', { id }, call);
+      const request = identifyRequest('webhook.test', { id }, call);
       const vk = call.vk ?? parts.newId();
-      return putEvent(parts, call, { fields, vk, write, require: requireActive(id) });
+      return putEvent(parts, call, { fields, vk, request, check: requireActive(id) });
     },
-  };
-}
+});
 
-/** Throws `not_found` for a hook that is not there, and `conflict` for one that is paused. */
+/** Throws `not_found` for an unknown hook, and `conflict` for a paused one. */
 function requireActive(id: string): (reads: Reads) => void {
   return (reads) => {
     const { hook } = existingHook(reads, id);
     requireNothingWaiting(hook);
     if (hook.active) return;
-    throw new Failure('conflict', 'The hook is paused: resume it first.', { field: 'id' });
+    throw new Failure('conflict', 'The hook is paused. Resume it first.', { field: 'id' });
   };
 }
 
-function eventFields(v: InsertInput, now: string): EventFields {
+function eventFields(v: EventInput, now: string): EventFields {
   const { type, data = {}, occurred_at: given, counter } = v;
   if (!isEventType(type) || type === webhookTest) {
     throw new Failure(
       'invalid',
       type === webhookTest
-        ? 'An event of this type is made by webhook.test.'
+        ? 'Only webhook.test makes events of this type.'
         : 'type has to be a dotted name in lower case, such as sale.completed.',
       { field: 'type' },
     );
@@ -121,7 +169,7 @@ function eventFields(v: InsertInput, now: string): EventFields {
   }
   const bytes = Buffer.byteLength(JSON.stringify(data));
   if (bytes > eventDataBytesMax) {
-    throw new Failure('too_large', `data is ${bytes} bytes; at most ${eventDataBytesMax} are.`, {
+    throw new Failure('too_large', `data has ${bytes} bytes; the limit is ${eventDataBytesMax}.`, {
       field: 'data',
     });
   }
@@ -129,30 +177,30 @@ function eventFields(v: InsertInput, now: string): EventFields {
 }
 
 function putEvent(
-  { store, newId, node }: EventOperations,
+  { store, newId, node }: EventParts,
   call: Call,
   {
     fields,
     vk,
-    write,
-    require,
+    request,
+    check,
     warn,
   }: {
     readonly fields: EventFields;
     readonly vk: string;
-    readonly write: ReturnType<typeof idempotency>;
-    /** Throws where the event may not be told; not asked of what was told before. */
-    readonly require?: (reads: Reads) => void;
-    /** Told of hooks that do not get the event, since no node executes them. */
+    readonly request: RequestIdentity;
+    /** Throws if the event may not be stored; not called for a repeated request. */
+    readonly check?: (reads: Reads) => void;
+    /** Logs the hooks that do not get the event because no node executes them. */
     readonly warn?: Warning;
   },
 ): Promise<OperationResult> {
   const answer = (
-    taken: TakenEvent,
+    stored: StoredEvent,
     problems: readonly Problem[],
     replayed: boolean,
   ): OperationResult => {
-    const { id, seq, hooks } = taken;
+    const { id, seq, hooks } = stored;
     const unknowns = unfitMembers(fields.type, fields.data);
     return {
       ...{ kind: 'data', data: { id, seq, hooks, unknowns, problems }, vk },
@@ -160,7 +208,7 @@ function putEvent(
     };
   };
   return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
-    const claim = write.earlier(reads, vk);
+    const claim = request.earlier(reads, vk);
     const first = claim && reads.change(claim.seq);
     const id = first?.id ?? newId();
     const event = eventWith(reads, { ...fields, id });
@@ -171,12 +219,12 @@ function putEvent(
       const { hooks = 0 } = first.data as unknown as EventFields;
       return { drafts: [], answer: () => answer({ ...first, hooks }, problems, true) };
     }
-    require?.(reads);
+    check?.(reads);
     const hooks = wanting.length - elsewhere.length;
     return {
-      drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk: write.claim(vk) }],
+      drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk: request.claim(vk) }],
       answer: ([change]) => {
-        if (change === undefined) throw new TypeError('a draft was not logged');
+        if (change === undefined) throw new TypeError('the store logged no change');
         warn?.(id, problems);
         return answer({ ...change, hooks }, problems, false);
       },
@@ -186,8 +234,8 @@ function putEvent(
 
 type Warning = (eventId: string, problems: readonly Problem[]) => void;
 
-/** Makes a log of events that no node delivers: one line a minute, however many there are. */
-function createWarning({ log, now }: Pick<EventOperations, 'log' | 'now'>): Warning {
+/** Makes a warning about events that no node delivers: at most one line a minute. */
+function createWarning({ log, now }: Pick<EventParts, 'log' | 'now'>): Warning {
   let [warnedMs, more] = [-Infinity, 0];
   return (event, [problem]) => {
     if (problem === undefined) return;
@@ -200,7 +248,7 @@ function createWarning({ log, now }: Pick<EventOperations, 'log' | 'now'>): Warn
   };
 }
 
-interface TakenEvent {
+interface StoredEvent {
   readonly id: string;
   readonly seq: number;
   readonly hooks: number;
@@ -220,7 +268,7 @@ function eventWith(
   };
 }
 
-/** The hooks that are to get an event, wherever they are executed. */
+/** The hooks for an event, on whichever node they are executed. */
 function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
   const asked = event.hook === undefined ? reads.hooksFor(event.type) : [reads.hook(event.hook)];
   return asked.flatMap((stored) =>
@@ -228,7 +276,7 @@ function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
   );
 }
 
-/** That no node is known where a hook is executed for an event. */
+/** The problem that no known node executes a hook for an event. */
 function placeProblem(hook: Hook, event: WaymarkEvent): Problem {
   const message =
     `The hook ${hook.id} does not get the event: it is executed at ` +

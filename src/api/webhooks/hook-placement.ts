@@ -1,101 +1,120 @@
+import { Failure } from '../../model/failure.ts';
 import { isExecutedOn, waitingFields, type Hook, type Node } from '../../model/hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { hookBytesMax } from './limits.ts';
-import { Failure, type Problem } from '../../model/failure.ts';
+import type { Problem } from '../../model/failure.ts';
 import { unknownField } from '../problems.ts';
+import {
+  fieldsOf,
+  placeRecord,
+  requireSize,
+  type FieldValues,
+  type FieldWrite,
+  type PlacedField,
+} from '../records/placement.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
-import { difference, fieldsOf, flatten, requireRoom, stillWaiting } from '../records/placement.ts';
+import { hookBytesMax } from './limits.ts';
 
 /**
- * Puts the fields that a caller sent for a hook into their places: what is valid becomes a field,
- * null puts back what stands there by itself, all else waits in `_unknowns_`
- * (docs/design/page-rules.md#invalid-values). Returns the change to log. Throws `invalid` where
- * there would be no usable url or event, `too_large` past a limit. `shown` is what a read shows
- * besides the fields.
+ * Places the fields of a hook (docs/design/page-rules.md#invalid-values); null restores the default
+ * of a field. Returns the data of the change. Throws `invalid` for a hook without a usable url or
+ * event, `too_large` past a limit.
  */
-export function placeHookFields(
-  current: Hook | undefined,
-  sent: JsonObject,
-  shown: JsonObject,
-): JsonObject {
-  const before = fieldsOf(current);
-  const given = flatten(sent, new Map([...Object.entries(shown), ...before.fields]));
-  const pending = new Map([...stillWaiting(before, sent), ...given]);
-  // What the server itself has written stays.
-  const fields = new Map([...before.fields].filter(([name]) => !hookFields.has(name)));
-  const unknowns = new Map([...pending].filter(([name]) => !hookFields.has(name)));
-  for (const [name, value] of unknowns) if (value === null) unknowns.delete(name);
-  // Whoever sends an answer of insert again is not to have the secret in it kept and shown.
-  unknowns.delete('secret');
-  for (const [name, definition] of hookFields) {
-    const next = pending.get(name);
-    const old = before.fields.get(name);
-    const placed = placeField(definition, { old, next, isSent: given.has(name) });
-    if (placed === undefined) throw refusal(name, definition, next);
-    if (placed.field !== undefined) fields.set(name, placed.field);
-    if (placed.unknown !== undefined) unknowns.set(name, placed.unknown);
-  }
-  requireRoom('The hook', { fields, unknowns }, hookBytesMax);
-  return difference(before, { fields, unknowns });
+export function placeHookFields({ isText = false, ...write }: FieldWrite<Hook>): JsonObject {
+  const sent = isText ? fieldsFromText(write.sent) : write.sent;
+  return placeRecord({ ...write, sent }, () => ({
+    names: hookFields.keys(),
+    placeField(name, values) {
+      const definition = hookFields.get(name);
+      const placed = definition && placeField(definition, values);
+      if (definition === undefined || placed === undefined) {
+        throw unusableField(name, definition?.required, values);
+      }
+      return placed;
+    },
+    complete(fields, unknowns) {
+      // A caller may send the answer of an insert back; no hook stores and shows a secret.
+      unknowns.delete('secret');
+      requireSize('The hook', { fields, unknowns }, hookBytesMax);
+    },
+  }));
 }
 
-interface PlacedField {
-  readonly field?: Json | undefined;
-  readonly unknown?: Json | undefined;
-}
-
-/**
- * Where the old value of a field and the next one go, which is sent now or waits since earlier;
- * null stands for what is there by itself. Undefined where there would be no hook.
- */
+/** Undefined if the hook would lack a required field. */
 function placeField(
   { standard, required, hasMembers, read }: HookField,
-  {
-    old,
-    next = null,
-    isSent,
-  }: { readonly old: Json | undefined; readonly next: Json | undefined; readonly isSent: boolean },
+  { old, sent, waiting }: FieldValues,
 ): PlacedField | undefined {
-  const isReset = next === null && isSent;
-  const before = (isReset ? undefined : old) ?? standard;
-  // What waited until now comes to the members that count already.
-  const members = hasMembers === true && !isSent && isJsonObject(before) ? before : undefined;
-  const { value, waiting } = next === null ? {} : read(next, members);
-  if (required !== undefined && (waiting !== undefined || (value ?? before) === undefined)) {
+  const next = (sent === undefined ? waiting : sent) ?? null;
+  const before = (sent === null ? undefined : old) ?? standard;
+  // Waiting members are added to those that are valid already.
+  const members =
+    hasMembers === true && sent === undefined && isJsonObject(before) ? before : undefined;
+  const { value, waiting: unknown } = next === null ? {} : read(next, members);
+  if (required !== undefined && (unknown !== undefined || (value ?? before) === undefined)) {
     return undefined;
   }
   const field = isJsonObject(members) && isJsonObject(value) ? { ...members, ...value } : value;
-  return { field: field ?? before, unknown: waiting };
+  return { field: field ?? before, unknown };
 }
 
-function refusal(name: string, { required = '' }: HookField, value: Json | undefined): Failure {
-  const what = (value ?? null) === null ? 'is missing' : 'cannot be used';
+function unusableField(name: string, required = '', { sent, waiting }: FieldValues): Failure {
+  const value = (sent === undefined ? waiting : sent) ?? null;
+  const what = value === null ? 'is missing' : 'cannot be used';
   return new Failure('invalid', `${name} ${what}: it has to be ${required}.`, { field: name });
 }
 
 /**
- * What is wrong with fields of a hook that were sent now, by their names: with those that wait in
- * its `_unknowns_`, and with those that are valid and say nothing. `node` is undefined where it is
- * not known which node executes hooks.
+ * The fields of a form or query, where all values are texts: numerals, `true` and `false` are read
+ * as such in fields that have numbers and switches.
+ */
+function fieldsFromText(sent: JsonObject): JsonObject {
+  const { frequency } = sent;
+  return {
+    ...sent,
+    ...readTexts(sent, ['active', 'order', 'retry_limit']),
+    ...(isJsonObject(frequency) && {
+      frequency: { ...frequency, ...readTexts(frequency, ['max_events']) },
+    }),
+  };
+}
+
+function readTexts(sent: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = sent[name];
+      const value = typeof text === 'string' ? readText(text) : undefined;
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}
+
+function readText(text: string): Json | undefined {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  return text === 'true' || text === 'false' ? text === 'true' : undefined;
+}
+
+/**
+ * What is wrong with the fields of these names in a hook: values that wait in its `_unknowns_`, and
+ * valid ones without an effect. `node` is undefined if the executing node is not known.
  */
 export function hookProblems(
   hook: Hook,
-  sent: readonly string[],
+  names: readonly string[],
   node: Node | undefined,
 ): readonly Problem[] {
   const known = [...hookFields.keys()];
   const { fields, unknowns } = fieldsOf(hook);
-  const waits = new Set(waitingFields(hook));
-  return sent.flatMap((name): readonly Problem[] => {
+  const pausing = new Set(waitingFields(hook));
+  return names.flatMap((name): readonly Problem[] => {
     const definition = hookFields.get(name);
     const value = unknowns.get(name) ?? fields.get(name);
     if (value === undefined || (definition === undefined && !unknowns.has(name))) return [];
     if (definition === undefined) return [unknownField(name, name, known)];
-    const kept = fields.get(name);
-    const members = unknowns.has(name) && isJsonObject(kept) ? kept : undefined;
+    const valid = fields.get(name);
+    const members = unknowns.has(name) && isJsonObject(valid) ? valid : undefined;
     const problems = definition.read(value, members).problems.map((problem) => {
       const message = `${problem.message} ${pausedMessage}`;
-      return waits.has(name) ? { ...problem, message } : problem;
+      return pausing.has(name) ? { ...problem, message } : problem;
     });
     const isPlaced = name === 'where' && node !== undefined;
     return isPlaced ? [...problems, ...placeProblems(hook, node)] : problems;
@@ -104,7 +123,7 @@ export function hookProblems(
 
 const pausedMessage = 'The hook is paused until this is corrected.';
 
-/** That no node executes a hook. */
+/** A problem if no known node executes a hook. */
 export function placeProblems(hook: Hook, node: Node): readonly Problem[] {
   const { where = '' } = hook;
   if (isExecutedOn(hook, node)) return [];

@@ -5,11 +5,11 @@ import { replayCountedAtOnce } from './limits.ts';
 import type { QueueKey, ReplayRange } from '../../store/deliveries/deliveries.ts';
 import type { Decision, Reads, Store } from '../../store/store.ts';
 import { queueOf } from './deliveries.ts';
-import { noSuchHook, type HookOperations } from './hooks.ts';
 import { seqFromMoment, seqOfMoment } from '../records/moment.ts';
-import { authorOf, type Handler, type OperationResult } from '../operation.ts';
-import { replayDescription } from './hooks-description.ts';
-import { idempotency } from '../records/versions.ts';
+import { authorOf, defineOperation, type OperationResult } from '../operation.ts';
+import { identifyRequest } from '../records/idempotency.ts';
+import { vkMember } from '../records/schema.ts';
+import { noSuchHook, type HookParts } from './hook-family.ts';
 
 interface ReplayInput {
   id: string;
@@ -19,48 +19,62 @@ interface ReplayInput {
   failed?: boolean;
 }
 
+type ReplayParts = Pick<HookParts, 'store' | 'newId'>;
+
 const text = { type: 'string', nullable: true } as const;
 
 /**
- * webhook.replay: has messages of a hook sent again, with the same ids and bodies: one, those of a
- * time, or those that were given up. Answers when that is durable; they are sent as any other.
- * Refuses with `not_found` (no such hook or message), `invalid` or `conflict`.
+ * webhook.replay: sends messages of a hook again, with the same ids and bodies: one message, those
+ * of a time, or those that were given up. Answers when the request is durable. Refuses with
+ * `not_found` (no such hook or message), `invalid` or `conflict`.
  */
-export function replayDeliveries({
-  store,
-  newId,
-}: Pick<HookOperations, 'store' | 'newId'>): Handler<ReplayInput> {
-  return {
-    ...replayDescription,
-    input: {
-      type: 'object',
-      required: ['id'],
-      properties: {
-        id: { type: 'string' },
-        delivery: {
-          ...text,
-          description: 'One message, by its id or a seq of the hook’s own count.',
-        },
-        since: { ...text, description: 'Events from a date-time or a seq of the log on.' },
-        until: { ...text, description: 'Events up to a date-time or a seq of the log.' },
-        failed: {
-          type: 'boolean',
-          nullable: true,
-          description: 'Only what was given up after its last attempt.',
-        },
+export const replayDeliveries = defineOperation<ReplayParts, ReplayInput>({
+  name: 'svc1.webhook.replay',
+  scope: 'webhook',
+  effect: 'writes',
+  summary: 'Sends messages of a hook again: one, those of a time, or those that were given up.',
+  envelope: { vk: vkMember },
+  output: {
+    title: 'Replay',
+    type: 'object',
+    required: ['seq', 'deliveries'],
+    properties: {
+      seq: { type: 'integer', description: 'Position of the request in the log.' },
+      deliveries: { type: 'integer', description: 'Number of messages that are sent again.' },
+    },
+  },
+  failures: ['not_found', 'conflict'],
+  input: {
+    type: 'object',
+    required: ['id'],
+    properties: {
+      id: { type: 'string', description: 'The id of the hook.' },
+      delivery: {
+        ...text,
+        description: 'One message, by its id or its number among the messages of the hook.',
+      },
+      since: { ...text, description: 'Events since a date-time or a seq of the log.' },
+      until: { ...text, description: 'Events up to a date-time or a seq of the log.' },
+      failed: {
+        type: 'boolean',
+        nullable: true,
+        description: 'Only messages that were given up after their last attempt.',
       },
     },
-    run: async (v, call): Promise<OperationResult> => {
+  },
+  run:
+    ({ store, newId }) =>
+    async (v, call): Promise<OperationResult> => {
       const { vk } = call;
-      const write = idempotency('webhook.replay', { ...v }, call);
+      const request = identifyRequest('webhook.replay', { ...v }, call);
       const answered = (reads: Reads): OperationResult | undefined => {
-        const claim = vk === undefined ? undefined : write.earlier(reads, vk);
+        const claim = vk === undefined ? undefined : request.earlier(reads, vk);
         const first = claim && reads.change(claim.seq);
         if (first === undefined) return undefined;
         const { deliveries: count } = first.data as { readonly deliveries: number };
-        return told(first.seq, count, vk, true);
+        return replayAnswer(first.seq, count, vk, true);
       };
-      // First of all: what was sent again then may be gone by now, and the hook with it.
+      // Checked first, because the messages and the hook may have been deleted since.
       const before = answered(store);
       if (before !== undefined) return before;
       if (store.hook(v.id) === undefined) throw noSuchHook(v.id);
@@ -71,17 +85,16 @@ export function replayDeliveries({
         const meanwhile = answered(reads);
         if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
         const data = { queue, ...range, deliveries };
-        const claimed = vk === undefined ? {} : { vk: write.claim(vk) };
+        const claimed = vk === undefined ? {} : { vk: request.claim(vk) };
         return {
           drafts: [{ family: 'replay', id: newId(), action: 'insert', data, ...claimed }],
-          answer: ([change]) => told(change?.seq ?? 0, deliveries, vk, false),
+          answer: ([change]) => replayAnswer(change?.seq ?? 0, deliveries, vk, false),
         };
       });
     },
-  };
-}
+});
 
-function told(
+function replayAnswer(
   seq: number,
   deliveries: number,
   vk: string | undefined,
@@ -100,7 +113,7 @@ function rangeOf(store: Store, queue: QueueKey, v: ReplayInput): ReplayRange {
   const { delivery, since, until, failed = false } = v;
   const isPart = since !== undefined || until !== undefined || failed;
   if (delivery !== undefined && isPart) {
-    throw new Failure('invalid', 'Say delivery, or since, until and failed.', {
+    throw new Failure('invalid', 'Give delivery, or since, until and failed, not both.', {
       field: 'delivery',
     });
   }
@@ -108,35 +121,39 @@ function rangeOf(store: Store, queue: QueueKey, v: ReplayInput): ReplayRange {
     const places = placesOfDelivery(store, queue, v.id, delivery);
     const from = places && deliveries.messageWith(queue, places.first);
     if (places === undefined || from === undefined) {
-      throw new Failure('not_found', 'The hook has no message of this id that was ever sent.', {
+      throw new Failure('not_found', 'The hook has sent no message with this id.', {
         field: 'delivery',
       });
     }
     return { from, to: Math.max(from, places.last), failed: false };
   }
   if (!isPart) {
-    throw new Failure('invalid', 'Say what to send again: delivery, since, until or failed.', {
-      field: 'delivery',
-    });
+    throw new Failure(
+      'invalid',
+      'Say which messages to send again: delivery, since, until or failed.',
+      {
+        field: 'delivery',
+      },
+    );
   }
   const first = since === undefined ? 0 : seqFromMoment(store, 'since', since);
   const last = until === undefined ? store.seq() : seqOfMoment(store, 'until', until);
   const from = deliveries.placeOf(queue, first);
   return {
-    // A batch is sent whole, or not at all: also one that began before.
+    // A batch is sent as a whole, even if it began before.
     from: deliveries.messageWith(queue, from) ?? from,
     to: deliveries.placeOf(queue, last + 1) - 1,
     failed,
   };
 }
 
-/** Places in a hook's count, both included. */
+/** A range of places in a hook's queue, both ends included. */
 interface Places {
   readonly first: number;
   readonly last: number;
 }
 
-/** The places of a message in the hook's count, by what its receiver knows it by. */
+/** The places of a message in the hook's queue, by the id that its receiver has. */
 function placesOfDelivery(
   store: Store,
   queue: QueueKey,
@@ -161,7 +178,7 @@ function placesOfDelivery(
   return deliveries.event(logSeq).id === delivery ? { first: place, last: place } : undefined;
 }
 
-/** Whether a batch of these places was ever sent; it may have been split since. */
+/** Whether a batch with these places was sent; it may have been split since. */
 function wasSent(
   { deliveries }: Pick<Store, 'deliveries'>,
   queue: QueueKey,
@@ -175,7 +192,7 @@ function wasSent(
   return false;
 }
 
-/** The seq of an event: it is one of its own, or the id says which change causes it. */
+/** The seq of an event; the id of an event about a change ends with the seq of the change. */
 function logSeqOf(reads: Pick<Reads, 'history'>, eventId: string): number | undefined {
   const caused = /^[0-9a-f-]{36}-(\d{1,10})$/.exec(eventId)?.[1];
   if (caused !== undefined) return Number(caused);

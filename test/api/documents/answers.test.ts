@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite, type Answer } from '../../harness.ts';
 import { overHttp, overWebsocket, type Call } from './callers.ts';
-import { checkAgainst, definedOperations, fetchDocument } from './documents.ts';
+import { operations } from '../../../src/api/table.ts';
+import { checkAgainst, fetchDocument } from './documents.ts';
 
 const rule = 'svc1.userinterface';
 const origin = 'http://shop.example';
@@ -156,7 +157,7 @@ for (const [transport, open] of Object.entries(transports)) {
       const revoked = await admin('svc1.key.revoke', { id: rows.at(-1).id });
       assert.equal(revoked.data.revoked, true);
       seen.add('svc1.key.revoke');
-      const missing = definedOperations()
+      const missing = operations
         .filter(({ name, effect }) => !seen.has(name) && effect !== 'streams')
         .map(({ name }) => name);
       assert.deepEqual(missing, [], 'operations that this test does not call');
@@ -217,7 +218,7 @@ for (const [transport, open] of Object.entries(transports)) {
       const nobody = await open(site, undefined);
       const { key } = (await call('svc1.key.insert', { name: 'r', scopes: ['render'] })).data;
       const somebody = await open(site, key);
-      for (const { name, scope, effect, input, fields = input } of definedOperations()) {
+      for (const { name, scope, effect, input, fields = input } of operations) {
         if (scope === undefined || scope === 'render') continue;
         if (effect === 'streams' && transport === 'HTTP') continue;
         const needed = (fields.required ?? []) as readonly string[];

@@ -8,10 +8,9 @@ import { knownEventTypes } from '../../../src/model/event-types.ts';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { asyncApi } from '../../../src/api/documents/asyncapi.ts';
 import { openApi, type DocumentParts } from '../../../src/api/documents/openapi.ts';
-import { operation, type Operation } from '../../../src/api/operation.ts';
-import { definedOperations, type Document } from './documents.ts';
-
-const operations = definedOperations();
+import { defineOperation, type OperationDescription } from '../../../src/api/operation.ts';
+import { operations } from '../../../src/api/table.ts';
+import type { Document } from './documents.ts';
 
 function documentOf(
   generate: typeof openApi,
@@ -24,13 +23,14 @@ function documentOf(
 
 const asyncApiSchema = asyncApiSpecs.schemasWithoutId['3.0.0'] as AnySchema;
 
-/** An operation that is not in the table: documents are made of whatever is there. */
-const invented: Operation = operation<{
-  id: string;
-  page?: number;
-  filter?: object;
-  tags?: string[];
-}>('svc1.hook.replay', 'webhook', 'reads', {
+/** An operation that is not in the table: the documents name all operations that they get. */
+const invented = defineOperation<
+  unknown,
+  { id: string; page?: number; filter?: object; tags?: string[] }
+>({
+  name: 'svc1.hook.replay',
+  scope: 'webhook',
+  effect: 'reads',
   summary: 'Replays.',
   input: {
     type: 'object',
@@ -44,7 +44,7 @@ const invented: Operation = operation<{
   },
   output: { title: 'Replayed', type: 'object', properties: { title: { type: 'string' } } },
   failures: ['not_found'],
-  run: () => ({ kind: 'data', data: {} }),
+  run: () => () => ({ kind: 'data', data: {} }),
 });
 
 const places: readonly (readonly [string, Partial<DocumentParts>, string])[] = [
@@ -96,7 +96,7 @@ suite('every operation of the table is documented', () => {
 
   test('the documents name them all, and nothing else', () => {
     const names = operations.map(({ name }) => name);
-    const isSpoken = ({ effect }: Operation) => effect !== 'streams';
+    const isSpoken = ({ effect }: OperationDescription) => effect !== 'streams';
     const ids = Object.values<Document>(http.paths).map(({ post }) => post.operationId);
     assert.deepEqual(
       ids,

@@ -1,15 +1,6 @@
 import assert from 'node:assert/strict';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Operation } from '../../../src/api/operation.ts';
-import { operationTable, type OperationParts } from '../../../src/api/table.ts';
-
-/** Every operation that there is; what they stand on is not there, so none of them can run. */
-export function definedOperations(): readonly Operation[] {
-  const nothing: unknown = new Proxy(() => undefined, { get: () => nothing });
-  return operationTable(nothing as OperationParts);
-}
-
 // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
 export type Document = any;
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { historyCharactersMax, invalidateInlineRowsMax } from '../../../src/api/rules/limits.ts';
-import { invalidateRecords, runRevert } from '../../../src/api/records/invalidate.ts';
+import { historyCharactersMax, invalidateInlineRowsMax } from '../../../src/api/records/limits.ts';
+import { invalidateOperation, runRevert } from '../../../src/api/records/invalidate.ts';
+import { ruleFamily, type RuleParts } from '../../../src/api/rules/rule-family.ts';
 import type { Call as OperationCall } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
@@ -214,13 +215,13 @@ suite('a record with a long history', () => {
       await commit(store, inserted('a', { path: '/a' }));
       await commit(store, ...contents.map((content) => edited('a', { content })));
       const asked: unknown[] = [];
-      const { run } = invalidateRecords('userinterface', {
+      const run = invalidateOperation(ruleFamily).run({
         store,
-        revertElsewhere(request) {
+        revertInThread(request) {
           asked.push(request);
-          return runRevert(store, request);
+          return runRevert(store, ruleFamily, request);
         },
-      });
+      } as RuleParts);
       const call = { caller: { keyId: 'k', scopes: [] } } as unknown as OperationCall;
       for (const selection of [{ id: 'a' }, { from: '1' }]) {
         asked.length = 0;

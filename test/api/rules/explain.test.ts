@@ -150,7 +150,7 @@ for (const [transport, open] of Object.entries(transports)) {
         assert.equal((await call(`${rule}.explain`, { origin, ...v })).data.says, says);
       }
       const own = await call(`${rule}.explain`, { origin, path: '/svc1/health' });
-      assert.match(own.data.says, /Waymark's own/);
+      assert.match(own.data.says, /belongs to Waymark itself/);
       assert.deepEqual([own.data.winner, own.data.status, own.data.tried], [null, null, []]);
     });
 
@@ -164,7 +164,7 @@ for (const [transport, open] of Object.entries(transports)) {
       const { data } = await call(`${rule}.explain`, then);
       assert.deepEqual(data.winner, { source: 'stored', id: first.id, status: 200 });
       assert.deepEqual(data.notes, [
-        `Page rules and time are those of ${first.seq}; all else is as it is now.`,
+        `Page rules and time are those of ${first.seq}; the rest is as it is now.`,
       ]);
       const now = await call(`${rule}.explain`, { url: `${origin}/b`, as_of: null });
       assert.deepEqual([now.data.status, now.data.notes], [410, []]);
@@ -266,7 +266,7 @@ test('explain says where the ini file names no such origin', async (t) => {
   };
   assert.match(
     await says('https://example.com/a'),
-    /^GET https:\/\/example\.com\/a, if it reaches this server, is answered by .*Nothing says that https:\/\/example\.com leads here/,
+    /^GET https:\/\/example\.com\/a, if it reaches this server, is answered by .*The configuration does not name https:\/\/example\.com/,
   );
   for (const url of [
     `${site.url}/a`,
@@ -275,6 +275,6 @@ test('explain says where the ini file names no such origin', async (t) => {
     `${origin}/x/`,
     'https://own.example/own',
   ]) {
-    assert.doesNotMatch(await says(url), /if it reaches|leads here/, url);
+    assert.doesNotMatch(await says(url), /if it reaches|does not name/, url);
   }
 });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ruleCharacters } from '../../../src/api/limits.ts';
-import { listSliceRules } from '../../../src/api/rules/limits.ts';
+import { listSliceRecords } from '../../../src/api/records/limits.ts';
 import { eventSliceRows } from '../../../src/api/webhooks/limits.ts';
 import { listEvents } from '../../../src/api/webhooks/event-reads.ts';
-import { listRules } from '../../../src/api/rules/list.ts';
+import { listOperation } from '../../../src/api/records/list.ts';
+import { ruleFamily, type RuleParts } from '../../../src/api/rules/rule-family.ts';
 import type { Call } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
 import { commit, inserted, scratchStore } from '../../store/scratch.ts';
@@ -129,12 +130,12 @@ for (const [transport, open] of Object.entries(transports)) {
 test('a list of the past lets others have their turn, also among what came later', async (t) => {
   const store = await scratchStore(t);
   await commit(store, inserted('a', { path: '/a' }));
-  const later = Array.from({ length: listSliceRules }, (_, at) =>
+  const later = Array.from({ length: listSliceRecords }, (_, at) =>
     inserted(`b${at}`, { path: '/' }),
   );
   await commit(store, ...later);
   const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
-  const { run } = listRules({ store, view });
+  const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
   const caller = new AbortController();
   const call = { signal: () => caller.signal } as Call;
   const answer = run({ as_of: '1' }, call);
@@ -149,13 +150,13 @@ for (const [when, v] of [
 ] as const) {
   test(`a list of ${when} lets others have their turn among few rules that are large`, async (t) => {
     const store = await scratchStore(t);
-    const enginecomments = 'x'.repeat((listSliceRules * ruleCharacters) / 4);
+    const enginecomments = 'x'.repeat((listSliceRecords * ruleCharacters) / 4);
     const large = Array.from({ length: 8 }, (_, at) =>
       inserted(`a${at}`, { path: '/a', enginecomments }),
     );
     await commit(store, ...large);
     const view = { base: '', publicUrl: undefined, engines: [], tables: [] };
-    const { run } = listRules({ store, view });
+    const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
     const caller = new AbortController();
     const answer = run(v, { signal: () => caller.signal } as Call);
     caller.abort();
@@ -171,7 +172,7 @@ test('a list of events lets others have their turn among few rows that are large
   );
   await commit(store, ...large);
   const caller = new AbortController();
-  const answer = listEvents({ store }).run({ type: 'x.y' }, {
+  const answer = listEvents.run({ store })({ type: 'x.y' }, {
     signal: () => caller.signal,
   } as Call);
   caller.abort();

@@ -5,7 +5,8 @@ import { mergeFields } from '../../../src/model/change.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../src/model/json.ts';
 import { ruleKinds, type Rule } from '../../../src/model/rule.ts';
-import { placeFields } from '../../../src/api/rules/placement.ts';
+import { sentNames } from '../../../src/api/records/placement.ts';
+import { placeRuleFields } from '../../../src/api/rules/placement.ts';
 
 const engines = new Set(['html', 'template']);
 const nothing: JsonObject = {};
@@ -15,8 +16,11 @@ const page = { path: '/a', kind: 'content', content: 'x' };
 function write(before: JsonObject, sent: JsonObject) {
   const current =
     before === nothing ? undefined : ({ ...before, id: 'r' } as unknown as Readonly<Rule>);
-  const { data, unknowns } = placeFields({ current, sent, shown: {}, engines });
-  return { after: mergeFields(before, data), data, unknowns };
+  const data = placeRuleFields({ current, sent }, { engines });
+  const after = mergeFields(before, data);
+  const waiting = unknownsOf(after);
+  const unknowns = sentNames(sent).filter((name) => Object.hasOwn(waiting, name));
+  return { after, data, unknowns };
 }
 
 function unknownsOf({ _unknowns_: unknowns }: JsonObject): JsonObject {

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { mergeFields } from '../../../src/model/change.ts';
 import { Failure } from '../../../src/model/failure.ts';
-import type { Json, JsonObject } from '../../../src/model/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
 import type { Rule } from '../../../src/model/rule.ts';
-import { placeFields } from '../../../src/api/rules/placement.ts';
+import { sentNames } from '../../../src/api/records/placement.ts';
+import { placeRuleFields } from '../../../src/api/rules/placement.ts';
 import { startSite } from '../../harness.ts';
 
 const engines = new Set(['html', 'template']);
@@ -14,8 +15,11 @@ const nothing: JsonObject = {};
 function write(before: JsonObject, sent: JsonObject, more: { engines?: Set<string> } = {}) {
   const current =
     before === nothing ? undefined : ({ ...before, id: 'r' } as unknown as Readonly<Rule>);
-  const { data, unknowns } = placeFields({ current, sent, shown: {}, engines, ...more });
-  return { after: mergeFields(before, data), data, unknowns };
+  const data = placeRuleFields({ current, sent }, { engines, ...more });
+  const after = mergeFields(before, data);
+  const waiting = isJsonObject(after._unknowns_) ? after._unknowns_ : {};
+  const unknowns = sentNames(sent).filter((name) => Object.hasOwn(waiting, name));
+  return { after, data, unknowns };
 }
 
 function code(act: () => unknown): string {

@@ -79,7 +79,7 @@ suite('a subscriber', () => {
       await assert.rejects(subscribe(socket, v), { code: 'invalid', field }, JSON.stringify(v));
     }
     const late = { from_seq: 1_000_000 };
-    await assert.rejects(subscribe(socket, late), { message: /newest change, \d+/ });
+    await assert.rejects(subscribe(socket, late), { message: /newest seq, \d+/ });
   });
 
   test('has to come by websocket: over HTTP it is told where to', async (t) => {

@@ -9,10 +9,10 @@ import { ruleKinds } from '../../../src/model/rule.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { exportedHistory, exportedRecords } from '../../../src/api/transfer/export.ts';
 import { placeHookFields } from '../../../src/api/webhooks/hook-placement.ts';
-import { secretDraft } from '../../../src/api/webhooks/hooks.ts';
+import { secretDraft } from '../../../src/api/webhooks/hook-family.ts';
 import { readImportLines } from '../../../src/api/transfer/import-line.ts';
 import { importBlocks, type Imported } from '../../../src/api/transfer/import.ts';
-import { placeFields } from '../../../src/api/rules/placement.ts';
+import { placeRuleFields } from '../../../src/api/rules/placement.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
 
 const engines = new Set(['html', 'template']);
@@ -48,7 +48,7 @@ function rulesOf(store: Store) {
 /** Writes fields as an operation would: an insert, or an edit of a rule that is there. */
 async function write(store: Store, id: string, sent: JsonObject): Promise<void> {
   const current = store.rule(id)?.rule;
-  const { data } = placeFields({ current, sent, shown: {}, engines });
+  const data = placeRuleFields({ current, sent }, { engines });
   const action = current === undefined ? 'insert' : 'edit';
   await commit(store, { family: 'userinterface', id, action, data });
 }
@@ -65,7 +65,7 @@ suite('an export', () => {
     const { store } = await sample(t);
     const [id, gone] = [uuidv7(), uuidv7()];
     const fields = { event: ['sale.completed'], url: 'https://shop.example/', colour: 'blue' };
-    const data = placeHookFields(undefined, fields, {});
+    const data = placeHookFields({ current: undefined, sent: fields });
     const secret = (hook: string) => secretDraft(hook, { secret: 'whsec_b2xk' });
     await commit(store, { family: 'webhook', id, action: 'insert', data }, secret(id));
     await commit(store, { family: 'webhook', id: gone, action: 'insert', data }, secret(gone));

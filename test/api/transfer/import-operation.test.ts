@@ -158,7 +158,7 @@ suite('userinterface.import', () => {
     assert.equal(reading.status, 403);
     const design = await keyWith('design');
     const designing = await site.call(operation, v, { apikey: design });
-    assert.match(designing.error?.message ?? '', /\nline 2: a hook takes the scope webhook\.$/);
+    assert.match(designing.error?.message ?? '', /\nline 2: a hook needs the scope webhook\.$/);
     assert.equal(await statusOf(site, '/a'), 404);
     const both = await site.call(operation, v, { apikey: await keyWith('design', 'webhook') });
     assert.equal(both.data.imported, 2);

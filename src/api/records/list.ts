@@ -1,0 +1,153 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JSONSchemaType } from 'ajv';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
+import { defineOperation, type OperationDefinition } from '../operation.ts';
+import type {
+  RecordFamily,
+  RecordFields,
+  RecordParts,
+  RecordStep,
+  StoredRecord,
+} from './family.ts';
+import { listExaminedMax, listSliceRecords } from './limits.ts';
+import { asOfProperty, seqOfMoment } from './moment.ts';
+import { maskedRecord, recordView, unmasked } from './read.ts';
+import { recordSchemas } from './schema.ts';
+
+interface ListInput {
+  text?: string;
+  after?: string;
+  limit?: number;
+  as_of?: string;
+}
+
+const optionalText = { type: 'string', nullable: true } as const;
+
+/**
+ * list of a family: the records that match all filters, in the order of their ids, which is that of
+ * their inserts. `next` is the `after` of the next page, and null at the end. A page may have fewer
+ * rows than `limit` and still have a next one, because the work for one page is limited.
+ */
+export function listOperation<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+): OperationDefinition<Parts> {
+  const { name, noun, scopes, schema, list, summaries } = family;
+  return defineOperation<Parts, ListInput>({
+    name: `svc1.${name}.list`,
+    scope: scopes.read,
+    effect: 'reads',
+    summary: summaries?.list ?? `Lists the ${noun}s that match all filters, oldest first.`,
+    output: recordSchemas(schema).list,
+    input: {
+      type: 'object',
+      properties: {
+        ...list.filters,
+        text: { ...optionalText, description: 'A text in any field, in upper or lower case.' },
+        after: { ...optionalText, description: 'The next of the page before.' },
+        limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+        ...(family.afterAt !== undefined && { as_of: asOfProperty }),
+      },
+    } as unknown as JSONSchemaType<ListInput>,
+    run: (parts) => async (v, call) => {
+      const {
+        text,
+        after = '',
+        limit = listRowsDefault,
+        as_of: asOf,
+        ...filters
+      } = v as ListInput & JsonObject;
+      const { store } = parts;
+      const seq = asOf === undefined ? undefined : seqOfMoment(store, 'as_of', asOf);
+      const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
+      const parsed = list.parse?.(filters) ?? filters;
+      const hasText = text === undefined ? () => true : textSearch(text);
+      const page = await readPage(
+        (id) => (seq === undefined ? family.after(store, id) : family.afterAt?.(store, id, seq)),
+        {
+          after,
+          limit,
+          rowOf: (stored) => {
+            // The filters see only what the caller may see.
+            const seen = maskedRecord(stored, mask);
+            if (!list.matches(seen.record, parsed) || !hasText(seen.record)) return undefined;
+            const view = recordView(family, parts, seen, call.origin);
+            return list.row?.(view) ?? view;
+          },
+        },
+        call.signal(),
+      );
+      return { kind: 'data', data: page };
+    },
+  });
+}
+
+interface Page {
+  readonly rows: readonly JsonObject[];
+  readonly next: string | null;
+}
+
+/** Examines records in slices, one in each turn of the event loop. */
+async function readPage<R>(
+  stepsAfter: (id: string) => Iterable<RecordStep<R>> | undefined,
+  {
+    after,
+    limit,
+    rowOf,
+  }: {
+    readonly after: string;
+    readonly limit: number;
+    /** The row of a record; undefined if the record does not match. */
+    readonly rowOf: (stored: StoredRecord<R>) => JsonObject | undefined;
+  },
+  signal: AbortSignal,
+): Promise<Page> {
+  const rows: JsonObject[] = [];
+  let [characters, examined, last] = [0, 0, after];
+  for (;;) {
+    let inSlice = 0;
+    let isEnd = true;
+    for (const { id, stored, size } of stepsAfter(last) ?? []) {
+      last = id;
+      const row = stored && rowOf(stored);
+      if (row !== undefined) {
+        rows.push(row);
+        characters += JSON.stringify(row).length;
+        if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
+      }
+      inSlice += 1 + Math.floor(size / ruleCharacters);
+      if (inSlice >= listSliceRecords) {
+        isEnd = false;
+        break;
+      }
+    }
+    if (isEnd) return { rows, next: null };
+    examined += inSlice;
+    if (examined >= listExaminedMax) return { rows, next: last };
+    await nextTurn(undefined, { signal });
+  }
+}
+
+/**
+ * Makes the search of a text in all fields of a record, in upper or lower case. It finds the text
+ * as a person writes it and, in a field that is no text, also as JSON.
+ */
+function textSearch(text: string): (record: object) => boolean {
+  const sought = text.toLowerCase();
+  return (record) =>
+    (Object.values(record) as Json[]).map(searchableText).join('\n').toLowerCase().includes(sought);
+}
+
+/** A value as JSON, followed by its texts where JSON escapes characters in them. */
+function searchableText(value: Json): string {
+  if (typeof value === 'string') return value;
+  const json = JSON.stringify(value);
+  return json.includes('\\') ? [json, ...textsIn(value)].join('\n') : json;
+}
+
+/** All texts in a value, and the names of its members. */
+function textsIn(value: Json): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (!isJsonObject(value)) return Array.isArray(value) ? value.flatMap(textsIn) : [];
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
+}

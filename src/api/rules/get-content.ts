@@ -1,0 +1,173 @@
+import type { Reply } from '../../http/reply.ts';
+import type { Fields } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
+import type { Visitor } from '../../model/visitor.ts';
+import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
+import { asOfProperty, timeThen } from '../records/moment.ts';
+import { defineOperation, type Call } from '../operation.ts';
+import {
+  contentPlace,
+  placeInput,
+  siteThen,
+  type PageParts,
+  type PlaceThen,
+} from './page-lookup.ts';
+
+const text = { type: 'string' } as const;
+
+/** An HTTP response over the websocket; server/websocket/packet.ts makes it. */
+const contentPacket: JsonObject = {
+  title: 'ContentPacket',
+  type: 'object',
+  required: ['status', 'headers', 'contenttype', 'source'],
+  properties: {
+    status: { type: 'integer' },
+    headers: {
+      type: 'object',
+      additionalProperties: text,
+      description: 'Header fields by their lower-case names.',
+    },
+    contenttype: { type: ['string', 'null'] },
+    content: { ...text, description: 'The content if it is text in UTF-8.' },
+    content_base64: { ...text, description: 'The content if it is not.' },
+    source: { ...text, description: 'The source of the page: disk:<name>, rule:<id> or none.' },
+  },
+};
+
+/**
+ * userinterface.get_content: over HTTP the response of the page itself, over a websocket a packet
+ * (docs/design/operations.md#one-definition).
+ */
+export const getContent = defineOperation<PageParts, PlaceThen & { headers?: object }>({
+  name: 'svc1.userinterface.get_content',
+  scope: 'render',
+  effect: 'reads',
+  summary:
+    'The page at an origin and path: over HTTP its own response, over the websocket a packet.',
+  input: {
+    type: 'object',
+    required: ['origin', 'path'],
+    properties: {
+      ...placeInput.properties,
+      as_of: {
+        ...asOfProperty,
+        description:
+          `${asOfProperty.description} Files are those of now. A page of another server has no ` +
+          'past: the answer is `unprocessable`.',
+      },
+      headers: { type: 'object', nullable: true, maxProperties: headerFieldsMax },
+    },
+  },
+  output: contentPacket,
+  failures: ['not_found', 'unprocessable', 'bad_gateway', 'gateway_timeout'],
+  replies: {
+    200: 'The page: its own header fields and content.',
+    default: 'The page\u2019s own response with another status, or a failure.',
+  },
+  run:
+    ({ view, ...parts }) =>
+    async (v, call) => {
+      const where = contentPlace(v, view);
+      refuseServiceWorker(call);
+      const sent = requestFields(v.headers ?? {});
+      const reply = await siteThen(parts, v, call).respond({
+        method: 'GET',
+        ...where,
+        fields: withVia(sent, call.fields.via),
+        address: call.caller.address,
+        visitor: visitorWith(sent, timeThen(parts.store, v.as_of), call),
+        body: undefined,
+        signal: call.signal(),
+      });
+      return { kind: 'reply', reply: where.origin === call.origin ? reply : sandboxed(reply) };
+    },
+});
+
+/**
+ * A service worker controls the folder of its script (Service Workers §Update). A script that is
+ * loaded by this operation could control all operations, whichever page it comes from.
+ */
+function refuseServiceWorker({ fields }: Call): void {
+  if (fields['service-worker'] === undefined) return;
+  throw new Failure(
+    'invalid',
+    'A service worker cannot be loaded from here, because it could control operations. Load it ' +
+      "from its page's own address.",
+    { field: 'service-worker' },
+  );
+}
+
+/**
+ * A page of another origin gets an opaque origin (CSP 3, sandbox), sets no cookies and no policies
+ * of this origin: otherwise it could act in the name of this one.
+ */
+function sandboxed(reply: Reply): Reply {
+  const fields = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    return name !== 'set-cookie' && !affectsWholeOrigin(name);
+  });
+  return { ...reply, fields: [...fields, 'Content-Security-Policy', 'sandbox'] };
+}
+
+/** Fields that a caller may set; the server sets those that identify the client. */
+const allowed: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-language',
+  'cookie',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'range',
+  'referer',
+  'sec-ch-ua-form-factors',
+  'sec-ch-ua-mobile',
+  'sec-ch-ua-platform',
+  'user-agent',
+]);
+
+/** Client hints, which describe a device besides the User-Agent. */
+const hints = ['sec-ch-ua-mobile', 'sec-ch-ua-platform', 'sec-ch-ua-form-factors'] as const;
+
+/** Keeps Via, so that a page which fetches itself is recognised as a loop. */
+function withVia(fields: Fields, via: string | undefined): Fields {
+  if (via === undefined) return fields;
+  return Object.assign(Object.create(null) as Record<string, string>, fields, { via });
+}
+
+/** The caller as a visitor with other fields, at a time. */
+function visitorWith(fields: Fields, nowMs: number | undefined, { visitor }: Call): Visitor {
+  if (Object.keys(fields).length === 0 && nowMs === undefined) return visitor;
+  // The hints of the caller's own browser would contradict another User-Agent.
+  const removed = fields['user-agent'] === undefined ? [] : hints;
+  const others = Object.fromEntries(removed.map((name) => [name, undefined]));
+  return visitor.with({ fields: { ...others, ...fields }, nowMs });
+}
+
+/**
+ * The header fields of an input that a caller may set. Throws `too_large` if they exceed the limit
+ * of a header section.
+ */
+function requestFields(headers: object): Fields {
+  const fields = Object.create(null) as Record<string, string>;
+  let bytes = 0;
+  for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
+    const lower = name.toLowerCase();
+    if (!allowed.has(lower) || typeof value !== 'string') continue;
+    bytes += lower.length + value.length;
+    if (bytes > headerBlockBytesMax) {
+      throw new Failure(
+        'too_large',
+        `headers has more than ${headerBlockBytesMax} bytes, the limit for all together.`,
+        {
+          field: 'headers',
+        },
+      );
+    }
+    if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
+  }
+  return fields;
+}

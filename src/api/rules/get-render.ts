@@ -1,0 +1,170 @@
+import type { JSONSchemaType } from 'ajv';
+import { parseQuery } from '../../http/query.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { ruleKinds } from '../../model/rule.ts';
+import { needsUser } from '../../model/visitor.ts';
+import { timeThen } from '../records/moment.ts';
+import { defineOperation } from '../operation.ts';
+import {
+  contentPlace,
+  placeInput,
+  siteThen,
+  winningRule,
+  type PageParts,
+  type PlaceThen,
+} from './page-lookup.ts';
+import { previewFor, previewProperties } from './preview.ts';
+import {
+  preparedEnginedata,
+  preparedServerFields,
+  renderAnswer,
+  renderRule,
+} from './rendered-rule.ts';
+
+interface RenderInput extends Omit<PlaceThen, 'query'> {
+  query?: string | Readonly<Record<string, string | readonly string[]>>;
+}
+
+const input = {
+  type: 'object',
+  required: ['origin', 'path'],
+  properties: {
+    ...placeInput.properties,
+    query: {
+      description: 'The query as a text, or its parameters as get_render answers them.',
+      oneOf: [
+        { type: 'string', nullable: true },
+        {
+          type: 'object',
+          additionalProperties: {
+            oneOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }],
+          },
+        },
+      ],
+    },
+    ...previewProperties,
+  },
+} as unknown as JSONSchemaType<RenderInput>;
+
+const text = { type: 'string' } as const;
+const textOrNull = { type: ['string', 'null'] } as const;
+
+const output: JsonObject = {
+  title: 'RenderInformation',
+  type: 'object',
+  required: [
+    ...['id', 'seq', 'origin', 'path', 'query', 'capture', 'kind', 'lang', 'engine'],
+    ...['enginedata', 'enginereference', 'table', 'meta', 'script', 'user'],
+  ],
+  properties: {
+    id: text,
+    seq: { type: 'integer' },
+    origin: { ...text, description: 'The origin of the request, in canonical form.' },
+    path: { ...text, description: 'The path of the request, in canonical form.' },
+    query: {
+      type: 'object',
+      additionalProperties: { oneOf: [text, { type: 'array', items: text }] },
+      description: 'The parameters of the query; a list for one that occurs more than once.',
+    },
+    capture: {
+      ...textOrNull,
+      description: 'The part of the path that the * of the rule matches.',
+    },
+    kind: { ...text, enum: ruleKinds },
+    lang: textOrNull,
+    engine: textOrNull,
+    enginedata: { type: 'object', additionalProperties: true },
+    enginereference: { ...textOrNull, description: 'URL of the documentation of the engine.' },
+    table: textOrNull,
+    meta: {
+      type: ['object', 'null'],
+      additionalProperties: true,
+      description: 'JSON Schema of a row of the table; null for a rule without one.',
+    },
+    matched: {
+      ...text,
+      description: 'The branch of enginedata.when that holds; only in a preview.',
+    },
+    script: { ...textOrNull, description: 'The script of an engine of the ini file.' },
+    user: {
+      type: ['object', 'null'],
+      required: ['name', 'roles'],
+      properties: { name: text, roles: { type: 'array', items: text } },
+      description: 'The signed-in user.',
+    },
+  },
+};
+
+/**
+ * userinterface.get_render: the data with which a generic page renders itself
+ * (docs/design/rendering.md#generic-pages).
+ */
+export const getRender = defineOperation<PageParts, RenderInput>({
+  name: 'svc1.userinterface.get_render',
+  scope: 'render',
+  effect: 'reads',
+  summary: 'The data that a generic page needs to render itself for an origin, path and query.',
+  input,
+  output,
+  etag: true,
+  failures: ['not_found'],
+  run:
+    ({ view, ...parts }) =>
+    async (v, call) => {
+      const nowMs = timeThen(parts.store, v.as_of);
+      const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
+      const { visitor } = previewed ?? call;
+      await visitor.prepare(needsUser);
+      const user = visitor.user();
+      const where = contentPlace({ ...v, query: queryText(v.query) }, view);
+      const fields = previewed?.fields ?? call.fields;
+      const found = winningRule(siteThen(parts, v, call), where, { fields });
+      const { stored, capture } = found;
+      const { rule, seq } = stored;
+      const isHidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
+      const rendered = await renderRule(found, { visitor, query: where.query });
+      const data = {
+        id: rule.id,
+        seq,
+        origin: where.origin,
+        path: where.path,
+        query: queryObject(where.query),
+        capture: capture ?? null,
+        kind: rule.kind,
+        lang: rule.lang ?? null,
+        engine: rule.engine ?? null,
+        enginedata: isHidden ? {} : preparedEnginedata(rendered.enginedata),
+        enginereference: null,
+        table: rule.table ?? null,
+        meta: null,
+        script: view.engines.find(({ name }) => name === rule.engine)?.script ?? null,
+        ...preparedServerFields(rule, view, call.origin),
+        user: user ?? null,
+        ...(previewed !== undefined && { matched: rendered.matched }),
+      };
+      const isForAll = call.caller.keyId === undefined && user === undefined;
+      return renderAnswer(data, found, { isForAll, dependencies: rendered.dependencies });
+    },
+});
+
+/** A query as the text of a URL. */
+function queryText(query: RenderInput['query']): string {
+  if (typeof query === 'string') return query;
+  const parameters = new URLSearchParams();
+  for (const [name, values] of Object.entries(query ?? {})) {
+    for (const value of [values].flat()) parameters.append(name, value);
+  }
+  return parameters.toString();
+}
+
+/** The parameters of a query by name, in one pass: a caller may send thousands of names. */
+function queryObject(query: string): Record<string, string | string[]> {
+  const parameters = new Map<string, string | string[]>();
+  for (const { name, value } of parseQuery(query)) {
+    const earlier = parameters.get(name);
+    if (earlier === undefined) parameters.set(name, value);
+    else if (typeof earlier === 'string') parameters.set(name, [earlier, value]);
+    else earlier.push(value);
+  }
+  return Object.fromEntries(parameters);
+}

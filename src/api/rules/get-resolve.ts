@@ -1,0 +1,124 @@
+import type { JSONSchemaType } from 'ajv';
+import type { JsonObject } from '../../model/json.ts';
+import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
+import { asOfProperty, timeThen } from '../records/moment.ts';
+import { defineOperation, type Call, type OperationResult } from '../operation.ts';
+import type { KeyVisit, SiteAccess } from '../site-access.ts';
+import { siteThen, type PageParts } from './page-lookup.ts';
+import { parseOrigin, parseQueryText, requireBreadcrumbKey } from './place.ts';
+import { previewFor, previewProperties } from './preview.ts';
+
+interface BreadcrumbInput {
+  k: string;
+  origin?: string;
+  query?: string;
+}
+
+interface BreadcrumbThen extends BreadcrumbInput {
+  as_of?: string;
+}
+
+const breadcrumb = {
+  k: { type: 'string', description: 'The key of the breadcrumb.' },
+  origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
+  query: { type: 'string', nullable: true },
+} as const;
+
+const text = { type: 'string' } as const;
+
+const resolution: JsonObject = {
+  title: 'Resolution',
+  type: 'object',
+  required: ['status', 'id', 'matched'],
+  properties: {
+    status: { type: 'integer', description: 'HTTP status of the visit.' },
+    target: { ...text, description: 'The target: an absolute URL, or a path on this site.' },
+    content: { ...text, description: 'The content of a breadcrumb without a target.' },
+    contenttype: { ...text, description: 'Media type of the content.' },
+    id: { ...text, description: 'Id of the page rule that decided.' },
+    matched: { ...text, description: 'The branch of it that decided: when[0], …, or default.' },
+  },
+};
+
+/**
+ * userinterface.get_resolve: the result of a breadcrumb as data, for the caller or for a visitor
+ * that the input describes.
+ */
+export const getResolve = defineOperation<PageParts, BreadcrumbThen>({
+  name: 'svc1.userinterface.get_resolve',
+  scope: 'render',
+  effect: 'reads',
+  summary: 'The result of a breadcrumb, for the caller or for a visitor that the input describes.',
+  input: {
+    type: 'object',
+    required: ['k'],
+    properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
+  } as unknown as JSONSchemaType<BreadcrumbThen>,
+  output: resolution,
+  failures: ['not_found', 'unprocessable'],
+  run: (parts) => async (v, call) => {
+    const site = siteThen(parts, v, call);
+    const nowMs = timeThen(parts.store, v.as_of);
+    const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
+    const visit = visitOf(v, call);
+    const visitor = nowMs === undefined ? visit.visitor : visit.visitor.with({ nowMs });
+    return resolutionAnswer(site, { ...visit, visitor, ...previewed });
+  },
+});
+
+/**
+ * userinterface.link.htm: the breadcrumb itself (docs/design/rendering.md#breadcrumbs): over HTTP a
+ * redirect or a page, over a websocket the answer of get_resolve.
+ */
+export const linkHtm = defineOperation<Pick<PageParts, 'site'>, BreadcrumbInput>({
+  name: 'svc1.userinterface.link.htm',
+  scope: 'render',
+  effect: 'reads',
+  summary:
+    'A breadcrumb: a redirect to its target, or its page. Callers that prefer JSON, and callers ' +
+    'over the websocket, get the answer of get_resolve.',
+  input: { type: 'object', required: ['k'], properties: breadcrumb },
+  output: resolution,
+  query: {
+    k: {
+      ...text,
+      minLength: 1,
+      maxLength: breadcrumbKeyCharactersMax,
+      description: 'The key. The breadcrumb decides whether its target gets the rest of the query.',
+    },
+  },
+  failures: ['not_found', 'unprocessable'],
+  replies: {
+    200: 'The breadcrumb shows a page, or its resolution as JSON.',
+    302: 'The breadcrumb leads to the target in Location; the page rule may name another status.',
+    default: 'Another status that the page rule sets, or a failure.',
+  },
+  run:
+    ({ site }) =>
+    (v, call) => {
+      const visit = visitOf(v, call);
+      if (call.transport === 'websocket') return resolutionAnswer(site, visit);
+      const resolved = site.resolve(visit);
+      if (!(resolved instanceof Promise)) {
+        return { kind: 'reply', reply: site.breadcrumb(resolved, visit) };
+      }
+      return resolved.then((one) => ({ kind: 'reply', reply: site.breadcrumb(one, visit) }));
+    },
+});
+
+async function resolutionAnswer(site: SiteAccess, visit: KeyVisit): Promise<OperationResult> {
+  const resolved = await site.resolve(visit);
+  const { data, caching } = site.breadcrumbData(resolved);
+  return { kind: 'data', data, caching };
+}
+
+function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): KeyVisit {
+  requireBreadcrumbKey(k);
+  return {
+    key: k,
+    origin: origin === undefined ? call.origin : parseOrigin(origin),
+    query: parseQueryText(query ?? ''),
+    fields: call.fields,
+    visitor: call.visitor,
+  };
+}

@@ -1,0 +1,85 @@
+import { Failure } from '../../model/failure.ts';
+import type { FoundRule } from '../../model/rule.ts';
+import { hasScope } from '../../model/key.ts';
+import type { Location } from '../../model/visitor.ts';
+import { servicePath } from '../../model/path.ts';
+import type { Reads } from '../../store/store.ts';
+import { asOfProperty, rulesThen } from '../records/moment.ts';
+import type { Call } from '../operation.ts';
+import type { SiteAccess } from '../site-access.ts';
+import { parsePlace, type Place } from './place.ts';
+import type { ViewConfig } from './rule-view.ts';
+
+/** The parts that the operations of the scope render need. */
+export interface PageParts {
+  readonly site: SiteAccess;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'at' | 'change' | 'rule'>;
+  readonly view: ViewConfig;
+  /** The location of an address. */
+  readonly locationOf: (address: string) => Promise<Location>;
+}
+
+/** A place of the site, now or at a moment of the past. */
+export interface PlaceThen extends Place {
+  as_of?: string;
+}
+
+/** The input schema of a place. */
+export const placeInput = {
+  type: 'object',
+  required: ['origin', 'path'],
+  properties: {
+    origin: { type: 'string' },
+    path: { type: 'string', description: 'As in a URL, or decoded; a query may follow.' },
+    query: { type: 'string', nullable: true },
+    as_of: asOfProperty,
+  },
+} as const;
+
+/**
+ * The site with the page rules of a moment. Only callers with the scope read see the past: what was
+ * removed from the site stays invisible to visitors (docs/design/operations.md#one-definition).
+ */
+export function siteThen(
+  { site, store }: Pick<PageParts, 'site' | 'store'>,
+  { as_of: asOf }: { readonly as_of?: string },
+  { caller }: Call,
+): SiteAccess {
+  const rules = rulesThen(store, asOf);
+  if (rules === undefined) return site;
+  if (hasScope(caller, 'read')) return site.at(rules);
+  throw new Failure(
+    caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
+    'as_of needs an API key with the scope read. Send one, or leave as_of out.',
+    { field: 'as_of' },
+  );
+}
+
+/**
+ * The place of an input, at which visitors can find content: paths below `{base}/svc1` belong to
+ * Waymark, whatever rules and files exist (docs/design/requests.md#precedence). Throws `invalid`,
+ * and `not_found` for such a path.
+ */
+export function contentPlace(v: Place, { base }: ViewConfig): Required<Place> {
+  const where = parsePlace(v);
+  if (servicePath(where.path, base) === undefined) return where;
+  throw new Failure(
+    'not_found',
+    `${where.path} belongs to Waymark itself: no page is served there. Use a path outside ` +
+      `${base}/svc1.`,
+    { field: 'path' },
+  );
+}
+
+/** The rule that answers at a place. Throws `not_found`. */
+export function winningRule(
+  site: SiteAccess,
+  where: Required<Place>,
+  { fields }: Pick<Call, 'fields'>,
+): FoundRule {
+  const found = site.findRule({ ...where, fields });
+  if (found === undefined) {
+    throw new Failure('not_found', `No page rule answers ${where.origin}${where.path}.`);
+  }
+  return found;
+}

@@ -1,0 +1,137 @@
+import { maskedValue, replaceFormerHeaders } from '../../model/former-headers.ts';
+import { Failure } from '../../model/failure.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { hasScope } from '../../model/key.ts';
+import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
+import { ruleKinds, type Rule, type RuleContent, type StoredRule } from '../../model/rule.ts';
+import { foldRule } from '../../store/log/fold.ts';
+import type { Reads } from '../../store/store.ts';
+import type { Call } from '../operation.ts';
+import type {
+  MaskFields,
+  RecordFamily,
+  RecordParts,
+  RecordStep,
+  StoredRecord,
+} from '../records/family.ts';
+import type { SiteAccess } from '../site-access.ts';
+import { unreadEnginedata } from './enginedata.ts';
+import { parseRuleOrigin } from './fields.ts';
+import { placeRuleFields } from './placement.ts';
+import { ruleProblems, type RuleChecks } from './rule-problems.ts';
+import { ruleSchema } from './rule-schema.ts';
+import { serverFields, type ViewConfig } from './rule-view.ts';
+import { shadowProblems } from './shadows.ts';
+
+/** The parts that the operations on page rules need. */
+export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
+  readonly view: ViewConfig;
+  readonly site: Pick<SiteAccess, 'explain'>;
+}
+
+const text = { type: 'string', nullable: true } as const;
+
+/** Page rules (docs/design/page-rules.md#fields). */
+export const ruleFamily: RecordFamily<RuleParts, Rule> = {
+  name: 'userinterface',
+  noun: 'page rule',
+  command: 'rule',
+  scopes: { read: 'read', write: 'design' },
+  schema: ruleSchema,
+
+  find: (reads, id) => recordOf(reads.rule(id)),
+  findAt: (reads, id, seq) => recordOf(reads.ruleAt(id, seq)),
+  after: (reads, id) => steps(reads.recordsAfter(id)),
+  afterAt: (reads, id, seq) => steps(reads.at(seq).recordsAfter(id)),
+  fold: (before, change) => placed(foldRule(before && ruleOf(before), change)),
+
+  place: (write, { engines }) => placeRuleFields(write, { engines }),
+  problems: (rule, names, { engines, allowPrivate, view }) =>
+    ruleProblems(rule, names, { engines, allowPrivate, base: view.base }),
+  unknownMembers: ({ enginedata, kind, _unknowns_: unknowns = {} }, names) =>
+    enginedata !== undefined && names.includes('enginedata') && unknowns.enginedata === undefined
+      ? unreadEnginedata(enginedata, kind)
+      : [],
+  afterWrite: ({ stored, call }, parts) => shadowProblems(parts, stored.record, call),
+
+  serverFields: (rule, { view }, origin) => serverFields(rule, view, origin),
+  mask: maskFormerHeaders,
+
+  list: {
+    filters: {
+      origin: { ...text, description: 'The origin, such as https://example.com, or *.' },
+      path: { ...text, description: 'The start of the path, or of the key.' },
+      kind: { ...text, enum: [...ruleKinds, null], description: 'The kind of page rule.' },
+      table: { ...text, description: 'The table.' },
+      engine: { ...text, description: 'The engine.' },
+    },
+    parse: parseFilters,
+    matches: (rule, { origin, path = '', kind, table, engine }) =>
+      (origin === undefined || rule.origin === origin) &&
+      rule.path.startsWith(path as string) &&
+      (kind === undefined || rule.kind === kind) &&
+      (table === undefined || rule.table === table) &&
+      (engine === undefined || rule.engine === engine),
+    row: ({ content, ...rule }) =>
+      content === undefined
+        ? rule
+        : { ...rule, content_bytes: contentBytes(content as RuleContent) },
+    columns: {
+      ID: 'id',
+      KIND: 'kind',
+      ORIGIN: 'origin',
+      PATH: 'path',
+    },
+  },
+};
+
+function placed({ rule, ...place }: StoredRule): StoredRecord<Rule> {
+  return { record: rule, ...place };
+}
+
+function recordOf(stored: StoredRule | undefined): StoredRecord<Rule> | undefined {
+  return stored && placed(stored);
+}
+
+function ruleOf({ record, ...place }: StoredRecord<Rule>): StoredRule {
+  return { rule: record, ...place };
+}
+
+function* steps(walked: ReturnType<Reads['recordsAfter']>): Iterable<RecordStep<Rule>> {
+  for (const { stored, ...step } of walked) yield { ...step, stored: recordOf(stored) };
+}
+
+/**
+ * Masks the past of page rules: a caller with the scope read sees a header value for a source as
+ * long as the rule has it; a caller with the scope design sees former ones, too
+ * (docs/design/history.md#former-secrets).
+ */
+export function maskFormerHeaders(
+  reads: Pick<Reads, 'rule'>,
+  { caller }: Pick<Call, 'caller'>,
+): MaskFields {
+  return (id, fields) => {
+    const masked = replaceFormerHeaders(fields, reads.rule(id)?.rule, maskedValue);
+    return masked === fields || hasScope(caller, 'design') ? fields : masked;
+  };
+}
+
+function parseFilters({ origin, path, ...others }: JsonObject): JsonObject {
+  const canonicalOrigin = typeof origin === 'string' ? parseRuleOrigin(origin) : undefined;
+  if (origin !== undefined && canonicalOrigin === undefined) {
+    throw new Failure('invalid', 'origin must be scheme://host[:port], or *.', { field: 'origin' });
+  }
+  return {
+    ...others,
+    ...(canonicalOrigin !== undefined && { origin: canonicalOrigin }),
+    // A filter that is not a path can be the key of a breadcrumb.
+    ...(typeof path === 'string' && { path: canonicalPath(encodeNonAscii(path)) ?? path }),
+  };
+}
+
+/** Content may have megabytes: a list has its length instead, and read returns it. */
+function contentBytes(content: RuleContent): number {
+  return typeof content === 'string'
+    ? Buffer.byteLength(content)
+    : Buffer.byteLength(content.base64, 'base64');
+}

@@ -1,0 +1,103 @@
+import type { JsonObject } from '../../model/json.ts';
+import {
+  breadcrumbKeyCharactersMax,
+  originBytesMax,
+  tableCharactersMax,
+} from '../../model/limits.ts';
+import { ruleKinds, type Rule } from '../../model/rule.ts';
+import type { RecordSchema } from '../records/schema.ts';
+
+const text = { type: 'string' } as const;
+const anyObject = { type: 'object', additionalProperties: true } as const;
+
+/** The fields of a page rule that callers write (docs/design/page-rules.md#fields). */
+const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>> = {
+  origin: {
+    ...text,
+    maxLength: originBytesMax,
+    description: 'scheme://host[:port], or * for every origin, which is the default.',
+  },
+  path: {
+    ...text,
+    description:
+      'The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to ' +
+      `${breadcrumbKeyCharactersMax} characters.`,
+  },
+  kind: { ...text, enum: ruleKinds, description: 'How the rule answers requests for its path.' },
+  table: {
+    ...text,
+    minLength: 1,
+    maxLength: tableCharactersMax,
+    description: 'The table whose records the page shows or changes.',
+  },
+  designed_at: {
+    ...text,
+    format: 'date-time',
+    description: 'When it was designed, stored as UTC; in matching the newer one wins.',
+  },
+  lang: { ...text, description: 'A BCP 47 language tag.' },
+  content: {
+    description: 'The body of the page.',
+    oneOf: [
+      text,
+      {
+        type: 'object',
+        required: ['base64'],
+        properties: { base64: { ...text, description: 'Bytes in base64.' } },
+      },
+    ],
+  },
+  contenttype: {
+    ...text,
+    description:
+      'Its media type; text/html; charset=utf-8 by default. ' +
+      'A text is sent as UTF-8, whatever charset it names.',
+  },
+  httpresponse: { type: 'integer', minimum: 200, maximum: 599, description: 'HTTP status.' },
+  engine: { ...text, description: 'The engine that renders the page in the browser.' },
+  enginedata: {
+    ...anyObject,
+    description: 'The settings of the kind or engine; enginereference documents an engine.',
+  },
+  enginecomments: text,
+  rve: { type: 'number', description: 'In matching the higher one wins.' },
+};
+
+const server = {
+  enginereference: { ...text, description: 'URL of the documentation of its engine.' },
+  meta: { ...anyObject, description: 'JSON Schema of a row of its table.' },
+} as const;
+
+const always = ['origin', 'path', 'kind'];
+
+/** The schemas of page rules. */
+export const ruleSchema: RecordSchema = {
+  title: 'PageRule',
+  fields,
+  required: ['path'],
+  lasting: ['kind', 'path'],
+  always,
+  server,
+  listed: {
+    omitted: ['content'],
+    added: {
+      content_bytes: { type: 'integer', description: 'Length of its content, which read shows.' },
+    },
+  },
+};
+
+const { enginecomments: _comments, ...publicFields } = fields;
+
+/** A page rule as a running page sees it. */
+export const publicRule: JsonObject = {
+  title: 'PublicPageRule',
+  type: 'object',
+  required: ['id', 'seq', ...always],
+  properties: {
+    id: text,
+    ...publicFields,
+    capture: { ...text, description: 'The part of the path that the * of the rule matches.' },
+    ...server,
+    seq: { type: 'integer', description: 'Version of the record.' },
+  },
+};

@@ -1,0 +1,64 @@
+import type { FoundRule } from '../../model/rule.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Rule } from '../../model/rule.ts';
+
+/** What the configuration adds to a page rule in answers. */
+export interface ViewConfig {
+  /** Prefix before `/svc1`. */
+  readonly base: string;
+  /** Origin of URLs in answers; undefined for that of the request. */
+  readonly publicUrl: string | undefined;
+  readonly engines: readonly {
+    readonly name: string;
+    readonly script: string | undefined;
+    readonly reference: string | undefined;
+  }[];
+  readonly tables: readonly { readonly name: string; readonly schema: JsonObject }[];
+}
+
+/**
+ * The fields that the server adds to a page rule (docs/design/page-rules.md#fields): the URL of its
+ * engine's documentation, and the schema of its table.
+ */
+export function serverFields(
+  rule: Pick<Rule, 'engine' | 'table'>,
+  { base, publicUrl, engines, tables }: ViewConfig,
+  origin: string,
+): JsonObject {
+  const engine = engines.find(({ name }) => name === rule.engine);
+  const reference = engine?.reference ?? `${base}/svc1/engines/${rule.engine ?? ''}`;
+  const table = tables.find(({ name }) => name === rule.table);
+  return {
+    ...(rule.engine !== undefined && {
+      enginereference: new URL(reference, publicUrl ?? origin).href,
+    }),
+    ...(table && { meta: table.schema }),
+  };
+}
+
+/**
+ * A page rule for the scope render: without its source, the headers for the source, comments and
+ * unknown fields.
+ */
+export function renderView({ stored, capture }: FoundRule): JsonObject {
+  const { enginecomments: _comments, _unknowns_: _unknowns, ...rule } = stored.rule;
+  const { enginedata, ...open } = rule;
+  // Enginedata of these kinds is only for the server, which finds the answer by it.
+  const isHidden = rule.kind === 'content.fetch' || rule.kind === 'resolve';
+  const shown =
+    isHidden || enginedata === undefined ? open : { ...open, enginedata: publicData(enginedata) };
+  return {
+    ...(shown as JsonObject),
+    ...(capture !== undefined && { capture }),
+    seq: stored.seq,
+  };
+}
+
+/**
+ * enginedata without the members that may hold a secret, which may be left over from another kind,
+ * and without conditions and what other visitors see.
+ */
+export function publicData(enginedata: JsonObject): JsonObject {
+  const { source: _source, headers: _headers, when: _when, ...open } = enginedata;
+  return open;
+}

@@ -1,0 +1,47 @@
+import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
+import type { ContentRequest, Fields } from '../http/request.ts';
+import type { Explanation } from '../model/explanation.ts';
+import type { FoundRule, Resolution } from '../model/rule.ts';
+import type { StoredRule } from '../model/rule.ts';
+import type { CandidateReads } from '../rules/matcher.ts';
+import type { PageRequest } from '../rules/source.ts';
+
+/** A breadcrumb's key, with its visit. */
+export interface KeyVisit extends BreadcrumbVisit {
+  readonly key: string;
+}
+
+/** The functions of the site that operations call: the same ones that answer visitors. */
+export interface SiteAccess {
+  /**
+   * The reply to a request for content. Throws or rejects with `not_found` if no source has the
+   * page, with `method_not_allowed` if the source does not allow the method, and with the source's
+   * own failures.
+   */
+  respond(request: ContentRequest): Reply | Promise<Reply>;
+  /** The rule that replies at an origin and path if no file does; undefined if there is none. */
+  findRule(place: {
+    readonly origin: string;
+    readonly path: string;
+    readonly fields: Fields;
+  }): FoundRule | undefined;
+  /**
+   * Resolves a breadcrumb's key. Fails with `not_found` for an unknown key, with `unprocessable`
+   * for keys that lead in a circle.
+   */
+  resolve(visit: KeyVisit): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
+  /** The HTTP reply to a visitor of a breadcrumb. */
+  breadcrumb(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply;
+  /** The data of get_resolve for a breadcrumb, and the fields for caches. */
+  breadcrumbData(resolved: ResolvedBreadcrumb): {
+    readonly data: Resolution;
+    readonly caching: FieldList;
+  };
+  /** Explains respond; reads only, and sends no request to another server. */
+  explain(request: PageRequest): Explanation;
+  /** Explains resolve. */
+  explainKey(visit: KeyVisit): Explanation;
+  /** The same site with the page rules of another moment; files and sources are those of now. */
+  at(rules: CandidateReads & { rule(id: string): StoredRule | undefined }): SiteAccess;
+}

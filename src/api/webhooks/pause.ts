@@ -1,0 +1,69 @@
+import { defineOperation, type OperationDefinition } from '../operation.ts';
+import { identifyRequest } from '../records/idempotency.ts';
+import { ifSeqProperty, recordSchemas, vkMember } from '../records/schema.ts';
+import { changeRecord } from '../records/write.ts';
+import { hookFamily, requireNothingWaiting, type HookParts } from './hook-family.ts';
+import { placeHookFields } from './hook-placement.ts';
+
+interface PauseInput {
+  id: string;
+  if_seq?: number;
+}
+
+/** webhook.pause: stops deliveries of a hook. Refuses with `not_found` or `conflict` (the vk). */
+export const pauseHook = switchOperation({
+  name: 'webhook.pause',
+  active: false,
+  summary: 'Stops the deliveries of a hook; its events wait.',
+});
+
+/**
+ * webhook.resume: delivers the events that wait, and new ones. Refuses with `not_found`, or with
+ * `conflict` (the vk, or a field of the hook is not valid).
+ */
+export const resumeHook = switchOperation({
+  name: 'webhook.resume',
+  active: true,
+  summary: 'Resumes the deliveries of a hook, beginning with the events that wait.',
+});
+
+function switchOperation({
+  name,
+  active,
+  summary,
+}: {
+  readonly name: string;
+  readonly active: boolean;
+  readonly summary: string;
+}): OperationDefinition<HookParts> {
+  return defineOperation<HookParts, PauseInput>({
+    name: `svc1.${name}`,
+    scope: 'webhook',
+    effect: 'writes',
+    summary,
+    input: {
+      type: 'object',
+      required: ['id'],
+      properties: { id: { type: 'string' }, if_seq: { ...ifSeqProperty, nullable: true } },
+    },
+    envelope: { vk: vkMember },
+    output: recordSchemas(hookFamily.schema).written,
+    etag: true,
+    failures: ['not_found', 'conflict', 'precondition_failed'],
+    run:
+      (parts) =>
+      ({ id, if_seq: ifSeq }, call) => {
+        const request = identifyRequest(name, { id }, call);
+        return changeRecord(
+          hookFamily,
+          parts,
+          call,
+          { id, ifSeq, sent: {}, request },
+          ({ record }) => {
+            if (active) requireNothingWaiting(record);
+            return placeHookFields({ current: record, sent: { active } });
+          },
+        );
+      },
+  });
+}

@@ -1,0 +1,102 @@
+import type { Change } from '../../model/change.ts';
+import type { Decision, LoggedDraft, Reads } from '../../store/store.ts';
+import { authorOf, defineOperation, type OperationResult } from '../operation.ts';
+import { identifyRequest } from '../records/idempotency.ts';
+import { vkMember } from '../records/schema.ts';
+import { existingHook, secretDraft, type HookParts } from './hook-family.ts';
+import { secretSchema } from './hook-schema.ts';
+import { hookSecretOverlapMs } from './limits.ts';
+
+/** The parts that webhook.rotate needs. */
+interface RotateParts extends Pick<HookParts, 'store' | 'newSecret'> {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * webhook.rotate: gives a hook a new secret, which only this answer shows; the former one signs as
+ * well for 24 hours (docs/design/webhooks.md#registration). Refuses with `not_found`, or with
+ * `conflict` (the vk was used for another request).
+ */
+export const rotateSecret = defineOperation<RotateParts, { id: string }>({
+  name: 'svc1.webhook.rotate',
+  scope: 'webhook',
+  effect: 'writes',
+  summary: 'Gives a hook a new secret; for 24 hours the former one signs as well.',
+  input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
+  envelope: { vk: vkMember },
+  output: {
+    title: 'RotatedSecret',
+    type: 'object',
+    required: ['id', 'seq'],
+    properties: {
+      id: { type: 'string' },
+      seq: { type: 'integer', description: 'Version of the hook.' },
+      secret: secretSchema,
+      previous_until: {
+        type: 'string',
+        format: 'date-time',
+        description: 'Until when the former secret signs as well.',
+      },
+    },
+  },
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store, newSecret, now }) =>
+    ({ id }, call) => {
+      const { vk } = call;
+      const request = identifyRequest('webhook.rotate', { id }, call);
+      return store.commit(authorOf(call), (reads): Decision<OperationResult> => {
+        const earlier = vk === undefined ? undefined : request.earlier(reads, vk);
+        const first = earlier && reads.change(earlier.seq);
+        if (first !== undefined) {
+          return { drafts: [], answer: () => rotateAnswer(reads, first, { vk, replayed: true }) };
+        }
+        existingHook(reads, id);
+        const secret = newSecret();
+        const rotatedAt = new Date(now()).toISOString();
+        const until = new Date(now() + hookSecretOverlapMs).toISOString();
+        const claim = vk === undefined ? {} : { vk: request.claim(vk) };
+        const drafts: readonly LoggedDraft[] = [
+          // The history of the hook shows the rotation. Reverting it restores no former secret.
+          { family: 'webhook', id, action: 'edit', data: { rotated_at: rotatedAt }, ...claim },
+          secretDraft(id, { secret, until }),
+        ];
+        return {
+          drafts,
+          answer: ([change]) => rotateAnswer(reads, change, { vk, replayed: false, secret, until }),
+        };
+      });
+    },
+});
+
+function rotateAnswer(
+  reads: Pick<Reads, 'hookSecret'>,
+  change: Change | undefined,
+  {
+    vk,
+    replayed,
+    secret,
+    until,
+  }: {
+    readonly vk: string | undefined;
+    readonly replayed: boolean;
+    readonly secret?: string;
+    readonly until?: string;
+  },
+): OperationResult {
+  if (change === undefined) throw new TypeError('the store logged no change');
+  const { id, seq } = change;
+  const previousUntil = until ?? reads.hookSecret(id)?.until;
+  return {
+    kind: 'data',
+    data: {
+      id,
+      seq,
+      ...(secret !== undefined && { secret }),
+      ...(previousUntil !== undefined && { previous_until: previousUntil }),
+    },
+    ...(vk !== undefined && { vk }),
+    ...(replayed && { replayed }),
+  };
+}
