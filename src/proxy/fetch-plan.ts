@@ -49,11 +49,23 @@ const neverSent = new Set(['CONNECT', 'TRACE', 'UPGRADE']);
 /** Some servers drop path parameters (`;x`) and then read a dot segment. */
 const dotSegment = /\/\.\.?(?:[;/]|$)/;
 
+/** The plan of each rule. An edit makes a new rule object. */
+const plans = new WeakMap<FetchRule, FetchPlan>();
+
 /**
- * Parses a rule's enginedata. Throws `bad_gateway` if it names no usable source; the message keeps
- * the source secret.
+ * Parses a rule's enginedata, once for each rule. Throws `bad_gateway` if it names no usable
+ * source; the message keeps the source secret.
  */
-export function fetchPlan({ id, path, httpresponse, enginedata }: FetchRule): FetchPlan {
+export function fetchPlan(rule: FetchRule): FetchPlan {
+  let plan = plans.get(rule);
+  if (plan === undefined) {
+    plan = parsePlan(rule);
+    plans.set(rule, plan);
+  }
+  return plan;
+}
+
+function parsePlan({ id, path, httpresponse, enginedata }: FetchRule): FetchPlan {
   const sources = [enginedata?.source].flat().flatMap((item) => parseSource(item) ?? []);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');

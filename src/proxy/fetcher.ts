@@ -12,7 +12,7 @@ import {
 } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
-import { SharedLimit, type Allocation, type Shares } from '../model/shared-limit.ts';
+import { SharedLimit, type Shares } from '../model/shared-limit.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import type { ExpectedReply, PageRequest } from '../rules/source.ts';
 import { allowedMethods, fetchPlan, type FetchPlan, type FetchRule } from './fetch-plan.ts';
@@ -21,9 +21,9 @@ import { isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
 import type { SourceHealth } from './source-health.ts';
 import {
-  createSourceRequest,
   requireTargets,
   sendToSource,
+  type FetchedResponse,
   type SourceRequestParts,
 } from './source-request.ts';
 
@@ -58,46 +58,38 @@ export interface OpenedWebsocket {
   readonly source: string;
 }
 
-/** What a fetcher is made of. */
-interface FetcherParts extends SourceRequestParts {
-  readonly health: SourceHealth;
-}
-
 /** Creates a fetcher. */
-export function createFetcher(parts: FetcherParts): Fetcher {
+export function createFetcher(parts: SourceRequestParts): Fetcher {
   const { health, via } = parts;
   const inProgress = new SharedLimit(shares);
-  // An edit makes a new rule object, so plans need no invalidation.
-  const plans = new WeakMap<FetchRule, FetchPlan>();
-  const planOf = (rule: FetchRule): FetchPlan => {
-    let plan = plans.get(rule);
-    if (plan === undefined) {
-      plan = fetchPlan(rule);
-      plans.set(rule, plan);
-    }
-    return plan;
-  };
   return {
     async respond(rule, request) {
-      const plan = requireMethod(planOf(rule), rule, request.method);
+      const plan = requireMethod(fetchPlan(rule), rule, request.method);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { address } = request;
-      return counted(inProgress.allocation({ keyId: undefined, address }), async () => {
-        const sourceRequest = createSourceRequest(parts, plan, request);
-        const { answer, fields } = await sendToSource(sourceRequest, health);
-        return replyToClient(answer, { request, plan, fields });
-      });
+      const client = { keyId: undefined, address: request.address };
+      const release = (): void => {
+        inProgress.giveBack(client, 1);
+      };
+      inProgress.take(client, 1);
+      try {
+        const reply = replyToClient(await sendToSource(parts, plan, request), plan, request);
+        const { body } = reply;
+        if (body.kind !== 'stream' || body.stream.closed) release();
+        else body.stream.once('close', release);
+        return reply;
+      } catch (error) {
+        release();
+        throw error;
+      }
     },
     async openWebsocket(rule, request) {
-      const plan = planOf(rule);
+      const plan = fetchPlan(rule);
       if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const { answer, fields } = await sendToSource(
-        createSourceRequest(parts, plan, request, 'websocket'),
-        health,
-      );
+      const fetched = await sendToSource(parts, plan, request, 'websocket');
+      const { answer, fields } = fetched;
       const { connection } = answer;
-      if (connection === undefined) return replyToClient(answer, { request, plan, fields });
+      if (connection === undefined) return replyToClient(fetched, plan, request);
       if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
         answer.discard();
         throw new Failure('bad_gateway', 'The source switched to another protocol than websocket.');
@@ -105,7 +97,7 @@ export function createFetcher(parts: FetcherParts): Fetcher {
       return { fields, connection, source: `rule:${plan.id}` };
     },
     explain(rule, asked) {
-      const plan = requireMethod(planOf(rule), rule, asked.method);
+      const plan = requireMethod(fetchPlan(rule), rule, asked.method);
       requireTargets(plan, asked);
       return { status: null, notes: [sourceStatusNote(rule), ...setAsideNotes(plan, health)] };
     },
@@ -121,23 +113,6 @@ const shares: Shares = {
   perAddressMax: fetchesPerAddressMax,
   perKeyMax: Infinity,
 };
-
-/** Counts a reply from before it is made until its content has ended. */
-async function counted(place: Allocation, fetched: () => Promise<Reply>): Promise<Reply> {
-  const free = (): void => {
-    place.free();
-  };
-  place.grow(1);
-  try {
-    const reply = await fetched();
-    if (reply.body.kind !== 'stream' || reply.body.stream.closed) free();
-    else reply.body.stream.once('close', free);
-    return reply;
-  } catch (error) {
-    free();
-    throw error;
-  }
-}
 
 function sourceStatusNote({ httpresponse }: FetchRule): string {
   const replaced = httpresponse === undefined ? '' : `; ${httpresponse} replaces its 200`;
@@ -193,18 +168,11 @@ export function withFailureEvents(
   };
 }
 
-/** Turns a source's answer into the reply to the client; `fields` are already rewritten. */
+/** Makes the reply to the client from a source's response. */
 function replyToClient(
-  answer: SourceResponse,
-  {
-    request,
-    plan,
-    fields,
-  }: {
-    readonly request: ContentRequest;
-    readonly plan: FetchPlan;
-    readonly fields: FieldList;
-  },
+  { answer, fields }: FetchedResponse,
+  plan: FetchPlan,
+  request: ContentRequest,
 ): Reply {
   const status = answer.status === 200 ? (plan.httpresponse ?? 200) : answer.status;
   const source = `rule:${plan.id}`;

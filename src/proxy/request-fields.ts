@@ -4,7 +4,7 @@ import { cgiName } from '../http/fields.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 
 /** Hop-by-hop fields, whether Connection names them or not (RFC 9110 §7.6.1). */
-const hopByHop = new Set([
+export const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'http2-settings',
   'keep-alive',
@@ -13,32 +13,28 @@ const hopByHop = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/**
- * Fields that this server sets itself or keeps secret. CGI would turn `Proxy` into the variable
- * HTTP_PROXY (httpoxy).
- */
-const notForwarded = new Set([
-  'apikey',
-  'content-length',
-  'expect',
-  'forwarded',
-  'host',
-  'proxy',
-  'via',
-  'x-real-ip',
-]);
-/**
- * Fields that are forwarded only if the rule's `pass` names them: credentials, and fields that make
- * some frameworks use another method or path than the rule allows.
- */
-const forwardedIfPassed = new Set([
-  'authorization',
-  'cookie',
-  'x-http-method',
-  'x-http-method-override',
-  'x-method-override',
-  'x-original-url',
-  'x-rewrite-url',
+/** The fields of a client that are not forwarded, or only if the rule's `pass` names them. */
+const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop' | 'ifPassed'>([
+  ...[...hopByHop].map((name) => [name, 'drop'] as const),
+  // This server sets them itself, or keeps them secret. CGI would turn `Proxy` into the variable
+  // HTTP_PROXY (httpoxy).
+  ['apikey', 'drop'],
+  ['content-length', 'drop'],
+  ['expect', 'drop'],
+  ['forwarded', 'drop'],
+  ['host', 'drop'],
+  ['proxy', 'drop'],
+  ['via', 'drop'],
+  ['x-real-ip', 'drop'],
+  // Credentials.
+  ['authorization', 'ifPassed'],
+  ['cookie', 'ifPassed'],
+  // Some frameworks use another method or path because of them than the rule allows.
+  ['x-http-method', 'ifPassed'],
+  ['x-http-method-override', 'ifPassed'],
+  ['x-method-override', 'ifPassed'],
+  ['x-original-url', 'ifPassed'],
+  ['x-rewrite-url', 'ifPassed'],
 ]);
 /** Fields that enginedata.headers cannot set: framing, and Via, which detects loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
@@ -120,10 +116,10 @@ function isForwarded(
 ): boolean {
   const isOdd = oddName.test(name);
   const plain = isOdd ? name.replaceAll(/[^a-z0-9]/g, '-') : name;
-  if (isHopByHop(plain, named) || named?.has(name) === true || notForwarded.has(plain))
-    return false;
-  if (plain.startsWith('x-forwarded-')) return false;
-  if ((isOdd || forwardedIfPassed.has(plain)) && !plan.pass.has(name)) return false;
+  const handled = handling.get(plain);
+  if (handled === 'drop' || plain.startsWith('x-forwarded-') || isOfProxy(plain)) return false;
+  if (named !== undefined && (named.has(name) || named.has(plain))) return false;
+  if ((isOdd || handled === 'ifPassed') && !plan.pass.has(name)) return false;
   return plan.headers.size === 0 || !plan.headerCgiNames.has(cgiName(name));
 }
 
@@ -157,9 +153,13 @@ function canonicalAddress(address: string): string | undefined {
   return parseAddress(withoutZone)?.toString();
 }
 
-/** Of the Proxy-* fields, only Proxy-Status (RFC 9209) is for the client. */
+/** Whether a field is for the next hop only: one of the usual ones, or named by Connection. */
 export function isHopByHop(name: string, named: ReadonlySet<string> | undefined): boolean {
-  if (hopByHop.has(name) || named?.has(name)) return true;
+  return hopByHop.has(name) || named?.has(name) === true || isOfProxy(name);
+}
+
+/** Of the Proxy-* fields, only Proxy-Status (RFC 9209) is for the client. */
+function isOfProxy(name: string): boolean {
   return name.startsWith('proxy-') && name !== 'proxy-status';
 }
 

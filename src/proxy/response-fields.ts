@@ -1,5 +1,6 @@
-import { fieldLines, replyField, type FieldList } from '../http/reply.ts';
-import { connectionOptions, isHopByHop } from './request-fields.ts';
+import { fieldLines, type FieldList } from '../http/reply.ts';
+import type { FetchPlan } from './fetch-plan.ts';
+import { connectionOptions, hopByHop, isHopByHop } from './request-fields.ts';
 import {
   rewriteCookie,
   rewriteLinks,
@@ -10,54 +11,61 @@ import {
   type FetchedUrl,
 } from './rewrite-headers.ts';
 
-/**
- * Fields that would be wrong from this server: Server-Timing measures the source, Alt-Svc (RFC
- * 7838) names alternatives to the source's host. The source's Date is kept (RFC 9110 §6.6.1).
- */
-const droppedFields = new Set(['alt-svc', 'server-timing']);
+/** What happens to a field of a source: dropped, sent only if a condition holds, or rewritten. */
+type Handling =
+  | 'drop'
+  /** Sent if the rule's `pass` names it. */
+  | 'ifPassed'
+  /** Sent if the rule covers the whole origin, or its `pass` names it. */
+  | 'ifWholeOrigin'
+  | ((value: string, fetched: FetchedUrl) => string | undefined);
 
-/**
- * Fields that are sent only if the rule's `pass` names them: they reveal the source's software, or
- * make a proxy in front of this server send one of its own files (X-Sendfile).
- */
-const sentIfPassed = new Set([
-  'server',
-  'x-accel-redirect',
-  'x-aspnet-version',
-  'x-aspnetmvc-version',
-  'x-lighttpd-send-file',
-  'x-powered-by',
-  'x-sendfile',
-]);
-
-/**
- * Fields that browsers apply to the whole origin, whichever page sends them. They are sent only if
- * the rule covers the whole origin, or if its `pass` names them
- * (docs/design/fetching.md#fields-of-a-source).
- */
-const originWideFields = new Set([
-  'accept-ch',
-  'accept-ch-lifetime',
-  'clear-site-data',
-  'critical-ch',
-  'expect-ct',
-  'nel',
-  'origin-agent-cluster',
-  'origin-policy',
-  'public-key-pins',
-  'public-key-pins-report-only',
-  'report-to',
-  'reporting-endpoints',
-  'sec-session-registration',
-  'secure-session-registration',
-  'set-login',
-  'strict-transport-security',
-  'use-as-dictionary',
+/** All fields that are not sent as they are, by lower-case name. */
+const handling: ReadonlyMap<string, Handling> = new Map<string, Handling>([
+  ...[...hopByHop].map((name) => [name, 'drop'] as const),
+  // Wrong from this server: Server-Timing measures the source, Alt-Svc (RFC 7838) names
+  // alternatives to the source's host. The source's Date is kept (RFC 9110 §6.6.1).
+  ['alt-svc', 'drop'],
+  ['server-timing', 'drop'],
+  // They reveal the source's software, or make a proxy in front of this server send one of its own
+  // files (X-Sendfile).
+  ['server', 'ifPassed'],
+  ['x-accel-redirect', 'ifPassed'],
+  ['x-aspnet-version', 'ifPassed'],
+  ['x-aspnetmvc-version', 'ifPassed'],
+  ['x-lighttpd-send-file', 'ifPassed'],
+  ['x-powered-by', 'ifPassed'],
+  ['x-sendfile', 'ifPassed'],
+  // Browsers apply these to the whole origin, whichever page sends them
+  // (docs/design/fetching.md#fields-of-a-source).
+  ['accept-ch', 'ifWholeOrigin'],
+  ['accept-ch-lifetime', 'ifWholeOrigin'],
+  ['clear-site-data', 'ifWholeOrigin'],
+  ['critical-ch', 'ifWholeOrigin'],
+  ['expect-ct', 'ifWholeOrigin'],
+  ['nel', 'ifWholeOrigin'],
+  ['origin-agent-cluster', 'ifWholeOrigin'],
+  ['origin-policy', 'ifWholeOrigin'],
+  ['public-key-pins', 'ifWholeOrigin'],
+  ['public-key-pins-report-only', 'ifWholeOrigin'],
+  ['report-to', 'ifWholeOrigin'],
+  ['reporting-endpoints', 'ifWholeOrigin'],
+  ['sec-session-registration', 'ifWholeOrigin'],
+  ['secure-session-registration', 'ifWholeOrigin'],
+  ['set-login', 'ifWholeOrigin'],
+  ['strict-transport-security', 'ifWholeOrigin'],
+  ['use-as-dictionary', 'ifWholeOrigin'],
+  ['content-location', rewriteUrl],
+  ['link', rewriteLinks],
+  ['location', rewriteUrl],
+  ['refresh', rewriteRefresh],
+  ['service-worker-allowed', rewriteWorkerScope],
+  ['set-cookie', rewriteCookie],
 ]);
 
 /** Whether browsers apply a field, by its lower-case name, to more than its own page. */
 export function affectsWholeOrigin(name: string): boolean {
-  return originWideFields.has(name) || name === 'service-worker-allowed';
+  return handling.get(name) === 'ifWholeOrigin' || name === 'service-worker-allowed';
 }
 
 /**
@@ -78,47 +86,40 @@ export function responseFields(fields: FieldList, fetched: FetchedUrl, via: stri
   const { plan } = fetched;
   const connection = fieldLines(fields, 'connection');
   const named = connection.length === 0 ? undefined : connectionOptions(connection.join(','));
+  let contentType: string | undefined;
+  let hasWorkerScope = false;
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [name = '', value = ''] = [fields[at], fields[at + 1]];
     const lower = name.toLowerCase();
-    if (isHopByHop(lower, named) || droppedFields.has(lower)) continue;
-    if (sentIfPassed.has(lower) && !plan.pass.has(lower)) continue;
-    if (originWideFields.has(lower) && !plan.isWholeOrigin && !plan.pass.has(lower)) continue;
-    const visible = rewriteValue(lower, value, fetched);
-    if (visible !== undefined) sent.push(name, visible);
+    const handled = handling.get(lower);
+    if (handled === undefined) {
+      if (isHopByHop(lower, named)) continue;
+      if (lower === 'content-type') contentType ??= value;
+      sent.push(name, value);
+    } else if (typeof handled === 'function') {
+      const visible = named?.has(lower) === true ? undefined : handled(value, fetched);
+      if (visible === undefined) continue;
+      hasWorkerScope ||= lower === 'service-worker-allowed';
+      sent.push(name, visible);
+    } else if (isSent(handled, lower, plan) && named?.has(lower) !== true) sent.push(name, value);
   }
-  const scope = defaultWorkerScope(replyField({ fields: sent }, 'content-type'), fetched);
-  if (scope !== undefined && replyField({ fields: sent }, 'service-worker-allowed') === undefined) {
-    sent.push('Service-Worker-Allowed', scope);
-  }
+  const isScript = contentType?.toLowerCase().includes('script') === true;
+  const scope = isScript && !hasWorkerScope ? defaultWorkerScope(fetched) : undefined;
+  if (scope !== undefined) sent.push('Service-Worker-Allowed', scope);
   sent.push('Via', `1.1 ${via}`);
   return sent;
+}
+
+function isSent(handled: Handling, name: string, plan: FetchPlan): boolean {
+  if (handled === 'drop') return false;
+  return (handled === 'ifWholeOrigin' && plan.isWholeOrigin) || plan.pass.has(name);
 }
 
 /** The trailer fields of the source's answer that the client gets. */
 export function trailerFields(fields: FieldList): readonly string[] {
   const isLeftOut = (name: string): boolean =>
+    typeof handling.get(name) === 'string' ||
     isHopByHop(name, undefined) ||
-    forbiddenTrailers.test(name) ||
-    [droppedFields, sentIfPassed, originWideFields].some((names) => names.has(name));
+    forbiddenTrailers.test(name);
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]?.toLowerCase() ?? ''));
-}
-
-/** The value of a field for the client; undefined to drop the field. */
-function rewriteValue(name: string, value: string, fetched: FetchedUrl): string | undefined {
-  switch (name) {
-    case 'location':
-    case 'content-location':
-      return rewriteUrl(value, fetched);
-    case 'link':
-      return rewriteLinks(value, fetched);
-    case 'refresh':
-      return rewriteRefresh(value, fetched);
-    case 'service-worker-allowed':
-      return rewriteWorkerScope(value, fetched);
-    case 'set-cookie':
-      return rewriteCookie(value, fetched);
-    default:
-      return value;
-  }
 }

@@ -125,13 +125,9 @@ export function rewriteWorkerScope(value: string, fetched: FetchedUrl): string |
  * The Service-Worker-Allowed to add to a script that has none: by default its service worker may
  * control its whole folder, which may contain pages outside the rule's path.
  */
-export function defaultWorkerScope(
-  contentType: string | undefined,
-  { plan }: FetchedUrl,
-): string | undefined {
+export function defaultWorkerScope({ plan }: FetchedUrl): string | undefined {
   if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return undefined;
-  const isScript = contentType?.toLowerCase().includes('script') === true;
-  return isScript && !isFolder(plan) ? encodePath(plan.visiblePrefix) : undefined;
+  return isFolder(plan) ? undefined : encodePath(plan.visiblePrefix);
 }
 
 /** Whether a rule covers exactly one folder, such as `/a/*`. */

@@ -1,6 +1,6 @@
 import { finished, Readable } from 'node:stream';
 import { notePassedBytes } from '../outbound/passed-bytes.ts';
-import { replyField, withoutFields, type Asking, type FieldList } from '../http/reply.ts';
+import { replyField, withoutFields, type FieldList } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { Dialler } from '../outbound/dialler.ts';
@@ -17,78 +17,63 @@ import { sourceTargets, type FetchPlan, type SourceTarget } from './fetch-plan.t
  */
 export interface SourceRequestParts {
   readonly dialler: Dialler;
+  readonly health: SourceHealth;
   readonly bodyBytesMax: number;
   readonly via: string;
 }
 
-/** A request that can be sent to any source of a plan. */
-interface SourceRequest {
-  readonly plan: FetchPlan;
-  readonly request: ContentRequest;
-  readonly targets: readonly [SourceTarget, ...SourceTarget[]];
-  readonly body: Readable | undefined;
-  readonly send: (to: SourceTarget, asking: Asking, begun?: () => void) => Promise<SourceResponse>;
-  /** The fields of a source's answer, rewritten for the client. */
-  readonly clientFields: (fields: FieldList, to: SourceTarget) => FieldList;
+/** The response of a source, with its fields as the client gets them. */
+export interface FetchedResponse {
+  readonly answer: SourceResponse;
+  readonly fields: FieldList;
 }
 
 /**
- * Creates the request to the sources of a plan. Throws `not_found` if its path would leave every
- * source, and `too_large`.
+ * Sends a request to the source of a plan, or to several until one answers. Rejects as the dialler
+ * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
-export function createSourceRequest(
-  { dialler, bodyBytesMax, via }: SourceRequestParts,
+export async function sendToSource(
+  { dialler, health, bodyBytesMax, via }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: 'websocket',
-): SourceRequest {
-  const { origin, path, method } = request;
+): Promise<FetchedResponse> {
+  const { method, signal, interim } = request;
   const body = bodyOf(request, bodyBytesMax);
   const targets = requireTargets(plan, request);
-  const fields = requestFields(plan, request, body !== undefined, via);
-  const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
-    responseFields(fields, { plan, source, target, origin, path }, via);
-  return {
-    plan,
-    request,
-    targets,
-    body,
-    send: (to, { signal, interim }, begun) =>
-      dialler.send({
-        origin: to.source.origin,
-        target: to.target,
-        method,
-        fields,
-        body: body && limitBody(body, bodyBytesMax),
-        signal,
-        interim:
-          interim &&
-          ((status, fields) => {
-            // A 1xx has no content (RFC 9110 §8.6).
-            interim(status, withoutFields(clientFields(fields, to), 'content-length'));
-          }),
-        ...(begun !== undefined && { begun }),
-        ...(upgrade !== undefined && { upgrade }),
-      }),
-    clientFields,
+  const sent = {
+    method,
+    fields: requestFields(plan, request, body !== undefined, via),
+    signal,
+    ...(upgrade !== undefined && { upgrade }),
   };
-}
-
-/** Sends a request to one source of its plan, or to several until one answers. */
-export async function sendToSource(
-  sourceRequest: SourceRequest,
-  health: SourceHealth,
-): Promise<{ readonly answer: SourceResponse; readonly fields: FieldList }> {
-  const { plan, request, targets, body } = sourceRequest;
-  const { method, signal } = request;
-  const sendTo: SendTo = (to, begun) => sourceRequest.send(to, request, begun);
+  const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
+    responseFields(
+      fields,
+      { plan, source, target, origin: request.origin, path: request.path },
+      via,
+    );
+  const sendTo: SendTo = (to, begun) =>
+    dialler.send({
+      ...sent,
+      origin: to.source.origin,
+      target: to.target,
+      body: body && limitBody(body, bodyBytesMax),
+      // A 1xx has no content (RFC 9110 §8.6).
+      interim:
+        interim &&
+        ((status, fields) => {
+          interim(status, withoutFields(clientFields(fields, to), 'content-length'));
+        }),
+      ...(begun !== undefined && { begun }),
+    });
   const [only] = targets;
-  const { target: to, answer }: TargetAnswer =
+  const { target, answer }: TargetAnswer =
     plan.sources.length === 1
       ? { target: only, answer: await sendTo(only) }
       : await sendWithFailover(targets, { method, body, signal }, { sendTo, health });
   requireUsable(answer);
-  return { answer, fields: sourceRequest.clientFields(answer.fields, to) };
+  return { answer, fields: clientFields(answer.fields, target) };
 }
 
 /**
