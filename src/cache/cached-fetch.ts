@@ -57,7 +57,7 @@ import {
   withoutStored,
   type CacheLookup,
 } from './cache-lookup.ts';
-import { requestDirectives } from './directives.ts';
+import { requestDirectives, type RequestDirectives } from './directives.ts';
 import { mayServeStale, reuseOf } from './freshness.ts';
 
 /** What the cache needs; `via` is this server's name in Via fields. */
@@ -75,11 +75,14 @@ export function cachedFetch(parts: CachedFetchParts): Fetcher {
   const cache = new Cache(parts);
   return {
     ...parts.fetch,
-    async respond(rule, request) {
-      const reply = await cache.respond(rule, request);
-      // The client's next request may reach another process, which must see the change.
-      await parts.answers.visible(urlOf(request));
-      return reply;
+    respond(rule, request) {
+      const replied = cache.respond(rule, request);
+      if (!parts.answers.isShared) return replied;
+      return replied.then(async (reply) => {
+        // The client's next request may reach another process, which must see the change.
+        await parts.answers.visible(urlOf(request));
+        return reply;
+      });
     },
     explain: (rule, asked) => cache.explain(rule, asked),
   };
@@ -103,7 +106,7 @@ class Cache {
     const directives = requestDirectives(given.fields);
     if (directives.noStore) return this.#bypass(rule, given, 'request');
     if (hasSourcePreconditions(given.fields)) return this.#bypass(rule, given, 'bypass');
-    let lookup = this.#lookUp(rule, given);
+    let lookup = this.#lookUp(rule, given, directives);
     const { request } = lookup;
     let cached = selectStored(lookup);
     while (cached !== undefined) {
@@ -137,16 +140,15 @@ class Cache {
     });
   }
 
-  #lookUp(rule: FetchRule, request: ContentRequest): CacheLookup {
-    const lookup = lookUp(this.#parts, this.#planOf(rule), request);
-    const passed = countRulesInVia(request.fields.via, this.#parts.via);
-    return { directives: requestDirectives(request.fields), rulesPassed: passed, ...lookup };
+  #lookUp(rule: FetchRule, request: ContentRequest, directives: RequestDirectives): CacheLookup {
+    const rulesPassed = countRulesInVia(request.fields.via, this.#parts.via);
+    return { directives, rulesPassed, ...lookUp(this.#parts, this.#planOf(rule), request) };
   }
 
   /** Forwards other methods, and invalidates stored responses by the result. */
   async #forward(rule: FetchRule, request: ContentRequest): Promise<Reply> {
     const { fetch, now, answers } = this.#parts;
-    const lookup = this.#lookUp(rule, request);
+    const lookup = this.#lookUp(rule, request, requestDirectives(request.fields));
     const { url, plan } = lookup;
     const [requestMs, before] = [now(), answers.epoch()];
     const arrived = receiveResponse(
@@ -282,17 +284,18 @@ class Cache {
     );
     const isUnshareable = validating.length === 0 && this.#unshareable.has(key);
     const isPart = cached !== undefined && !isWholeRepresentation(cached);
-    const question = {
-      ...lookup,
+    const { plan, url, sent, directives } = lookup;
+    const question = { plan, url, sent, directives, fallback: cached };
+    let outcome = await fetchFromSource(this.#parts, {
+      ...question,
       request: isPart
         ? asSent(request, signal)
         : sourceRequest(request, { validating, isUnshareable, signal }),
       validating,
-    };
-    let outcome = await fetchFromSource(this.#parts, { ...question, fallback: cached });
+    });
     if (!isUnshareable && !isPart && outcome.kind === 'forwarded' && outcome.reply.status === 304) {
-      const whole = { ...question, request: unconditional(request, signal), validating: [] };
-      outcome = await fetchFromSource(this.#parts, { ...whole, fallback: cached });
+      const whole = unconditional(request, signal);
+      outcome = await fetchFromSource(this.#parts, { ...question, request: whole, validating: [] });
     }
     if (cached !== undefined && !isPart && replacesStored(outcome)) {
       // The store reports its own failures.
@@ -320,12 +323,13 @@ class Cache {
   }
 
   #noteShareability(key: string, outcome: FetchOutcome): void {
-    if (
+    const isUnshareable =
       outcome.kind === 'forwarded' ||
-      (outcome.kind === 'stored' && !isFreshOutcome(outcome, this.#parts.now()))
-    ) {
+      (outcome.kind === 'stored' && !isFreshOutcome(outcome, this.#parts.now()));
+    if (!isUnshareable) this.#unshareable.delete(key);
+    // To renew an entry costs less than to replace it.
+    else if (!this.#unshareable.has(key, { updateAgeOnHas: true }))
       this.#unshareable.set(key, true);
-    } else this.#unshareable.delete(key);
   }
 }
 

@@ -2,6 +2,8 @@ import { parseDictionary } from 'structured-headers';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { splitList, tokenSource, unquote } from '../http/syntax.ts';
+import { createLruCache } from '../model/lru-cache.ts';
+import { directivesKnownCharactersMax, directivesKnownMax } from './limits.ts';
 
 /**
  * Cache directives (RFC 9111 §5.2) by lower-case name: `true` for one without an argument, its text
@@ -25,6 +27,19 @@ const none: Directives = new Map();
  */
 export function parseDirectives(field: string | undefined): Directives {
   if (field === undefined) return none;
+  if (field.length > directivesKnownCharactersMax) return readDirectives(field);
+  let directives = known.get(field);
+  if (directives === undefined) {
+    directives = readDirectives(field);
+    known.set(field, directives);
+  }
+  return directives;
+}
+
+/** Sources and browsers send the same few values. */
+const known = createLruCache<Directives>(directivesKnownMax);
+
+function readDirectives(field: string): Directives {
   const directives = new Map<string, string | true | undefined>();
   // An unterminated quoted-string must not hide the directives before it.
   for (const element of splitList(field, ',') ?? field.split(',').map((one) => one.trim())) {

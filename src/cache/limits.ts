@@ -41,3 +41,6 @@ export const cacheReportMs = 60_000;
 export const cacheTouchedSeconds = 60;
 /** Values of the fields in Vary for which a source has confirmed the same response. */
 export const selectingsPerAnswerMax = 16;
+/** Parsed Cache-Control fields in memory, and the longest field that is remembered. */
+export const directivesKnownMax = 256;
+export const directivesKnownCharactersMax = 256;

@@ -184,15 +184,18 @@ export function forwardedReply(
   httpresponse: number | undefined,
   request: ContentRequest,
 ): Reply {
+  const { fields, source } = reply;
   const status = reply.status === 200 ? (httpresponse ?? 200) : reply.status;
-  const known = notModifiedReply({ ...reply, status }, request);
+  const known = notModifiedReply({ status, fields, source }, request);
   if (known !== undefined) {
     void discard(reply);
     return known;
   }
-  if (!isEmptyStatus(status) || reply.body.kind === 'none') return { ...reply, status };
+  if (!isEmptyStatus(status) || reply.body.kind === 'none') {
+    return status === reply.status ? reply : { ...reply, status };
+  }
   void discard(reply);
-  return { ...reply, status, fields: withoutFields(reply.fields, 'content-length'), body: noBody };
+  return { ...reply, status, fields: withoutFields(fields, 'content-length'), body: noBody };
 }
 
 /** A 304 if the preconditions of the request match; else undefined. */
