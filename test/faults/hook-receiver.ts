@@ -5,36 +5,36 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 
-/** An event as a delivery tells it. */
+/** An event in a delivery. */
 interface Told {
   readonly id: string;
   readonly seq: number;
 }
 
-/** Everything that came to one path, which stands for one hook. */
+/** The deliveries to one path; each hook has its own. */
 export interface Came {
-  /** Event by seq: a seq never means two of them. */
+  /** Events by seq; two events never have the same seq. */
   readonly events: Map<number, string>;
-  /** Digest of the body by webhook-id: it never changes. */
+  /** Digests of the bodies by webhook-id; a body never changes. */
   readonly bodies: Map<string, string>;
   requests: number;
-  /** Set once nothing may come any more. */
+  /** Set once no further delivery is allowed. */
   isClosed: boolean;
 }
 
-/** A receiver of webhooks that is unreliable itself, and forgets nothing. */
+/** An unreliable receiver of webhooks that records all deliveries. */
 export interface FaultyReceiver {
   readonly origin: string;
-  /** What came to a path. */
+  /** The deliveries to a path. */
   of(path: string): Came;
-  /** Calls back at each request from here on, in place of whom it called before. */
+  /** Sets the function to call at each request; it replaces the previous one. */
   onRequest(callback: () => void): void;
-  /** Requests that broke a promise, in words. */
+  /** A sentence for each request that broke a promise. */
   readonly violations: readonly string[];
   close(): void;
 }
 
-/** Starts the receiver on the loopback. */
+/** Starts the receiver on a loopback address. */
 export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   const paths = new Map<string, Came>();
   const violations: string[] = [];
@@ -60,7 +60,7 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
         if (problem !== undefined) violations.push(`${path}: ${problem}`);
         answer(response);
       },
-      // The sender was killed in the middle of it.
+      // The sender was killed during the request.
       () => undefined,
     );
   });
@@ -81,7 +81,7 @@ export async function startFaultyReceiver(): Promise<FaultyReceiver> {
   };
 }
 
-/** Notes what came; returns the promise that it breaks. */
+/** Records a delivery; returns the promise that it breaks, if any. */
 function take(came: Came, id: string, body: Buffer): string | undefined {
   came.requests += 1;
   const digest = createHash('sha256').update(body).digest('hex');
@@ -99,7 +99,7 @@ function take(came: Came, id: string, body: Buffer): string | undefined {
   return undefined;
 }
 
-/** Mostly well; else too late, badly, or not at all. */
+/** Answers 200 in most cases; else late, with an error, or not at all. */
 function answer(response: ServerResponse): void {
   const chance = Math.random();
   if (chance < 0.7) response.writeHead(204).end();

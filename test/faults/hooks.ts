@@ -1,7 +1,7 @@
 // The long fault run of webhooks: kills a server at random points while it delivers, again and again
-// on one data folder, and holds that every acknowledged event reaches its receivers, with the same
+// on one data folder, and checks that every acknowledged event reaches its receivers, with the same
 // body each time, numbered without gaps, and that nothing is sent to a hook once it is invalidated.
-// `npm run faults:hooks [-- RUNS]`; prints what it saw and exits 1 at a violation.
+// `npm run faults:hooks [-- RUNS]`; prints counts, and exits with 1 at a violation.
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { postOperation } from '../harness.ts';
@@ -13,11 +13,11 @@ import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
 const runs = runsAsked(process.argv[2]);
 const inFlight = 8;
-/** A run lives for so many requests and acknowledgements at most before it is killed … */
+/** The server is killed after at most so many requests and acknowledgements … */
 const lifeStepsMax = 250;
-/** … or this long. */
+/** … or after this time. */
 const lifeMsMax = 10_000;
-/** So many runs are looked at together, once everything has been delivered. */
+/** After so many runs, the test waits for all deliveries and checks them. */
 const runsTogether = 10;
 const drainMsMax = 120_000;
 const type = 'fault.happened';
@@ -28,7 +28,7 @@ allow_private = 127.0.0.0/8
 retry = 10ms, 30ms, 100ms
 `;
 
-/** Hooks that live through all runs, by the path that they are delivered to. */
+/** Hooks that exist during all runs, by the paths of their receivers. */
 const lasting: Readonly<Record<string, object>> = {
   '/each-1': {},
   '/each-2': {},
@@ -44,14 +44,14 @@ const context: Cleaning = {
   },
 };
 
-/** What every run works with. */
+/** The shared state of all runs. */
 interface Trial {
   readonly receiver: FaultyReceiver;
   readonly iniFile: string;
   readonly adminKey: string;
   /** Ids of the lasting hooks by their paths. */
   readonly hooks: ReadonlyMap<string, string>;
-  /** Ids of the events that were acknowledged. */
+  /** Ids of the acknowledged events. */
   readonly acknowledged: Set<string>;
   shortLived: number;
 }
@@ -98,7 +98,7 @@ async function runAll(): Promise<void> {
   assert.equal(code, 0, out + err);
 }
 
-/** Tells of events, and inserts and invalidates a hook, until the server is killed under it. */
+/** Sends events, and inserts and invalidates a hook, until the server is killed. */
 async function tellUntilKilled(served: Served, trial: Trial): Promise<void> {
   const socket = await openSocketCalls(served.url, trial.adminKey);
   const kill = (): void => void served.child.kill('SIGKILL');
@@ -131,7 +131,7 @@ async function tellOn(
   }
 }
 
-/** Hooks that are invalidated while they are being delivered to. */
+/** Hooks that are invalidated while their deliveries run. */
 async function comeAndGo(socket: SocketCalls, trial: Trial): Promise<void> {
   for (;;) {
     trial.shortLived += 1;
@@ -174,7 +174,7 @@ async function holdPromises(served: Served, trial: Trial, run: number): Promise<
   );
 }
 
-/** Resolves once nothing of a hook waits to be sent. */
+/** Resolves once a hook has no waiting deliveries. */
 async function untilDrained({ url }: Served, { adminKey }: Trial, id: string): Promise<void> {
   const deadlineMs = performance.now() + drainMsMax;
   for (;;) {

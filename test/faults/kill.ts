@@ -1,6 +1,7 @@
 // The long fault run: kills a server at random points of mixed writes, again and again on one data
-// folder, and holds after each that nothing acknowledged is lost, nothing is half there, and no vk
-// was carried out twice. `npm run faults [-- RUNS]`; prints what it saw and exits 1 at a violation.
+// folder. It checks after each kill that no acknowledged write is lost, no transaction is incomplete,
+// and no vk was executed twice. `npm run faults [-- RUNS]`; prints counts, and exits with 1 at a
+// violation.
 import assert from 'node:assert/strict';
 import { postOperation, type Answer } from '../harness.ts';
 import type { Cleaning } from '../folder.ts';
@@ -10,10 +11,10 @@ import { openSocketCalls, type SocketCalls } from './socket-calls.ts';
 
 const runs = runsAsked(process.argv[2]);
 const inFlight = 32;
-/** A run lives this long at most before it is killed. */
+/** The server is killed after at most this time. */
 const lifeMsMax = 300;
 
-/** One write that was asked for, and its answer once there was one. */
+/** A requested write, and its answer if the server sent one. */
 interface Write {
   readonly a: string;
   readonly v: Record<string, unknown>;
@@ -59,7 +60,7 @@ async function runAll(): Promise<void> {
   await served.closed;
 }
 
-/** Writes some at a time until the server is killed under it. */
+/** Sends several writes at a time until the server is killed. */
 async function writeUntilKilled(served: Served, apikey: string, writes: Write[]): Promise<void> {
   const socket = await openSocketCalls(served.url, apikey);
   const killer = setTimeout(() => served.child.kill('SIGKILL'), 20 + Math.random() * lifeMsMax);
@@ -76,7 +77,7 @@ async function writeOn(socket: SocketCalls, writes: Write[]): Promise<void> {
     const answer = await socket.call(write);
     if (answer === undefined) return;
     const code = answer.error?.code;
-    // Two of them may have been after the same record: the later one is refused, and wrote nothing.
+    // Two writes may concern the same record: the server refuses the later one, which wrote nothing.
     const isLate = code === 'not_found' || code === 'precondition_failed';
     assert.ok(code === undefined || isLate, JSON.stringify(answer));
     if (isLate) writes.splice(writes.indexOf(write), 1);
@@ -84,7 +85,7 @@ async function writeOn(socket: SocketCalls, writes: Write[]): Promise<void> {
   }
 }
 
-/** An insert, an edit, or an invalidate of something that was inserted before. */
+/** An insert, or an edit or invalidate of an earlier insert. */
 async function nextWrite(
   socket: SocketCalls,
   writes: readonly Write[],
@@ -100,18 +101,18 @@ async function nextWrite(
   }
   const read = await socket.call({ a: 'svc1.userinterface.read', v: { id: known } });
   if (read === undefined) return undefined;
-  // Somebody else may have taken it back in the meantime.
+  // Another write may have invalidated it meanwhile.
   if (read.error !== undefined) return nextWrite(socket, []);
   if (kind < 0.9) return { a: 'svc1.userinterface.edit', v: { id: known, rve: kind }, vk };
   const dry = await socket.call({ a: 'svc1.userinterface.invalidate', v: { id: known } });
   if (dry === undefined) return undefined;
-  // What writes nothing claims nothing.
+  // A refused write does not claim its vk.
   if (dry.data.records === 0) return nextWrite(socket, []);
   const confirm = dry.data.digest as string;
   return { a: 'svc1.userinterface.invalidate', v: { id: known, confirm }, vk };
 }
 
-/** Every write asked for again: an acknowledged one is only told again, and none is done twice. */
+/** Repeats every write: acknowledged ones get the same answer, and none is executed twice. */
 async function holdRepeats(
   served: Served,
   apikey: string,
@@ -136,7 +137,7 @@ async function holdRepeats(
   }
 }
 
-/** The projections are the fold of the log, as waymark itself checks it. */
+/** `waymark check` finds that the projections are the fold of the log. */
 async function holdProjections(iniFile: string): Promise<void> {
   const { code, err, out } = await runWaymark(['check', '--data', '--config', iniFile]);
   assert.equal(code, 0, out + err);

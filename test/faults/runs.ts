@@ -1,4 +1,4 @@
-/** How many runs a fault run is asked for; ends the process with a sentence where that is no number. */
+/** The number of runs on the command line; ends the process with a message if it is no number. */
 export function runsAsked(argument: string | undefined): number {
   const runs = Number(argument ?? 200);
   if (Number.isSafeInteger(runs) && runs > 0) return runs;

@@ -1,16 +1,16 @@
 import { WebSocket } from 'ws';
 import type { Answer } from '../harness.ts';
 
-/** What is sent: an envelope without its id. */
+/** An envelope without its id. */
 export interface Sent {
   readonly a: string;
   readonly v: object;
   readonly vk?: string;
 }
 
-/** Calls over a websocket whose other end may die at any moment. */
+/** Calls over a websocket whose server may be killed at any moment. */
 export interface SocketCalls {
-  /** Resolves to the answer; undefined when there will be none. */
+  /** Resolves to the answer; undefined if the connection is lost. */
   call(sent: Sent): Promise<Answer | undefined>;
 }
 

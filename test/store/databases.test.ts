@@ -18,13 +18,13 @@ async function openPlain(t: TestContext): Promise<Opened> {
   return { environment, database: environment.openDB<string, string>('plain', {}) };
 }
 
-suite('what the store relies on in lmdb', () => {
+suite('lmdb, on which the store relies', () => {
   for (const [way, keeps] of [
     ['transaction', true],
     ['childTransaction', false],
     ['transactionSync', false],
   ] as const) {
-    test(`a throw in ${way} ${keeps ? 'keeps' : 'undoes'} the writes before it`, async (t) => {
+    test(`${keeps ? 'keeps' : 'rolls back'} the writes before an error in ${way}`, async (t) => {
       const { environment, database } = await openPlain(t);
       const failing = async () => {
         await environment[way](() => {
@@ -37,7 +37,7 @@ suite('what the store relies on in lmdb', () => {
     });
   }
 
-  test('a commit is synced before it is seen: there is nothing left to wait for', async (t) => {
+  test('syncs a commit before readers see it', async (t) => {
     assert.equal(environmentOptions.overlappingSync, false);
     assert.ok(!('noSync' in environmentOptions) && !('noMetaSync' in environmentOptions));
     const { environment, database } = await openPlain(t);
@@ -54,7 +54,7 @@ suite('what the store relies on in lmdb', () => {
     assert.equal(database.get('one'), 'value');
   });
 
-  test('a put at the end says whether it was one, and changes nothing where not', async (t) => {
+  test('appends only a key that is the last, and returns whether it did', async (t) => {
     const { environment } = await openPlain(t);
     const numbered = environment.openDB<string, number>('numbered', {
       encoding: 'string',
@@ -72,7 +72,7 @@ suite('what the store relies on in lmdb', () => {
     assert.deepEqual(entries, ['1a', '300b', '65536e']);
   });
 
-  test('a put of a first value says whether it was one, and adds nothing where not', async (t) => {
+  test('puts with noOverwrite only the first value of a key, and returns whether it did', async (t) => {
     const { environment } = await openPlain(t);
     const sorted = environment.openDB<string, string>('sorted', {
       encoding: 'string',
@@ -87,7 +87,7 @@ suite('what the store relies on in lmdb', () => {
     assert.deepEqual(entries, ['a1', 'b2']);
   });
 
-  test('a get finds the first value of a key, and a range backwards the last', async (t) => {
+  test('gets the first value of a key, and the last one with a reverse range', async (t) => {
     const { environment } = await openPlain(t);
     const sorted = environment.openDB<string, string>('sorted', {
       encoding: 'string',
@@ -101,12 +101,12 @@ suite('what the store relies on in lmdb', () => {
     assert.deepEqual(last, [{ key: 'k', value: '~' }]);
   });
 
-  test('more than twelve databases need maxDbs', async (t) => {
+  test('needs maxDbs for more than twelve databases', async (t) => {
     const { environment } = await openPlain(t);
     for (let n = 0; n < 14; n += 1) environment.openDB({ name: `database ${n}` });
   });
 
-  test('a map that is too small grows by itself', async (t) => {
+  test('enlarges a map that is too small', async (t) => {
     const environment = open<string, string>({
       path: await temporaryFolder(t),
       ...environmentOptions,

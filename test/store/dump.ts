@@ -11,9 +11,9 @@ interface Folded {
 }
 
 /**
- * Reads a closed data folder with nothing of the store's own code, and asserts that it is what a
- * naive fold of its log makes of it: no gap, no half transaction, every projection as it has to be.
- * Returns the log. Knows plain keys only: short, no lone surrogates, `userinterface` alone.
+ * Reads a closed data folder without the store's code, and asserts that it equals a naive fold of
+ * its log: no gaps, no incomplete transactions, every projection correct. Returns the log. It
+ * supports only short keys without lone surrogates, and only page rules.
  */
 export async function dumpChecked(folder: string): Promise<readonly Change[]> {
   const environment = open({ path: folder, maxDbs: 16, overlappingSync: false });
@@ -76,7 +76,7 @@ export async function dumpChecked(folder: string): Promise<readonly Change[]> {
   }
 }
 
-/** Forward only: the rows of a record are looked at anew after each change, newest word first. */
+/** Folds forward: after each change it folds all rows of the record again, newest first. */
 function foldNaively(rows: readonly Change[]): Map<string, Folded> {
   const folded = new Map<string, Folded>();
   for (const id of new Set(rows.map((row) => row.id))) {
@@ -120,7 +120,7 @@ function candidatesOf(folded: ReadonlyMap<string, Folded>, wildcards: boolean): 
   });
 }
 
-/** The keys that several of the texts `key [value]` have. */
+/** The keys that occur in several of the texts `key [value]`. */
 function severalKeys(texts: readonly string[]): readonly string[] {
   const byKey = Map.groupBy(texts, (text) => text.slice(0, text.indexOf(' [')));
   return [...byKey].flatMap(([key, { length }]) => (length > 1 ? [key] : []));

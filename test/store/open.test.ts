@@ -34,7 +34,7 @@ const strange: readonly Strange[] = [
       }),
   },
   {
-    name: 'another application’s database that has one called meta',
+    name: 'the database of another application with a database `meta`',
     message: /holds the database of another application/,
     make: (folder) =>
       foreignDatabase(folder, async (path) => {
@@ -69,7 +69,7 @@ const strange: readonly Strange[] = [
     make: (folder) => foreignDatabase(folder, (path) => writeFile(join(path, 'data.mdb'), 'x')),
   },
   {
-    name: 'a header with nothing behind it',
+    name: 'a header alone',
     message: /holds a data\.mdb that is damaged/,
     make: async (folder) => {
       const store = await openIn(folder);
@@ -90,9 +90,9 @@ const strange: readonly Strange[] = [
   },
 ];
 
-suite('a data folder that is not ours', () => {
+suite('a data folder that Waymark cannot use', () => {
   for (const { name, message, make } of strange) {
-    test(`${name}: one clear line, and the process goes on`, async (t) => {
+    test(`${name}: opening fails with a message of one line, and the process continues`, async (t) => {
       const folder = join(await temporaryFolder(t), 'data');
       await make(folder, t);
       await assert.rejects(openIn(folder), (error: Error & { code?: string }) => {
@@ -104,7 +104,7 @@ suite('a data folder that is not ours', () => {
     });
   }
 
-  test('a folder below a file, or one that may not be written', async (t) => {
+  test('a folder below a file, or without permission to write', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'file'), '');
     await assert.rejects(openIn(join(folder, 'file', 'data')), /cannot be written \(ENOTDIR\)/);
@@ -116,7 +116,7 @@ suite('a data folder that is not ours', () => {
       );
     }
     await mkdir(join(folder, 'closed'), { mode: 0o500 });
-    // The superuser may write everywhere: it has to be somebody else.
+    // Root may write everywhere, so another user runs it.
     const isRoot = process.getuid?.() === 0;
     if (isRoot) process.seteuid?.(65_534);
     try {
@@ -127,8 +127,8 @@ suite('a data folder that is not ours', () => {
   });
 });
 
-// Such a try would hold a thread of Node for ever: it has a process of its own.
-test('where the system has no folders to make, that is said at once', async (t) => {
+// An endless attempt would block a thread of Node forever, so it runs in its own process.
+test('a folder below /proc fails at once instead of looping', async (t) => {
   const module = pathToFileURL(
     join(import.meta.dirname, '../../src/store/folder/data-folder.ts'),
   ).href;
@@ -147,8 +147,8 @@ test('where the system has no folders to make, that is said at once', async (t) 
   assert.equal(stdout, 'ENOENT\n'.repeat(3));
 });
 
-suite('a data folder of ours', () => {
-  test('is made for its owner alone, and keeps what was in it', async (t) => {
+suite('a data folder of Waymark', () => {
+  test('is readable by its owner only, and keeps its content', async (t) => {
     const folder = join(await temporaryFolder(t), 'new', 'data');
     const first = await openIn(folder);
     assert.equal((await stat(folder)).mode & 0o777, 0o700);
@@ -166,7 +166,7 @@ suite('a data folder of ours', () => {
     assert.equal(second.seq(), 2);
   });
 
-  test('of the layout before rules of one place were marked still shows them all', async (t) => {
+  test('of an older layout without marks still has all rules of a place', async (t) => {
     const folder = await temporaryFolder(t);
     const first = await openIn(folder);
     const places = ['/one', '/two', '/two', '/w*', '/v*', '/v*', '/v*'];
@@ -191,7 +191,7 @@ suite('a data folder of ours', () => {
     for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
   });
 
-  test('of a layout with fewer databases is taken over as it is', async (t) => {
+  test('of an older layout gets the databases that it lacks', async (t) => {
     const folder = await temporaryFolder(t);
     const first = await openIn(folder);
     await commit(first, inserted('a', { path: '/a' }));
@@ -215,7 +215,7 @@ suite('a data folder of ours', () => {
     );
   });
 
-  test('counts what is in it', async (t) => {
+  test('counts its changes, rules, keys and hooks', async (t) => {
     const store = await scratchStore(t);
     assert.deepEqual(
       { ...store.counts(), bytes: 0 },
@@ -228,7 +228,7 @@ suite('a data folder of ours', () => {
     assert.ok(bytes > 0);
   });
 
-  test('gives back every JSON value as it was', async (t) => {
+  test('returns every JSON value unchanged', async (t) => {
     const store = await scratchStore(t);
     const enginedata = JSON.parse(
       '{"__proto__":{"x":1},"constructor":[],"\\ud800":"\\udfff","":null,"n":1e-7,"big":1e300}',

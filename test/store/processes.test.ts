@@ -6,14 +6,14 @@ import { dumpChecked } from './dump.ts';
 import { commit, inserted, scratchStore, startWriter } from './scratch.ts';
 
 suite('two processes on one data folder', () => {
-  test('write into one log without gaps, and see what the other wrote', async (t) => {
+  test('write one log without gaps, and see the changes of each other', async (t) => {
     const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, closed } = startWriter(t, [folder, '300']);
     let mine = 0;
     let seen = 0;
     let isOver = false;
-    // As visitors do: what is read from is there already when somebody asks for what is new.
+    // Opens a read transaction first, as an earlier request does.
     const readOn = async (): Promise<void> => {
       while (!isOver) {
         store.seq();
@@ -44,8 +44,8 @@ suite('two processes on one data folder', () => {
   });
 });
 
-suite('a process killed in the middle of its writes', () => {
-  test('loses nothing that was acknowledged and leaves no half transaction', async (t) => {
+suite('a process that is killed while it writes', () => {
+  test('loses no acknowledged change and leaves no incomplete transaction', async (t) => {
     const folder = await temporaryFolder(t);
     const acknowledged: string[] = [];
     for (const linesBefore of [1, 40, 150, 333, 900]) {
@@ -54,7 +54,7 @@ suite('a process killed in the middle of its writes', () => {
       for await (const line of lines) {
         if (line !== 'ready') acknowledged.push(line);
         read += 1;
-        // What is in the pipe already is read to its end.
+        // Reads the rest of the pipe.
         if (read === linesBefore) child.kill('SIGKILL');
       }
       await closed;
@@ -83,10 +83,10 @@ suite('a process killed in the middle of its writes', () => {
   });
 });
 
-suite('a disk without room', { skip: process.platform === 'win32' && 'needs ulimit' }, () => {
-  test('refuses with storage_full, goes on reading, and stores again what fits', async (t) => {
+suite('a full disk', { skip: process.platform === 'win32' && 'needs ulimit' }, () => {
+  test('refuses changes with storage_full, still reads, and stores changes that fit', async (t) => {
     const folder = await temporaryFolder(t);
-    // 512-byte blocks: a file of this process ends at 4 MiB.
+    // In blocks of 512 bytes: limits the files of this process to 4 MiB.
     const { child, lines, err, closed } = startWriter(t, [folder, '1000', '20000'], {
       shell: 'ulimit -f 8192',
     });

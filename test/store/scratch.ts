@@ -8,12 +8,12 @@ import { openStore } from '../../src/store/open.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 
-/** Opens the store of a folder; it is the caller's to close. */
+/** Opens the store of a folder; the caller closes it. */
 export function openIn(folder: string): Promise<Store> {
   return openStore({ folder, now: Date.now, newId: uuidv7 });
 }
 
-/** A store in a folder; without one, in a folder of its own. Closed after the test. */
+/** A store in a folder, by default a new one. Closed after the test. */
 export async function scratchStore(
   t: Cleaning,
   { folder, now = Date.now }: { readonly folder?: string; readonly now?: () => number } = {},
@@ -27,7 +27,7 @@ export async function scratchStore(
   return store;
 }
 
-/** An insert of a page rule, `content` on `*` unless told otherwise. */
+/** An insert of a page rule; by default of kind `content` for the origin `*`. */
 export function inserted(id: string, data: JsonObject): Draft {
   return {
     family: 'userinterface',
@@ -42,25 +42,25 @@ export function edited(id: string, data: JsonObject): Draft {
   return { family: 'userinterface', id, action: 'edit', data };
 }
 
-/** Commits drafts as `test`; resolves to the changes as they were logged. */
+/** Commits drafts as the author `test`; resolves to the logged changes. */
 export function commit(store: Store, ...drafts: LoggedDraft[]): Promise<readonly Change[]> {
   return store.commit('test', () => ({ drafts, answer: (changes) => changes }));
 }
 
 const writer = fileURLToPath(new URL('writer.ts', import.meta.url));
 
-/** A process that writes rules into a folder: see writer.ts. */
+/** A process that writes rules to a folder: see writer.ts. */
 export interface Writer {
   readonly child: ChildProcess;
   /** Lines of its standard output. */
   readonly lines: AsyncIterable<string>;
-  /** What it has said on its standard error so far. */
+  /** Its standard error so far. */
   readonly err: () => string;
-  /** Resolves when it is gone and all its output was read. */
+  /** Resolves when it has ended and all its output was read. */
   readonly closed: Promise<number | null>;
 }
 
-/** Starts writer.ts on a folder, through a shell command where one is given. */
+/** Starts writer.ts on a folder, through a shell command if one is given. */
 export function startWriter(
   t: Cleaning,
   words: readonly string[],

@@ -3,9 +3,9 @@ import { failureFrom } from '../../src/model/failure.ts';
 import { openStore } from '../../src/store/open.ts';
 import { edited, inserted } from './scratch.ts';
 
-// A process that writes page rules into the folder of its first word; its second says how many,
-// 64 at a time, its third how large their content is. Each is inserted and edited in one commit.
-// It prints the seqs of every acknowledged commit, and the code of a failure.
+// A process that writes page rules, 64 at a time. Arguments: the folder, the number of rules, and
+// the size of their content. It inserts and edits each rule in one commit, and prints the seqs of
+// every acknowledged commit, and the code of a failure.
 
 const [folder = '', count = '0', contentLength = '10'] = process.argv.slice(2);
 const store = await openStore({ folder, now: Date.now, newId: uuidv7 });

@@ -4,7 +4,7 @@ import { dispatchComparedMax } from '../../../src/store/limits.ts';
 import { eventDrafts } from '../../webhooks/deliverer-rig.ts';
 import { commit, scratchStore } from '../scratch.ts';
 
-test('events are compared with a bounded number of hooks at once, whether these want them or not', async (t) => {
+test('a dispatch compares events with a bounded number of hooks, whether or not their filters match', async (t) => {
   const store = await scratchStore(t);
   const data = { event: ['a.b'], url: 'http://127.0.0.1/', method: 'POST', filter: { shop: 1 } };
   const hooks = Array.from({ length: 200 }, (_, at) => ({

@@ -7,7 +7,7 @@ import { dumpChecked } from '../dump.ts';
 import { commit, inserted, scratchStore, startWriter } from '../scratch.ts';
 
 suite('a backup', () => {
-  test('is whole, though it is taken while others write', async (t) => {
+  test('is complete although other processes write meanwhile', async (t) => {
     const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, child } = startWriter(t, [folder, '1000000']);
@@ -36,7 +36,7 @@ suite('a backup', () => {
     assert.equal(store.rule('afterwards'), undefined);
   });
 
-  test('is for its owner alone, and holds the data and nothing else', async (t) => {
+  test('is readable by its owner only, and contains only the data file', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }));
     const folder = await temporaryFolder(t);
@@ -51,7 +51,7 @@ suite('a backup', () => {
     }
   });
 
-  test('goes nowhere where anything is, and leaves nothing of it that failed', async (t) => {
+  test('needs an empty folder, and leaves no files if it fails', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }));
     const folder = await temporaryFolder(t);

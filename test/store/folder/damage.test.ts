@@ -13,7 +13,7 @@ import { commit, edited, inserted, openIn, scratchStore, startWriter } from '../
 
 const pageBytes = 4096;
 
-/** A folder with data on all kinds of pages: branches, values of several pages, many at a place. */
+/** A folder with all kinds of pages: branches, long values, many values of a key. */
 async function filledFolder(t: TestContext, rules: number): Promise<string> {
   const folder = join(await temporaryFolder(t), 'data');
   const store = await openIn(folder);
@@ -27,7 +27,7 @@ async function filledFolder(t: TestContext, rules: number): Promise<string> {
   return folder;
 }
 
-/** Puts something in place of a page of a file. */
+/** Replaces a page of a file. */
 async function overwritePage(file: string, page: number, bytes: Buffer): Promise<void> {
   const handle = await open(file, 'r+');
   await handle.write(bytes, 0, pageBytes, page * pageBytes);
@@ -44,7 +44,7 @@ function damageOf(file: string, pagesMax?: number): string | undefined {
 }
 
 suite('a damaged data file', () => {
-  test('that was cut off is refused before it is opened', async (t) => {
+  test('that is truncated is refused before LMDB opens it', async (t) => {
     const folder = await filledFolder(t, 300);
     const file = join(folder, 'data.mdb');
     await truncate(file, (await stat(file)).size - 6 * pageBytes);
@@ -54,7 +54,7 @@ suite('a damaged data file', () => {
     });
   });
 
-  test('with any page in use inverted or emptied is refused', async (t) => {
+  test('is refused if any used page is inverted or zeroed', async (t) => {
     const folder = await filledFolder(t, 60);
     const file = join(folder, 'data.mdb');
     const sound = readFileSync(file);
@@ -66,12 +66,12 @@ suite('a damaged data file', () => {
       await overwritePage(file, page, original);
       assert.equal(damageOf(file), undefined, `page ${page} is itself again`);
     }
-    // The others are free, or go on with the value of a page before them.
+    // The other pages are free, or continue the value of an overflow page.
     assert.ok(refused > 40, `${refused} pages of ${sound.length / pageBytes}`);
     await (await scratchStore(t, { folder })).checkPages();
   });
 
-  test('that is damaged far from its beginning takes no change once that is found', async (t) => {
+  test('refuses changes once a check finds damage far from its beginning', async (t) => {
     const folder = await filledFolder(t, 6_000);
     const file = join(folder, 'data.mdb');
     const sound = readFileSync(file);
@@ -102,11 +102,11 @@ suite('a damaged data file', () => {
     assert.deepEqual(await readdir(join(folder, '..')), ['data']);
   });
 
-  test('that lists a page in use as free is refused, for LMDB would write over it', async (t) => {
+  test('is refused if it lists a used page as free, which LMDB would overwrite', async (t) => {
     const folder = await filledFolder(t, 60);
     const file = join(folder, 'data.mdb');
     const bytes = readFileSync(file);
-    // Of two meta pages the newest one counts: struct MDB_meta of liblmdb's mdb.c.
+    // LMDB uses the newer of two meta pages: struct MDB_meta of liblmdb's mdb.c.
     const txn = (at: number): bigint => bytes.readBigUInt64LE(at * pageBytes + 152);
     const meta = txn(1) > txn(0) ? pageBytes : 0;
     const [freeRoot, mainRoot] = [88, 136].map((at) => Number(bytes.readBigUInt64LE(meta + at)));
@@ -119,7 +119,7 @@ suite('a damaged data file', () => {
     await assert.rejects(openIn(folder), /the list of free pages is used twice/);
   });
 
-  test('that is empty is no first start', async (t) => {
+  test('that is empty is refused, not initialised', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'data.mdb'), '');
     await assert.rejects(openIn(folder), {
@@ -129,14 +129,14 @@ suite('a damaged data file', () => {
     assert.deepEqual(await readdir(folder), ['data.mdb']);
   });
 
-  test('that a link to nothing stands for is no first start', async (t) => {
+  test('that is a dangling symlink is refused, not initialised', async (t) => {
     const folder = await temporaryFolder(t);
     await symlink(join(folder, 'volume'), join(folder, 'data.mdb'));
     await assert.rejects(openIn(folder), /cannot be written \(EEXIST\)/);
     assert.deepEqual(await readdir(folder), ['data.mdb']);
   });
 
-  test('is said in one line by every command that works on it', async (t) => {
+  test('makes every command fail with a message of one line', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     const data = join(folder, 'data');
     await cp(await filledFolder(t, 300), data, { recursive: true });
@@ -158,13 +158,13 @@ suite('a damaged data file', () => {
   });
 });
 
-test('an export leaves out what is damaged, names it, and ends with 1', async (t) => {
+test('an export omits damaged records, names them, and exits with 1', async (t) => {
   const { folder, iniFile } = await serverFolder(t, '');
   const data = join(folder, 'data');
   await cp(await filledFolder(t, 30), data, { recursive: true });
   const file = join(data, 'data.mdb');
   const bytes = readFileSync(file);
-  // A value, which no page tells of: that of the log, where the id comes after the family.
+  // Damages a value of the log, which no check of pages finds: there the id follows the family.
   const place = bytes.indexOf('"family":"userinterface","id":"rule 7"');
   assert.ok(place > 0);
   bytes.write('\x01', place);
@@ -186,7 +186,7 @@ test('an export leaves out what is damaged, names it, and ends with 1', async (t
 });
 
 suite('a sound data file', () => {
-  test('is taken for one while another process writes it', async (t) => {
+  test('passes the check while another process writes', async (t) => {
     const folder = await temporaryFolder(t);
     const { lines, child } = startWriter(t, [folder, '1000000']);
     let written = 0;
@@ -199,7 +199,7 @@ suite('a sound data file', () => {
     child.kill('SIGKILL');
   });
 
-  test('is made by one of several processes that open a new folder at once', async (t) => {
+  test('is created by one of several processes that open a new folder at once', async (t) => {
     const folder = join(await temporaryFolder(t), 'data');
     const stores = await Promise.all(Array.from({ length: 4 }, () => openIn(folder)));
     t.after(() => Promise.all(stores.map((store) => store.close())));
@@ -213,13 +213,13 @@ suite('a sound data file', () => {
 });
 
 suite('a data folder that cannot be written', () => {
-  /** Runs something as a user who may read a folder and not write it. */
+  /** Runs a command as a user who may read a folder but not write it. */
   async function asReader<T>(folder: string, act: () => Promise<T>): Promise<T> {
     const data = join(folder, 'data');
     await chmod(folder, 0o755);
     await chmod(join(data, 'data.mdb'), 0o444);
     await chmod(data, 0o555);
-    // The superuser may write everywhere: it has to be somebody else.
+    // Root may write everywhere, so another user runs it.
     const isRoot = process.getuid?.() === 0;
     if (isRoot) process.seteuid?.(65_534);
     try {
@@ -230,7 +230,7 @@ suite('a data folder that cannot be written', () => {
     }
   }
 
-  test('is read by export, backup, check and key list, and by nothing that writes', async (t) => {
+  test('works for export, backup, check and key list, and for no command that writes', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     const data = join(folder, 'data');
     await cp(await filledFolder(t, 30), data, { recursive: true });
@@ -249,7 +249,7 @@ suite('a data folder that cannot be written', () => {
     assert.deepEqual(await readdir(data), ['data.mdb']);
   });
 
-  test('is not read beside a server that would not know', async (t) => {
+  test('is refused while a server uses it, which could not see the reader', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     const { pid } = await startServed(t, iniFile);
     const data = join(folder, 'data');
@@ -260,7 +260,7 @@ suite('a data folder that cannot be written', () => {
 });
 
 suite('the lock file of a data folder', () => {
-  test('that was removed under a server keeps other processes out', async (t) => {
+  test('keeps other processes out if it was removed while a server runs', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     const { pid, url, adminKey } = await startServed(t, iniFile);
     await rm(join(folder, 'data', 'lock.mdb'));
@@ -278,7 +278,7 @@ suite('the lock file of a data folder', () => {
   });
 });
 
-test('a key is made in a new folder only where that is wanted', async (t) => {
+test('`key add` creates a data folder only with --new-data', async (t) => {
   const { folder, iniFile } = await serverFolder(t, '');
   const add = ['key', 'add', '--name', 'x', '--scope', 'read', '--config', iniFile];
   const { code, err } = await runHere(add);

@@ -12,7 +12,7 @@ const { pid } = process;
 const isWindows = process.platform === 'win32';
 
 suite('the claim of a data folder', () => {
-  test('keeps others out until it is released', async (t) => {
+  test('excludes other processes until it is released', async (t) => {
     const folder = join(await temporaryFolder(t), 'data');
     const claim = await claimFolder(folder, { pid });
     await assert.rejects(claimFolder(folder, { pid }), {
@@ -26,7 +26,7 @@ suite('the claim of a data folder', () => {
     await (await claimFolder(folder, { pid })).release();
   });
 
-  test('goes to one of many that want it at once', async (t) => {
+  test('is given to one of many processes that request it at once', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'serve.pid'), '999999999 1\n');
     const claims = await Promise.allSettled(
@@ -55,7 +55,7 @@ suite('the claim of a data folder', () => {
     });
   }
 
-  test('is replaced after SIGKILL of its process, not before', async (t) => {
+  test('is replaced after its process was killed, not before', async (t) => {
     const folder = await temporaryFolder(t);
     const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], {
       stdio: ['pipe', 'ignore', 'ignore'],
@@ -70,7 +70,7 @@ suite('the claim of a data folder', () => {
     await claim.release();
   });
 
-  test('releases its own only', async (t) => {
+  test('is released only by its owner', async (t) => {
     const folder = await temporaryFolder(t);
     const claim = await claimFolder(folder, { pid, startToken: 'mine' });
     await writeFile(join(folder, 'serve.pid'), `${pid} theirs\n`);
@@ -78,7 +78,7 @@ suite('the claim of a data folder', () => {
     assert.deepEqual(await readdir(folder), ['serve.pid']);
   });
 
-  test('of what cannot be claimed ends with one clear line', async (t) => {
+  test('fails with a message of one line if the folder cannot be claimed', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'file'), '');
     await assert.rejects(claimFolder(join(folder, 'file'), { pid }), {
@@ -89,21 +89,17 @@ suite('the claim of a data folder', () => {
     await assert.rejects(claimFolder(folder, { pid }), /cannot be claimed \(EISDIR\)/);
   });
 
-  test(
-    'leaves nothing on a disk without room',
-    { skip: isWindows && 'needs ulimit' },
-    async (t) => {
-      const folder = await temporaryFolder(t);
-      const { href } = new URL('../../../src/store/folder/folder-claim.ts', import.meta.url);
-      const source = `import { claimFolder } from ${JSON.stringify(href)};
+  test('leaves no files on a full disk', { skip: isWindows && 'needs ulimit' }, async (t) => {
+    const folder = await temporaryFolder(t);
+    const { href } = new URL('../../../src/store/folder/folder-claim.ts', import.meta.url);
+    const source = `import { claimFolder } from ${JSON.stringify(href)};
       await claimFolder(${JSON.stringify(folder)}, { pid: process.pid });`;
-      const run = spawn('sh', [
-        ...['-c', 'trap "" XFSZ; ulimit -f 0; exec "$@"', 'sh'],
-        ...[process.execPath, '--input-type=module', '-e', source],
-      ]);
-      const said = await text(run.stderr);
-      assert.match(said, /cannot be claimed \(EFBIG\)/);
-      assert.deepEqual(await readdir(folder), []);
-    },
-  );
+    const run = spawn('sh', [
+      ...['-c', 'trap "" XFSZ; ulimit -f 0; exec "$@"', 'sh'],
+      ...[process.execPath, '--input-type=module', '-e', source],
+    ]);
+    const said = await text(run.stderr);
+    assert.match(said, /cannot be claimed \(EFBIG\)/);
+    assert.deepEqual(await readdir(folder), []);
+  });
 });

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 
-test('other errors are printed as before where a full disk is not', async () => {
+test('only the stack trace of a full disk is suppressed, other errors are printed', async () => {
   const module = pathToFileURL(
     join(import.meta.dirname, '../../../src/store/folder/full-disk.ts'),
   ).href;

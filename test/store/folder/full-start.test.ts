@@ -11,7 +11,7 @@ import { startServed } from '../../process.ts';
 
 const run = promisify(execFile);
 
-/** A small disk of its own; undefined, and the test skipped, where none can be mounted. */
+/** A small disk for the test; undefined, and the test is skipped, if none can be mounted. */
 async function smallDisk(t: TestContext, path = 'disk'): Promise<string | undefined> {
   const folder = await temporaryFolder(t);
   const disk = join(folder, path);
@@ -26,7 +26,7 @@ async function smallDisk(t: TestContext, path = 'disk'): Promise<string | undefi
   return disk;
 }
 
-/** Writes a file until nothing more fits. */
+/** Writes a file until the disk is full. */
 async function fill(disk: string): Promise<void> {
   const { bavail, bsize } = await statfs(disk);
   await writeFile(join(disk, `filler ${bavail}`), Buffer.alloc(bavail * bsize));
@@ -55,7 +55,7 @@ test('a server starts on a full disk, serves, and answers writes with 507', asyn
   second.child.kill('SIGTERM');
   assert.equal((await second.closed).code, 0);
 
-  // What it had claimed the folder with has gone: nothing can be written in its place.
+  // The claim of the folder is released although nothing can be written.
   await fill(disk);
   const third = await startServed(t, iniFile, { first: false });
   assert.equal(await (await fetch(`${third.url}/a`)).text(), 'stored');
@@ -65,7 +65,7 @@ test('a server starts on a full disk, serves, and answers writes with 507', asyn
   assert.equal((await postOperation(third.url, insert, page('/b'), { apikey })).status, 200);
 });
 
-test('a claim on a full disk keeps others out, and is replaced when it is stale', async (t) => {
+test('a claim on a full disk excludes other processes, and is replaced once it is stale', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const folder = join(disk, 'data');

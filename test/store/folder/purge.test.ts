@@ -13,7 +13,7 @@ const dayMs = 86_400_000;
 const formerHeader = 'Bearer former-header-value';
 const currentHeader = 'Bearer current-header-value';
 
-/** All bytes of the files of a folder. */
+/** The bytes of all files of a folder. */
 async function bytesOf(folder: string): Promise<string> {
   const names = await readdir(folder, { recursive: true });
   const texts = await Promise.all(
@@ -25,7 +25,7 @@ async function bytesOf(folder: string): Promise<string> {
   return texts.join('\n');
 }
 
-/** A stopped site: a rule whose header was changed, a hook whose secret was rotated twice. */
+/** A stopped site with a rule whose header was changed and a hook whose secret was rotated twice. */
 async function siteWithSecrets(t: TestContext) {
   const { folder, iniFile } = await serverFolder(t, '[webhook]\nallow_private = 127.0.0.0/8\n');
   const first = await startServed(t, iniFile);
@@ -40,7 +40,7 @@ async function siteWithSecrets(t: TestContext) {
   const rule = (
     await call('userinterface.insert', { path: '/s/*', kind, enginedata: enginedata(formerHeader) })
   ).id as string;
-  // Pages that are freed and used again hold what stood there before.
+  // A page that is freed and used again still contains its former bytes.
   for (let at = 0; at < 20; at += 1) {
     const content = 'x'.repeat(1_000 * at);
     await call('userinterface.insert', { path: `/page/${at}`, kind: 'content', content });
@@ -72,7 +72,7 @@ async function siteWithSecrets(t: TestContext) {
 }
 
 suite('waymark purge-secret', () => {
-  test('leaves nothing of a former secret in the data folder, and a trace', async (t) => {
+  test('removes former secrets from all files of the data folder, and logs that', async (t) => {
     const site = await siteWithSecrets(t);
     const [first = '', second = '', third = ''] = site.secrets;
     const before = await bytesOf(site.data);
@@ -132,7 +132,7 @@ suite('waymark purge-secret', () => {
     assert.match(refused.err, /^waymark: the data folder \S+ is in use by another waymark/);
   });
 
-  test('takes the secret before the newest one once it signs no more', async (t) => {
+  test('removes the previous secret once it no longer signs', async (t) => {
     const site = await siteWithSecrets(t);
     const [first = '', second = '', third = ''] = site.secrets;
     const purged = await purgeSecrets({
@@ -154,7 +154,7 @@ suite('waymark purge-secret', () => {
     assert.equal(checked.code, 0, checked.err);
   });
 
-  test('purges a backup, and the rule or hook that is named', async (t) => {
+  test('works on a backup, and on a single rule or hook', async (t) => {
     const site = await siteWithSecrets(t);
     const copy = join(await temporaryFolder(t), 'copy');
     assert.equal((await site.waymark('backup', copy)).code, 0);
@@ -167,7 +167,7 @@ suite('waymark purge-secret', () => {
     }
   });
 
-  test('changes nothing where another process writes meanwhile', async (t) => {
+  test('changes nothing if another process writes meanwhile', async (t) => {
     const folder = await temporaryFolder(t);
     const store = await openIn(folder);
     const enginedata = { source: 'http://a.example/', headers: { authorization: formerHeader } };

@@ -6,7 +6,7 @@ import type { Decision } from '../../../src/store/store.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
 
 suite('a commit', () => {
-  test('is one transaction: rows in order, one txn, one time of decision', async (t) => {
+  test('is one transaction: its rows are in order and share txn and times', async (t) => {
     let ms = Date.UTC(2026, 0, 1);
     const store = await scratchStore(t, { now: () => (ms += 5) });
     const changes = await commit(
@@ -31,7 +31,7 @@ suite('a commit', () => {
     assert.notEqual(next.txn, first?.txn);
   });
 
-  test('shows what it wrote at once, to reads of rules, matching and history', async (t) => {
+  test('is visible at once in rules, matching and history', async (t) => {
     const store = await scratchStore(t);
     const [change] = await commit(store, inserted('a', { path: '/a' }));
     assert.equal(store.rule('a')?.rule.path, '/a');
@@ -42,13 +42,13 @@ suite('a commit', () => {
     ]);
   });
 
-  test('that decides to write nothing answers and takes no seq', async (t) => {
+  test('without drafts returns its answer and uses no seq', async (t) => {
     const store = await scratchStore(t);
     assert.deepEqual(await commit(store), []);
     assert.equal(store.seq(), 0);
   });
 
-  test('claims its vk for its own record and seq', async (t) => {
+  test('stores its vk with its record and seq', async (t) => {
     const store = await scratchStore(t);
     const hash = 'ab'.repeat(32);
     const derived = `fields:${hash}`;
@@ -70,7 +70,7 @@ suite('a commit', () => {
     assert.equal(store.vkClaim('other'), undefined);
   });
 
-  test('sees those before it in the same batch', async (t) => {
+  test('sees the earlier commits of the same batch', async (t) => {
     const store = await scratchStore(t);
     const counts = await Promise.all(
       [0, 1, 2, 3].map((n) =>
@@ -103,7 +103,7 @@ suite('a commit that fails', () => {
       /no answer/,
     ],
     [
-      'by a second draft that cannot follow',
+      'because its second draft edits a missing record',
       () => ({
         drafts: [inserted('bad', { path: '/bad' }), edited('missing', { lang: 'en' })],
         answer: () => undefined,
@@ -111,12 +111,12 @@ suite('a commit that fails', () => {
       /missing cannot be edited/,
     ],
     [
-      'by an insert of what is there',
+      'because its insert exists already',
       () => ({ drafts: [inserted('good0', { path: '/bad' })], answer: () => undefined }),
       /good0 is inserted already/,
     ],
     [
-      'by a path that no key has room for',
+      'because a path is longer than a key of LMDB',
       () => ({
         drafts: [
           inserted('bad', { path: '/bad' }),
@@ -127,12 +127,12 @@ suite('a commit that fails', () => {
       /path is too long/,
     ],
     [
-      'by a wildcard that is not Unicode text',
+      'because a wildcard is not Unicode text',
       () => ({ drafts: [inserted('bad', { path: '/\ud800*' })], answer: () => undefined }),
       /path has to be Unicode text/,
     ],
     [
-      'by a language without end',
+      'because a language is too long',
       () => ({
         drafts: [inserted('bad', { path: '/bad', lang: 'x'.repeat(2_000) })],
         answer: () => undefined,
@@ -142,7 +142,7 @@ suite('a commit that fails', () => {
   ];
 
   for (const [name, decide, message] of failures) {
-    test(`${name} writes nothing and leaves its neighbours alone`, async (t) => {
+    test(`${name} writes nothing; other commits of the batch succeed`, async (t) => {
       const store = await scratchStore(t);
       const [before, failed, after] = await Promise.allSettled([
         commit(store, inserted('good0', { path: '/good' })),
@@ -160,7 +160,7 @@ suite('a commit that fails', () => {
 });
 
 suite('many commits at once', () => {
-  test('2,000 of them get seqs without gaps, answered in their order', async (t) => {
+  test('get seqs without gaps, and answers in order', async (t) => {
     const store = await scratchStore(t);
     const answered: number[] = [];
     await Promise.all(
@@ -176,7 +176,7 @@ suite('many commits at once', () => {
     assert.equal(store.counts().rules, 2_000);
   });
 
-  test('over the limit are told to come again, and the others are stored', async (t) => {
+  test('over the limit are refused with retryAfterSeconds, and the others are stored', async (t) => {
     const store = await scratchStore(t);
     const nothing = () => ({ drafts: [], answer: () => 'done' });
     const waiting = Array.from({ length: commitQueueMax }, () => store.commit('test', nothing));
@@ -188,7 +188,7 @@ suite('many commits at once', () => {
     assert.equal(await store.commit('test', nothing), 'done');
   });
 
-  test('are finished before the store closes, later ones refused', async (t) => {
+  test('complete before the store closes; later ones are refused', async (t) => {
     const store = await scratchStore(t);
     const pending = [1, 2, 3].map((n) => commit(store, inserted(`r${n}`, { path: '/' })));
     const closing = store.close();

@@ -10,7 +10,7 @@ import { commit, edited, inserted, scratchStore, startWriter } from '../scratch.
 
 const never = new AbortController().signal;
 
-/** Follows a log from behind a seq until it has been read up to another. */
+/** Follows a log after a seq until it has read another seq. */
 async function follow(store: Store, after: number, until: number): Promise<readonly RuleChange[]> {
   const changes: RuleChange[] = [];
   for (let upTo = after; upTo < until;) {
@@ -36,7 +36,7 @@ async function commitMany(store: Store, count: number): Promise<void> {
 }
 
 suite('a follower of the log', () => {
-  test('gets what is there, then what is written while it waits', async (t) => {
+  test('gets existing changes, then those that are written while it waits', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }), edited('a', { lang: 'en' }));
     const [first, second] = await follow(store, 0, 2);
@@ -46,7 +46,7 @@ suite('a follower of the log', () => {
     assert.equal(second?.after?.rule.lang, 'en');
     assert.deepEqual(second.change, store.change(2));
 
-    // Without its poll: what this process writes needs none.
+    // Without the poll, which only changes of other processes need.
     t.mock.timers.enable({ apis: ['setInterval'] });
     const waiting = [store.changesAfter(2, never), store.changesAfter(2, never)];
     await setImmediate();
@@ -57,7 +57,7 @@ suite('a follower of the log', () => {
     }
   });
 
-  test('sees each record as it was before and after each change', async (t) => {
+  test('gets each record as it was before and after each change', async (t) => {
     const write = fc.record({
       id: fc.constantFrom('a', 'b', 'c'),
       isEdit: fc.boolean(),
@@ -86,7 +86,7 @@ suite('a follower of the log', () => {
     );
   });
 
-  test('is not shown what happens to keys, and goes on behind it', async (t) => {
+  test('skips changes of keys', async (t) => {
     const store = await scratchStore(t);
     const key: Draft = { family: 'key', id: 'k', action: 'insert', data: { hash: 'h' } };
     await commit(store, inserted('a', { path: '/' }), key);
@@ -94,7 +94,7 @@ suite('a follower of the log', () => {
     assert.deepEqual(await store.changesAfter(1, never), { changes: [], upTo: 2 });
   });
 
-  test('gets every change of another process, in its place among those of this one', async (t) => {
+  test('gets the changes of another process, in the order of seq', async (t) => {
     const folder = await temporaryFolder(t);
     const store = await scratchStore(t, { folder });
     const { lines, closed } = startWriter(t, [folder, '200']);
@@ -114,7 +114,7 @@ suite('a follower of the log', () => {
   });
 });
 
-/** An insert where there is no record, otherwise an edit or an invalidate of some of its rows. */
+/** An insert if the record does not exist, else an edit or an invalidate of some of its rows. */
 function draftFor(
   store: Store,
   { id, isEdit, path, back }: { id: string; isEdit: boolean; path: string; back: number },
@@ -127,7 +127,7 @@ function draftFor(
 }
 
 suite('a long log', () => {
-  test('is read a slice at a time, one of all followers in a turn of the event loop', async (t) => {
+  test('is read in slices, one in each turn of the event loop for all followers together', async (t) => {
     const store = await scratchStore(t);
     const slices = 8;
     await commitMany(store, slices * feedSliceRowsMax);
@@ -145,7 +145,7 @@ suite('a long log', () => {
     assert.ok(turns >= slices * followers.length, `${turns} turns`);
   });
 
-  test('of large rows is read in shorter slices', async (t) => {
+  test('with large rows is read in shorter slices', async (t) => {
     const store = await scratchStore(t);
     for (const n of range(1, 4)) {
       await commit(store, inserted(`r${n}`, { path: '/', content: 'x'.repeat(1 << 19) }));
@@ -154,7 +154,7 @@ suite('a long log', () => {
     assert.deepEqual(seqsOf(await follow(store, 0, 4)), [1, 2, 3, 4]);
   });
 
-  test('gives what is larger than all that is remembered', async (t) => {
+  test('is read even if a row is larger than the cache', async (t) => {
     const store = await scratchStore(t);
     const content = 'x'.repeat(15 << 20);
     await commit(store, inserted('a', { path: '/', content }));
@@ -181,7 +181,7 @@ function contentLength(stored: RuleChange['after']): number {
 }
 
 suite('a wait for changes', () => {
-  test('needs a timer, one for all who wait, only as long as somebody does', async (t) => {
+  test('shares one timer, which runs only while somebody waits', async (t) => {
     const started = t.mock.method(globalThis, 'setInterval');
     const cleared = t.mock.method(globalThis, 'clearInterval');
     const store = await scratchStore(t);
@@ -202,7 +202,7 @@ suite('a wait for changes', () => {
     assert.equal(cleared.mock.calls[0]?.arguments[0], started.mock.calls[0]?.result);
   });
 
-  test('that was over before it began is empty', async (t) => {
+  test('with an aborted signal returns no changes', async (t) => {
     const store = await scratchStore(t);
     await commitMany(store, 1);
     const over = AbortSignal.abort();
@@ -210,7 +210,7 @@ suite('a wait for changes', () => {
     assert.deepEqual(await store.changesAfter(1, over), { changes: [], upTo: 1 });
   });
 
-  test('ends with unavailable when the store is closed', async (t) => {
+  test('rejects with unavailable when the store closes', async (t) => {
     const store = await scratchStore(t);
     const waiting = assert.rejects(store.changesAfter(0, never), { code: 'unavailable' });
     const before = assert.rejects(store.changesAfter(0, never), { code: 'unavailable' });

@@ -7,13 +7,13 @@ import { temporaryFolder } from '../../folder.ts';
 import { dumpChecked } from '../dump.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
 
-/** Takes rows of a page rule out. */
+/** Invalidates rows of a page rule. */
 function invalidated(id: string, ...rows: readonly number[]): Draft {
   return { family: 'userinterface', id, action: 'invalidate', data: { rows: [...rows] } };
 }
 
 suite('an invalidate', () => {
-  test('makes a record the fold of its other rows, and can be undone, and that too', async (t) => {
+  test('leaves the fold of the other rows, and can itself be invalidated, repeatedly', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }));
     await commit(store, edited('a', { path: '/b', lang: 'en' }));
@@ -32,7 +32,7 @@ suite('an invalidate', () => {
     assert.deepEqual(store.rule('a')?.rule, rule);
   });
 
-  test('of the insert ends the record, and its history stays', async (t) => {
+  test('of the insert removes the record and keeps its history', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }), edited('a', { lang: 'en' }));
     const [mark] = await commit(store, invalidated('a', 1, 2));
@@ -52,7 +52,7 @@ suite('an invalidate', () => {
     assert.deepEqual([store.inForce(1), store.inForce(3)], [true, false]);
   });
 
-  test('reaches rows of its own decision', async (t) => {
+  test('may name rows of its own decision', async (t) => {
     const store = await scratchStore(t);
     await commit(
       store,
@@ -64,7 +64,7 @@ suite('an invalidate', () => {
   });
 });
 
-/** What a random run does next. */
+/** The next step of a random run. */
 const step = fc.record({
   what: fc.constantFrom('insert', 'edit', 'edit', 'invalidate', 'restore'),
   id: fc.constantFrom('a', 'b', 'c'),
@@ -106,12 +106,12 @@ function storedIn(rules: Pick<Store, 'recordsAfter'>, after: string) {
   return [...rules.recordsAfter(after)].flatMap(({ stored }) => stored ?? []);
 }
 
-test('random changes: every state there was can be seen again, and the data is the fold of the log', async (t) => {
+test('after random changes, every past state can be read, and the data is the fold of the log', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 30 }), async (steps) => {
       const folder = await temporaryFolder(t);
       let ms = Date.UTC(2026, 0, 1);
-      // A clock that jumps back now and then.
+      // The clock sometimes jumps back.
       const store = await scratchStore(t, { folder, now: () => (ms += ms % 7 === 0 ? -50 : 3) });
       const states = [{ seq: 0, state: stateOf(store) }];
       for (const one of steps) {

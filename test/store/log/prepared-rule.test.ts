@@ -11,7 +11,7 @@ import { commit, inserted, scratchStore } from '../scratch.ts';
 const id = (at: number) => `00000000-0000-7000-8000-${String(at).padStart(12, '0')}`;
 const vk = (at: number) => ({ vk: `vk ${at} ä`, requestHash: 'a'.repeat(64) });
 
-/** Every entry of every database after one decision was committed to an empty folder. */
+/** All entries of all databases after one decision in an empty folder. */
 async function entriesAfter(t: TestContext, drafts: Decision<void>['drafts']) {
   const folder = await temporaryFolder(t);
   const store = await openStore({ folder, now: () => 1_000_000, newId: () => 'txn' });
@@ -56,7 +56,7 @@ suite('a page rule that another thread has prepared', () => {
     assert.deepEqual(await entriesAfter(t, mixed as typeof plain), expected);
   });
 
-  test('takes its seqs, also from what is committed together with it', async (t) => {
+  test('gets a seq of its own also among other commits of the batch', async (t) => {
     const store = await scratchStore(t);
     const data = { origin: '*', path: '/a', kind: 'content', content: 'x' };
     const prepared = [1, 2].map((at) => ({ id: id(at), prepared: prepareRule(data), vk: vk(at) }));
@@ -75,7 +75,7 @@ suite('a page rule that another thread has prepared', () => {
     for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
   });
 
-  test('is refused before it comes to a decision', () => {
+  test('is refused while it is prepared, not in the commit', () => {
     const [rule = {}] = cases;
     for (const [more, message] of [
       [{ lang: 'x'.repeat(1_900) }, /^lang is too long/],

@@ -8,7 +8,7 @@ function insert(id: string, event: readonly string[]) {
   return { family: 'webhook', id, action: 'insert', data } as const;
 }
 
-test('hooks for all events are in memory once, however many types of events there are', async (t) => {
+test('the cache holds a hook for all events once, not for each type of event', async (t) => {
   const store = await scratchStore(t);
   await commit(store, insert('all', ['*']), insert('sales', ['sale.completed', 'sale.undone']));
   const ids = (type: string) => store.hooksFor(type).map(({ hook }) => hook.id);

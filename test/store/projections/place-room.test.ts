@@ -30,21 +30,21 @@ suite('rules at one place', () => {
       await assert.rejects(put('more', path), isFull);
       await assert.rejects(commit(store, edited('other', { path })), isFull);
       await commit(store, edited('last', { rve: 1 }));
-      // One leaves in the same transaction.
+      // The same transaction removes one.
       await commit(store, edited('last', { path: '/left' }), edited('other', { path }));
       await assert.rejects(put('more', path), isFull);
       await put('elsewhere', '/p/other');
     });
   }
 
-  test('of one transaction are counted as well', async (t) => {
+  test('of one transaction count too', async (t) => {
     const store = await scratchStore(t);
     const drafts = many(rulesAtPlaceMax + 1).map((at) => inserted(`r${at}`, { path: '/p' }));
     await assert.rejects(commit(store, ...drafts), isFull);
     assert.equal(store.seq(), 0);
   });
 
-  test('are counted in an import, which names the lines', async (t) => {
+  test('are limited in an import too, which names the refused lines', async (t) => {
     const store = await scratchStore(t);
     const lines = many(rulesAtPlaceMax + 2).map((at) => `{"path":"/p","content":"${at}"}`);
     const parts = { store, newSecret: () => '', newId: uuidv7, engines: new Set<string>() };
@@ -56,7 +56,7 @@ suite('rules at one place', () => {
   });
 });
 
-suite('wildcards within each other', () => {
+suite('nested wildcards', () => {
   const nested = (at: number) => `/${'a'.repeat(at)}*`;
 
   test(`are at most ${wildcardsOverPathMax} over one path`, async (t) => {
@@ -73,9 +73,9 @@ suite('wildcards within each other', () => {
     await put('/b*');
   });
 
-  test('of which there are more are looked at from the longest on', async (t) => {
+  test('over the limit are matched from the longest one', async (t) => {
     const store = await scratchStore(t);
-    // Those that cover others come last: nothing covers them.
+    // The wildcards that cover others come last.
     for (const at of many(wildcardsOverPathMax + 2).toReversed()) {
       await commit(store, inserted(`w${at}`, { path: nested(at) }));
     }

@@ -31,7 +31,7 @@ suite('the history of a record', () => {
     assert.deepEqual(oldest?.data, { origin: '*', kind: 'content', path: '/0' });
   });
 
-  test('gives back a rule as it was after each change', async (t) => {
+  test('has the rule as it was after each change', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a', _unknowns_: { one: 1 } }));
     await commit(store, edited('a', { path: '/b', _unknowns_: { one: null } }));
@@ -51,7 +51,7 @@ suite('the history of a record', () => {
 });
 
 suite('keys', () => {
-  test('are found by id and hash until they are revoked, their history for ever', async (t) => {
+  test('are found by id and hash until they are revoked; their history stays', async (t) => {
     const store = await scratchStore(t);
     const data = { name: 'ci', scopes: ['design'], hash: 'f00d', created: '2026-01-01T00:00:00Z' };
     await commit(store, { family: 'key', id: 'k', action: 'insert', data });
@@ -116,7 +116,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 8 },
 );
 
-/** The store as a naive reader imagines it: records and rows in plain maps. */
+/** A naive model of the store: records and rows in maps. */
 class Imagined {
   readonly rules = new Map<string, { rule: Rule; seq: number; insertedSeq: number }>();
   readonly rows = new Map<string, { seq: number; action: string; data: JsonObject }[]>();
@@ -175,7 +175,7 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
   }
 }
 
-test('whatever is inserted and edited, reads say what a naive reader expects', async (t) => {
+test('reads agree with a naive model for random inserts and edits', async (t) => {
   await fc.assert(
     fc.asyncProperty(steps, fc.array(aPath, { maxLength: 6 }), async (commits, asked) => {
       const store = await scratchStore(t, { folder: await temporaryFolder(t) });

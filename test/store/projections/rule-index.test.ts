@@ -44,7 +44,7 @@ suite('wildcard rules', () => {
     });
   }
 
-  test('come longest first, of the origin asked for only', async (t) => {
+  test('come longest first, and only of the requested origin', async (t) => {
     const store = await scratchStore(t);
     const origin = 'https://a.example';
     const at = (id: string, path: string, more: JsonObject = {}) =>
@@ -71,7 +71,7 @@ suite('wildcard rules', () => {
     assert.deepEqual([...store.wildcardRules('https://a.exampl', '/shop/')].flat(), []);
   });
 
-  test('are not found by a breadcrumb’s key, which is never one itself', async (t) => {
+  test('do not match the key of a breadcrumb, which is never a wildcard', async (t) => {
     const store = await scratchStore(t);
     const keys = ['spring*', '*', 'a/*', 'x', 'é'.repeat(512), ' /a*', '\0', '\ud800*'];
     await commit(
@@ -90,7 +90,7 @@ suite('wildcard rules', () => {
 
 suite('rules of the same place', () => {
   for (const path of ['/p', '/p*']) {
-    test(`are all found at ${path}, however many come and go`, async (t) => {
+    test(`are all found at ${path} after inserts and invalidates`, async (t) => {
       const store = await scratchStore(t);
       const found = () => {
         const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', '/pq');
@@ -117,7 +117,7 @@ suite('rules of the same place', () => {
       for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
     });
 
-    test(`are all found at ${path} when they come and go in one transaction`, async (t) => {
+    test(`are all found at ${path} after inserts and invalidates in one transaction`, async (t) => {
       const store = await scratchStore(t);
       const all = ['a', 'b', 'c'].map((id) => inserted(id, { path }));
       await commit(store, ...all, edited('b', { rve: 1 }), edited('a', { path: '/elsewhere' }));
@@ -129,7 +129,7 @@ suite('rules of the same place', () => {
 });
 
 suite('exact rules', () => {
-  test('are all rules of an origin and path, with what matching needs of them', async (t) => {
+  test('are all rules of an origin and path, with the fields that matching needs', async (t) => {
     const store = await scratchStore(t);
     await commit(
       store,
@@ -218,7 +218,7 @@ suite('an edit', () => {
     });
   }
 
-  test('that ends a rule takes it out of matching', async (t) => {
+  test('that removes a rule also removes it from matching', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('r', { path: '/a' }), inserted('w', { path: '/a*' }));
     await commit(

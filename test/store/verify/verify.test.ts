@@ -14,8 +14,8 @@ const hash = 'f'.repeat(64);
 const hookData = { event: ['a.b'], url: 'https://x.example/', method: 'POST', filter: {} };
 
 /**
- * Page rules that have moved, were taken back and brought back; keys, one of them revoked; a hook
- * with its secret and deliveries, one that was taken back; and events.
+ * Page rules that were moved, invalidated and restored; keys, one of them revoked; a hook with its
+ * secret and deliveries, an invalidated hook; and events.
  */
 async function writeSample(store: Store): Promise<void> {
   const vk = { vk: 'v', requestHash: hash };
@@ -55,7 +55,7 @@ async function writeSample(store: Store): Promise<void> {
   await commit(store, inserted('f', { path: '/f/*' }), inserted('g', { path: '/f/*' }));
 }
 
-/** The event for the hook: once delivered, once given up, once to be tried again; and queued. */
+/** Events for the hook: delivered, given up, waiting for a retry, and queued. */
 async function deliverSample(store: Store): Promise<void> {
   const { deliveries } = store;
   const event = { family: 'event', action: 'insert', data: { type: 'a.b' } } as const;
@@ -88,7 +88,7 @@ async function verified(store: Store): Promise<readonly string[]> {
   return found;
 }
 
-/** What is found in the sample once something has been done to its databases. */
+/** The findings in the sample after a change of its databases. */
 async function afterDamage(
   t: TestContext,
   damage: (databases: Databases) => void,
@@ -108,7 +108,7 @@ async function afterDamage(
 const at = (path: string) => Buffer.from(`*\0${path}`);
 const packedB = '["b",2,2,"content",null,null,null]';
 
-/** Each damage, with the only thing that is said of it. */
+/** Kinds of damage, each with its only finding. */
 const damages: readonly {
   readonly name: string;
   readonly damage: (databases: Databases) => void;
@@ -125,21 +125,21 @@ const damages: readonly {
     says: [/^wildcard: \* \/f\/ has several rules, and is not marked so/],
   },
   {
-    name: 'a mark where there is but one rule',
+    name: 'a mark at a place with one rule',
     damage: ({ wildcard }) => {
       wildcard.putSync(at('/b/'), '~');
     },
     says: [/^wildcard: \* \/b\/ is marked as having several rules, and has not/],
   },
   {
-    name: 'a mark where there is no rule',
+    name: 'a mark at a place without rules',
     damage: ({ exact }) => {
       exact.putSync(at('/nothing'), '!');
     },
     says: [/^exact: \* \/nothing is marked as having several rules, and has not/],
   },
   {
-    name: 'a rule that says something else',
+    name: 'a changed rule',
     damage: ({ rule }) => {
       const text = rule.get(keyOf('b')) ?? '';
       rule.putSync(keyOf('b'), text.replace('"kind":"content"', '"kind":"content","lang":"de"'));
@@ -147,57 +147,57 @@ const damages: readonly {
     says: [/^rule: b is not what its rows come to/, /^wildcard: .* leads to b, which is not/],
   },
   {
-    name: 'a log that is said to be longer than it is',
+    name: 'a newest seq beyond the log',
     damage: ({ meta }) => {
       meta.putSync('seq', '9');
     },
     says: [/^meta: says that the log ends with change 9, but it ends with 26$/],
   },
   {
-    name: 'a rule that is gone',
+    name: 'a missing rule',
     damage: ({ rule }) => rule.removeSync(keyOf('b')),
     says: [/^rule: b is not/, /^wildcard: .* leads to b, which is not there/],
   },
   {
-    name: 'a rule that nobody has written',
+    name: 'a rule that is not in the log',
     damage: ({ rule }) => {
       rule.putSync(keyOf('x'), JSON.stringify({ rule: { id: 'x' }, seq: 1, insertedSeq: 1 }));
     },
     says: [/^rule: x is not in the log/],
   },
   {
-    name: 'a rule that is no JSON',
+    name: 'a rule that is not JSON',
     damage: ({ rule }) => {
       rule.putSync(keyOf('b'), '{');
     },
     says: [/^rule: b is not/, /^rule: b cannot be read/, /^(ever)?wildcard: .* cannot be read/],
   },
   {
-    name: 'a candidate that is not found',
+    name: 'a missing index entry',
     damage: ({ wildcard }) => wildcard.removeSync(at('/b/'), packedB),
     says: [/^wildcard: b is not found at \* \/b\/\*/],
   },
   {
-    name: 'a candidate where the rule is no more',
+    name: 'an index entry at a former place',
     damage: ({ wildcard }) => {
       wildcard.putSync(at('/moved'), '["a",3,1,"content","en",null,null]');
     },
     says: [/^wildcard: \* \/moved leads to a, which is not there/],
   },
   {
-    name: 'a former place that is forgotten',
+    name: 'a missing former place',
     damage: ({ everwildcard }) => everwildcard.removeSync(at('/moved'), 'a'),
     says: [/^everwildcard: a is not found where it was once/],
   },
   {
-    name: 'a former place that never was one',
+    name: 'a former place where the rule never was',
     damage: ({ everexact }) => {
       everexact.putSync(at('/never'), 'b');
     },
     says: [/^everexact: \* \/never leads to b, which was never there/],
   },
   {
-    name: 'a row that the history lacks',
+    name: 'a row that is missing in the history',
     damage: ({ history }) => history.removeSync(historyKey(historyPrefix('b'), 2)),
     says: [/^history: change 2 is not in the history of b/, /^rule: b is not in the log/],
   },
@@ -209,12 +209,12 @@ const damages: readonly {
     says: [/^history: change 1 is not of the record it stands under/],
   },
   {
-    name: 'a mark that is gone',
+    name: 'a missing mark',
     damage: ({ mark }) => mark.removeSync(3),
     says: [/^mark: change 3 is not marked/],
   },
   {
-    name: 'a mark that nothing made',
+    name: 'a mark without an invalidate',
     damage: ({ mark }) => {
       mark.putSync(2, '5');
     },
@@ -228,7 +228,7 @@ const damages: readonly {
     says: [/^mark: change 99 marks no change/],
   },
   {
-    name: 'a transaction that ends elsewhere',
+    name: 'a transaction with a wrong end',
     damage: ({ log, txn }) => {
       const { txn: name } = JSON.parse(log.get(1) ?? '') as { txn: string };
       txn.putSync(keyOf(name), '1 3');
@@ -236,7 +236,7 @@ const damages: readonly {
     says: [/^txn: .* of change 3, is not where its changes are/],
   },
   {
-    name: 'a transaction of nobody',
+    name: 'a transaction without changes',
     damage: ({ txn }) => {
       txn.putSync(keyOf('nobody'), '1 2');
     },
@@ -254,31 +254,31 @@ const damages: readonly {
     ],
   },
   {
-    name: 'a vk that claims a change that never was',
+    name: 'a vk of a change that does not exist',
     damage: ({ vk }) => {
       vk.putSync(keyOf('v'), `99 ${hash}`);
     },
     says: [/^vk: v claims change 99 of no log/],
   },
   {
-    name: 'a key that is gone',
+    name: 'a missing key',
     damage: ({ key }) => key.removeSync(keyOf('key')),
     says: [/^key: key is not what its rows come to/, /^keyhash: .* leads to key/],
   },
   {
-    name: 'a hash that leads to a revoked key',
+    name: 'a hash of a revoked key',
     damage: ({ keyhash }) => {
       keyhash.putSync(keyOf(`former${hash}`), 'former');
     },
     says: [/^keyhash: .* leads to former, whose hash it is not/],
   },
   {
-    name: 'a hash that is forgotten',
+    name: 'a missing hash',
     damage: ({ keyhash }) => keyhash.removeSync(keyOf(`key${hash}`)),
     says: [/^keyhash: key is not found by its hash/],
   },
   {
-    name: 'a hook that says something else',
+    name: 'a changed hook',
     damage: ({ hook }) => {
       const text = hook.get(keyOf('hook')) ?? '';
       hook.putSync(keyOf('hook'), text.replace('x.example', 'y.example'));
@@ -286,7 +286,7 @@ const damages: readonly {
     says: [/^hook: hook is not what its rows come to/],
   },
   {
-    name: 'a hook that was taken back',
+    name: 'an invalidated hook',
     damage: ({ hook }) => {
       const text = hook.get(keyOf('hook')) ?? '';
       hook.putSync(keyOf('past'), text.replace('"id":"hook"', '"id":"past"'));
@@ -294,45 +294,45 @@ const damages: readonly {
     says: [/^hook: past is not what its rows come to/],
   },
   {
-    name: 'a hook that nobody has written',
+    name: 'a hook that is not in the log',
     damage: ({ hook }) => {
       hook.putSync(keyOf('x'), JSON.stringify({ hook: { id: 'x' }, seq: 1, insertedSeq: 1 }));
     },
     says: [/^hook: x is not in the log/],
   },
   {
-    name: 'a row of a hook that counts no more, and is not marked so',
+    name: 'an invalidated row of a hook without its mark',
     damage: ({ mark }) => mark.removeSync(14),
     says: [/^mark: change 14 is not marked/],
   },
   {
-    name: 'a hook that its event does not find',
+    name: 'a hook that is missing under its event type',
     damage: ({ hooktype }) => hooktype.removeSync(keyOf('a.b'), 'hook'),
     says: [/^hooktype: hook is not found by the type a\.b/],
   },
   {
-    name: 'an event that finds a hook which does not want it',
+    name: 'a hook under an event type that it does not subscribe to',
     damage: ({ hooktype }) => {
       hooktype.putSync(keyOf('c.d'), 'hook');
     },
     says: [/^hooktype: c\.d leads to hook, which does not ask for it/],
   },
   {
-    name: 'another secret',
+    name: 'a changed secret',
     damage: ({ hooksecret }) => {
       hooksecret.putSync(keyOf('hook'), '{"secret":"three"}');
     },
     says: [/^hooksecret: secret:hook is not what its rows come to/],
   },
   {
-    name: 'a secret of nobody',
+    name: 'a secret that is not in the log',
     damage: ({ hooksecret }) => {
       hooksecret.putSync(keyOf('nobody'), '{"secret":"three"}');
     },
     says: [/^hooksecret: nobody is not in the log/],
   },
   {
-    name: 'an event in the queue of no hook',
+    name: 'an event in the queue of a missing hook',
     damage: ({ pending, lane }) => {
       pending.putSync(eventKey(99, 1), '19');
       lane.putSync(99, '1');
@@ -347,33 +347,33 @@ const damages: readonly {
     says: [/^pending: .* is beyond the hook's newest event, 4/],
   },
   {
-    name: 'in a queue what is no event',
+    name: 'a queue entry of a change that is not an event',
     damage: ({ pending }) => {
       pending.putSync(eventKey(12, 4), '13');
     },
     says: [/^pending: .* tells of change 13, which is no event/],
   },
   {
-    name: 'an attempt that no other one follows',
+    name: 'an attempt whose retry is not due',
     damage: ({ due }) => due.removeSync(dueKey(12, 5, 3)),
     says: [/^attempt: .* has a next attempt, which is not due/],
   },
   {
-    name: 'something due that was delivered',
+    name: 'a due time of a delivered message',
     damage: ({ due }) => {
       due.putSync(dueKey(12, 7, 1), '1');
     },
     says: [/^due: .* refers to no message that is due then/],
   },
   {
-    name: 'something given up that was delivered',
+    name: 'a delivered message among those given up',
     damage: ({ exhausted }) => {
       exhausted.putSync(eventKey(12, 1), '1');
     },
     says: [/^exhausted: .* refers to no message that was given up/],
   },
   {
-    name: 'a replay that nobody has asked for',
+    name: 'a replay that is not in the log',
     damage: ({ job }) => {
       job.putSync(3, '{}');
     },
@@ -382,7 +382,7 @@ const damages: readonly {
 ];
 
 suite('verifying the data', () => {
-  test('finds nothing where everything is what the log says', async (t) => {
+  test('finds nothing if all data agrees with the log', async (t) => {
     const store = await scratchStore(t);
     await writeSample(store);
     assert.deepEqual(await verified(store), []);
@@ -423,7 +423,7 @@ const step = fc.record({
   rows: fc.option(fc.subarray([1, 2, 3, 4, 5, 6, 7, 8]), { nil: undefined }),
 });
 
-test('nothing is found, whatever was written, taken back and brought back', async (t) => {
+test('verifying finds nothing after random inserts, invalidates and restores', async (t) => {
   const property = fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
     const store = await scratchStore(t);
     for (const { id, path, rows } of steps) {
