@@ -6,7 +6,7 @@ import { explain, layGround, serve, shop, type Asking } from '../site/explain-ri
 
 type Who = Omit<Asking, 'path'>;
 
-/** A condition, who meets it, who does not, and what those are told. */
+/** A condition, requests that meet it, and requests that do not, with the explanation. */
 const cases: readonly (readonly [
   condition: JsonObject,
   holds: readonly Who[],

@@ -15,7 +15,7 @@ import { enginedataProblems, type EnginedataPlacing } from '../../src/api/rules/
 import { startSite } from '../harness.ts';
 import { someVisitor } from '../visitor.ts';
 
-/** Whether all of an enginedata is in force; what Waymark does not know counts. */
+/** Whether Waymark uses all members of an enginedata; unknown ones count as used. */
 function validEnginedata(value: JsonObject, placing: EnginedataPlacing): boolean {
   return !enginedataProblems(value, placing).some(
     ({ waits, problem: { field, reason } }) =>
@@ -27,7 +27,7 @@ const origin = 'http://shop.example';
 
 type Crumb = readonly [path: string, enginedata: JsonObject, more?: Partial<Rule>];
 
-/** Breadcrumbs as the site reads them, each inserted after the one before. */
+/** Reads of breadcrumbs, each inserted after the previous one. */
 function rulesOf(crumbs: readonly Crumb[]): RuleReader {
   const stored = crumbs.map(([path, enginedata, more], at): StoredRule => {
     const rule = { id: `rule ${at}`, origin: '*', path, kind: 'resolve', enginedata } as const;
@@ -56,7 +56,7 @@ function visitFrom(from: string, query = '') {
   return { origin: from, query, fields: {}, visitor: someVisitor() };
 }
 
-/** Nothing has to be waited for where all is known of the visitor. */
+/** Requires that resolving is synchronous, because all facts about the visitor are known. */
 function atOnce(resolved: ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>): ResolvedBreadcrumb {
   assert.ok(!(resolved instanceof Promise));
   return resolved;
@@ -98,7 +98,7 @@ suite('the result of a breadcrumb', () => {
         ] as const,
     ),
     [
-      'a target with a status that is no redirect',
+      'a target with a status that is not a redirect',
       { target: '/x' },
       { httpresponse: 404 },
       { status: 302, target: '/x' },
@@ -173,7 +173,7 @@ suite('keys that lead on to keys', () => {
     assert.deepEqual([html.status, html.content], [410, 'x']);
   });
 
-  test('may lead over eight keys, from a key as from a visit', () => {
+  test('may lead over eight keys, both from a key and from a visit', () => {
     const visit = (crumbs: readonly Crumb[]) => {
       const rules = rulesOf(crumbs);
       const [first] = rules.exactRules('*', crumbs[0]?.[0] ?? '');
@@ -217,7 +217,7 @@ suite('the query of a visitor', () => {
     ['/a', '', '/a'],
     ['/a', 'u=//evil.example/', '/a?u=//evil.example/'],
   ];
-  test('is forwarded only if the rule says so', () => {
+  test('is forwarded only with forward_query', () => {
     for (const [target, query, location] of cases) {
       const forwarded = resolve([['k', { target, forward_query: true }]], query);
       assert.equal(forwarded.target, location);

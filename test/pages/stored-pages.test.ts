@@ -13,14 +13,14 @@ import { ask } from '../static/disk-rig.ts';
 const text = texts(5_000).toString();
 const page = { kind: 'content', contenttype: 'text/plain; charset=utf-8' };
 
-/** The Vary fields of an answer as they stand on the wire. */
+/** The Vary fields of an answer, as sent. */
 async function varyLines(site: TestSite, head: string): Promise<readonly string[] | null> {
   const answer = await site.raw(`${head}\r\nHost: a\r\nConnection: close\r\n\r\n`);
   return (answer.split('\r\n\r\n')[0] ?? '').match(/^vary:.*$/gim);
 }
 
 suite('a stored page', () => {
-  test('is compressed, after an edit with its new content', async (t) => {
+  test('is compressed, and after an edit with its new content', async (t) => {
     const site = await startSite(t, { rules: [{ ...page, path: '/a', content: text }] });
     const first = await askUntilCoded(site.url, '/a', 'br');
     assert.equal(decoded(first.bytes, 'br').toString(), text);
@@ -37,7 +37,7 @@ suite('a stored page', () => {
   });
 
   for (const content of ['small', { base64: 'c21hbGw=' }]) {
-    test(`of ${JSON.stringify(content)} keeps no larger buffer in memory`, () => {
+    test(`of ${JSON.stringify(content)} does not hold a larger buffer in memory`, () => {
       const pages = createStoredPages(createPageCompressor());
       const rule = { id: 'a', origin: '*', path: '/a', kind: 'content', content } as const;
       const found: FoundRule = {
@@ -52,7 +52,7 @@ suite('a stored page', () => {
     });
   }
 
-  test('is sent to a client that has another page of the same seq, from before a restore', () => {
+  test('is sent again after the restore of a backup, though its seq is the same', () => {
     const said = { id: 'a', origin: '*', path: '/a', kind: 'content', content: 'new' } as const;
     const sent = (rule: Rule, known: Readonly<Record<string, string>>): Reply => {
       const stored = { rule, seq: 7, insertedSeq: 1 };
@@ -68,7 +68,7 @@ suite('a stored page', () => {
     }
   });
 
-  test('of text is sent as UTF-8, one of bytes with its own content type', async (t) => {
+  test('of text is sent as UTF-8; one of bytes keeps its content type', async (t) => {
     const latin1 = { base64: Buffer.from('é', 'latin1').toString('base64') };
     const site = await startSite(t, {
       rules: [
@@ -90,7 +90,7 @@ suite('a stored page', () => {
     }
   });
 
-  test('names language and coding in one Vary', async (t) => {
+  test('has one Vary field for language and coding', async (t) => {
     const rules = ['de', 'en'].map((lang) => ({ ...page, path: '/a', lang, content: text }));
     const site = await startSite(t, { rules });
     const vary = ['Vary: Accept-Language, Accept-Encoding'];

@@ -17,7 +17,7 @@ const shop = 'http://shop.example';
 
 let lastSeq = 0;
 
-/** A candidate; each one inserted after the one before. */
+/** Creates a candidate, inserted after the previous one. */
 function candidate(id: string, fields: Partial<Candidate> = {}): Candidate {
   lastSeq += 1;
   return {
@@ -46,7 +46,7 @@ suite('the precedence of rules', () => {
     acceptLanguage?: string,
   ])[] = [
     [
-      'exact origin before any other merit',
+      'exact origin before all other criteria',
       [
         ['wildcard of the origin', { origin: shop, path: '/*' }],
         ['everywhere', { path: '/a', lang: 'en', rve: 9, designedAtMs: 9, insertedSeq: 9e6 }],
@@ -72,7 +72,7 @@ suite('the precedence of rules', () => {
       'en',
     ],
     [
-      'languages as the caller ranks them, then none, then others',
+      'languages by Accept-Language, then no language, then others',
       [
         ['de-CH', { lang: 'de-CH' }],
         ['de', { lang: 'de' }],
@@ -92,7 +92,7 @@ suite('the precedence of rules', () => {
       'en-GB, sv',
     ],
     [
-      'an excluded language after every other rule, whatever else speaks for it',
+      'an excluded language after every other rule, whatever its other fields',
       [
         ['everywhere and wild', { path: '/*', lang: 'fr' }],
         ['excluded', { origin: shop, path: '/a', lang: 'de', rve: 9 }],
@@ -107,7 +107,7 @@ suite('the precedence of rules', () => {
       ],
     ],
     [
-      'higher rve, none counting as 0',
+      'higher rve; a missing rve counts as 0',
       [
         ['1.5', { rve: 1.5 }],
         ['1', { rve: 1 }],
@@ -117,7 +117,7 @@ suite('the precedence of rules', () => {
       ],
     ],
     [
-      'newer designed_at, none last',
+      'newer designed_at; rules without it last',
       [
         ['new', { designedAtMs: 5 }],
         ['old', { designedAtMs: -5 }],
@@ -170,7 +170,7 @@ test('Accept-Language chooses between rules in several languages', () => {
   assert.deepEqual([langs('de', 'en'), langs('de', undefined)], [true, true]);
 });
 
-/** Contract §4.2 word by word, over all rules and without any cleverness. */
+/** A naive implementation of docs/design/page-rules.md#matching over all rules. */
 function naiveWinner(
   rules: readonly Candidate[],
   { origin, path, acceptLanguage }: Asked,
@@ -198,12 +198,12 @@ function naiveWinner(
   const wanted = tags.filter(({ q }) => q > 0).flatMap(({ tag }) => withBase(tag));
   keep((rule) => {
     const { lang } = rule;
-    // Where nothing else is left, all that is not wanted is unwanted alike.
+    // Without any accepted language, all rules that are not excluded rank equally.
     if (isExcluded(rule)) return -Infinity;
     if (lang === undefined) return -wanted.length;
     const rank = wanted.indexOf(lang);
     if (rank !== -1) return -rank;
-    // A longer form of a wanted tag comes after no language, before all others.
+    // A longer form of an accepted tag ranks after no language and before all others.
     return withBase(lang).some((tag) => wanted.includes(tag))
       ? -wanted.length - 1
       : -wanted.length - 2;

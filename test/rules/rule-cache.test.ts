@@ -17,7 +17,7 @@ function candidate(id: string, path: string): Candidate {
   };
 }
 
-/** Reads of a log that stands at `seq`, with a list of what they were asked for. */
+/** Reads of a log with the newest seq `seq`, and a list of the calls. */
 function readsAt(position: { seq: number; exact: string }, asked: string[]): RuleStore {
   return {
     rule: () => undefined,
@@ -67,7 +67,7 @@ suite('the rule cache', () => {
     const position = { seq: 1, exact: 'a' };
     const rules = createRuleCache(readsAt(position, asked));
     rules.exactRules('http://s', '/p');
-    // Requests and changes come one after the other.
+    // Requests and changes alternate.
     await Promise.resolve();
     Object.assign(position, { seq: 2, exact: 'b' });
     assert.deepEqual(

@@ -30,10 +30,10 @@ import { wildcardGroups } from '../rules/wildcard-groups.ts';
 
 export const shop = 'http://shop.example';
 
-/** What a test says of a rule; `content` on every origin unless it says otherwise. */
+/** The fields of a rule; by default of kind `content` for every origin. */
 export type RuleFields = Partial<Rule> & Pick<Rule, 'path'>;
 
-/** What a test asks for; GET from the shop unless it says otherwise. */
+/** A request; by default a GET of the shop's origin. */
 export interface Asking {
   readonly path: string;
   readonly method?: string;
@@ -43,7 +43,7 @@ export interface Asking {
   readonly visitor?: VisitorTraits;
 }
 
-/** The rules `rule 1`, `rule 2` …, each inserted after the one before. */
+/** The rules `rule 1`, `rule 2` …, each inserted after the previous one. */
 export function rulesOf(rules: readonly RuleFields[]): RuleReader {
   const stored = rules.map((fields, at): StoredRule => {
     const kind: RuleKind = 'content';
@@ -72,18 +72,18 @@ function isWildcard({ path }: Rule): boolean {
   return path.startsWith('/') && path.endsWith('*');
 }
 
-/** Everything a site is made of but its rules and mounts. */
+/** The parts of a site, except its rules and mounts. */
 export interface Ground {
-  /** Holds the folders `site` and `docs`, with files of every sort. */
+  /** A folder with the folders `site` and `docs`, which have all kinds of files. */
   readonly folder: string;
-  /** URL of a server that answers `/far/…` with 200, or with the number that the path names. */
+  /** URL of a server that answers `/far/…` with 200, or with the status in the path. */
   readonly source: string;
-  /** How often that server was asked. */
+  /** The number of requests to that server. */
   readonly fetches: () => number;
   readonly siteOf: (rules: readonly RuleFields[], mounts?: readonly DiskMount[]) => Site;
 }
 
-/** Lays the ground for many sites. */
+/** Creates the parts for many sites. */
 export async function layGround(t: TestContext): Promise<Ground> {
   const folder = await temporaryFolder(t);
   await writeFiles(folder, {
@@ -134,7 +134,7 @@ export async function layGround(t: TestContext): Promise<Ground> {
   };
 }
 
-/** Mounts of the two folders, in the order in which a configuration asks them. */
+/** Mounts of the two folders, in the order of a configuration. */
 export function mountsOf(folder: string): readonly DiskMount[] {
   const root = (name: string) => join(folder, name);
   return [
@@ -146,7 +146,7 @@ export function mountsOf(folder: string): readonly DiskMount[] {
   ];
 }
 
-/** What a request is answered with, and by whom as Server-Timing says it. */
+/** The reply to a request: its status, and its source as in Server-Timing. */
 export async function serve(
   site: Site,
   { path, method = 'GET', origin = shop, query = '', lang, visitor }: Asking,
@@ -163,7 +163,7 @@ export async function serve(
   }
 }
 
-/** What the site explains of a request. */
+/** The site's explanation of a request. */
 export function explain(
   site: Site,
   { path, method = 'GET', origin = shop, query = '', lang, visitor }: Asking,
@@ -173,7 +173,7 @@ export function explain(
   return site.explain({ method, origin, path, query, fields, visitor: asks });
 }
 
-/** `source: name code` of everything that was tried, without code for what answers. */
+/** `source: name code` for each candidate; the one that answers has no code. */
 export function reasons(tried: readonly Tried[]): readonly string[] {
   return tried.flatMap(({ source, key, candidates }) =>
     candidates.map(({ mount, id, lost }) =>
@@ -185,8 +185,8 @@ export function reasons(tried: readonly Tried[]): readonly string[] {
 }
 
 /**
- * Holds an explanation against what was served; the failure of a disk and an OPTIONS name no
- * source.
+ * Asserts that an explanation agrees with the reply. Failures of the disk, and replies to OPTIONS,
+ * name no source.
  */
 export function assertTrue(
   { winner, status, tried }: Explanation,
@@ -194,7 +194,7 @@ export function assertTrue(
 ): void {
   if (status === null) assert.notEqual(served.source, 'none');
   else assert.equal(served.status, status);
-  // A rule is named by its failures too; 204 is what OPTIONS is told.
+  // Failures of a rule name it too; 204 is the answer to OPTIONS.
   const isNamed = served.source !== 'none' || (winner?.id !== undefined && served.status !== 204);
   if (isNamed) assert.equal(winner && winnerName(winner), served.source);
   assert.equal(winner?.status ?? status, status);
@@ -226,7 +226,7 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** Leaves out what is undefined, as a rule does. */
+/** Removes undefined members. */
 function defined<T extends object>(fields: T): Defined<T> {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as Defined<T>;
@@ -239,7 +239,7 @@ const common = fc
     rve: optional(fc.constantFrom(-1, 0, 2)),
     designed_at: optional(fc.constantFrom('2025-01-01T00:00:00.000Z', '2026-01-01T00:00:00.000Z')),
     httpresponse: optional(statuses),
-    // An origin that is not valid waits, and the rule with it.
+    // An invalid origin is kept in `_unknowns_`, and the rule matches nothing.
     _unknowns_: fc.option(fc.constant({ origin: 'ftp://x' }), { freq: 8, nil: undefined }),
   })
   .map(defined);
@@ -254,7 +254,7 @@ const pages = fc
   })
   .map(defined);
 
-/** Conditions that hold for some of the visitors, and some that nobody can read. */
+/** Conditions that hold for some visitors, and invalid ones. */
 const conditions = fc
   .record({
     user: optional(fc.constantFrom<Json>('*', 'ann', ['ann', 'bob'], 5)),
@@ -305,12 +305,12 @@ const crumbs = fc.record({
     .map(([answer, when]): JsonObject => ({ ...answer, ...(when && { when }) })),
 });
 
-/** A breadcrumb's target that is another one's key. */
+/** A target that is the key of another breadcrumb. */
 function toKey(key: string): string {
   return `key:${key}`;
 }
 
-/** Visitors of whom the conditions above hold one way or another. */
+/** Visitors for whom different conditions above hold. */
 const visitors: fc.Arbitrary<VisitorTraits> = fc
   .record({
     address: fc.constantFrom('192.0.2.7', '198.51.100.1', '2001:db8::1', ''),
@@ -330,7 +330,7 @@ const visitors: fc.Arbitrary<VisitorTraits> = fc
   })
   .map(defined);
 
-/** Rules that fetch from a source, or cannot. */
+/** Rules of the kind content.fetch, with and without a usable source. */
 function fetches(source: string): fc.Arbitrary<RuleFields> {
   return fc
     .record({
@@ -345,7 +345,7 @@ function fetches(source: string): fc.Arbitrary<RuleFields> {
     }));
 }
 
-/** Sets of rules of all kinds, close together so that they get in each other's way. */
+/** Sets of rules of all kinds with few paths, so that many compete. */
 export function ruleSets(source: string): fc.Arbitrary<readonly RuleFields[]> {
   const rule = fc
     .tuple(common, fc.oneof(pages, pages, crumbs, fetches(source)))
@@ -353,7 +353,7 @@ export function ruleSets(source: string): fc.Arbitrary<readonly RuleFields[]> {
   return fc.array(rule, { maxLength: 14 });
 }
 
-/** Requests for what the rules and folders have, and for what they have not. */
+/** Requests for existing and missing paths. */
 export const askings: fc.Arbitrary<Asking> = fc.record({
   path: anyPath,
   method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'POST', 'OPTIONS', 'PUT'),

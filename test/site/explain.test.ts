@@ -36,7 +36,7 @@ suite('an explanation', () => {
             const { id } = explained.winner ?? {};
             const winner = rules.find((_, at) => `rule ${at + 1}` === id);
             assert.equal(winner?._unknowns_, undefined, 'a rule that waits answers nothing');
-            // What serving has put into memory changes nothing.
+            // The same explanation after the reply has filled the caches.
             assert.deepEqual(explain(site, asking), explained);
           }
         },
@@ -45,7 +45,7 @@ suite('an explanation', () => {
     );
   });
 
-  test('reads one moment, and leaves no file open', async (t) => {
+  test('reads one state of the rules, and leaves no file open', async (t) => {
     const ground = await layGround(t);
     const site = ground.siteOf([], [mountOf(join(ground.folder, 'site'))]);
     const large = { path: '/b/large.bin' };
@@ -184,37 +184,37 @@ suite('notes', () => {
     method?: string,
   ])[] = [
     [
-      'a folder is asked for without its slash',
+      'a folder is requested without its final slash',
       { path: '/none' },
       301,
       ['It is a folder: the server redirects to /a/.'],
     ],
     [
-      'a generic page is built in',
+      'the generic page is the built-in one',
       { path: '/a', engine: 'html', httpresponse: 404 },
       404,
       ['It shows the built-in generic page.'],
     ],
     [
-      'a generic page is missing',
+      'the generic page of the rule is missing',
       { path: '/a', engine: 'html', enginedata: { page: '/none' } },
       200,
       ['It shows the built-in generic page: nothing is at /none.'],
     ],
     [
-      'a generic page has a status of its own',
+      'the rule sets the status of the generic page',
       { path: '/a', engine: 'html', httpresponse: 404, enginedata: { page: '/gone' } },
       410,
       ['It shows the generic page /gone, which rule:gone answers with 410.'],
     ],
     [
-      'a generic page comes from another server',
+      'the generic page comes from another server',
       { path: '/a', engine: 'html', enginedata: { page: '/far' } },
       null,
       ['It shows the generic page /far, which rule:far answers.'],
     ],
     [
-      'a generic page of which nothing will be sent is only asked for its head',
+      'a generic page without content is requested with HEAD',
       { path: '/a', engine: 'html', httpresponse: 204, enginedata: { page: '/head' } },
       null,
       ['It shows the generic page /head, which rule:head answers.'],
@@ -243,19 +243,19 @@ suite('notes', () => {
       ['This page has no usable source.'],
     ],
     [
-      'a breadcrumb leads somewhere',
+      'a breadcrumb has a target',
       { path: '/a', kind: 'resolve', enginedata: { target: '/b', status: 307 } },
       307,
       ['It leads to /b.'],
     ],
     [
-      'a breadcrumb leads nowhere',
+      'a breadcrumb has no target',
       { path: '/a', kind: 'resolve', enginedata: {} },
       404,
       ['This breadcrumb has no target yet.'],
     ],
     [
-      'a breadcrumb puts what its path ends in behind its target',
+      'a breadcrumb appends the capture to its target',
       { path: '/a*', kind: 'resolve', enginedata: { target: 'https://far.example/b*' } },
       302,
       ['It leads to https://far.example/b.'],

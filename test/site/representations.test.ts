@@ -20,7 +20,7 @@ const compressed: ByCoding<(bytes: Buffer) => Buffer> = {
 };
 const date = new Date('2025-01-02T03:04:05Z');
 
-/** A page in all its forms, however it comes to have them. */
+/** A page in all its codings. */
 interface Subject {
   readonly name: string;
   readonly path: string;
@@ -28,7 +28,7 @@ interface Subject {
   readonly isDated: boolean;
 }
 const subjects: readonly Subject[] = [
-  { name: 'a file held in memory', path: '/small.txt', content: small, isDated: true },
+  { name: 'a file in memory', path: '/small.txt', content: small, isDated: true },
   { name: 'a file sent from the disk', path: '/large.txt', content: large, isDated: true },
   { name: 'a stored page', path: '/stored', content: small, isDated: false },
 ];
@@ -51,7 +51,7 @@ async function start(t: TestContext): Promise<string> {
   return site.url;
 }
 
-/** What a page looks like in one form, and in another one that a client may have. */
+/** A page in one coding, and in another one that the client may have cached. */
 interface Known {
   readonly etag: string;
   readonly otherTag: string;
@@ -98,7 +98,7 @@ function casesFor({ isDated }: Subject, { etag, otherTag, length }: Known): read
   return [...conditions, ...ranges].map(([headers, status]) => ({ headers, status }));
 }
 
-/** Holds an answer against the whole representation that it is one of. */
+/** Asserts that an answer agrees with the whole representation. */
 function assertAnswer(seen: Seen, form: Form, method: string, { known, whole, title }: Expected) {
   const { status, fields, bytes } = seen;
   assert.match(fields.vary ?? '', /^(?:.*, )?Accept-Encoding$/, title);
@@ -126,7 +126,7 @@ interface Expected {
   readonly title: string;
 }
 
-/** The parts of a multipart are pieces of the encoded content, and say so each. */
+/** Each part of a multipart is a range of the encoded content, and names the coding. */
 function assertParts({ bytes }: Seen, form: Form, whole: Buffer, title: string): void {
   const text = bytes.toString('latin1');
   const coded = form === 'identity' ? '' : `Content-Encoding: ${form}\r\n`;

@@ -11,7 +11,7 @@ import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { someVisitor } from '../visitor.ts';
 
-/** An answer, whole. */
+/** A complete answer. */
 export interface Seen {
   readonly status: number;
   readonly fields: IncomingHttpHeaders;
@@ -19,7 +19,7 @@ export interface Seen {
   readonly text: string;
 }
 
-/** Asks for a target exactly as it is written, where fetch would tidy it up. */
+/** Requests a target exactly as written; fetch would normalise it. */
 export async function ask(
   url: string,
   target: string,
@@ -42,10 +42,10 @@ export async function ask(
   };
 }
 
-/** There are other tests that could use the processor meanwhile. */
+/** A wait between looks leaves the processor to other tests. */
 const betweenLooksMs = 10;
 
-/** Looks again and again until it sees what it wants; fails with the last look after a deadline. */
+/** Calls `look` until its result is accepted; after a deadline, fails with the last result. */
 export async function eventually<T>(
   look: () => Promise<T> | T,
   isWanted: (seen: T) => boolean,
@@ -59,7 +59,7 @@ export async function eventually<T>(
   }
 }
 
-/** A mount of a folder; `/` of every origin with nothing special unless told otherwise. */
+/** A mount of a folder; by default for `/` of every origin. */
 export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMount {
   const keys = Object.entries<IniKey<unknown>>(sections['disk.<name>']);
   const defaults = Object.fromEntries(
@@ -68,7 +68,7 @@ export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMou
   return { ...defaults, name: 'site', root, precompressed: false, headers: [], ...options };
 }
 
-/** The disk source alone, asked for paths and with fields; `now` is its clock. */
+/** The disk source alone, with requests by path and fields; `now` is its clock. */
 export function visitDisk(
   t: Pick<TestContext, 'after'>,
   mounts: readonly DiskMount[],
@@ -90,18 +90,18 @@ export function visitDisk(
     });
 }
 
-/** The content of an answer that is held in memory. */
+/** The content of an answer from memory. */
 export function heldText(reply: Reply | undefined): string | undefined {
   return reply?.body.kind === 'bytes' ? reply.body.bytes.toString() : undefined;
 }
 
-/** How many descriptors of this process are open on a file. */
+/** The number of descriptors of this process that are open for a file. */
 export function openDescriptors(path: string): number {
   return readdirSync('/proc/self/fd').filter((descriptor) => {
     try {
       return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(path);
     } catch {
-      // The one that read the folder has gone.
+      // The descriptor that read the folder is closed by now.
       return false;
     }
   }).length;

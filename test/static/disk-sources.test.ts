@@ -8,7 +8,7 @@ import { mountOf } from './disk-rig.ts';
 import { explain, layGround, mountsOf, reasons, serve } from '../site/explain-rig.ts';
 import { visit } from '../proxy/fetch-rig.ts';
 
-/** Nothing is closed to root. */
+/** Root may read everything. */
 const isRoot = process.getuid?.() === 0;
 
 suite('explain says why a mount does not answer', () => {

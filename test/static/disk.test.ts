@@ -78,7 +78,7 @@ suite('a changed file', () => {
       },
     ],
     [
-      'a file put in its place',
+      'another file that replaces it',
       async (file) => {
         await writeFile(`${file}.new`, 'not c');
         await rename(`${file}.new`, file);
@@ -86,7 +86,7 @@ suite('a changed file', () => {
     ],
     ['a removal', (file) => rm(file)],
     [
-      'a folder in its place',
+      'a folder that replaces it',
       async (file) => {
         await rm(file);
         await mkdir(file);
@@ -131,7 +131,7 @@ suite('a changed file', () => {
   });
 });
 
-/** Resolves when the file system's clock has moved on since a file was written. */
+/** Resolves once the file system's clock is later than the time of a file. */
 async function laterThan(file: string): Promise<void> {
   const { ctimeNs } = await stat(file, { bigint: true });
   await eventually(

@@ -14,7 +14,7 @@ import { mountOf } from './disk-rig.ts';
 const said = ['Cache-Control', 'no-cache'];
 const facts = { fields: fieldsByVariant(said), now: Date.now };
 
-/** A file that stands alone. */
+/** A file without precompressed files. */
 function onlyFile(relativePath: string) {
   return { relativePath, name: relativePath, variant: 'only' } as const;
 }

@@ -12,7 +12,7 @@ const large = Buffer.from(Array.from({ length: 400_000 }, (_, at) => (at * 7 + (
 const modified = new Date('2025-01-02T03:04:05.678Z');
 const modifiedField = 'Thu, 02 Jan 2025 03:04:05 GMT';
 
-/** One set of expectations for what is held in memory and for what is read as it is sent. */
+/** The same expectations for files in memory and files that are read while they are sent. */
 const contents = { 'small.bin': small, 'large.bin': large };
 
 for (const [name, content] of Object.entries(contents)) {
@@ -182,7 +182,7 @@ interface MultipartPart {
   readonly body: Buffer;
 }
 
-/** Takes a multipart/byteranges content apart (RFC 9110 §14.6). */
+/** Parses multipart/byteranges (RFC 9110 §14.6). */
 function partsOf({ fields, bytes }: Seen): readonly MultipartPart[] {
   const type = /^multipart\/byteranges; boundary=([\w-]+)$/.exec(fields['content-type'] ?? '');
   assert.ok(type);
@@ -203,7 +203,7 @@ suite('a file that changes while it is sent', () => {
   const start = async (t: Parameters<typeof startSite>[0]) => {
     const site = await startSite(t, { ini, files: { 'site/page.txt': 'a page' } });
     const file = join(site.folder, 'site/film.bin');
-    // A hole in the file system: large at once.
+    // A sparse file: large without writing its content.
     await (await open(file, 'w')).close();
     await truncate(file, size);
     const message = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -279,6 +279,6 @@ test('a file dated in the future has a Last-Modified of now', async (t) => {
   const future = new Date(Date.now() + 86_400_000);
   await utimes(join(site.folder, 'site/small.bin'), future, future);
   const { fields } = await ask(site.url, '/small.bin');
-  // Node's server makes a Date once a second, and is late where it has much to do.
+  // Node's server renews its Date once a second, and late under load.
   assert.ok(Date.parse(fields['last-modified'] ?? '') <= Date.parse(fields.date ?? '') + 1_000);
 });

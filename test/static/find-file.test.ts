@@ -61,7 +61,7 @@ suite('symlinks', () => {
         'site/a.txt': 'inside',
         'site/sub/b.txt': 'below',
         'outside/secret.txt': secret,
-        // A name that begins like the root's.
+        // A folder whose name begins with that of the root.
         'site-neighbour/secret.txt': secret,
       },
     });
@@ -131,7 +131,7 @@ suite('symlinks', () => {
       const visit = visitDisk(t, [mountOf(root, { symlinks })]);
       assert.equal(heldText(await visit('/page.txt')), 'one', symlinks);
     }
-    // How a new version goes live at once.
+    // Deployments switch to a new version this way.
     await symlink('versions/2', `${root}.next`);
     await rename(`${root}.next`, root);
     const visit = visitDisk(t, [mountOf(root, { symlinks: 'deny' })]);
@@ -142,14 +142,14 @@ suite('symlinks', () => {
 suite('a replacement between finding a file and opening it', () => {
   const swaps: readonly (readonly [string, (folder: string) => void])[] = [
     [
-      'a symlink to the outside',
+      'a symlink out of the root',
       (folder) => {
         rmSync(join(folder, 'site/sub/a.txt'));
         symlinkSync('../../outside/a.txt', join(folder, 'site/sub/a.txt'));
       },
     ],
     [
-      'a symlink to the outside in place of its folder, to the very same file',
+      'a symlink out of the root that replaces its folder and leads to the same file',
       (folder) => {
         linkSync(join(folder, 'site/sub/a.txt'), join(folder, 'outside/same.txt'));
         renameSync(join(folder, 'outside/same.txt'), join(folder, 'outside/a.txt'));
@@ -172,7 +172,7 @@ suite('a replacement between finding a file and opening it', () => {
       },
     ],
     [
-      'a FIFO that nobody writes to',
+      'a FIFO without a writer',
       (folder) => {
         rmSync(join(folder, 'site/sub/a.txt'));
         execFileSync('mkfifo', [join(folder, 'site/sub/a.txt')]);
@@ -186,7 +186,7 @@ suite('a replacement between finding a file and opening it', () => {
     ],
   ];
   for (const [title, swap] of swaps) {
-    test(`${title} gains nothing`, async (t) => {
+    test(`${title} is not served`, async (t) => {
       const folder = await temporaryFolder(t);
       await writeFiles(folder, { 'site/sub/a.txt': 'inside', 'outside/a.txt': secret });
       const located = locateFile({ root: join(folder, 'site'), symlinks: 'within' }, 'sub/a.txt');
@@ -224,6 +224,7 @@ suite('a replacement between finding a file and opening it', () => {
     for (let visit = 0; visit < 150; visit += 1) {
       for (const name of names) {
         const { status, bytes } = await ask(site.url, `/${name}`);
+        // 404 for the symlink, 503 if the file was replaced at each attempt to open it.
         assert.ok([200, 404, 503].includes(status), String(status));
         if (status === 200) assert.equal(bytes[0], 'i'.charCodeAt(0));
       }
@@ -244,7 +245,7 @@ test('a FIFO, a socket or a device is a 404 at once', async (t) => {
   try {
     execFileSync('mknod', [at('zero'), 'c', '1', '5'], { stdio: 'ignore' });
   } catch {
-    // Only root may make a device, and not everywhere; a link to one does as well.
+    // Only root may create a device, so the test links to one.
     await symlink('/dev/zero', at('zero'));
   }
   for (const mount of ['within', 'deny', 'follow']) {
@@ -260,7 +261,7 @@ test('a FIFO, a socket or a device is a 404 at once', async (t) => {
   }
 });
 
-/** Runs a test as a user who may not read everything, as root may. */
+/** Runs a test as a user other than root, who may read everything. */
 async function withoutRights(act: () => Promise<void>): Promise<void> {
   const isRoot = process.geteuid?.() === 0;
   if (isRoot) process.seteuid?.(65_534);
@@ -295,6 +296,6 @@ test('a file that the server is not allowed to read is a 403 that names no path'
       assert.match(site.logged(), new RegExp(`"${id}".*not allowed to read`), path);
     }
   });
-  // Or else it could not be emptied afterwards.
+  // The clean-up needs the permission.
   await chmod(join(site.folder, 'site/closed'), 0o755);
 });

@@ -15,12 +15,12 @@ const all = 'gzip, deflate, br, zstd';
 const old = new Date('2025-01-02T03:04:05.678Z');
 
 interface Started extends TestSite {
-  /** Asks for a path as a browser does, unless told otherwise. */
+  /** Requests a path, by default with the Accept-Encoding of browsers. */
   readonly get: (path: string, acceptEncoding?: string) => Promise<Seen>;
   readonly file: (name: string) => string;
 }
 
-/** A site whose files are as old as each other. */
+/** A site whose files all have the same time. */
 async function start(
   t: TestContext,
   files: Readonly<Record<string, string | Buffer>>,
@@ -247,7 +247,7 @@ suite('precompressed files that appear, disappear and change', () => {
     await writeFile(file('a.txt.gz'), gzipSync(Buffer.from('two')));
     const second = await until(({ fields }) => fields.etag !== first.fields.etag);
     assert.equal(decoded(second.bytes, 'gzip').toString(), 'two');
-    // A newer file takes itself back from what was made of its former state.
+    // The original is newer now, so the precompressed file is out of date.
     await writeFile(file('a.txt'), 'three');
     assert.equal((await until((seen) => codingOf(seen) === 'identity')).text, 'three');
     await rm(file('a.txt.gz'));
@@ -258,7 +258,7 @@ suite('precompressed files that appear, disappear and change', () => {
   test('no answer mixes two contents, and no entity tag stands for two', async (t) => {
     const root = await temporaryFolder(t);
     const file = join(root, 'a.txt');
-    // Each look is believed for less than a second, and every one of them is a second later.
+    // A check of the disk is valid for less than a second, and each request is a second later.
     let nowMs = Date.now();
     const get = visitDisk(t, [mountOf(root, { precompressed: true })], () => (nowMs += 1_000));
     const known = new Map<string, Buffer>();
@@ -300,7 +300,7 @@ suite('precompressed files that appear, disappear and change', () => {
   });
 });
 
-/** All bytes of an answer that is sent whole. */
+/** All bytes of a complete answer. */
 async function contentOf({ body }: Reply): Promise<Buffer> {
   if (body.kind === 'bytes') return body.bytes;
   assert.ok(body.kind === 'file');

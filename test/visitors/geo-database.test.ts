@@ -9,7 +9,7 @@ import { mmdb } from './mmdb.ts';
 
 const swiss = { country: { iso_code: 'CH' } };
 
-/** A look-up in a file, by a clock of its own. */
+/** A database file, with a clock for the test. */
 async function lookUpIn(t: TestContext, content: Buffer | undefined) {
   const file = join(await temporaryFolder(t), 'countries.mmdb');
   if (content !== undefined) await writeFile(file, content);
@@ -33,7 +33,7 @@ async function lookUpIn(t: TestContext, content: Buffer | undefined) {
       await locations.prepare();
       return locations.locationOf(address).country;
     },
-    /** Whether somebody who asks now has to wait. */
+    /** Whether a look-up has to wait now. */
     waits: () => locations.prepare() !== undefined,
   };
 }

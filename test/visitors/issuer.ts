@@ -1,22 +1,22 @@
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey, type JWK } from 'jose';
 
-/** Somebody who signs tokens. */
+/** An issuer of tokens. */
 export interface Issuer {
   /** The public key, as a member of a JWK Set. */
   readonly jwk: JWK;
   readonly privateKey: CryptoKey;
-  /** A token that is valid for an hour from `nowMs` on, unless its claims say otherwise. */
+  /** A token that is valid for an hour from `nowMs`, unless its claims differ. */
   readonly sign: (claims?: Claims) => Promise<string>;
 }
 
-/** Claims besides the ones that are always there, and what the header says. */
+/** Further claims, and members of the header. */
 export interface Claims {
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly nowMs?: number;
   readonly header?: Readonly<Record<string, unknown>>;
 }
 
-/** An issuer with a key of its own; `kid` undefined for keys without a name. */
+/** Creates an issuer with a key; `kid` undefined for a key without an id. */
 export async function newIssuer(kid: string | undefined, alg = 'ES256'): Promise<Issuer> {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const jwk = await exportJWK(publicKey);
@@ -30,7 +30,7 @@ export async function newIssuer(kid: string | undefined, alg = 'ES256'): Promise
   };
 }
 
-/** A token whose header and claims are whatever they are, with a signature that is none. */
+/** A token with any header and claims, and without a valid signature. */
 export function unsigned(header: object, claims: object, signature = ''): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
   return `${part(header)}.${part(claims)}.${signature}`;

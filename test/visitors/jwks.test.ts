@@ -6,7 +6,7 @@ import { createRemoteKeySet, fetchJwks } from '../../src/visitors/jwks.ts';
 import { httpSource, oneAddress, testDialler } from '../outbound/sources.ts';
 import { newIssuer, type Issuer } from './issuer.ts';
 
-/** A set of keys over a source that a test changes, by a clock of its own. */
+/** A key set whose source and clock the test changes. */
 function keySet(keys: readonly Issuer[]) {
   const state = {
     nowMs: Date.UTC(2026, 0, 31),
@@ -99,7 +99,7 @@ suite('a URL of keys', () => {
   const refused: readonly (readonly [title: string, listener: RequestListener])[] = [
     ['that never answers', () => undefined],
     [
-      'that never comes to the end',
+      'whose answer never ends',
       (_, response) => {
         response.write('{"keys":[');
         const dripping = setInterval(() => response.write(' '), 20);
@@ -109,7 +109,7 @@ suite('a URL of keys', () => {
       },
     ],
     [
-      'that says more than anybody wants to know',
+      'whose answer is too large',
       (_, response) => {
         const chunk = Buffer.alloc(1 << 16, ' ');
         const more = (): void => {
@@ -121,7 +121,7 @@ suite('a URL of keys', () => {
     ],
     ['that fails', (_, response) => response.writeHead(500).end('{"keys":[]}')],
     [
-      'that sends elsewhere',
+      'that redirects',
       (_, response) => response.writeHead(302, { location: 'http://127.0.0.2/' }).end(),
     ],
     ['that has no JSON', (_, response) => response.end('<html>')],

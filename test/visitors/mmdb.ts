@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/** What a record of a test database holds. */
+/** The content of a record in a test database. */
 export type MmdbValue =
   | string
   | number
@@ -20,8 +20,8 @@ class MmdbRecord {
 }
 
 /**
- * A database in the format of MaxMind (MMDB 2.0) with a record for each network; of IPv6, where
- * IPv4 networks stand below ::/96, unless told otherwise.
+ * A database in MaxMind's format (MMDB 2.0) with a record for each network; by default for IPv6,
+ * with IPv4 networks below ::/96.
  */
 export function mmdb(
   networks: Readonly<Record<string, MmdbValue>>,
@@ -126,7 +126,7 @@ function unsigned(type: 5 | 6, value: number): Buffer {
   return Buffer.concat([control(type, short.length), short]);
 }
 
-/** A control byte (MMDB 2.0, Data Field Format); types above 7 stand in a byte of their own. */
+/** A control byte (MMDB 2.0, Data Field Format); types above 7 take a second byte. */
 function control(type: number, size: number): Buffer {
   return type > 7 ? Buffer.from([size, type - 7]) : Buffer.from([(type << 5) | size]);
 }

@@ -45,7 +45,7 @@ suite('a token that is valid', () => {
     ['names a user', {}, {}, { name: 'ann', roles: [] }],
     ['with roles', {}, { roles: ['a', '', 5, 'b'] }, { name: 'ann', roles: ['a', 'b'] }],
     ['with roles in one text', {}, { roles: 'a  b' }, { name: 'ann', roles: ['a', 'b'] }],
-    ['with roles that are none', {}, { roles: { a: true } }, { name: 'ann', roles: [] }],
+    ['with invalid roles', {}, { roles: { a: true } }, { name: 'ann', roles: [] }],
     [
       'with claims of other names',
       { userClaim: ['https://id.example/name'], rolesClaim: ['realm_access', 'roles'] },
@@ -60,7 +60,7 @@ suite('a token that is valid', () => {
     ],
     ['for several', { audience: 'shop' }, { aud: ['x', 'shop'] }, { name: 'ann', roles: [] }],
     [
-      'by a clock that is a little ahead',
+      'from a clock that is slightly ahead',
       {},
       { nbf: nowSeconds + 20, iat: nowSeconds + 20 },
       { name: 'ann', roles: [] },
@@ -181,7 +181,7 @@ suite('an invalid token leaves its visitor anonymous', () => {
     }
   });
 
-  test('that is no JWT, or that never expires', async () => {
+  test('that is not a JWT, or never expires', async () => {
     const { jwk, sign } = await issuer;
     const { tokens, asked } = tokensOf([jwk]);
     const large = await sign({ nowMs, claims: { more: 'x'.repeat(jwtCharactersMax) } });
