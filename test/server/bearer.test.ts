@@ -6,7 +6,7 @@ import { startSite, type Answer } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 
 suite('an API key as a bearer token', () => {
-  test('counts as the field apikey does, which comes before it', async (t) => {
+  test('works as the header apikey does; apikey takes precedence', async (t) => {
     const site = await startSite(t);
     const status = async (headers: Readonly<Record<string, string>>) => {
       const reply = await fetch(`${site.url}/svc1/server/status`, { headers });
@@ -31,7 +31,7 @@ suite('an API key as a bearer token', () => {
     assert.ok(!site.logged().includes(key));
   });
 
-  test('opens a websocket', async (t) => {
+  test('authenticates a websocket', async (t) => {
     const site = await startSite(t);
     const websocket = new WebSocket(`${site.url.replace('http', 'ws')}/svc1/ws`, {
       headers: { authorization: `Bearer ${site.adminKey}` },
@@ -45,7 +45,7 @@ suite('an API key as a bearer token', () => {
     assert.equal((JSON.parse(data.toString()) as Answer).error, undefined);
   });
 
-  test('does not reach a source, also where a rule passes Authorization on', async (t) => {
+  test('is never sent to a source, even if a rule passes Authorization on', async (t) => {
     const source = await httpSource(t, (request, response) => {
       response.end(JSON.stringify(request.headers));
     });

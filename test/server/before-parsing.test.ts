@@ -36,7 +36,7 @@ const deep = '['.repeat(100_000);
 
 for (const [way, open] of Object.entries(ways)) {
   suite(`an operation over ${way}`, () => {
-    test('is authorised before its JSON is parsed', async (t) => {
+    test('is authorised before the server parses its JSON', async (t) => {
       const site = await startSite(t, { ini: '[auth]\nanonymous =\n' });
       const send = await open(site);
       for (const a of [insert, get]) {
@@ -50,7 +50,7 @@ for (const [way, open] of Object.entries(ways)) {
       assert.equal((await reading(unfinished(list, '}'))).error?.code, 'invalid');
     });
 
-    test('is not parsed where it nests too deeply or has too many values', async (t) => {
+    test('is refused unparsed if it nests too deeply or has too many values', async (t) => {
       const site = await startSite(t);
       const send = await open(site, site.adminKey);
       for (const rest of [deep, `{"x":${deep}`, `{"x":[${'[],'.repeat(300_000)}`]) {
@@ -62,7 +62,7 @@ for (const [way, open] of Object.entries(ways)) {
       assert.match(site.logged(), /input_structure/);
     });
 
-    test('is parsed where it is as deep as may be', async (t) => {
+    test('is accepted at the maximum depth', async (t) => {
       const site = await startSite(t);
       const send = await open(site, site.adminKey);
       const nested = (levels: number) => `{"x":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
@@ -72,7 +72,7 @@ for (const [way, open] of Object.entries(ways)) {
       assert.deepEqual([error?.code, error?.field], ['too_large', 'v']);
     });
 
-    test('that only reads, or that anybody may call, has at most 256 KiB', async (t) => {
+    test('that only reads, or that needs no key, takes at most 256 KiB', async (t) => {
       const site = await startSite(t);
       const send = await open(site, site.adminKey);
       const v = { path: '/a', content: 'x'.repeat(1 << 18), apikey: 'x' };
@@ -90,7 +90,7 @@ for (const [way, open] of Object.entries(ways)) {
   });
 }
 
-test('the id of a message has at most 4 KiB', async (t) => {
+test('the id of a message may have at most 4 KiB', async (t) => {
   const site = await startSite(t);
   const { websocket } = await site.socket();
   for (const [length, code] of [
@@ -104,7 +104,7 @@ test('the id of a message has at most 4 KiB', async (t) => {
 });
 
 suite('the members of a form or query', () => {
-  test('are counted before they are parsed', async (t) => {
+  test('are counted before the server parses them', async (t) => {
     const site = await startSite(t);
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     const post = async (body: string, headers: Readonly<Record<string, string>> = {}) => {
@@ -120,7 +120,7 @@ suite('the members of a form or query', () => {
     assert.match(site.logged(), /input_structure/);
   });
 
-  test('of a page that is asked for are no more than a URL has place for', async (t) => {
+  test('of the query of a requested page take at most 8 KiB', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/a', content: 'x' }] });
     for (const name of ['get', 'get_render', 'get_content', 'explain']) {
       const ask = (query: string) =>
@@ -137,7 +137,7 @@ suite('the members of a form or query', () => {
   });
 });
 
-test('the fields that a page is requested with are no more than a head may have', async (t) => {
+test('the headers for get_content are limited to the size of a request head', async (t) => {
   const site = await startSite(t, { rules: [{ path: '/a', content: 'x' }] });
   const get = (cookie: string) =>
     site.call('svc1.userinterface.get_content', {

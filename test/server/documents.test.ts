@@ -5,7 +5,7 @@ import { readTestConfig, startSite } from '../harness.ts';
 
 for (const name of ['openapi', 'asyncapi']) {
   suite(`${name}.json`, () => {
-    test('is there for anyone, also for a page of another origin, and is not sent twice', async (t) => {
+    test('is public, also for pages of other origins, and gets a 304 when it is known', async (t) => {
       const { url } = await startSite(t);
       const file = `${url}/svc1/${name}.json`;
       // Compressed ones come when they are ready, each with a length and a tag of its own.
@@ -46,7 +46,7 @@ const places = [
 ] as const;
 
 for (const [name, server, base, expected] of places) {
-  test(`documents say where the server is: ${name}`, async (t) => {
+  test(`the documents name the URL of the server: ${name}`, async (t) => {
     const { url } = await startSite(t, { server });
     // oxlint-disable-next-line typescript/no-explicit-any -- a test looks into it as it likes
     const read = async (file: string): Promise<any> =>
@@ -62,7 +62,7 @@ for (const [name, server, base, expected] of places) {
   });
 }
 
-test('callers of several names each get the document of theirs', async (t) => {
+test('each host name gets a document with its own URL', async (t) => {
   const site = await startSite(t);
   for (const host of ['a.example', 'b.example', 'a.example']) {
     const reply = await site.raw(
@@ -72,7 +72,7 @@ test('callers of several names each get the document of theirs', async (t) => {
   }
 });
 
-test('a changed ini file changes what the documents say', async (t) => {
+test('a changed ini file changes the documents', async (t) => {
   const site = await startSite(t);
   const read = async () => (await fetch(`${site.url}/svc1/openapi.json`)).text();
   assert.match(await read(), /"security":\[\{\},\{"apikey":\["render"\]\},\{"bearer"/);

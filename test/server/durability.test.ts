@@ -54,9 +54,9 @@ async function pathsById(url: string, apikey: string): Promise<ReadonlyMap<strin
 for (const [title, share] of [
   ['early', 0.02],
   ['in the middle', 0.2 + Math.random() * 0.6],
-  ['at the last one', 1],
+  ['after the last insert', 1],
 ] as const) {
-  test(`every acknowledged insert is there after a SIGKILL ${title}`, async (t) => {
+  test(`every acknowledged insert survives a SIGKILL ${title}`, async (t) => {
     const { iniFile } = await serverFolder(t, '[log]\naccess = no\n');
     const served = await startServed(t, iniFile);
     const killAt = Math.round(insertsMax * share);

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 
 suite('the id of a failure', () => {
-  test('stands in the line of the access log, and with what was wrong at the level debug', async (t) => {
+  test('is in its line of the access log, and in a debug line with the reason', async (t) => {
     for (const format of ['json', 'pretty']) {
       const ini = `[log]\nlevel = debug\nformat = ${format}\n`;
       const site = await startSite(t, { ini });
@@ -26,7 +26,7 @@ suite('the id of a failure', () => {
     }
   });
 
-  test('of a message that anybody may send stands in no other line', async (t) => {
+  test('of a message that needs no key is in no other line', async (t) => {
     const site = await startSite(t);
     const { error } = await (await site.socket()).call('svc1.x.y', {});
     assert.ok(error !== undefined && !site.logged().includes(error.id));

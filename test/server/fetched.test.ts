@@ -14,7 +14,7 @@ import { startTlsSite } from './tls/tls-rig.ts';
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\ncache = 0\n';
 
 suite('several sources of a page', () => {
-  test('serve it while one of them is down, as explain and the metrics tell', async (t) => {
+  test('serve it while one of them is down; explain and the metrics show that', async (t) => {
     const { origin } = await httpSource(t, (_, response) => response.end('there'));
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -37,7 +37,7 @@ suite('several sources of a page', () => {
   });
 });
 
-suite('what a source and a client may say to each other', () => {
+suite('headers between a source and a client', () => {
   const ofOrigin = {
     'Set-Cookie': ['__Host-jwt=x; Path=/; Secure', 'jwt=x; Path=/', 'a=b'],
     'Strict-Transport-Security': 'max-age=9; includeSubDomains',
@@ -64,7 +64,7 @@ suite('what a source and a client may say to each other', () => {
     return { seen, got: () => got };
   }
 
-  test('is about the path of the rule, where that is not all of the site', async (t) => {
+  test('apply to the path of the rule if that is a part of the site', async (t) => {
     const { seen, got } = await start(t, '/src/*', []);
     assert.deepEqual(seen.getSetCookie(), ['jwt=x; Path=/src/', 'a=b; Path=/src/']);
     for (const name of ['Server', 'X-Powered-By', ...Object.keys(ofOrigin)]) {
@@ -76,7 +76,7 @@ suite('what a source and a client may say to each other', () => {
     );
   });
 
-  test('is about all of the site where the rule is, or where it passes that', async (t) => {
+  test('apply to the whole site if the rule covers it, or passes them on', async (t) => {
     const names = ['Server', 'X-Powered-By', 'api_key'];
     for (const [path, pass] of [
       ['/*', names],
@@ -97,7 +97,7 @@ suite('what a source and a client may say to each other', () => {
   });
 });
 
-test('a file name that a source gives reaches the client byte by byte', async (t) => {
+test('the bytes of a file name from a source reach the client unchanged', async (t) => {
   for (const name of ['caf\xe9', 'caf\xc3\xa9', '\xe6\x97\xa5', 'plain']) {
     const field = `Content-Disposition: attachment; filename="${name}.pdf"`;
     const answer = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${field}\r\n\r\nok`;
@@ -122,7 +122,7 @@ test('a file name that a source gives reaches the client byte by byte', async (t
   }
 });
 
-suite('a page that cannot be shown', () => {
+suite('a page that cannot be served', () => {
   const files = {
     'site/index.html': 'home',
     'site/errors/404.html': '<h1>Nothing here</h1>',
@@ -150,7 +150,7 @@ errors = /errors
     return startSite(t, { ini: `${ini}${mounts}`, files, rules });
   }
 
-  test('is one of the site, where it has one for the status, with that status', async (t) => {
+  test('is replaced by the error page of the site for its status', async (t) => {
     const { url } = await startBroken(t);
     const cases: readonly (readonly [string, string, number, RegExp])[] = [
       ['GET', '/missing', 404, /^<h1>Nothing here<\/h1>$/],
@@ -168,7 +168,7 @@ errors = /errors
     }
   });
 
-  test('is the whole page, whatever part or version was asked for', async (t) => {
+  test('is replaced by the whole error page, also for ranges and conditional requests', async (t) => {
     const { url } = await startBroken(t);
     for (const headers of [{ Range: 'bytes=0-1' }, { 'If-None-Match': '*' }, {}]) {
       const answer = await fetch(`${url}/missing`, { headers: { ...html, ...headers } });
@@ -179,14 +179,14 @@ errors = /errors
     assert.deepEqual([head.status, head.headers.get('content-length')], [404, '21']);
   });
 
-  test('is a line of text for what is no browser', async (t) => {
+  test('is replaced by a line of text for clients that are not browsers', async (t) => {
     const { url } = await startBroken(t);
     const answer = await fetch(`${url}/far/a`, { headers: { Accept: '*/*' } });
     assert.match(await answer.text(), /^502 Bad Gateway\n/);
   });
 });
 
-test('a source that is down is told of by one event for its rule', async (t) => {
+test('a source that is down raises one event for its rule', async (t) => {
   const enginedata = { source: 'http://127.0.0.1:1/*', methods: ['GET', 'UPGRADE'] };
   const other = { source: 'http://127.0.0.1:2/*' };
   const site = await startSite(t, {
@@ -214,7 +214,7 @@ test('a source that is down is told of by one event for its rule', async (t) => 
   assert.match(JSON.stringify(told), /"code":"bad_gateway"/);
 });
 
-suite('what a source says ahead of its answer', () => {
+suite('an interim response (1xx) of a source', () => {
   const early =
     'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nX-Own: o\r\n' +
     'Link: </b.js>; rel=preload; as=script\r\nKeep-Alive: timeout=9\r\nContent-Length: 9\r\n\r\n';
@@ -237,7 +237,7 @@ suite('what a source says ahead of its answer', () => {
   }
 
   for (const cache of ['0', '1MiB']) {
-    test(`reaches its client before that, as what it answers does; cache = ${cache}`, async (t) => {
+    test(`reaches the client before the final response; cache = ${cache}`, async (t) => {
       const source = await hinting(t, early);
       const site = await startSite(t, {
         ...source,
@@ -254,7 +254,7 @@ suite('what a source says ahead of its answer', () => {
     });
   }
 
-  test('goes on whatever it says, as often as it is said', async (t) => {
+  test('is passed on with any status and any number of times', async (t) => {
     const source = await hinting(t, progress);
     const site = await startSite(t, { ...source, ini });
     const request = get(`${site.url}/far/a`);
@@ -271,7 +271,7 @@ suite('what a source says ahead of its answer', () => {
     ]);
   });
 
-  test('reaches a client of HTTP/2', async (t) => {
+  test('reaches a client over HTTP/2', async (t) => {
     const source = await hinting(t, early);
     const site = await startTlsSite(t, { ...source, ini });
     const client = await connectHttp2(t, site);
@@ -284,7 +284,7 @@ suite('what a source says ahead of its answer', () => {
     assert.equal((await readReply(stream)).body.toString(), 'ok');
   });
 
-  test('is kept from clients of HTTP/1.0', async (t) => {
+  test('is not sent to clients of HTTP/1.0', async (t) => {
     const source = await hinting(t, early);
     const site = await startSite(t, { ...source, ini });
     const answered = site.raw('GET /far/a HTTP/1.0\r\nHost: localhost\r\n\r\n');
@@ -293,7 +293,7 @@ suite('what a source says ahead of its answer', () => {
   });
 });
 
-suite('a source that has not begun its content', () => {
+suite('a response whose content has not begun', () => {
   const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n';
   const rulesFor = (origin: string) => [
     { path: '/far/*', kind: 'content.fetch', enginedata: { source: `${origin}/*` } },
@@ -304,7 +304,7 @@ suite('a source that has not begun its content', () => {
     ['gzip', '0'],
     ['identity', '1MiB'],
   ] as const) {
-    test(`shows its head at once: ${coding}, cache = ${cache}`, async (t) => {
+    test(`reaches the client with its head at once: ${coding}, cache = ${cache}`, async (t) => {
       const asked = Promise.withResolvers<Socket>();
       const { origin } = await rawSource(t, (socket) => {
         socket.write(head);
@@ -321,7 +321,7 @@ suite('a source that has not begun its content', () => {
     });
   }
 
-  test('shows its head at once, to the byte', async (t) => {
+  test('reaches the client with its head at once, byte for byte', async (t) => {
     const asked = Promise.withResolvers<Socket>();
     const name = 'Content-Disposition: attachment; filename="caf\xc3\xa9 \xe9.txt"';
     const { origin } = await rawSource(t, (socket) => {
@@ -339,7 +339,7 @@ suite('a source that has not begun its content', () => {
     assert.deepEqual(await once(socket, 'data'), ['a']);
   });
 
-  test('shows its head at once, over HTTP/2', async (t) => {
+  test('reaches the client with its head at once, over HTTP/2', async (t) => {
     const asked = Promise.withResolvers<Socket>();
     const { origin } = await rawSource(t, (socket) => {
       socket.write(head);
@@ -354,11 +354,11 @@ suite('a source that has not begun its content', () => {
   });
 });
 
-suite('a client that waits to be told to go on', () => {
+suite('a client that waits for 100 Continue', () => {
   const head = (path: string) =>
     `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`;
 
-  test('is told so when the source takes its content, and not before', async (t) => {
+  test('gets it when the source accepts the content, and not before', async (t) => {
     const { origin } = await httpSource(t, (request, response) => request.pipe(response));
     const methods = ['POST'];
     const site = await startSite(t, {
@@ -385,7 +385,7 @@ suite('a client that waits to be told to go on', () => {
   });
 });
 
-suite('what a source says behind its content', () => {
+suite('the trailers of a source', () => {
   const answer = [
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n',
     '5\r\nhello\r\n',
@@ -481,7 +481,7 @@ suite('rules that fetch from each other', () => {
     'by way of get_content': { '/la': contentOf('/lb'), '/lb': contentOf('/la') },
   };
   for (const [what, sources] of Object.entries(loops)) {
-    test(`${what} are told so at once`, async (t) => {
+    test(`${what} answer 508 at once`, async (t) => {
       const site = await startLoops(t, sources);
       const urls = [...Object.keys(sources), contentOf('/la')];
       const asked = urls.map((path) => site.url + path.replace('*', 'x'));
@@ -509,7 +509,7 @@ suite('a response that a source cuts short', () => {
     await assert.rejects(answer.text());
   }
 
-  test('by a reset in place of its end is cut short for the client, and not stored', async (t) => {
+  test('by a TCP reset is cut short for the client, and not stored', async (t) => {
     let requests = 0;
     const { origin } = await rawSource(t, (socket) => {
       requests += 1;
@@ -528,7 +528,7 @@ suite('a response that a source cuts short', () => {
   for (const cache of ['0', '1MiB']) {
     const iniHere = ini.replace('cache = 0', `cache = ${cache}`);
 
-    test(`by a first chunk that is none is a 502; cache = ${cache}`, async (t) => {
+    test(`by a malformed first chunk is a 502; cache = ${cache}`, async (t) => {
       const { origin } = await rawSource(t, `${head}x\r\nhello\r\n0\r\n\r\n`);
       const site = await startSite(t, { ini: iniHere, rules: rulesFor(origin) });
       const place = `_v.origin=${site.url}&_v.path=/far/a`;
@@ -541,7 +541,7 @@ suite('a response that a source cuts short', () => {
       }
     });
 
-    test(`before its first chunk is whole is never complete; cache = ${cache}`, async (t) => {
+    test(`within its first chunk is never complete for the client; cache = ${cache}`, async (t) => {
       const { origin } = await rawSource(t, (socket) => {
         socket.write(head, () => setImmediate(() => socket.end('5\r\n')));
       });
@@ -555,7 +555,7 @@ suite('a response without a length that breaks off', () => {
   const causes = ['its source', 'the end of the server'] as const;
   for (const scheme of ['http', 'https'] as const) {
     for (const cause of causes) {
-      test(`by ${cause} is reset for a client of HTTP/1.0, over ${scheme}`, async (t) => {
+      test(`by ${cause} ends with a TCP reset for a client of HTTP/1.0, over ${scheme}`, async (t) => {
         const asked = Promise.withResolvers<Socket>();
         const { origin } = await rawSource(t, (socket) => {
           const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';

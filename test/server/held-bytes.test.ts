@@ -29,7 +29,7 @@ async function askAndLeave(t: TestContext, port: number, target: string): Promis
   socket.resetAndDestroy();
 }
 
-test('nothing is held of requests and answers that have ended, however they ended', async (t) => {
+test('no memory is held for requests and responses that have ended, in whichever way', async (t) => {
   const site = await startTlsSite(t, {
     tls: 'http_redirect = no',
     rules: [{ path: '/large', content: 'x'.repeat(pageBytes), contenttype: 'text/plain' }],

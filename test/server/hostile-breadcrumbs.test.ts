@@ -11,7 +11,7 @@ async function addCrumb(site: TestSite, path: string, enginedata: object) {
   return (await site.call(`${rule}.insert`, { path, kind: 'resolve', enginedata })).data;
 }
 
-test('a target that is none is kept, named, and never sent', async (t) => {
+test('a target that is not a valid URL is stored, reported, and never sent', async (t) => {
   const site = await startSite(t);
   const targets: readonly string[] = [
     'javascript:alert(1)',
@@ -67,7 +67,7 @@ test('a target that is none is kept, named, and never sent', async (t) => {
   await Promise.all(targets.map(check));
 });
 
-suite('nothing of a request chooses the host', () => {
+suite('a request cannot choose the host of a redirect', () => {
   const queries = [
     'url=https://evil.example/',
     '//evil.example/',
@@ -84,7 +84,7 @@ suite('nothing of a request chooses the host', () => {
     '%00',
     'a=%ff',
   ];
-  test('neither its query', async (t) => {
+  test('by its query', async (t) => {
     const site = await startSite(t);
     const forward_query = true;
     await addCrumb(site, 'path', { target: '/to', forward_query });
@@ -107,7 +107,7 @@ suite('nothing of a request chooses the host', () => {
     }
   });
 
-  test('nor the part of its path that a * stands for', async (t) => {
+  test('by the part of its path that a * stands for', async (t) => {
     const site = await startSite(t);
     await addCrumb(site, '/to*', { target: 'https://good.example/*' });
     await addCrumb(site, '/in*', { target: '/in-here/*' });
@@ -124,16 +124,17 @@ suite('nothing of a request chooses the host', () => {
       ] as const) {
         const { status, fields } = await ask(site.url, path + capture);
         assert.equal(fields['x-a'], undefined);
-        if (fields.location === undefined) {
-          assert.ok(status === 404 || status === 400, `${path}${capture}: ${status}`);
-          continue;
-        }
+        // A control character makes the request malformed; a target may not begin with `//`.
+        const isMalformed = capture.startsWith('%0d');
+        const isRefused = path === '/as' && capture.startsWith('/');
+        assert.equal(status, isMalformed ? 400 : isRefused ? 404 : 302, `${path}${capture}`);
+        if (fields.location === undefined) continue;
         assert.equal(new URL(fields.location, site.url).origin, origin, `${path}${capture}`);
       }
     }
   });
 
-  test('nor a Host, an X-Forwarded-Host or a Forwarded that nobody believes', async (t) => {
+  test('by Host, X-Forwarded-Host or Forwarded without a trusted proxy', async (t) => {
     const site = await startSite(t);
     await addCrumb(site, '/visit', { target: '/to' });
     for (const headers of [
@@ -160,7 +161,7 @@ suite('a key', () => {
     ['of wildcards', '***'],
     ['as long as a key can be', '\u00e9"<&%'.repeat(103).slice(0, breadcrumbKeyCharactersMax)],
   ];
-  test('is one like any other, whatever characters it has', async (t) => {
+  test('may contain any characters but control characters', async (t) => {
     const site = await startSite(t);
     for (const [title, key] of odd) {
       const when = [{ if: { lang: 'de' }, target: '/de' }];
@@ -175,7 +176,7 @@ suite('a key', () => {
     }
   });
 
-  test('of more characters, or of control characters, is none', async (t) => {
+  test('that is empty, too long or has control characters is refused', async (t) => {
     const site = await startSite(t);
     for (const key of ['', 'a\nb', 'a\u0000', '\u007f', 'x'.repeat(513)]) {
       const { status, text } = await ask(site.url, link(key), {
@@ -187,7 +188,7 @@ suite('a key', () => {
   });
 });
 
-test('conditions without end are held against a visitor in no time, and cost no memory', async (t) => {
+test('a breadcrumb may name 60,000 users in its conditions, and at most 1,000 branches', async (t) => {
   const site = await startSite(t);
   const many = Array.from({ length: 1_000 }, (_, at) => `user-${at}`);
   const when = Array.from({ length: 60 }, () => ({ if: { user: many, lang: 'de' }, target: '/a' }));
@@ -201,7 +202,7 @@ test('conditions without end are held against a visitor in no time, and cost no 
   assert.deepEqual(over.unknowns, ['enginedata']);
 });
 
-test('a field without end that a condition looks at is looked at as far as any browser goes', async (t) => {
+test('overlong headers of a visitor match no condition', async (t) => {
   const site = await startSite(t);
   await addCrumb(site, '/c', {
     target: '/to',

@@ -10,8 +10,8 @@ interface Link {
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
-suite('the index of what is there', () => {
-  test('is JSON for programs, with links that lead somewhere', async (t) => {
+suite('the index of engines, commands and documents', () => {
+  test('is JSON for programs, and its links work', async (t) => {
     for (const base of ['', '/app']) {
       const site = await startSite(t, { server: `base = ${base}` });
       for (const path of ['/svc1', '/svc1/']) {
@@ -29,7 +29,7 @@ suite('the index of what is there', () => {
     }
   });
 
-  test('is a page for people, with the same links', async (t) => {
+  test('is HTML for browsers, with the same links', async (t) => {
     const site = await startSite(t);
     for (const path of ['/svc1/', '/svc1/engines']) {
       const listed = (await (await fetch(site.url + path)).json()) as Record<string, Link[]>;
@@ -45,7 +45,7 @@ suite('the index of what is there', () => {
     }
   });
 
-  test('of engines has those of the ini file too, and nothing of it is markup', async (t) => {
+  test('of engines includes those of the ini file, and escapes their names', async (t) => {
     const ini = '[engine.globe]\nreference = /docs/globe?a&"b"\n[engine.plain]\nscript = /x.js\n';
     const site = await startSite(t, { ini });
     const reply = await fetch(`${site.url}/svc1/engines`);
@@ -62,7 +62,7 @@ suite('the index of what is there', () => {
     assert.match(await page.text(), /<a href="\/docs\/globe\?a&amp;&quot;b&quot;">globe<\/a>/);
   });
 
-  test('is read, not written', async (t) => {
+  test('answers GET only', async (t) => {
     const site = await startSite(t);
     assert.equal((await fetch(`${site.url}/svc1/`, { method: 'POST' })).status, 405);
     const head = await fetch(`${site.url}/svc1/engines`, { method: 'HEAD' });

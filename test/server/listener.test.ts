@@ -14,7 +14,7 @@ suite('listening on a unix socket', () => {
     return listen(server, { kind: 'unix', path });
   }
 
-  test('takes the place of a socket that nobody answers, and of nothing else', async (t) => {
+  test('replaces a socket that nobody serves, and no other file', async (t) => {
     const folder = await temporaryFolder(t);
     await writeFile(join(folder, 'notes'), 'precious');
     await mkdir(join(folder, 'pages'));
@@ -39,7 +39,7 @@ suite('listening on a unix socket', () => {
   });
 });
 
-test('a port that takes a right of its own says which one', () => {
+test('a port below 1024 without permission is reported with what to do', () => {
   const where = { kind: 'tcp', scheme: 'http', host: '0.0.0.0', port: 80 } as const;
   const error = Object.assign(new Error('listen EACCES'), { code: 'EACCES' });
   const { message } = listenFailure(where, error);

@@ -22,7 +22,7 @@ async function read({ url }: TestSite, headers: Readonly<Record<string, string>>
 }
 
 suite('the metrics', () => {
-  test('count what was answered, by status class and kind of source', async (t) => {
+  test('count responses by status class and kind of source', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\n[log]\naccess = no\n',
       files: { 'site/file.txt': 'x' },
@@ -56,7 +56,7 @@ suite('the metrics', () => {
     assert.equal(samplesOf((await read(site)).text).get('waymark_websockets'), 1);
   });
 
-  test('are read, not written', async (t) => {
+  test('answer GET only', async (t) => {
     const site = await startSite(t);
     const reply = await fetch(`${site.url}/svc1/metrics`, { method: 'POST' });
     assert.equal(reply.status, 405);
@@ -99,7 +99,7 @@ suite('the metrics', () => {
     ['a page of another site', { 'Sec-Fetch-Site': 'cross-site' }],
     ['a page of the same site', { 'Sec-Fetch-Site': 'same-site' }],
   ];
-  test('need the scope read where a web page may have asked for them', async (t) => {
+  test('need the scope read if a web page may have requested them', async (t) => {
     const site = await startSite(t, { server: 'public_url = http://shop.example' });
     const status = async (fields: Readonly<Record<string, string>>) => {
       const all = { Host: `localhost:${site.port}`, Connection: 'close', ...fields };

@@ -53,8 +53,8 @@ function linesWith(served: Served, text: string): readonly string[] {
     .filter((line) => line.includes(text));
 }
 
-suite('where there are few file descriptors', () => {
-  test('no more connections are taken than there are descriptors for', async (t) => {
+suite('a server with few file descriptors', () => {
+  test('accepts no more connections than it has descriptors for', async (t) => {
     const served = await start(t, { max: 160, taken: 0 });
     const kept = await keep(t, served, 60);
     // Less those that are reserved, two for each.
@@ -70,7 +70,7 @@ suite('where there are few file descriptors', () => {
     assert.equal((await askOn(first, '/a.txt'))?.status, '200 OK');
   });
 
-  test('idle connections are closed when there is none left, with one line in the log', async (t) => {
+  test('closes idle connections when none is left, with one line in the log', async (t) => {
     // Those of the process and these leave fewer than the connections would take.
     const served = await start(t, { max: 160, taken: 95 });
     for (const path of ['/a.txt', '/b.txt']) {

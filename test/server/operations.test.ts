@@ -25,7 +25,7 @@ async function ask(
 }
 
 suite('validators of operations', () => {
-  test('a record that a reload has shown otherwise is answered anew', async (t) => {
+  test('a record whose links a reload has changed gets a new ETag', async (t) => {
     const engine = '[engine.globe]\nreference = /docs/one\n';
     const site = await startSite(t, { ini: engine });
     const page = { path: '/a', kind: 'content', engine: 'globe' };
@@ -53,7 +53,7 @@ suite('validators of operations', () => {
     assert.equal((await edit('two')).error?.code, 'precondition_failed');
   });
 
-  test('what is posted is answered, also where If-None-Match names the answer', async (t) => {
+  test('a POST gets its response also if If-None-Match names it', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
     const { etag } = await ask(site, `userinterface/read?_v.id=${data.id}`);
@@ -66,8 +66,8 @@ suite('validators of operations', () => {
   });
 });
 
-suite('fields of a form that were not filled in', () => {
-  test('are not asked by', async (t) => {
+suite('empty fields of a form', () => {
+  test('do not restrict a query', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
     for (const [name, query] of [
@@ -85,14 +85,14 @@ suite('fields of a form that were not filled in', () => {
     }
   });
 
-  test('are written as they are', async (t) => {
+  test('are stored as empty texts', async (t) => {
     const site = await startSite(t);
     const body = new URLSearchParams({ '_v.path': '/a', '_v.kind': 'content', '_v.content': '' });
     const { data } = await ask(site, 'userinterface/insert', { method: 'POST', body });
     assert.equal(data.content, '');
   });
 
-  test('are refused where they would leave an edit unguarded', async (t) => {
+  test('are refused where an edit would lose its guard', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
     const body = new URLSearchParams({ '_v.id': data.id, '_v.if_seq': '', '_v.content': 'y' });
@@ -123,7 +123,7 @@ test('a query or form that is not UTF-8 is refused, as JSON is', async (t) => {
   assert.equal((await ask(site, 'userinterface/list?utm=%ff')).error, undefined);
 });
 
-test('a moment with an offset is understood, also where a URL makes a blank of its +', async (t) => {
+test('a time with an offset is understood, also if a URL turned its + into a space', async (t) => {
   const site = await startSite(t);
   await site.call(`${rule}.insert`, { path: '/a', content: 'x' });
   for (const offset of ['+01:00', '%2B01:00', '-01:00']) {
@@ -134,7 +134,7 @@ test('a moment with an offset is understood, also where a URL makes a blank of i
   }
 });
 
-test('OPTIONS is told what can be done with anything of Waymark itself', async (t) => {
+test('OPTIONS lists the methods of every path of Waymark itself', async (t) => {
   const site = await startSite(t);
   for (const [path, allow] of [
     ['health', 'GET, HEAD, OPTIONS'],
@@ -154,7 +154,7 @@ test('OPTIONS is told what can be done with anything of Waymark itself', async (
   }
 });
 
-test('input outside v is refused, and the answer shows where it goes', async (t) => {
+test('input outside v is refused with a hint where it belongs', async (t) => {
   const site = await startSite(t);
   const insert = (body: string, type: string) =>
     ask(site, 'userinterface/insert', {

@@ -89,8 +89,8 @@ async function askUntil(
   assert.fail(`${path} never became what it should`);
 }
 
-suite('a page that many ask for', () => {
-  test('has the very same answer each time, on one connection and on others', async (t) => {
+suite('a page that is requested often', () => {
+  test('has the same response each time, on one connection and on several', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\n',
       files: {
@@ -127,7 +127,7 @@ suite('a page that many ask for', () => {
     assert.equal(lines?.length, 7 * 5 + 5 * 5);
   });
 
-  test('is not sent to a request whose Host and target only look like its URL', async (t) => {
+  test('is not sent to a request whose Host and target only resemble its URL', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/sub/p.html', content: 'page' }] });
     const asked = (host: string, target: string): string =>
       `GET ${target} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
@@ -148,7 +148,7 @@ suite('a page that many ask for', () => {
     }
   });
 
-  test('is the newest one in the middle of a connection', async (t) => {
+  test('is up to date within a connection', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: '0' }] });
     const { data } = await site.call('svc1.userinterface.list', {});
     const id = data.rows[0].id as string;
@@ -162,7 +162,7 @@ suite('a page that many ask for', () => {
     assert.deepEqual(contents, ['0', '0', '0', '1', '1', '1', '2']);
   });
 
-  test('is answered together with what else comes along', async (t) => {
+  test('is sent in order with pipelined requests', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: 'page' }] });
     const head = 'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n';
     const post =
@@ -173,7 +173,7 @@ suite('a page that many ask for', () => {
     assert.deepEqual(statuses, ['200', '200', '200', '400', '200', '200']);
   });
 
-  test('is the edited one as soon as an edit is acknowledged', async (t) => {
+  test('has new content as soon as an edit is acknowledged', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: '0' }] });
     const { data } = await site.call('svc1.userinterface.list', {});
     const id = data.rows[0].id as string;
@@ -188,7 +188,7 @@ suite('a page that many ask for', () => {
     assert.equal((await ask(site, '/page')).body, '50');
   });
 
-  test('gives way to a file, and comes back when that is gone', async (t) => {
+  test('is replaced by a file, and returns when the file is removed', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\n',
       files: { 'site/other.txt': 'other' },
@@ -201,7 +201,7 @@ suite('a page that many ask for', () => {
     await askUntil(site, '/page.txt', ({ body }) => body === 'stored');
   });
 
-  test('is not sent again to who has it, whoever asked before', async (t) => {
+  test('gets a 304 for a client that has it, whoever requested it before', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: 'x' }] });
     const { etag } = (await ask(site, '/page')).fields as { etag: string };
     const has = { 'If-None-Match': etag };
@@ -221,7 +221,7 @@ suite('a page that many ask for', () => {
     assert.equal((await ask(site, '/page')).status, 200);
   });
 
-  test('has the fields of the configuration in force', async (t) => {
+  test('has the headers of the current configuration', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\ncache_control = max-age=1\n',
       files: { 'site/page.txt': 'x' },
@@ -233,7 +233,7 @@ suite('a page that many ask for', () => {
     assert.equal((await ask(site, '/page.txt')).fields['cache-control'], 'max-age=2');
   });
 
-  test('says which source it is from to those who may know alone', async (t) => {
+  test('has Server-Timing for callers with the scope only', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/page', content: 'x' }] });
     for (let turn = 0; turn < 2; turn += 1) {
       assert.equal((await ask(site, '/page')).fields['server-timing'], undefined);
@@ -242,7 +242,7 @@ suite('a page that many ask for', () => {
     }
   });
 
-  test('has a line in the access log for each time', async (t) => {
+  test('has a line in the access log for each request', async (t) => {
     const site = await startSite(t, {
       ini: '[log]\nformat = json\n',
       rules: [{ path: '/page', content: 'four' }],
@@ -264,11 +264,11 @@ suite('a page that many ask for', () => {
   });
 });
 
-suite('what a running page asks for', () => {
+suite('get_render of a page', () => {
   const render = (origin: string, path = '/page') =>
     `/svc1/userinterface/get_render?_v.origin=${origin}&_v.path=${path}`;
 
-  test('is that of the edited rule as soon as an edit is acknowledged', async (t) => {
+  test('has new data as soon as an edit is acknowledged', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.userinterface.insert', { path: '/page', content: 'x' });
     for (let rve = 1; rve <= 20; rve += 1) {
@@ -280,7 +280,7 @@ suite('what a running page asks for', () => {
     }
   });
 
-  test('names the user to that user alone, by a field or by a cookie', async (t) => {
+  test('names a user to that user only, by header or cookie', async (t) => {
     const issuer = await newIssuer('one');
     const sites = {
       field: { server: 'trust_proxy = 127.0.0.1/32', ini: '[auth]\nuser_header = X-User\n' },
@@ -302,7 +302,7 @@ suite('what a running page asks for', () => {
     }
   });
 
-  test('is not sent again to who has it, and compressed to who wants that', async (t) => {
+  test('gets a 304 for a client that has it, and is compressed for one that accepts that', async (t) => {
     const enginedata = { html: '<p>long</p>'.repeat(1_000) };
     const site = await startSite(t, { rules: [{ path: '/page', content: 'x', enginedata }] });
     const path = render(site.url);
@@ -322,7 +322,7 @@ suite('what a running page asks for', () => {
   });
 
   for (const origins of ['*', 'http://a.example, http://b.example']) {
-    test(`is open to the pages that may have it and no others: ${origins}`, async (t) => {
+    test(`is readable by pages of the allowed origins only: ${origins}`, async (t) => {
       const site = await startSite(t, {
         ini: `[auth]\ncors_origins = ${origins}\n`,
         rules: [{ path: '/page', content: 'x' }],
@@ -344,7 +344,7 @@ suite('what a running page asks for', () => {
   }
 });
 
-suite('a page that the cache has', () => {
+suite('a page from the cache', () => {
   /** A site with a page of another server, which counts how often it is asked. */
   async function start(t: TestContext, fields: Readonly<Record<string, string | string[]>> = {}) {
     let asked = 0;
@@ -366,7 +366,7 @@ suite('a page that the cache has', () => {
     return { site, page: (headers = {}) => ask(site, '/far/page', { headers }) };
   }
 
-  test('is a hit for all, each with its line', async (t) => {
+  test('is a hit for all clients, each with a line in the log', async (t) => {
     const { site, page } = await start(t);
     for (let count = 0; count < 20; count += 1) {
       const { status, fields, body } = await page();
@@ -377,7 +377,7 @@ suite('a page that the cache has', () => {
     assert.ok(hits.length >= 20, `${hits.length} lines`);
   });
 
-  test('is asked for anew right behind a purge', async (t) => {
+  test('is fetched again right after a purge', async (t) => {
     const { site, page } = await start(t);
     for (let round = 1; round <= 10; round += 1) {
       for (let count = 0; count < 3; count += 1) await page();
@@ -388,7 +388,7 @@ suite('a page that the cache has', () => {
     }
   });
 
-  test('is asked for anew by who wants it so', async (t) => {
+  test('is fetched again for a client that requests it (Cache-Control)', async (t) => {
     const { page } = await start(t);
     for (const directive of ['no-cache', 'max-age=0', 'no-store']) {
       const before = (await page()).body;
@@ -399,7 +399,7 @@ suite('a page that the cache has', () => {
     }
   });
 
-  test('is another one for who wants another language', async (t) => {
+  test('differs by language', async (t) => {
     const { page } = await start(t, { Vary: 'Accept-Language' });
     for (let count = 0; count < 5; count += 1) {
       assert.equal((await page()).body, 'page 1');
@@ -407,7 +407,7 @@ suite('a page that the cache has', () => {
     }
   });
 
-  test('is another one for who sends an empty field', async (t) => {
+  test('differs for an empty header', async (t) => {
     const { page } = await start(t, { Vary: 'Accept-Language' });
     for (let count = 0; count < 5; count += 1) {
       assert.equal((await page()).body, 'page 1');
@@ -415,7 +415,7 @@ suite('a page that the cache has', () => {
     }
   });
 
-  test('is not what another one has, whichever line of Vary says so', async (t) => {
+  test('differs by each line of Vary', async (t) => {
     const { page } = await start(t, {
       'Cache-Control': 'public, max-age=600',
       Vary: ['Accept-Language', 'Cookie'],
@@ -427,7 +427,7 @@ suite('a page that the cache has', () => {
     }
   });
 
-  test('says once when it was made', async (t) => {
+  test('has one Date header', async (t) => {
     const { site } = await start(t);
     const request = 'GET /far/page HTTP/1.1\r\nHost: localhost\r\n\r\n';
     for (const answer of await askInTurn(site.port, Array<string>(5).fill(request))) {
@@ -470,7 +470,7 @@ const targets = [
   '/svc1/userinterface/get?_v.origin=http://other.example&_v.path=/page',
 ];
 
-test('no answer depends on who has asked for what before', async (t) => {
+test('no response depends on earlier requests', async (t) => {
   const { origin } = await httpSource(t, (_, response) => {
     response.writeHead(200, { 'Cache-Control': 'max-age=600', ETag: '"far"' }).end('far');
   });

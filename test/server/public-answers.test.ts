@@ -5,7 +5,7 @@ import { createPageCompressor } from '../../src/compression/page-compressor.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';
 import { createPublicAnswers } from '../../src/server/public-answers.ts';
 
-test('an answer is compressed only once it is asked for again', async (t) => {
+test('a response is compressed at its second request', async (t) => {
   const compressed: string[] = [];
   const begun = new EventEmitter();
   const compressor = createPageCompressor({

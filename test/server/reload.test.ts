@@ -68,6 +68,7 @@ test('no request fails while the ini file is rewritten, broken every fifth time'
       broken ? now.state === 'broken' : now.since !== before.since;
     let now = await configuration();
     while (!isTaken(now) && !isStopped()) {
+      // The new configuration can come into force between the two requests.
       assert.ok([inForce, String(rewrite)].includes((await page()) ?? ''));
       await wait(betweenLooksMs);
       now = await configuration();

@@ -24,7 +24,7 @@ async function startSource(t: TestContext): Promise<string> {
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n[disk.site]\nroot = site\n';
 
 suite('the precedence', () => {
-  test('disk before stored before fetched before 404', async (t) => {
+  test('is disk, stored page, fetched page, 404', async (t) => {
     const source = await startSource(t);
     const site = await startSite(t, {
       ini: `${ini}[log]\nexplain = yes\n`,
@@ -54,7 +54,7 @@ suite('the precedence', () => {
     }
   });
 
-  test('what no source has is a 404, for a person and for a program', async (t) => {
+  test('ends in a 404, as HTML for a browser and as text for a program', async (t) => {
     const site = await startSite(t, { ini: '' });
     const forPerson = await fetch(`${site.url}/none`, {
       headers: { accept: 'text/html,*/*;q=0.8' },
@@ -66,7 +66,7 @@ suite('the precedence', () => {
     assert.match(await forProgram.text(), /^404 Not Found\nThere is no page here\.\n/);
   });
 
-  test('an edited page is served at once', async (t) => {
+  test('serves an edited page at once', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.userinterface.insert', {
       path: '/news',
@@ -84,7 +84,7 @@ suite('the precedence', () => {
     assert.equal(await (await fetch(`${site.url}/moved`)).text(), 'new');
   });
 
-  test('the fallback of a mount comes after every other source', async (t) => {
+  test('has the fallback of a mount at its end', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.app]\nroot = site\nfallback = index.html\n',
       files: { 'site/index.html': 'the app' },
@@ -138,7 +138,7 @@ suite('stored pages', () => {
     assert.equal(await head.text(), '');
   });
 
-  test('a generic page is one page under many URLs, with the status of each', async (t) => {
+  test('a generic page serves many URLs, each with its status', async (t) => {
     const generic = (path: string, more: object = {}) => ({
       path,
       kind: 'content',
@@ -176,7 +176,7 @@ suite('stored pages', () => {
     assert.equal(data.enginedata.html, '<p>/lamps/tern</p>');
   });
 
-  test('whatever languages choose between is nobody else’s answer, and says so', async (t) => {
+  test('a page that exists in several languages is chosen by Accept-Language, and has Vary', async (t) => {
     const { origin } = await httpSource(t, ({ url = '' }, response) => {
       response.writeHead(200, { 'Cache-Control': 'max-age=60', Vary: 'Origin' }).end(url);
     });
@@ -215,7 +215,7 @@ suite('stored pages', () => {
     }
   });
 
-  test('breadcrumbs redirect, by key and by their own path, and never where a request says', async (t) => {
+  test('breadcrumbs redirect by key and by path, and never to a URL from the request', async (t) => {
     const site = await startSite(t, {
       rules: [
         {
@@ -254,8 +254,8 @@ suite('stored pages', () => {
   });
 });
 
-suite('methods and fields', () => {
-  test('pages are read; a fetched source takes the methods that its rule lists', async (t) => {
+suite('methods and headers', () => {
+  test('pages allow GET and HEAD; a fetched page allows the methods of its rule', async (t) => {
     const source = await startSource(t);
     const site = await startSite(t, {
       ini,
@@ -286,7 +286,7 @@ suite('methods and fields', () => {
     assert.equal(options.headers.get('allow'), 'GET, HEAD, OPTIONS');
   });
 
-  test('a status without content has none, whatever page would carry it', async (t) => {
+  test('a status without content is sent without content', async (t) => {
     const rules = [204, 205, 304].flatMap((httpresponse) => [
       { path: `/generic/${httpresponse}`, kind: 'content', engine: 'html', httpresponse },
       { path: `/stored/${httpresponse}`, kind: 'content', content: 'x', httpresponse },
@@ -305,7 +305,7 @@ suite('methods and fields', () => {
     }
   });
 
-  test('Server-Timing names the source to those who may read rules, and to nobody else', async (t) => {
+  test('Server-Timing names the source to callers with the scope read only', async (t) => {
     const site = await startSite(t, {
       rules: [
         { path: '/a', kind: 'content', content: 'x' },
@@ -335,8 +335,8 @@ suite('methods and fields', () => {
   });
 });
 
-suite('the operations by HTTP', () => {
-  test('reading ones answer GET, writing ones POST only', async (t) => {
+suite('operations over HTTP', () => {
+  test('that read allow GET, those that write POST only', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/a', kind: 'content', content: 'x' }] });
     const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/a`;
     const got = await fetch(`${site.url}/svc1/userinterface/get?${place}`);
@@ -358,7 +358,7 @@ suite('the operations by HTTP', () => {
     assert.equal(insert.headers.get('allow'), 'POST, OPTIONS');
   });
 
-  test('If-Match guards an edit', async (t) => {
+  test('edit only if If-Match names the current version', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.userinterface.insert', { path: '/a', content: 'x' });
     const edit = (etag: string) =>
@@ -372,7 +372,7 @@ suite('the operations by HTTP', () => {
     assert.equal((await edit(`"${data.seq}"`)).status, 412);
   });
 
-  test('a form and what curl calls a form are understood', async (t) => {
+  test('accept forms, and JSON that curl sends with the type of a form', async (t) => {
     const site = await startSite(t);
     const post = async (body: string, contentType: string) => {
       const reply = await fetch(`${site.url}/svc1/userinterface/insert`, {
@@ -396,7 +396,7 @@ suite('the operations by HTTP', () => {
     }
   });
 
-  test('get_content by HTTP is the page itself, by websocket a packet', async (t) => {
+  test('return a page itself for get_content; over a websocket it is a packet', async (t) => {
     const site = await startSite(t, {
       ini,
       files: { 'site/a.txt': 'from disk', 'site/b.bin': Buffer.from([0xff, 0xfe, 0]) },
@@ -417,7 +417,7 @@ suite('the operations by HTTP', () => {
     assert.equal((await packet('/b.bin')).content_base64, '//4A');
   });
 
-  test('pages of other origins may call the scope render, and nothing else', async (t) => {
+  test('of the scope render, and no others, are open to pages of other origins', async (t) => {
     const site = await startSite(t, { ini: '[auth]\ncors_origins = https://app.example\n' });
     const preflight = (path: string, origin: string) =>
       fetch(`${site.url}/svc1/${path}`, {
@@ -434,7 +434,7 @@ suite('the operations by HTTP', () => {
     assert.equal(await allowed('userinterface/insert', 'https://app.example'), null);
   });
 
-  test('health, engine script and engine documentation are there, also under a base', async (t) => {
+  test('stand beside health, engine script and engine documentation, also under a base', async (t) => {
     const site = await startSite(t, { server: 'base = /app\n' });
     const get = (path: string, accept = '*/*') =>
       fetch(`${site.url}${path}`, { headers: { accept } });
@@ -450,7 +450,7 @@ suite('the operations by HTTP', () => {
     assert.equal((await get('/app/svc1/ws')).status, 400);
   });
 
-  test('a body over the limit is refused before it is read', async (t) => {
+  test('refuse a body over the limit before they read it', async (t) => {
     const site = await startSite(t);
     const answer = await site.raw(
       'POST /svc1/userinterface/insert HTTP/1.1\r\nHost: localhost\r\n' +

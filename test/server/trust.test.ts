@@ -9,8 +9,8 @@ import { httpSource } from '../outbound/sources.ts';
 const page = { path: '/a', kind: 'content', content: 'x' };
 const contentPath = '/svc1/userinterface/get_content';
 
-suite('what a caller says of itself is not believed', () => {
-  test('get_content passes on no name of a user', async (t) => {
+suite('claims of a caller about itself are not trusted', () => {
+  test('get_content drops the header that names a user', async (t) => {
     const source = createServer((request, response) => {
       response.end(JSON.stringify(request.headers));
     }).listen(0, '127.0.0.1');
@@ -33,7 +33,7 @@ suite('what a caller says of itself is not believed', () => {
     assert.equal(((await direct.json()) as Record<string, string>).x_user, undefined);
   });
 
-  test('fetched content for one user is not shown to others', async (t) => {
+  test('content fetched for one user is not served to others', async (t) => {
     const source = createServer(({ headers }, response) => {
       response.setHeader('Cache-Control', 'max-age=3600').end(JSON.stringify(headers));
     }).listen(0, '127.0.0.1');
@@ -67,7 +67,7 @@ suite('what a caller says of itself is not believed', () => {
     );
   });
 
-  test('a name under another spelling is not passed on beside that of the proxy', async (t) => {
+  test('another spelling of a header of the proxy is not passed on', async (t) => {
     const source = createServer((request, response) => {
       response.end(JSON.stringify(request.headers));
     }).listen(0, '127.0.0.1');
@@ -106,7 +106,7 @@ suite('what a caller says of itself is not believed', () => {
     ]);
   });
 
-  test('a page of another origin is shown in a sandbox, its own is not', async (t) => {
+  test('get_content sandboxes a page of another origin, not one of its own', async (t) => {
     const site = await startSite(t, { rules: [page] });
     const policy = async (origin: string) => {
       const place = `_v.origin=${encodeURIComponent(origin)}&_v.path=/a`;
@@ -118,7 +118,7 @@ suite('what a caller says of itself is not believed', () => {
     assert.equal(await policy(site.url), null);
   });
 
-  test('a page of another origin says nothing of cookies and of this origin', async (t) => {
+  test('get_content drops cookies and origin-wide headers of a page of another origin', async (t) => {
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200, {
         'Set-Cookie': 'jwt=x; Path=/',
@@ -153,7 +153,7 @@ suite('what a caller says of itself is not believed', () => {
     assert.equal(direct.status, 200);
   });
 
-  test('a page of an origin that is not named may not open a websocket', async (t) => {
+  test('a page of an origin that is not listed cannot open a websocket', async (t) => {
     const site = await startSite(t, { ini: '[auth]\ncors_origins = https://shop.example\n' });
     const opens = async (origin: string) => {
       const socket = new WebSocket(`${site.url.replace('http', 'ws')}/svc1/ws`, { origin });
@@ -175,7 +175,7 @@ suite('what a caller says of itself is not believed', () => {
   });
 });
 
-test('nothing is read of the content of a caller who may not ask', async (t) => {
+test('the content of an unauthorised request is not read', async (t) => {
   const site = await startSite(t);
   // Its content never comes: an answer shows that nobody waited for it.
   const answer = await site.raw(
@@ -185,7 +185,7 @@ test('nothing is read of the content of a caller who may not ask', async (t) => 
   assert.match(answer, /^HTTP\/1\.1 401 /);
 });
 
-test('a key in a URL is not in the log', async (t) => {
+test('a key in a URL does not appear in the log', async (t) => {
   const site = await startSite(t);
   await fetch(`${site.url}/none?apikey=${site.adminKey}`);
   assert.match(site.logged(), /none\?apikey=wmk_/);

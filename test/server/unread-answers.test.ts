@@ -24,8 +24,8 @@ function answersUpTo(perAddressMax: number) {
   return { limit, unread: new UnreadAnswers(limit) };
 }
 
-suite('answers that are not read', () => {
-  test('count once for content that they share, until the last of them is read', () => {
+suite('unread responses', () => {
+  test('count shared content once, until the last of them is read', () => {
     const { limit, unread } = answersUpTo(3 * mib);
     const page = Buffer.alloc(2 * mib);
     const frees = [page, page, page.subarray(mib)].map((bytes) => unread.hold(caller, [bytes]));
@@ -39,7 +39,7 @@ suite('answers that are not read', () => {
     assert.equal(limit.size, 0);
   });
 
-  test('count each for itself where they are encrypted, and not at all where they are small', () => {
+  test('count each separately if encrypted, and not at all if small', () => {
     const { limit, unread } = answersUpTo(3 * mib);
     const page = Buffer.alloc(mib);
     const frees = [1, 2, 3].map(() => unread.hold(caller, [page], { encrypted: true }));
@@ -50,7 +50,7 @@ suite('answers that are not read', () => {
     assert.equal(limit.size, 0);
   });
 
-  test('hold nothing where a part of them is refused', async () => {
+  test('hold no memory if a part of them is refused', async () => {
     const { limit, unread } = answersUpTo(3 * mib);
     const freed = unread.freed();
     const pieces = [Buffer.alloc(2 * mib), Buffer.alloc(2 * mib)];
@@ -97,8 +97,8 @@ async function askUnread(t: TestContext, site: TestSite, path: string): Promise<
 
 const heldBytes = (): number => process.memoryUsage().arrayBuffers;
 
-suite('a page of 16 MiB that nobody reads', () => {
-  test('is in memory once for all who ask for its rule, whatever their query', async (t) => {
+suite('a page of 16 MiB that its clients do not read', () => {
+  test('is in memory once for all get requests, whatever their query', async (t) => {
     const site = await startLarge(t, 1);
     const path = `/svc1/userinterface/get?_v.origin=${site.url}&_v.path=/0`;
     const first = await askUnread(t, site, path);
@@ -115,7 +115,7 @@ suite('a page of 16 MiB that nobody reads', () => {
     }
   });
 
-  test('is in memory once for all websockets that ask for it', async (t) => {
+  test('is in memory once for all websockets that request it', async (t) => {
     const site = await startLarge(t, 1);
     const v = { origin: site.url, path: '/0' };
     for (const a of ['svc1.userinterface.get', 'svc1.userinterface.get_content']) {
@@ -139,7 +139,7 @@ suite('a page of 16 MiB that nobody reads', () => {
   });
 });
 
-test('an address that reads none of many large pages is refused another one', async (t) => {
+test('an address that has many large unread pages gets 429 for another one', async (t) => {
   const site = await startLarge(t, 7);
   const answers: Unread[] = [];
   for (let at = 0; at < 6; at += 1) answers.push(await askUnread(t, site, `/${at}`));

@@ -34,9 +34,9 @@ async function rendered(site: TestSite, headers: Headers = {}) {
   return (await site.call('svc1.userinterface.get_render', v, { headers })).data.user as unknown;
 }
 
-suite('the user that a proxy names', () => {
+suite('the user in the header of a proxy', () => {
   const ini = '[auth]\nuser_header = X-User\nroles_header = X-Roles\n';
-  test('is believed of a trusted proxy, with its roles', async (t) => {
+  test('is accepted from a trusted proxy, with the roles', async (t) => {
     const site = await startSite(t, { server: proxied, ini, rules: [forAnn, generic] });
     const cases: readonly (readonly [Headers, string, object | null])[] = [
       [{}, '/all', null],
@@ -57,7 +57,7 @@ suite('the user that a proxy names', () => {
     }
   });
 
-  test('is not believed of anybody else', async (t) => {
+  test('is ignored from any other client', async (t) => {
     const site = await startSite(t, { ini, rules: [forAnn, generic] });
     const forged = { 'x-user': 'ann', 'x-roles': 'editor', x_user: 'ann' };
     assert.equal(await landing(site, forged), '/all');
@@ -78,7 +78,7 @@ suite('the country of a visitor', () => {
     ...(country !== undefined && { 'x-country': country }),
   });
 
-  test('is what a trusted proxy says, or else the database', async (t) => {
+  test('comes from a trusted proxy, or else from the database', async (t) => {
     const site = await startSite(t, { server: proxied, ini, files, rules: [forSwiss] });
     const cases: readonly (readonly [Headers, string])[] = [
       [from('192.0.2.7'), '/ch'],
@@ -94,14 +94,14 @@ suite('the country of a visitor', () => {
     }
   });
 
-  test('is not what a visitor says of itself, or of the way that it came', async (t) => {
+  test('never comes from a header of the visitor', async (t) => {
     const site = await startSite(t, { ini, files, rules: [forSwiss] });
     assert.equal(await landing(site, from('192.0.2.7', 'CH')), '/all');
     const forwarded = { forwarded: 'for=192.0.2.7', 'x-real-ip': '192.0.2.7' };
     assert.equal(await landing(site, forwarded), '/all');
   });
 
-  test('is that of the address in a preview that names none', async (t) => {
+  test('of a preview is that of the given address', async (t) => {
     const site = await startSite(t, { ini, files, rules: [forSwiss] });
     const come = async (preview: object) => {
       const v = { k: '/crumb', ...preview };
@@ -126,7 +126,7 @@ suite('the user of a token', async () => {
   };
   const claims = { iss: 'https://id.example/', aud: 'shop' };
 
-  test('is who signed in, by a bearer token or a cookie', async (t) => {
+  test('is read from a bearer token or a cookie', async (t) => {
     const site = await startSite(t, inFile);
     const token = await issuer.sign({ claims: { ...claims, roles: ['editor'] } });
     const plain = await issuer.sign({ claims: { ...claims, sub: 'eve' } });
@@ -147,7 +147,7 @@ suite('the user of a token', async () => {
     assert.ok(!site.logged().includes(token));
   });
 
-  test('is nobody where the token is none, and the page is there all the same', async (t) => {
+  test('is empty for an invalid token; the page is served all the same', async (t) => {
     const site = await startSite(t, inFile);
     const nowMs = Date.now();
     const forged = [
@@ -165,7 +165,7 @@ suite('the user of a token', async () => {
     }
   });
 
-  test('goes before no user that a trusted proxy names', async (t) => {
+  test('does not override the user of a trusted proxy', async (t) => {
     const ini = `${inFile.ini}user_header = X-User\n`;
     const site = await startSite(t, { ...inFile, server: proxied, ini });
     const cookie = `jwt=${await issuer.sign({ claims })}`;
@@ -173,7 +173,7 @@ suite('the user of a token', async () => {
     assert.equal(await landing(site, { cookie }), '/ann');
   });
 
-  test('is the one of the page that opened a websocket, but not of a page of another site', async (t) => {
+  test('applies to a websocket of the own site, not to one of another site', async (t) => {
     const site = await startSite(t, inFile);
     const cookie = `jwt=${await issuer.sign({ claims })}`;
     assert.equal(await resolvedOver(t, site, { cookie, origin: site.url }), '/ann');
@@ -181,7 +181,7 @@ suite('the user of a token', async () => {
     assert.equal(await resolvedOver(t, site, { cookie }), '/ann');
   });
 
-  test('is verified by keys from a URL, at addresses that the ini file lets in', async (t) => {
+  test('is verified with keys from a URL, at the addresses that the ini file allows', async (t) => {
     let asked = 0;
     const source = createServer((_, response) => {
       asked += 1;
@@ -207,7 +207,7 @@ suite('the user of a token', async () => {
     assert.match(closed.logged(), /Cannot fetch the keys of \[auth\] jwt_jwks\./);
   });
 
-  test('keeps nobody waiting but those whose answer depends on it', async (t) => {
+  test('delays only the visitors whose page depends on it', async (t) => {
     const source = createServer(() => undefined).listen(0, '127.0.0.1');
     await once(source, 'listening');
     t.after(() => {
