@@ -4,7 +4,7 @@ import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from '../mode
 import { single, type Metric } from '../observability/metrics.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { UrlRecord } from './storage/record.ts';
-import { byClock, wasSet, type ClockReading } from './clock.ts';
+import { byClock, wasSet, type ClockReading } from './freshness.ts';
 import {
   answersPerUrlMax,
   cacheHeldBytesMax,

@@ -1,9 +1,8 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { Row } from './storage/record.ts';
 import type { HeldPage } from '../http/held-page.ts';
-import type { ClockReading } from './clock.ts';
+import type { ClockReading, Freshness } from './freshness.ts';
 import type { ContentFile } from './content-file.ts';
-import type { Freshness } from './freshness.ts';
 
 /** A stored range: first and last byte, and the length of the whole representation. */
 export interface StoredRange {

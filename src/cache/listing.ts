@@ -1,9 +1,8 @@
-import type { CacheListRow, CacheListPage } from '../model/cache-admin.ts';
+import type { CacheListPage, CacheListRow } from '../model/cache-admin.ts';
 import { replyField } from '../http/reply.ts';
 import type { ListedUrl } from './storage/cache.ts';
 import type { StoredResponse } from './cached-response.ts';
-import { byClock, type ClockReading } from './clock.ts';
-import { ageMs, remainingMs } from './freshness.ts';
+import { ageMs, byClock, remainingMs, type ClockReading } from './freshness.ts';
 
 /** One page of the list of stored responses: whole URLs until `limit` is reached. */
 export function listPage(

@@ -5,7 +5,7 @@ import type { Log } from '../observability/log.ts';
 import { openCache } from './storage/folder-cache.ts';
 import { prepareCache, settleCache } from './storage/environment.ts';
 import type { StoredResponse } from './cached-response.ts';
-import { clockReader } from './clock.ts';
+import { clockReader } from './freshness.ts';
 import { createCacheStore, type CacheStore } from './cache-store.ts';
 
 /** The configuration of the cache. */

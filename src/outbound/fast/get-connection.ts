@@ -21,6 +21,7 @@ export interface ConnectionPool {
 /** A connection that carries one GET after the other, and reports to an exchange as undici does. */
 export class GetConnection implements Control, ConnectionInfo {
   hasAnswered = false;
+  hasBrokenOff = false;
   rawHeaders: readonly string[] = [];
   rawTrailers: readonly string[] = [];
   /** How long the server keeps the connection while it is idle, as its last response says. */
@@ -47,10 +48,6 @@ export class GetConnection implements Control, ConnectionInfo {
     socket.on('close', this.#close);
     // `close` reports the error.
     socket.on('error', () => undefined);
-  }
-
-  get hasBrokenOff(): boolean {
-    return hasBrokenOff(this.#socket);
   }
 
   get isOpen(): boolean {
@@ -165,6 +162,7 @@ export class GetConnection implements Control, ConnectionInfo {
     if (exchange === undefined || this.#content?.endsWithConnection !== true) return;
     this.#exchange = undefined;
     this.rawTrailers = [];
+    this.hasBrokenOff = hasBrokenOff(this.#socket);
     exchange.onResponseEnd(this);
   };
 
