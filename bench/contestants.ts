@@ -4,6 +4,7 @@ import type { Scenario } from './scenarios.ts';
 import { freePorts } from './processes.ts';
 import { caddy } from './servers/caddy.ts';
 import { nginx, nginxSource } from './servers/nginx.ts';
+import { node } from './servers/node.ts';
 import { nodeProxies, nodeProxy } from './servers/node-proxy.ts';
 import type { BenchServer } from './servers/server.ts';
 import { nodeSource } from './servers/source.ts';
@@ -31,7 +32,7 @@ export async function prepareServers(
     readonly beside?: string | undefined;
   },
 ): Promise<Servers> {
-  const [sourcePort = 0, ...ports] = await freePorts(8 + nodeProxies.length);
+  const [sourcePort = 0, ...ports] = await freePorts(10 + nodeProxies.length);
   const source = `http://127.0.0.1:${sourcePort}`;
   const sourcePlace = { folder: await folderFor('source'), port: sourcePort, core: cores.load };
   const pair = await tlsFiles();
@@ -56,6 +57,7 @@ export async function prepareServers(
     const its = await place('caddy', ports[2]);
     contestants.push(caddy(programs.caddy, its, { root: peerRoot }));
   }
+  contestants.push(node(await place('node', ports.at(-5), ports.at(-6)), { root: peerRoot }));
   for (const [at, name] of nodeProxies.entries()) {
     contestants.push(nodeProxy(name, await place(name, ports[3 + at])));
   }
