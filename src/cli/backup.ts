@@ -4,11 +4,13 @@ import { say, type DefineCommand } from './command.ts';
 import { openDataToRead } from '../data.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 
-/** `waymark backup`: a copy of the data folder that `serve` can run from, made while it is used. */
+/**
+ * `waymark backup`: copies the data folder, also while a server uses it; `serve` can use the copy.
+ */
 export const defineBackup: DefineCommand = (command, terminal) => {
   command
-    .description('Copy the data as it is at this moment; a server may run on it meanwhile.')
-    .argument('<dir>', 'the folder to copy to, empty or new')
+    .description('Copy the data folder in its current state, also while a server uses it.')
+    .argument('<dir>', 'the folder to copy to; it must be empty or new')
     .addOption(configOption())
     .addOption(jsonOption())
     .action(async (target: string, options: { config?: string; json: boolean }) => {
@@ -19,7 +21,8 @@ export const defineBackup: DefineCommand = (command, terminal) => {
       try {
         const { seq, bytes } = await store.backUp(folder, stop.signal);
         if (options.json) say(terminal.out, JSON.stringify({ folder, seq, bytes }));
-        else say(terminal.err, `${folder} has everything up to change ${seq}: ${bytes} bytes.`);
+        else
+          say(terminal.err, `Copied everything up to change ${seq} to ${folder}: ${bytes} bytes.`);
       } finally {
         stop.ignore();
         await store.close();
@@ -27,12 +30,14 @@ export const defineBackup: DefineCommand = (command, terminal) => {
     });
 };
 
-/** The first SIGINT or SIGTERM gives the backup up and clears it away, a second ends at once. */
+/** The first SIGINT or SIGTERM cancels the backup and deletes it; a second one ends at once. */
 function stopOnSignal(): { readonly signal: AbortSignal; ignore(): void } {
   const controller = new AbortController();
   const names = ['SIGINT', 'SIGTERM'] as const;
   const abort = (): void => {
-    controller.abort(new Failure('unavailable', 'stopped; nothing is left of the backup'));
+    controller.abort(
+      new Failure('unavailable', 'stopped by a signal; the incomplete backup was deleted'),
+    );
   };
   for (const name of names) process.once(name, abort);
   return {

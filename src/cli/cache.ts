@@ -1,44 +1,44 @@
-import { clientCommand, table, type Act } from './client.ts';
+import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { UsageError } from './command.ts';
-import { callService } from './service.ts';
+import { callApi } from './api-client.ts';
 
 const filters = {
-  prefix: { value: 'url', description: 'all URLs that start so' },
-  rule: { value: 'id', description: 'all that a page rule has fetched' },
+  prefix: { value: 'url', description: 'all URLs that start with this text' },
+  rule: { value: 'id', description: 'all URLs that a page rule has fetched' },
 };
 
 /** `waymark cache purge | list | status`. */
 export const defineCache = clientCommand({
-  description: 'Show and purge what the cache has of other servers, through the HTTP API.',
-  acts: { purge: purgeAct(), list: listAct(), status: statusAct() },
+  description: 'Show and purge cached content of other servers, through the HTTP API.',
+  subcommands: { purge: purgeAct(), list: listAct(), status: statusAct() },
 });
 
-function purgeAct(): Act {
+function purgeAct(): Subcommand {
   return {
     summary: 'purge cached content at once, in all workers',
-    words: { '[url]': 'one URL' },
-    takes: { ...filters, all: { description: 'everything' } },
-    async *run([url], { service, input }) {
+    args: { '[url]': 'one URL' },
+    options: { ...filters, all: { description: 'everything' } },
+    async *run([url], { api, input }) {
       const v = { ...(url !== undefined && { url }), ...input };
       if (Object.keys(v).length !== 1) {
-        throw new UsageError('say what to purge: a URL, --prefix, --rule or --all.');
+        throw new UsageError('name what to purge: a URL, --prefix, --rule or --all.');
       }
-      const answer = await callService(service, 'svc1.cache.purge', { v });
+      const answer = await callApi(api, 'svc1.cache.purge', { v });
       const { urls } = answer.data as { readonly urls: number };
       yield { answer, lines: [`${urls}`], notes: [`Purged ${urls} URLs.`] };
     },
   };
 }
 
-function listAct(): Act {
+function listAct(): Subcommand {
   return {
     summary: 'list cached responses',
-    takes: filters,
-    async *run(_words, { service, input }) {
+    options: filters,
+    async *run(_args, { api, input }) {
       let after: string | undefined;
       do {
         const v = { ...input, ...(after !== undefined && { after }) };
-        const answer = await callService(service, 'svc1.cache.list', { v });
+        const answer = await callApi(api, 'svc1.cache.list', { v });
         const { rows, next } = answer.data as unknown as Listed;
         const lines = table(['STATUS', 'BYTES', 'AGE', 'FRESH', 'URL'], rows.map(cells));
         yield { answer, lines: after === undefined ? lines : lines.slice(1) };
@@ -48,11 +48,11 @@ function listAct(): Act {
   };
 }
 
-function statusAct(): Act {
+function statusAct(): Subcommand {
   return {
     summary: 'print counts of the cache',
-    async *run(_words, { service }) {
-      const answer = await callService(service, 'svc1.cache.status', { v: {} });
+    async *run(_args, { api }) {
+      const answer = await callApi(api, 'svc1.cache.status', { v: {} });
       const counts = answer.data as Readonly<Record<string, number>>;
       yield { answer, lines: Object.entries(counts).map(([name, count]) => `${name} ${count}`) };
     },

@@ -17,13 +17,13 @@ interface CheckOptions {
 }
 
 /**
- * `waymark check`: validates the ini file and prints the configuration that it comes to; with
- * `--data` it looks at the data instead.
+ * `waymark check`: validates the ini file and prints the configuration with all defaults; with
+ * `--data`, it verifies the data instead.
  */
 export const defineCheck: DefineCommand = (command, terminal) => {
   command
-    .description('Validate the ini file, and print the configuration that it comes to.')
-    .option('--data', 'verify the data instead: its indexes against its log', false)
+    .description('Validate the ini file, and print the configuration with all defaults.')
+    .option('--data', 'verify the data instead: compare its indexes with its log', false)
     .addOption(configOption())
     .addOption(jsonOption())
     .action(async (options: CheckOptions) => {
@@ -48,8 +48,8 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
     say(terminal.out, JSON.stringify(answer, undefined, 2));
   } else if (result.ok) {
     terminal.out.write(describeConfig(result.config));
-    for (const said of warnings) say(terminal.err, said);
-    say(terminal.err, `${file} is fine.`);
+    for (const warning of warnings) say(terminal.err, warning);
+    say(terminal.err, `${file} is valid.`);
   } else {
     say(terminal.err, problemsText(file, result.problems));
   }
@@ -57,8 +57,8 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
 }
 
 /**
- * `waymark check --data`: checks the data file, replays the log and says where anything made of it
- * is something else. Resolves to the exit code.
+ * `waymark check --data`: checks the data file, replays the log, and reports where indexes differ
+ * from it. Resolves to the exit code.
  */
 async function checkData(
   config: Config,
@@ -94,8 +94,11 @@ async function verifyData(config: Config, { out, err }: Terminal, json: boolean)
     }
     for (const { database, what } of shown) say(err, `${database}: ${what}`);
     if (count > shown.length) say(err, `and ${count - shown.length} more`);
-    if (ok) say(err, `The data is what its log of ${seq} changes says: ${rules} page rules.`);
-    else say(err, `${count} places are not what the log of ${seq} changes says.`);
+    const places = count === 1 ? 'one place' : `${count} places`;
+    const verdict = ok
+      ? `The data is correct: ${rules} page rules from a log of ${seq} changes.`
+      : `The data differs from its log of ${seq} changes in ${places}. Restore a backup.`;
+    say(err, verdict);
     return ok ? 0 : 1;
   } finally {
     progress.clear();

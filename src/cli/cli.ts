@@ -3,7 +3,7 @@ import { Failure } from '../model/failure.ts';
 import { version } from '../version.ts';
 import { say, UsageError, type DefineCommand, type Output, type Terminal } from './command.ts';
 
-/** A command as the list of all shows it; its file is loaded when it runs. */
+/** A command in the list of all; its file is loaded only to run it. */
 interface CommandEntry {
   readonly name: string;
   readonly summary: string;
@@ -23,7 +23,7 @@ const entries: readonly CommandEntry[] = [
   },
   {
     name: 'key',
-    summary: 'make, list and revoke API keys',
+    summary: 'create, list and revoke API keys',
     load: async () => (await import('./key.ts')).defineKey,
   },
   {
@@ -68,7 +68,7 @@ const entries: readonly CommandEntry[] = [
   },
   {
     name: 'purge-secret',
-    summary: 'take former secrets out of the log',
+    summary: 'remove former secrets from the log',
     load: async () => (await import('./purge-secret.ts')).definePurgeSecret,
   },
   {
@@ -79,8 +79,8 @@ const entries: readonly CommandEntry[] = [
 ];
 
 /**
- * Runs a command line, without its `node waymark`, on a terminal: that of this process unless told
- * otherwise. Resolves to the exit code (docs/design/configuration.md#commands).
+ * Runs a command line, without its `node waymark`; by default on the terminal of this process.
+ * Resolves to the exit code (docs/design/configuration.md#commands).
  */
 export async function run(
   words: readonly string[],
@@ -92,18 +92,22 @@ export async function run(
     return 0;
   }
   const { runProgram } = await import('./program.ts');
-  const asked = first === 'help' ? helpWords(rest) : [first, ...rest];
-  // A completion script names the words of all commands.
-  const isNeeded = ({ name }: CommandEntry) => name === asked[0] || asked[0] === 'completion';
+  const line = first === 'help' ? helpWords(rest) : [first, ...rest];
+  // Completion scripts and suggestions for an unknown command need the subcommands of all commands.
+  const needsAll = line[0] === 'completion' || !isCommand(line[0]);
   const commands = await Promise.all(
     entries.map(async (entry) => {
       const { name, summary } = entry;
-      return { name, summary, define: isNeeded(entry) ? await entry.load() : undefined };
+      return {
+        name,
+        summary,
+        define: needsAll || name === line[0] ? await entry.load() : undefined,
+      };
     }),
   );
   try {
     terminal.exitCode = 0;
-    await runProgram(asked, commands, terminal);
+    await runProgram(line, commands, terminal);
     return terminal.exitCode;
   } catch (error) {
     if (error instanceof UsageError) {
@@ -116,40 +120,43 @@ export async function run(
   }
 }
 
-/** `help rule insert` is `rule insert --help`; an unknown command is left to be refused. */
+/** `help rule insert` means `rule insert --help`; an unknown command is refused later. */
 function helpWords(words: readonly string[]): readonly string[] {
   const [name] = words;
-  const isKnown = name === undefined || entries.some((entry) => entry.name === name);
-  return isKnown ? [...words, '--help'] : words;
+  return name === undefined || isCommand(name) ? [...words, '--help'] : words;
+}
+
+function isCommand(word: string | undefined): boolean {
+  return word?.startsWith('-') === true || entries.some(({ name }) => name === word);
 }
 
 function ownTerminal(): Terminal {
   const { env, stdout: out, stderr: err } = process;
   out.on('error', (error: NodeJS.ErrnoException) => {
-    // A command with a listener of its own reports the error itself.
-    if (out.listenerCount('error') === 1) outputLost(error, err);
+    // A command with its own listener reports the error itself.
+    if (out.listenerCount('error') === 1) handleOutputError(error, err);
   });
-  // Where standard error is closed, there is nothing left to report to.
+  // If standard error is closed, nothing can be reported.
   err.on('error', () => undefined);
   return {
     out,
     err,
     input: () => process.stdin,
     env,
-    readConfig: async (file, given = {}) => {
+    readConfig: async (file, options = {}) => {
       const { readConfig } = await import('../config/read.ts');
       const [cores, hostName] = [availableParallelism(), hostname()];
-      return readConfig({ file, env, cores, hostName, ...given });
+      return readConfig({ file, env, cores, hostName, ...options });
     },
   };
 }
 
 /**
- * A reader such as `head` may close the pipe early: the command goes on to its end. Any other
- * failure to write standard output ends the process.
+ * If a reader such as `head` closes the pipe early, the command still runs to its end. Any other
+ * error of standard output ends the process.
  */
-function outputLost({ code = '' }: NodeJS.ErrnoException, err: Output): void {
+function handleOutputError({ code = '' }: NodeJS.ErrnoException, err: Output): void {
   if (code === 'EPIPE') return;
-  say(err, `waymark: standard output cannot be written (${code})`);
+  say(err, `waymark: cannot write to standard output (${code})`);
   process.exit(1);
 }

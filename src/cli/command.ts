@@ -8,33 +8,30 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 
 /** The process that a command runs in: its streams, its environment, its exit code. */
 export interface Terminal {
-  /** Standard output: what a script reads. */
+  /** Standard output: results, which scripts read. */
   readonly out: Output;
-  /** Standard error: notes and failures, for a person. */
+  /** Standard error: notes and failures, for people. */
   readonly err: Output;
   /** Standard input. */
   readonly input: () => AsyncIterable<Uint8Array>;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Reads an ini file, or the settings of a folder, as readConfig of config/ does. */
+  /** Reads an ini file, or the settings of a folder; see readConfig in config/read.ts. */
   readonly readConfig: (
     file: string,
-    given?: { readonly isReload?: boolean; readonly folder?: FolderSettings },
+    options?: { readonly isReload?: boolean; readonly folder?: FolderSettings },
   ) => Promise<ConfigResult>;
-  /**
-   * What the command ends with, unless it throws: 0 where nobody sets it
-   * (docs/design/configuration.md#commands).
-   */
+  /** The exit code of the command, unless it throws; by default 0. */
   exitCode?: number;
 }
 
 /**
- * Gives a command, which has its name and summary, its description, arguments, options, subcommands
- * and actions. An action throws UsageError for wrong words, and a Failure for anything else that
- * becomes one line on standard error.
+ * Adds description, arguments, options, subcommands and actions to a command. An action throws
+ * UsageError for a wrong command line, and a Failure for any other error that becomes one line on
+ * standard error.
  */
 export type DefineCommand = (command: Command, terminal: Terminal) => void;
 
-/** Words of a command line that do not fit together: exit code 2. */
+/** A wrong command line: exit code 2. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);

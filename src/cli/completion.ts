@@ -4,10 +4,12 @@ import type { DefineCommand } from './command.ts';
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** `waymark completion bash | zsh | fish`: a script that completes commands and options. */
+/** `waymark completion bash | zsh | fish`: prints a script that completes commands and options. */
 export const defineCompletion: DefineCommand = (command, terminal) => {
-  command.description('Print a script that completes the words of waymark in a shell.');
-  const where: Readonly<Record<Shell, string>> = {
+  command.description(
+    'Print a script that completes commands, options and their values in a shell.',
+  );
+  const usage: Readonly<Record<Shell, string>> = {
     bash: 'source <(waymark completion bash)      in ~/.bashrc',
     zsh: 'source <(waymark completion zsh)       in ~/.zshrc, after compinit',
     fish: 'waymark completion fish | source       in ~/.config/fish/config.fish',
@@ -16,19 +18,19 @@ export const defineCompletion: DefineCommand = (command, terminal) => {
     command
       .command(shell)
       .description(`Print the script for ${shell}.`)
-      .addHelpText('after', `\nUse it by this line:\n  ${where[shell]}`)
+      .addHelpText('after', `\nTo use it:\n  ${usage[shell]}`)
       .action(() => {
         terminal.out.write(scripts[shell](wordsOf(command.parent ?? command)));
       });
   }
 };
 
-/** What may follow the words of one command. */
+/** The words that may follow one command. */
 interface Completion {
-  /** The words before it, without `waymark`: none for the program itself. */
+  /** The words of the command, without `waymark`; empty for the program itself. */
   readonly words: readonly string[];
   readonly candidates: readonly Candidate[];
-  /** Values of options that have a list of them. */
+  /** The options with a list of values. */
   readonly values: readonly { readonly option: string; readonly values: readonly string[] }[];
 }
 
@@ -65,7 +67,7 @@ const scripts: Readonly<Record<Shell, (completions: readonly Completion[]) => st
   fish: fishScript,
 };
 
-/** Words that are neither an option nor its value lead to the command; files complete the rest. */
+/** Words that are neither options nor values select the command; otherwise, files are completed. */
 function bashScript(completions: readonly Completion[]): string {
   return `# Completion of waymark for bash.
 _waymark() {
@@ -166,7 +168,7 @@ ${lines.join('\n')}
 `;
 }
 
-/** A text as one word of a shell. */
+/** Quotes a text as one word for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

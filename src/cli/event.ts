@@ -1,62 +1,74 @@
 import type { WaymarkEvent } from '../model/event.ts';
 import type { KnownEventType } from '../model/event-types.ts';
 import type { JsonObject } from '../model/json.ts';
-import { clientCommand, parseObject, readText, table, unknownsOf, type Act } from './client.ts';
-import { callService } from './service.ts';
+import {
+  clientCommand,
+  parseObject,
+  readText,
+  table,
+  unknownsOf,
+  type Subcommand,
+} from './client-command.ts';
+import { callApi } from './api-client.ts';
 
-/** Events that are listed unless more are asked for. */
+/** Events that are listed without `--limit`. */
 const eventsShown = 20;
 
-const insert: Act = {
+const insert: Subcommand = {
   summary: 'insert an event; hooks for its type deliver it',
-  words: { '<type>': 'such as sale.completed' },
-  takes: {
-    data: { value: 'json', description: 'what the event tells: JSON, @FILE, or - for stdin' },
-    occurred_at: { value: 'time', description: 'when it happened, a date-time' },
+  args: { '<type>': 'such as sale.completed' },
+  options: {
+    data: {
+      value: 'json',
+      description: 'the data of the event: JSON, @FILE, or - for standard input',
+    },
+    occurred_at: { value: 'time', description: 'when it happened: a date-time' },
     counter: { value: 'name', description: 'where it happened' },
   },
   writes: true,
-  async *run([type = ''], { service, vk, stdin, input: { data, ...input } }) {
-    const given = typeof data === 'string' && parseObject(await readText(data, stdin), '--data');
-    const v = { ...input, type, ...(given !== false && { data: given }) };
-    const answer = await callService(service, 'svc1.event.insert', { v, vk });
+  async *run([type = ''], { api, vk, stdin, input: { data, ...input } }) {
+    const parsed = typeof data === 'string' && parseObject(await readText(data, stdin), '--data');
+    const v = { ...input, type, ...(parsed !== false && { data: parsed }) };
+    const answer = await callApi(api, 'svc1.event.insert', { v, vk });
     const { id, hooks } = answer.data as unknown as { readonly id: string; readonly hooks: number };
-    const unfit = unknownsOf(answer);
+    const unexpected = unknownsOf(answer);
     yield {
       answer,
       lines: [id],
       notes: [
-        `Taken; ${hooks === 1 ? 'one hook gets' : `${hooks} hooks get`} it.`,
-        ...(unfit.length === 0 ? [] : [`Not as ${type} has it: ${unfit.join(', ')}.`]),
+        `Inserted; ${hooks === 1 ? 'one hook gets' : `${hooks} hooks get`} it.`,
+        ...(unexpected.length === 0
+          ? []
+          : [`These members do not match the schema of ${type}: ${unexpected.join(', ')}.`]),
       ],
     };
   },
 };
 
-const read: Act = {
+const read: Subcommand = {
   summary: 'print an event',
-  words: { '<id>': 'the id that its deliveries have' },
-  async *run([id = ''], { service }) {
-    const answer = await callService(service, 'svc1.event.read', { v: { id } });
+  args: { '<id>': 'the id of the event, which its deliveries have as well' },
+  async *run([id = ''], { api }) {
+    const answer = await callApi(api, 'svc1.event.read', { v: { id } });
     yield { answer, lines: [JSON.stringify(answer.data, undefined, 2)] };
   },
 };
 
-const list: Act = {
+const list: Subcommand = {
   summary: 'list events, the newest first',
-  takes: {
-    type: { value: 'type', description: 'those of a type' },
-    counter: { value: 'name', description: 'those of a counter' },
-    before: { value: 'seq', description: 'those before a seq', isNumber: true },
-    limit: { value: 'n', description: `at most so many (${eventsShown})`, isNumber: true },
+  options: {
+    type: { value: 'type', description: 'only events of this type' },
+    counter: { value: 'name', description: 'only events of this counter' },
+    before: { value: 'seq', description: 'only events before this seq', isNumber: true },
+    limit: { value: 'n', description: `at most this many (${eventsShown})`, isNumber: true },
   },
-  async *run(_words, { service, input }) {
+  async *run(_args, { api, input }) {
     let left = typeof input.limit === 'number' ? input.limit : eventsShown;
     let before = input.before ?? null;
     let isFirst = true;
     do {
       const v: JsonObject = { ...input, limit: left, ...(before !== null && { before }) };
-      const answer: JsonObject = await callService(service, 'svc1.event.list', { v });
+      const answer: JsonObject = await callApi(api, 'svc1.event.list', { v });
       const { rows, next } = answer.data as unknown as EventPage;
       const cells = rows.map(({ id, type, occurred_at, counter, data, seq }) => [
         ...[String(seq), occurred_at, type, counter ?? '-', id, JSON.stringify(data)],
@@ -71,10 +83,10 @@ const list: Act = {
   },
 };
 
-const types: Act = {
-  summary: 'print the known types of events, with an example each',
-  async *run(_words, { service }) {
-    const answer = await callService(service, 'svc1.event.types', { v: {} });
+const types: Subcommand = {
+  summary: 'print the known event types, each with an example',
+  async *run(_args, { api }) {
+    const answer = await callApi(api, 'svc1.event.types', { v: {} });
     const { rows } = answer.data as unknown as { readonly rows: readonly KnownEventType[] };
     yield {
       answer,
@@ -84,7 +96,7 @@ const types: Act = {
           const about = own ? `${summary} Waymark raises it itself.` : summary;
           return [type, `    ${about}`, `    for example ${JSON.stringify(example)}`];
         }),
-        'Any other dotted name in lower case is a type as well.',
+        'Any other name in lower case with dots is a valid type, too.',
       ],
     };
   },
@@ -97,6 +109,6 @@ interface EventPage {
 
 /** `waymark event insert | read | list | types`. */
 export const defineEvent = clientCommand({
-  description: 'Insert events, which hooks deliver, and read them, through the HTTP API.',
-  acts: { insert, read, list, types },
+  description: 'Insert and read events through the HTTP API; hooks deliver them.',
+  subcommands: { insert, read, list, types },
 });

@@ -7,11 +7,13 @@ import { say, type DefineCommand, type Output } from './command.ts';
 import { openDataToRead } from '../data.ts';
 import { configOption, requireConfig } from './options.ts';
 
-/** `waymark export`: the page rules and hooks, or the whole log, as NDJSON on standard output. */
+/**
+ * `waymark export`: writes page rules and hooks, or the whole log, as NDJSON to standard output.
+ */
 export const defineExport: DefineCommand = (command, terminal) => {
   command
     .description('Write all page rules and hooks to standard output, one JSON object a line.')
-    .option('--history', 'every change of the log instead, to read and to keep', false)
+    .option('--history', 'write every change of the log instead, for reading or archiving', false)
     .addOption(configOption())
     .action(async (options: { config?: string; history: boolean }) => {
       const store = await openDataToRead(await requireConfig(options.config, terminal));
@@ -21,14 +23,17 @@ export const defineExport: DefineCommand = (command, terminal) => {
         const skip = (seq: number): void => {
           damaged += 1;
           if (damaged > damagedListed) return;
-          say(terminal.err, `change ${seq} is damaged, and left out; \`check --data\` says more`);
+          say(
+            terminal.err,
+            `change ${seq} is damaged and was skipped; \`check --data\` shows details`,
+          );
         };
         const lines = options.history ? exportedHistory(store, skip) : exportedRecords(store, skip);
         const count = await writeLines(lines, terminal.out);
         const what = options.history ? 'changes' : 'page rules and hooks';
-        if (count !== undefined) say(terminal.err, `${count} ${what}.`);
+        if (count !== undefined) say(terminal.err, `Exported ${count} ${what}.`);
         if (damaged === 0) return;
-        say(terminal.err, `${damaged} damaged changes are not in it.`);
+        say(terminal.err, `Skipped ${damaged} damaged changes.`);
         terminal.exitCode = 1;
       } finally {
         await store.close();
@@ -36,11 +41,14 @@ export const defineExport: DefineCommand = (command, terminal) => {
     });
 };
 
-/** Damaged changes that are named one by one. */
+/** Damaged changes that get a line each. */
 const damagedListed = 20;
 const pieceCharacters = 65_536;
 
-/** Writes lines as fast as they are read; resolves to their count, undefined if nobody reads. */
+/**
+ * Writes lines as fast as the reader takes them; resolves to their count, or to undefined if the
+ * reader closes the pipe.
+ */
 async function writeLines(lines: Iterable<string>, out: Output): Promise<number | undefined> {
   let count = 0;
   async function* pieces(): AsyncGenerator<string> {
@@ -51,7 +59,7 @@ async function writeLines(lines: Iterable<string>, out: Output): Promise<number 
       if (piece.length < pieceCharacters) continue;
       yield piece;
       piece = '';
-      // So that the state of the store that was read is not kept from those who write.
+      // The next turn has a new read transaction: an old one keeps writers from reusing free pages.
       await nextTurn();
     }
     if (piece !== '') yield piece;
@@ -63,7 +71,7 @@ async function writeLines(lines: Iterable<string>, out: Output): Promise<number 
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (code === 'EPIPE' || code === 'ERR_STREAM_PREMATURE_CLOSE') return undefined;
     if (syscall !== 'write') throw error;
-    throw new Failure('unavailable', `the export cannot be written (${code ?? ''})`, {
+    throw new Failure('unavailable', `cannot write the export (${code ?? ''})`, {
       cause: error,
     });
   }

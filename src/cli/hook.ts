@@ -2,20 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Hook } from '../model/hook.ts';
 import type { JsonObject } from '../model/json.ts';
 import { attemptOutcomes } from '../store/deliveries/deliveries.ts';
-import { clientCommand, table, type Act, type Done } from './client.ts';
-import { record, recordActs } from './record-acts.ts';
-import { callService, type Service } from './service.ts';
+import { clientCommand, table, type Subcommand, type SubcommandResult } from './client-command.ts';
+import { recordResult, recordSubcommands } from './record-commands.ts';
+import { callApi, type ApiTarget } from './api-client.ts';
 
 /** The argument of a command for one hook. */
-const hookWord = { '<id>': 'the id of the hook' };
+const hookArg = { '<id>': 'the id of the hook' };
 
-const records = recordActs({
+const records = recordSubcommands({
   family: 'svc1.webhook',
   noun: 'hook',
   command: 'hook',
   filters: {
-    event: { value: 'type', description: 'those for a type of event' },
-    text: { value: 'words', description: 'those whose fields contain this text' },
+    event: { value: 'type', description: 'only hooks for this event type' },
+    text: { value: 'words', description: 'only hooks whose fields contain this text' },
   },
   listLines: (rows) =>
     table(
@@ -26,64 +26,64 @@ const records = recordActs({
     ),
 });
 
-const insert: Act = {
+const insert: Subcommand = {
   ...records.insert,
-  async *run(words, given) {
-    for await (const done of records.insert.run(words, given)) {
-      yield { ...done, notes: [...(done.notes ?? []), ...secretNotes(done)] };
+  async *run(args, input) {
+    for await (const result of records.insert.run(args, input)) {
+      yield { ...result, notes: [...(result.notes ?? []), ...secretNotes(result)] };
     }
   },
 };
 
-function secretNotes({ answer }: Done): readonly string[] {
+function secretNotes({ answer }: SubcommandResult): readonly string[] {
   const { secret } = answer.data as JsonObject;
-  if (secret !== undefined) return ['The secret is shown only this once.'];
-  return ['This was inserted before; its secret was shown then, and is not again.'];
+  if (secret !== undefined) return ['The secret is shown only once, now.'];
+  return ['An earlier request inserted this hook; its secret is not shown again.'];
 }
 
-const rotate: Act = {
-  summary: 'give a hook a new secret; the old one signs as well for 24 hours',
-  words: hookWord,
+const rotate: Subcommand = {
+  summary: 'give a hook a new secret; the old one also signs for 24 hours',
+  args: hookArg,
   writes: true,
-  async *run([id = ''], { service, vk }) {
+  async *run([id = ''], { api, vk }) {
     const v = { id };
-    const answer = await callService(service, 'svc1.webhook.rotate', { v, vk });
+    const answer = await callApi(api, 'svc1.webhook.rotate', { v, vk });
     const { secret, previous_until: until } = answer.data as JsonObject;
     yield {
       answer,
       lines: typeof secret === 'string' ? [secret] : [],
       notes: [
         ...(typeof secret === 'string'
-          ? ['This is the new secret; it is shown only this once.']
-          : ['This was rotated before; its secret was shown then, and is not again.']),
-        ...(typeof until === 'string' ? [`The one before it signs too until ${until}.`] : []),
+          ? ['This is the new secret; it is shown only once, now.']
+          : ['An earlier request rotated the secret; it is not shown again.']),
+        ...(typeof until === 'string' ? [`The previous secret also signs until ${until}.`] : []),
       ],
     };
   },
 };
 
-function switching(name: 'pause' | 'resume', summary: string): Act {
+function stateCommand(name: 'pause' | 'resume', summary: string): Subcommand {
   return {
     summary,
-    words: hookWord,
+    args: hookArg,
     writes: true,
-    async *run([id = ''], { service, vk }) {
-      yield record(await callService(service, `svc1.webhook.${name}`, { v: { id }, vk }));
+    async *run([id = ''], { api, vk }) {
+      yield recordResult(await callApi(api, `svc1.webhook.${name}`, { v: { id }, vk }));
     },
   };
 }
 
-/** Attempts that are shown unless more are asked for. */
+/** Attempts that are listed without `--limit`. */
 const deliveriesShown = 20;
-/** How long a test waits for its message to be tried, and how often it asks. */
+/** How long a test waits for the attempt at its message, and how often it polls. */
 const testWaitMs = 20_000;
 const testPollMs = 100;
 
-/** One attempt, as the API shows it. */
+/** One attempt in an answer of the API. */
 interface Attempt {
   readonly id: string;
   readonly seq: number;
-  /** Of a batch, the last. */
+  /** The last seq of a batch. */
   readonly last_seq?: number;
   readonly attempt: number;
   readonly at: string;
@@ -97,32 +97,36 @@ interface Attempt {
 interface Page {
   readonly rows: readonly Attempt[];
   readonly next: number | null;
-  /** Messages that have not been tried. */
+  /** Messages without an attempt. */
   readonly queued: number;
   /** Messages that wait for their next attempt. */
   readonly waiting: number;
 }
 
 /** `waymark hook deliveries ID`. */
-const deliveries: Act = {
+const deliveries: Subcommand = {
   summary: "list the attempts at a hook's messages, the newest first",
-  words: hookWord,
-  takes: {
-    outcome: { value: 'outcome', description: 'those with an outcome', values: attemptOutcomes },
-    before: { value: 'seq', description: 'those before a seq', isNumber: true },
-    limit: { value: 'n', description: `at most so many (${deliveriesShown})`, isNumber: true },
+  args: hookArg,
+  options: {
+    outcome: {
+      value: 'outcome',
+      description: 'only attempts with this outcome',
+      values: attemptOutcomes,
+    },
+    before: { value: 'seq', description: 'only attempts before this seq', isNumber: true },
+    limit: { value: 'n', description: `at most this many (${deliveriesShown})`, isNumber: true },
   },
-  async *run([id = ''], { service, input }) {
+  async *run([id = ''], { api, input }) {
     const v = { limit: deliveriesShown, ...input, id };
-    const answer = await callService(service, 'svc1.webhook.deliveries', { v });
+    const answer = await callApi(api, 'svc1.webhook.deliveries', { v });
     const { rows, next, queued, waiting } = answer.data as unknown as Page;
-    const heading = ['SEQ', 'ATTEMPT', 'AT', 'OUTCOME', 'STATUS', 'MS', 'ID', 'WHAT CAME BACK'];
+    const heading = ['SEQ', 'ATTEMPT', 'AT', 'OUTCOME', 'STATUS', 'MS', 'ID', 'ANSWER'];
     yield {
       answer,
       lines: table(heading, rows.map(cells)),
       notes: [
-        `${queued} not tried yet, ${waiting} waiting for another attempt.`,
-        ...(next === null ? [] : [`There are more: --before ${next}`]),
+        `${queued} messages without an attempt, ${waiting} waiting for the next attempt.`,
+        ...(next === null ? [] : [`For more: --before ${next}`]),
       ],
     };
   },
@@ -131,11 +135,11 @@ const deliveries: Act = {
 function cells({ seq, last_seq: last, attempt, ...row }: Attempt): readonly string[] {
   const { at, outcome, status, ms, id, error, answer } = row;
   const seqs = last === undefined ? String(seq) : `${seq}-${last}`;
-  const back = error ?? (answer === undefined ? '' : oneLine(answer));
-  return [seqs, String(attempt), at, outcome, String(status ?? '-'), String(ms), id, back];
+  const result = error ?? (answer === undefined ? '' : oneLine(answer));
+  return [seqs, String(attempt), at, outcome, String(status ?? '-'), String(ms), id, result];
 }
 
-/** Of what a receiver has sent, as much as a line holds, and nothing that commands a terminal. */
+/** The beginning of a receiver's answer as one line, without control characters. */
 function oneLine(text: string): string {
   const shown = text
     .slice(0, answerCharactersShown)
@@ -147,68 +151,70 @@ function oneLine(text: string): string {
 const answerCharactersShown = 80;
 
 /** `waymark hook replay ID`. */
-const replay: Act = {
+const replay: Subcommand = {
   summary: 'send messages of a hook again',
-  words: hookWord,
-  takes: {
-    delivery: { value: 'id', description: 'the message with the id or seq of a delivery' },
-    since: { value: 'time', description: 'the messages since a date-time' },
-    until: { value: 'time', description: 'the messages up to a date-time' },
-    failed: { description: 'the messages that were not delivered' },
+  args: hookArg,
+  options: {
+    delivery: { value: 'id', description: 'only the message with this id or seq' },
+    since: { value: 'time', description: 'messages since a date-time' },
+    until: { value: 'time', description: 'messages up to a date-time' },
+    failed: { description: 'only messages that were not delivered' },
   },
   writes: true,
-  async *run([id = ''], { service, vk, input }) {
+  async *run([id = ''], { api, vk, input }) {
     const v = { ...input, id };
-    const answer = await callService(service, 'svc1.webhook.replay', { v, vk });
+    const answer = await callApi(api, 'svc1.webhook.replay', { v, vk });
     const { deliveries: count } = answer.data as { readonly deliveries: number };
-    const what = count === 1 ? 'One message is' : `${count} messages are`;
-    yield { answer, lines: [], notes: [`${what} sent again.`] };
+    const what = count === 1 ? 'One message' : `${count} messages`;
+    yield { answer, lines: [], notes: [`${what} will be sent again.`] };
   },
 };
 
 /** `waymark hook test ID`. */
-const test: Act = {
+const test: Subcommand = {
   summary: 'send a test message, and wait for its result',
-  words: hookWord,
-  async *run([hook = ''], { service }) {
-    const { page: before } = await latestPage(service, hook);
+  args: hookArg,
+  async *run([hook = ''], { api }) {
+    const { page: before } = await latestPage(api, hook);
     const [newest] = before.rows;
     const last = (newest?.last_seq ?? newest?.seq ?? 0) + before.queued;
-    const sent = await callService(service, 'svc1.webhook.test', { v: { id: hook } });
+    const sent = await callApi(api, 'svc1.webhook.test', { v: { id: hook } });
     const { id: event } = sent.data as { readonly id: string };
-    yield { answer: sent, lines: [], notes: ['Sent; waiting for the result …'] };
-    const found = await untilTried(
-      service,
+    yield { answer: sent, lines: [], notes: ['Queued; waiting for the result …'] };
+    const found = await waitForAttempt(
+      api,
       hook,
-      // A batch has an id of its own, and does not wait for more once a test is in it.
+      // A batch has its own id, and is sent at once when it contains a test.
       (row) => row.id === event || (row.last_seq ?? 0) > last,
     );
     if ('page' in found) {
       const { queued } = found.page;
-      const notes = [`It has not been sent yet: ${queued} messages wait, this one among them.`];
+      const notes = [
+        `It has not been sent yet: ${queued} messages are waiting, including this one.`,
+      ];
       yield { answer: found.answer, lines: [], notes, code: 1 };
       return;
     }
     const { outcome, status, ms, error, answer = '' } = found.attempt;
-    const came = error ?? `status ${status ?? '-'}`;
+    const result = error ?? `status ${status ?? '-'}`;
     yield {
       answer: { r: sent.r ?? '', data: found.attempt as unknown as JsonObject },
-      lines: [`${outcome} after ${ms} ms: ${came}`, ...(answer === '' ? [] : [oneLine(answer)])],
+      lines: [`${outcome} after ${ms} ms: ${result}`, ...(answer === '' ? [] : [oneLine(answer)])],
       code: outcome.startsWith('completed') ? 0 : 1,
     };
   },
 };
 
-/** The first attempt of some kind; the latest page where none is made in time. */
-async function untilTried(
-  service: Service,
+/** Waits for an attempt; resolves to it, or after `testWaitMs` to the latest page. */
+async function waitForAttempt(
+  api: ApiTarget,
   hook: string,
-  isSought: (row: Attempt) => boolean,
+  isWanted: (row: Attempt) => boolean,
 ): Promise<{ readonly attempt: Attempt } | { readonly page: Page; readonly answer: JsonObject }> {
   const deadlineMs = performance.now() + testWaitMs;
   for (;;) {
-    const latest = await latestPage(service, hook);
-    const attempt = latest.page.rows.find(isSought);
+    const latest = await latestPage(api, hook);
+    const attempt = latest.page.rows.find(isWanted);
     if (attempt !== undefined) return { attempt };
     if (performance.now() > deadlineMs) return latest;
     await delay(testPollMs);
@@ -216,11 +222,11 @@ async function untilTried(
 }
 
 async function latestPage(
-  service: Service,
+  api: ApiTarget,
   hook: string,
 ): Promise<{ readonly page: Page; readonly answer: JsonObject }> {
   const v = { id: hook, limit: deliveriesShown };
-  const answer = await callService(service, 'svc1.webhook.deliveries', { v });
+  const answer = await callApi(api, 'svc1.webhook.deliveries', { v });
   return { page: answer.data as unknown as Page, answer };
 }
 
@@ -229,13 +235,13 @@ async function latestPage(
  * | deliveries | replay`.
  */
 export const defineHook = clientCommand({
-  description: 'Read and write webhooks through the HTTP API, and see what they have delivered.',
-  acts: {
+  description: 'Read and write webhooks through the HTTP API, and see their deliveries.',
+  subcommands: {
     ...records,
     insert,
     rotate,
-    pause: switching('pause', 'stop deliveries; events wait'),
-    resume: switching('resume', 'go on with deliveries'),
+    pause: stateCommand('pause', 'stop deliveries; events wait'),
+    resume: stateCommand('resume', 'continue deliveries'),
     test,
     deliveries,
     replay,

@@ -14,40 +14,40 @@ import { createSecret } from '../webhooks/sign.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { configOption, jsonOption, requireConfig } from './options.ts';
 import { createProgress } from './progress.ts';
-import { sendToService, serviceOf, type ServiceOptions } from './service.ts';
+import { postToApi, apiTargetOf, type ApiTargetOptions } from './api-client.ts';
 
-interface ImportOptions extends ServiceOptions {
+interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly strict: boolean;
 }
 
-/** `waymark import`: page rules and hooks from NDJSON into the data, also beside a server. */
+/** `waymark import`: adds page rules and hooks from NDJSON, also while a server runs. */
 export const defineImport: DefineCommand = (command, terminal) => {
   command
     .description(
       'Add page rules and hooks, a JSON object a line: {…fields, "vk"} or {"a", "v", "vk"}. ' +
-        'Records that exist stay as they are; a line that is refused stops no other one. With ' +
+        'Existing records stay unchanged; other lines are imported even if one is refused. With ' +
         '--url, a server imports all lines in one transaction, or none.',
     )
-    .argument('[file]', 'an NDJSON file; - is standard input', '-')
-    .option('--url <url>', 'the server to import to, in place of the data folder of the ini file')
-    .option('--apikey <key>', 'with --url: the API key; without it WAYMARK_APIKEY')
-    .option('--dry-run', 'with --url: only say what would be imported', false)
+    .argument('[file]', 'an NDJSON file, or - for standard input', '-')
+    .option('--url <url>', 'the server to import to, instead of the data folder of the ini file')
+    .option('--apikey <key>', 'with --url: the API key; default: WAYMARK_APIKEY')
+    .option('--dry-run', 'with --url: only show what would be imported', false)
     .addOption(configOption().conflicts('url'))
     .addOption(jsonOption())
-    .option('--strict', 'refuse lines with a field that is not valid', false)
+    .option('--strict', 'refuse lines with an invalid field', false)
     .action(async (file: string, options: ImportOptions) => {
       const importing = options.url === undefined ? importFile : sendFile;
       terminal.exitCode = await importing(file, options, terminal);
     });
 };
 
-/** Has a server import a file; resolves to the exit code. */
+/** Sends a file to a server, which imports it; resolves to the exit code. */
 async function sendFile(file: string, options: ImportOptions, terminal: Terminal): Promise<number> {
-  const service = await serviceOf(options, terminal);
+  const api = await apiTargetOf(options, terminal);
   const body = await buffer(linesOf(file, terminal));
-  const answer = await sendToService(service, 'svc1.userinterface.import', {
+  const answer = await postToApi(api, 'svc1.userinterface.import', {
     type: 'application/x-ndjson',
     body,
     query: options.dryRun ? '?_v.dry_run=true' : '',
@@ -56,9 +56,9 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
   const report = answer.data as unknown as ImportReport;
   const { refusals, unknowns, txn, ...counts } = report;
   for (const { line, why } of refusals) say(terminal.err, `line ${line}: ${why}`);
-  for (const kept of unknowns) tellProblems(kept, terminal);
+  for (const kept of unknowns) printProblems(kept, terminal);
   if (txn !== null) {
-    say(terminal.err, `To take it back: waymark rule invalidate --txn ${txn}`);
+    say(terminal.err, `To undo this: waymark rule invalidate --txn ${txn}`);
   }
   say(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
   return counts.refused > 0 ? 1 : 0;
@@ -68,7 +68,7 @@ function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
   return file === '-' ? terminal.input() : fileInput(file);
 }
 
-function tellProblems({ line, problems }: Kept, terminal: Pick<Terminal, 'err'>): void {
+function printProblems({ line, problems }: Kept, terminal: Pick<Terminal, 'err'>): void {
   for (const { message } of problems) say(terminal.err, `line ${line}: warning: ${message}`);
 }
 
@@ -85,7 +85,7 @@ async function importFile(
   { config: iniFile, json, dryRun, strict: isStrict }: ImportOptions,
   terminal: Terminal,
 ): Promise<number> {
-  if (dryRun) throw new UsageError('--dry-run goes with --url: a server makes the dry run.');
+  if (dryRun) throw new UsageError('--dry-run needs --url: only a server can do a dry run.');
   const config = await requireConfig(iniFile, terminal);
   const input = linesOf(file, terminal);
   const reader = createLineReader({ engines: engineNames(config), isStrict });
@@ -104,18 +104,18 @@ async function importFile(
   }
 }
 
-/** What became of all lines; only the first of those that are worth a word are told one by one. */
+/** Counts of all lines; only the first refused lines and problems are listed. */
 interface Report {
   imported: number;
   unchanged: number;
   refused: number;
   readonly refusals: Refusal[];
-  /** Lines that came in with something that is not valid. */
+  /** Imported lines with an invalid field. */
   kept: number;
   readonly unknowns: Kept[];
 }
 
-/** Shows how an import goes on; what a failure comes after is said before it. */
+/** Shows the progress of an import; on a failure, says first how much was imported. */
 async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Promise<Report> {
   const progress = createProgress(err, Date.now);
   const report: Report = {
@@ -134,18 +134,22 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       report.refusals.push(...refused.slice(0, refusalsKeptMax - report.refusals.length));
       if (refused.length + kept.length > 0) progress.clear();
       for (const { line, why } of refused) say(err, `line ${line}: ${why}`);
-      const told = kept.slice(0, refusalsKeptMax - report.unknowns.length);
-      for (const one of told) tellProblems(one, { err });
+      const listed = kept.slice(0, refusalsKeptMax - report.unknowns.length);
+      for (const one of listed) printProblems(one, { err });
       report.kept += kept.length;
-      report.unknowns.push(...told);
+      report.unknowns.push(...listed);
       progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
     }
-    const untold = report.kept - report.unknowns.length;
-    if (untold > 0) say(err, `… and ${untold} more lines with something that is not valid.`);
+    const unlisted = report.kept - report.unknowns.length;
+    if (unlisted > 0) say(err, `… and ${unlisted} more lines with invalid fields.`);
     return report;
   } catch (error) {
     progress.clear();
-    if (report.imported > 0) say(err, `${report.imported} records are in; run it again to go on.`);
+    if (report.imported > 0)
+      say(
+        err,
+        `Imported ${report.imported} records before the failure; repeat the command to continue.`,
+      );
     throw error;
   } finally {
     progress.clear();
@@ -157,6 +161,6 @@ async function* fileInput(file: string): AsyncGenerator<Uint8Array> {
     for await (const chunk of createReadStream(file)) yield chunk as Buffer;
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    throw new Failure('not_found', `${file} cannot be read (${code})`, { cause: error });
+    throw new Failure('not_found', `cannot read ${file} (${code})`, { cause: error });
   }
 }

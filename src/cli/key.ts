@@ -5,7 +5,7 @@ import { isKeyName, isScope, scopes, type Scope } from '../model/key.ts';
 import { keyRateMax } from '../config/limits.ts';
 import type { Store } from '../store/store.ts';
 import { addKey, keyViews, revokedKeys, revokeKey } from '../api/keys/keys.ts';
-import { table } from './client.ts';
+import { table } from './client-command.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../data.ts';
 import { configOption, jsonOption, requireChoice, requireConfig } from './options.ts';
@@ -18,49 +18,49 @@ interface KeyOptions {
 }
 
 /**
- * `waymark key add | list | revoke`: works on the data folder itself, also while a server runs on
- * it. With `--new-data`, the first key is made before there is any data.
+ * `waymark key add | list | revoke`: opens the data folder directly, also while a server uses it.
+ * `--new-data` creates the folder for its first key.
  */
 export const defineKey: DefineCommand = (command, terminal) => {
-  command.description('Make, list and revoke API keys, in the data folder itself.');
-  const options = (one: Command) => one.addOption(configOption()).addOption(jsonOption());
-  options(
+  command.description('Create, list and revoke API keys directly in the data folder.');
+  const withOptions = (one: Command) => one.addOption(configOption()).addOption(jsonOption());
+  withOptions(
     command
       .command('add')
-      .description('Make a key, and print it alone on standard output, once.')
+      .description('Create a key, and print it on standard output. It is not shown again.')
       .requiredOption('--name <name>', 'what the key is for')
       .requiredOption('--scope <scopes>', `one or more of ${scopes.join(', ')}`, collectScopes)
-      .option('--rate <n>', 'operations a second that it may call', requireRate)
-      .option('--new-data', 'make a data folder where there is none yet', false),
-  ).action(async (given: AddOptions & { newData: boolean }) => {
-    const config = await requireConfig(given.config, terminal);
-    // A key in a new folder beside one that was renamed, or is not mounted, would be of no use.
-    if (!given.newData) await requireData(config.server.data, '; --new-data makes it');
-    await using(await openData(config.server.data), (store) => add(store, given, terminal));
+      .option('--rate <n>', 'the most operations a second that it may call', requireRate)
+      .option('--new-data', 'create the data folder if it does not exist', false),
+  ).action(async (options: AddOptions & { newData: boolean }) => {
+    const config = await requireConfig(options.config, terminal);
+    // If the real folder was renamed or is not mounted, a key in a new one would be useless.
+    if (!options.newData) await requireData(config.server.data, '; --new-data creates it');
+    await using(await openData(config.server.data), (store) => add(store, options, terminal));
   });
-  options(
+  withOptions(
     command
       .command('list')
-      .description('List keys, without their secret.')
-      .option('--revoked', 'those that were revoked', false),
-  ).action(async (given: KeyOptions & { revoked: boolean }) => {
-    const config = await requireConfig(given.config, terminal);
+      .description('List the keys; their texts are not stored.')
+      .option('--revoked', 'list revoked keys instead', false),
+  ).action(async (options: KeyOptions & { revoked: boolean }) => {
+    const config = await requireConfig(options.config, terminal);
     await using(await openDataToRead(config), (store) => {
-      (given.revoked ? listRevoked : list)(store, given, terminal);
+      (options.revoked ? listRevoked : list)(store, options, terminal);
     });
   });
-  options(
+  withOptions(
     command
       .command('revoke')
       .description('Revoke a key at once, also while the server runs.')
       .argument('<id>', 'the id of the key'),
-  ).action(async (id: string, given: KeyOptions) => {
-    const config = await requireConfig(given.config, terminal);
-    await using(await openExistingData(config), (store) => revoke(store, id, given, terminal));
+  ).action(async (id: string, options: KeyOptions) => {
+    const config = await requireConfig(options.config, terminal);
+    await using(await openExistingData(config), (store) => revoke(store, id, options, terminal));
   });
 };
 
-/** Does something with a store and closes it. */
+/** Runs an action with a store, and closes the store. */
 async function using(store: Store, act: (store: Store) => void | Promise<void>): Promise<void> {
   try {
     await act(store);
@@ -81,19 +81,19 @@ async function add(
   { out, err }: Terminal,
 ): Promise<void> {
   const parts = { store, newId, randomBytes, now };
-  const made = await addKey(parts, {
+  const created = await addKey(parts, {
     name: requireName(name),
     scopes: scope,
     ...(rate !== undefined && { rate }),
     by: author,
   });
   if (json) {
-    say(out, JSON.stringify(made));
+    say(out, JSON.stringify(created));
     return;
   }
-  say(out, made.key);
+  say(out, created.key);
   const limit = rate === undefined ? '' : `, ${rate} operations a second`;
-  say(err, `Key ${made.id} (${name}: ${scope.join(', ')}${limit}). It is not shown again.`);
+  say(err, `Key ${created.id} (${name}: ${scope.join(', ')}${limit}). It is not shown again.`);
 }
 
 function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
@@ -135,7 +135,7 @@ async function revoke(
 
 function requireName(name: string): string {
   if (isKeyName(name)) return name;
-  throw new UsageError('--name is one line of at most 128 characters.');
+  throw new UsageError('--name must be one line of at most 128 characters.');
 }
 
 function requireRate(text: string): number {
@@ -146,7 +146,7 @@ function requireRate(text: string): number {
   );
 }
 
-/** Scopes with commas between them; the option may be given several times. */
+/** Scopes separated by commas; the option may be repeated. */
 function collectScopes(text: string, before: readonly Scope[] = []): readonly Scope[] {
   const named = text.split(',').map((one) => requireChoice(one.trim(), scopes));
   return [...new Set([...before, ...named.filter(isScope)])];

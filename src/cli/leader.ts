@@ -1,53 +1,53 @@
 import cluster from 'node:cluster';
 import { on } from 'node:events';
 import type { Config, ConfigResult } from '../config/config.ts';
-import { unpack, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
+import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../model/failure.ts';
 
 /**
- * A worker's side of what it is led by: that process alone reads the ini file, lest workers that
- * read it at different moments come to serve different things.
+ * A worker's channel to the leading process. Only that process reads the ini file, so that workers
+ * cannot read different versions of it.
  */
-export class Leader {
-  /** All that comes waits here until it is looked at. */
+export class LeaderChannel {
+  /** Queues messages until they are read. */
   readonly #messages = on(process, 'message', { close: ['disconnect'] }) as AsyncIterator<
     [LeaderMessage],
     undefined
   >;
 
   constructor() {
-    // What is said to one that has just died is lost; that it died is told by `disconnect`.
+    // A message to a process that has just ended is lost; `disconnect` reports its end.
     cluster.worker?.on('error', () => undefined);
   }
 
   /**
-   * Asks for the configuration in force, whatever the ini file has become. Rejects with
-   * `unavailable` where nobody is left who knows it.
+   * Requests the configuration in use, which may differ from the current ini file. Rejects with
+   * `unavailable` if the leading process has ended.
    */
   async config(): Promise<Config> {
-    tellLeader({ kind: 'ask-config' });
-    for await (const message of this.#told()) {
-      if (message.kind === 'config') return unpack(message.packed);
+    sendToLeader({ kind: 'get-config' });
+    for await (const message of this.#received()) {
+      if (message.kind === 'config') return deserializeConfig(message.serialized);
     }
     throw stoppingFailure();
   }
 
-  /** Each outcome of reading the ini file, from what the configuration was told with to `end`. */
+  /** The results of reading the ini file since the configuration was received, until `end`. */
   async *results(): AsyncGenerator<ConfigResult, void, undefined> {
-    for await (const message of this.#told()) {
-      if (message.kind === 'reload') yield unpack(message.packed);
+    for await (const message of this.#received()) {
+      if (message.kind === 'reload') yield deserializeConfig(message.serialized);
     }
   }
 
-  /** Listens no more. */
+  /** Stops receiving. */
   async end(): Promise<void> {
     await this.#messages.return?.();
   }
 
-  /** What comes from now on; leaving a loop over it leaves the rest to the next one. */
-  async *#told(): AsyncGenerator<LeaderMessage, void, undefined> {
+  /** The messages; a loop that ends leaves further messages to the next loop. */
+  async *#received(): AsyncGenerator<LeaderMessage, void, undefined> {
     for (;;) {
-      // Node tells of a word that is lost as an error of the process: with that it has ended too.
+      // Node reports a lost message as an error of the process, which means that it has ended.
       const next = await this.#messages.next().catch(() => undefined);
       if (next === undefined || next.done === true) return;
       yield next.value[0];
@@ -55,7 +55,7 @@ export class Leader {
   }
 }
 
-/** Tells the process that leads this one, while it is there. */
-export function tellLeader(message: WorkerMessage): void {
+/** Sends a message to the leading process, if it still runs. */
+export function sendToLeader(message: WorkerMessage): void {
   if (process.connected) process.send?.(message);
 }

@@ -9,24 +9,24 @@ import { readWhenStable } from '../config/stable.ts';
 import { Failure } from '../model/failure.ts';
 import type { Terminal } from './command.ts';
 
-/** Where an ini file is looked for, in this order, when neither option nor environment names it. */
+/** The places of the ini file, in this order, if neither option nor environment names it. */
 const configPlaces = ['./server.ini', './conf/server.ini', '/etc/waymark/server.ini'];
 
-/** `--config FILE`, as every command has it. */
+/** The option `--config FILE` of all commands. */
 export function configOption(): Option {
   return new Option(
     '--config <file>',
-    'the ini file, or a folder that `serve DIR` serves; without it WAYMARK_CONFIG, then ' +
-      configPlaces.join(', '),
+    'the ini file, or a folder that `serve DIR` serves; default: WAYMARK_CONFIG, or the first ' +
+      `of ${configPlaces.join(', ')}`,
   );
 }
 
-/** `--json`. */
+/** The option `--json`. */
 export function jsonOption(): Option {
   return new Option('--json', 'print JSON').default(false);
 }
 
-/** An option with one of some values; another value gets the nearest one as a suggestion. */
+/** An option with a list of values; for another value, the message suggests the nearest one. */
 export function choiceOption(
   flags: string,
   description: string,
@@ -37,7 +37,7 @@ export function choiceOption(
     .argParser((value: string) => requireChoice(value, values));
 }
 
-/** One of some values. Throws InvalidArgumentError, with the nearest value, for another one. */
+/** Checks that a value is in a list. Throws InvalidArgumentError with the nearest value. */
 export function requireChoice(value: string, values: readonly string[]): string {
   if (values.includes(value)) return value;
   const nearest = nearestName(value, values);
@@ -45,15 +45,15 @@ export function requireChoice(value: string, values: readonly string[]): string 
   throw new InvalidArgumentError(`${hint}Write one of ${values.join(', ')}.`);
 }
 
-/** The text of an option that takes a whole number. Throws InvalidArgumentError. */
+/** Parses a whole number of an option. Throws InvalidArgumentError. */
 export function wholeNumber(value: string): number {
   if (/^\d{1,15}$/.test(value)) return Number(value);
   throw new InvalidArgumentError('Write a whole number.');
 }
 
 /**
- * The ini file that `--config` or WAYMARK_CONFIG names, else the first of the usual places that
- * exists; undefined where there is none.
+ * The ini file that `--config` or WAYMARK_CONFIG names, or else the first of the usual places that
+ * exists; undefined if there is none.
  */
 export function findConfigFile(given: string | undefined, { env }: Terminal): string | undefined {
   const named = given ?? env.WAYMARK_CONFIG;
@@ -61,21 +61,21 @@ export function findConfigFile(given: string | undefined, { env }: Terminal): st
   return configPlaces.find((place) => existsSync(place));
 }
 
-/** As findConfigFile; throws `not_found` with the places that were tried. */
+/** As findConfigFile, but throws `not_found` with the places if there is none. */
 export function requireConfigFile(given: string | undefined, terminal: Terminal): string {
   const file = findConfigFile(given, terminal);
   if (file !== undefined) return file;
   throw new Failure(
     'not_found',
-    `there is no ini file: not ${configPlaces.join(', ')}. Name one by --config or ` +
-      `WAYMARK_CONFIG; ${sample} is a commented one to start from. ` +
-      '`waymark serve DIR` serves a folder without one.',
+    `there is no ini file in ${configPlaces.join(', ')}. Name one by --config or ` +
+      `WAYMARK_CONFIG; ${sampleFile} is a sample with comments. ` +
+      '`waymark serve DIR` serves a folder without an ini file.',
   );
 }
 
 /**
- * The configuration of the ini file in use, read once no program writes the file any more; throws a
- * Failure with every problem, one a line.
+ * Reads the configuration of the ini file in use, once no program writes the file. Rejects with a
+ * Failure that has all problems, each on a line.
  */
 export async function requireConfig(
   given: string | undefined,
@@ -84,7 +84,7 @@ export async function requireConfig(
   return readWholeConfig(requireConfigFile(given, terminal), terminal);
 }
 
-/** As requireConfig, of a file, or a folder with its settings. */
+/** As requireConfig, for a given file, or for a folder with its settings. */
 export async function readWholeConfig(
   file: string,
   terminal: Terminal,
@@ -96,12 +96,12 @@ export async function readWholeConfig(
   throw new Failure('invalid', problemsText(file, result.problems));
 }
 
-/** What is wrong with an ini file, a line each; where there is none, how to come by one. */
+/** The problems of an ini file, each on a line; for a missing file, how to get one. */
 export function problemsText(file: string, problems: readonly ConfigProblem[]): string {
   const text = problems.map(problemText).join('\n');
   if (existsSync(file)) return text;
-  return `${text}; --config names another, and ${sample} is a commented one to start from`;
+  return `${text}; name another one by --config, or copy the sample ${sampleFile}`;
 }
 
-/** The ini file of the demo, in a clone as in the published package. */
-const sample = fileURLToPath(new URL('../../conf/server.ini', import.meta.url));
+/** The ini file of the demo, in a clone and in the published package. */
+const sampleFile = fileURLToPath(new URL('../../conf/server.ini', import.meta.url));

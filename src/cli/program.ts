@@ -2,7 +2,7 @@ import { Command, CommanderError, type Option } from 'commander';
 import { version } from '../version.ts';
 import { UsageError, type DefineCommand, type Terminal } from './command.ts';
 
-/** A command of the program; without `define` it is only named in the help and in suggestions. */
+/** A command; without `define`, only the help and suggestions name it. */
 interface ProgramCommand {
   readonly name: string;
   readonly summary: string;
@@ -12,8 +12,8 @@ interface ProgramCommand {
 const columnsMax = 100;
 
 /**
- * Parses words with commander and runs the action that they name. Throws UsageError, with the usage
- * of the command, for words that do not fit, and whatever the action throws.
+ * Parses a command line with commander and runs its action. Throws UsageError with the usage of the
+ * command for a wrong command line, and everything that the action throws.
  */
 export async function runProgram(
   words: readonly string[],
@@ -33,7 +33,7 @@ export async function runProgram(
     const command = program.command(name).summary(summary).helpCommand(false);
     define?.(command, terminal);
   }
-  eachCommand(program, (command) => command.exitOverride(endOf(command)));
+  eachCommand(program, (command) => command.exitOverride(exitHandler(command)));
   let running = program;
   program.hook('preAction', (_program, command) => {
     running = command;
@@ -49,11 +49,11 @@ export async function runProgram(
   }
 }
 
-/** Help goes to the terminal, at its width; errors are written by the caller. */
+/** Prints help at the width of the terminal; the caller prints errors. */
 function writeTo(program: Command, { out }: Terminal): void {
   program.configureOutput({
     writeOut: (text) => out.write(text),
-    // The caller writes errors; of a group without a subcommand they name the subcommands.
+    // The caller prints errors; commander would print the help of a group without a subcommand.
     writeErr: () => undefined,
     outputError: () => undefined,
     getOutHelpWidth: () => Math.min(out.columns ?? columnsMax, columnsMax),
@@ -63,8 +63,8 @@ function writeTo(program: Command, { out }: Terminal): void {
 
 function optionDescription({ description, argChoices, defaultValue }: Option): string {
   const choices = argChoices === undefined ? '' : `: ${argChoices.join(', ')}`;
-  const used: unknown = defaultValue;
-  return `${description}${choices}${typeof used === 'string' ? ` (${used})` : ''}`;
+  const value: unknown = defaultValue;
+  return `${description}${choices}${typeof value === 'string' ? ` (${value})` : ''}`;
 }
 
 function eachCommand(command: Command, visit: (one: Command) => void): void {
@@ -72,8 +72,8 @@ function eachCommand(command: Command, visit: (one: Command) => void): void {
   for (const one of command.commands) eachCommand(one, visit);
 }
 
-/** What commander calls in place of `process.exit`, for one command. */
-function endOf(command: Command): (error: CommanderError) => never {
+/** The function that commander calls for a command instead of `process.exit`. */
+function exitHandler(command: Command): (error: CommanderError) => never {
   return (error) => {
     if (error.exitCode === 0) throw error;
     throw new UsageError(withUsage(messageOf(error, command), command));
@@ -81,9 +81,16 @@ function endOf(command: Command): (error: CommanderError) => never {
 }
 
 function messageOf({ code, message }: CommanderError, command: Command): string {
-  if (code === 'commander.help') return `say what to do: ${namesOf(command)}.`;
-  const said = message.replace(/^error: /, '');
-  const [what = '', hint] = said.split('\n(');
+  if (code === 'commander.help') return `name a subcommand: ${namesOf(command)}.`;
+  const word = code === 'commander.unknownCommand' ? /'(.*)'/.exec(message)?.[1] : undefined;
+  const owners = command.commands.filter(({ commands }) =>
+    commands.some((one) => one.name() === word),
+  );
+  if (word !== undefined && owners.length > 0) {
+    const lines = owners.map((owner) => `${owner.name()} ${word}`);
+    return `unknown command '${word}'. Did you mean ${lines.join(', ')}?`;
+  }
+  const [what = '', hint] = message.replace(/^error: /, '').split('\n(');
   return hint === undefined ? what : `${what}. ${hint.replace(/\)$/, '')}`;
 }
 

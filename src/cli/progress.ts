@@ -1,17 +1,17 @@
 import type { Output } from './command.ts';
 
-/** A line on a terminal that changes while something long goes on. */
+/** A line of a terminal that shows the progress of a long task. */
 interface Progress {
-  /** Puts a text in place of the one before it, but not more often than can be read. */
+  /** Replaces the line, at most every 100 ms. */
   show(text: string): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   clear(): void;
 }
 
 const showMs = 100;
 const cleared = '\r\u001b[K';
 
-/** Makes one on a stream; where nobody watches that, it writes nothing. */
+/** Creates a progress line; if the stream is not a terminal, it writes nothing. */
 export function createProgress(
   stream: Pick<Output, 'isTTY' | 'write'>,
   now: () => number,

@@ -16,21 +16,20 @@ interface PurgeOptions {
 }
 
 /**
- * `waymark purge-secret`: takes header values that rules and hooks have no more, and secrets that
- * hooks sign with no more, out of the log and the data file; a row of the log says so.
+ * `waymark purge-secret`: removes header values that rules and hooks had in the past, and rotated
+ * secrets of hooks, from the log and the data file, and adds a row about it to the log.
  */
 export const definePurgeSecret: DefineCommand = (command, terminal) => {
   command
     .description(
-      'Replace header values that page rules and hooks have no more, and secrets of hooks that ' +
-        'were rotated, by [purged] in the log, and write the data file anew. ' +
-        'Stop the server first.',
+      'Replace header values that page rules and hooks had in the past, and rotated secrets of ' +
+        'hooks, by [purged] in the log, and rewrite the data file. Stop the server first.',
     )
     .option('--rule <id>', 'a page rule; may be repeated', collect, [])
     .option('--hook <id>', 'a hook; may be repeated', collect, [])
     .option('--all', 'all page rules and hooks', false)
-    .option('--data <dir>', 'a data folder, such as a backup, in place of that of the ini file')
-    .option('--dry-run', 'say what would be purged, and change nothing', false)
+    .option('--data <dir>', 'a data folder, such as a backup, instead of that of the ini file')
+    .option('--dry-run', 'only show what would be purged', false)
     .addOption(configOption())
     .addOption(jsonOption())
     .action(async (options: PurgeOptions) => {
@@ -45,7 +44,8 @@ function collect(id: string, before: readonly string[]): readonly string[] {
 async function purge(options: PurgeOptions, terminal: Terminal): Promise<void> {
   const { rule, hook, all, dryRun, json, data } = options;
   const ids = new Set([...rule, ...hook]);
-  if (all === ids.size > 0) throw new UsageError('Give --rule, --hook, or --all alone.');
+  if (all === ids.size > 0)
+    throw new UsageError('give --rule and --hook with ids, or --all alone.');
   const folder =
     data === undefined
       ? (await requireConfig(options.config, terminal)).server.data
@@ -63,14 +63,15 @@ function textOf(
   rows: readonly number[],
   { folder, dryRun, seq }: { folder: string; dryRun: boolean; seq: number | undefined },
 ): string {
-  if (rows.length === 0) return `${folder} has no such secret.`;
+  if (rows.length === 0) return `${folder} has no secret to purge.`;
   const listed = rows.slice(0, rowsListed).join(', ');
   const more = rows.length > rowsListed ? ` and ${rows.length - rowsListed} more` : '';
-  const found = `${rows.length} changes (seq ${listed}${more})`;
-  if (dryRun) return `${found} have secrets that would be purged.`;
+  const changes = rows.length === 1 ? 'one change' : `${rows.length} changes`;
+  const found = `${changes} (seq ${listed}${more})`;
+  if (dryRun) return `Would purge secrets in ${found}.`;
   return (
-    `${found} had secrets, which are purged; change ${seq} says so. ` +
-    'Backups from before still have them: purge those with --data, or delete them.'
+    `Purged secrets in ${found}, and recorded it as change ${seq}. ` +
+    'Older backups still have them: purge those with --data, or delete them.'
   );
 }
 

@@ -1,22 +1,25 @@
 import { ruleKinds, type Rule } from '../model/rule.ts';
-import { clientCommand, table } from './client.ts';
-import { asOf, recordActs } from './record-acts.ts';
+import { clientCommand, table } from './client-command.ts';
+import { asOfOption, recordSubcommands } from './record-commands.ts';
 
 /** `waymark rule list | read | insert | edit | history | invalidate`. */
 export const defineRule = clientCommand({
   description: 'Read and write page rules through the HTTP API.',
-  acts: recordActs({
+  subcommands: recordSubcommands({
     family: 'svc1.userinterface',
     noun: 'page rule',
     command: 'rule',
     filters: {
-      origin: { value: 'origin', description: 'those for an origin, such as https://example.com' },
-      path: { value: 'path', description: 'those whose path starts so' },
-      kind: { value: 'kind', description: 'those of a kind', values: ruleKinds },
-      table: { value: 'name', description: 'those of a table' },
-      engine: { value: 'name', description: 'those of an engine' },
-      text: { value: 'words', description: 'those whose fields contain this text' },
-      as_of: asOf,
+      origin: {
+        value: 'origin',
+        description: 'only rules for this origin, such as https://example.com',
+      },
+      path: { value: 'path', description: 'only rules whose path starts with this text' },
+      kind: { value: 'kind', description: 'only rules of this kind', values: ruleKinds },
+      table: { value: 'name', description: 'only rules of this table' },
+      engine: { value: 'name', description: 'only rules of this engine' },
+      text: { value: 'words', description: 'only rules whose fields contain this text' },
+      as_of: asOfOption,
     },
     listLines: (rows) =>
       table(

@@ -14,10 +14,10 @@ import { createLogs, silentLog, type Logs } from '../observability/log.ts';
 import { Certificates } from '../server/tls/certificates.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError, type DefineCommand, type Terminal } from './command.ts';
-import { greet } from './greeting.ts';
-import { Leader, tellLeader } from './leader.ts';
+import { announceStart } from './startup.ts';
+import { LeaderChannel, sendToLeader } from './leader.ts';
 import { configOption, readWholeConfig, requireConfigFile } from './options.ts';
-import { MetricsOfAll } from './worker-metrics.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 import { Workers } from './workers.ts';
 import type { LeaderMessage } from './worker-messages.ts';
 
@@ -26,16 +26,20 @@ interface ServeOptions {
   readonly listen?: readonly string[];
 }
 
-/** `waymark serve`: runs the server until a signal ends it, and follows changes of the ini file. */
+/** `waymark serve`: runs the server until a signal, and reloads the ini file when it changes. */
 export const defineServe: DefineCommand = (command, terminal) => {
   command
     .description(
-      'Run the server. A change of the ini file is used as soon as it is saved. With a folder, ' +
-        'serve its files without an ini file; page rules and keys are then kept in ' +
+      'Run the server. It reads the ini file again when it changes. With a folder, serve its ' +
+        'files without an ini file; page rules and keys are then stored in ' +
         '$XDG_DATA_HOME/waymark (~/.local/share/waymark).',
     )
     .argument('[dir]', 'a folder to serve')
-    .option('--listen <address>', 'where to listen, with dir (127.0.0.1:8080); repeatable', append)
+    .option(
+      '--listen <address>',
+      'with dir: an address to listen on (127.0.0.1:8080); may be repeated',
+      append,
+    )
     .addOption(configOption().conflicts('listen'))
     .action(async (folder: string | undefined, options: ServeOptions) => {
       const file = folder === undefined ? iniFileOf(options, terminal) : folderOf(folder, options);
@@ -53,7 +57,9 @@ function iniFileOf({ config, listen }: ServeOptions, terminal: Terminal): string
     throw new UsageError(`${file} is a folder. To serve its files: waymark serve ${file}`);
   }
   if (listen === undefined) return file;
-  throw new UsageError(`--listen goes with a folder; ${file} has \`listen\` in [server].`);
+  throw new UsageError(
+    `--listen needs a folder: with an ini file, set \`listen\` in [server] of ${file}.`,
+  );
 }
 
 function folderOf(folder: string, { config }: ServeOptions): string {
@@ -61,7 +67,7 @@ function folderOf(folder: string, { config }: ServeOptions): string {
   if (isFolder(folder)) return folder;
   throw new UsageError(
     existsSync(folder)
-      ? `${folder} is no folder. To serve by an ini file: waymark serve --config ${folder}`
+      ? `${folder} is not a folder. To use it as ini file: waymark serve --config ${folder}`
       : `there is no folder ${folder}.`,
   );
 }
@@ -75,7 +81,7 @@ async function serve(
   { listen = [] }: ServeOptions,
   terminal: Terminal,
 ): Promise<number> {
-  const leader = cluster.isWorker ? new Leader() : undefined;
+  const leader = cluster.isWorker ? new LeaderChannel() : undefined;
   const config = await (leader?.config() ?? readWholeConfig(file, terminal, { listen }));
   const { out, err } = terminal;
   const logs = createLogs({
@@ -84,55 +90,55 @@ async function serve(
     colour: out.isTTY === true && terminal.env.NO_COLOR === undefined,
     now,
   });
-  // The reader of the log may have gone; the site goes on.
+  // If the reader of the log has closed the pipe, the server still runs.
   for (const stream of [out, err]) stream.on('error', () => undefined);
-  const given = { file, config, terminal, logs };
-  if (leader !== undefined) return serveAsWorker(given, leader);
+  const context = { file, config, terminal, logs };
+  if (leader !== undefined) return serveAsWorker(context, leader);
   if (isFolder(file)) {
     const { data } = config.server;
     logs.log.info({}, `Serving the files of ${resolve(file)}. Page rules and keys are in ${data}.`);
   }
-  return config.server.workers > 1 ? leadWorkers(given) : serveAlone(given);
+  return config.server.workers > 1 ? leadWorkers(context) : serveAlone(context);
 }
 
-interface Given {
-  /** The ini file, and what it said when it was read. */
+interface ServeContext {
+  /** The ini file, and its configuration at the start. */
   readonly file: string;
   readonly config: Config;
   readonly terminal: Terminal;
   readonly logs: Logs;
 }
 
-async function serveAlone(given: Given): Promise<number> {
-  const { config, logs } = given;
-  const signals = listenToSignals(given);
+async function serveAlone(context: ServeContext): Promise<number> {
+  const { config, logs } = context;
+  const signals = handleSignals(context);
   const waymark = await startWaymark(config, logs);
-  await greet(waymark, given);
+  await announceStart(waymark, context);
   const ended = new AbortController();
-  const following = follow(iniFile(given, ended.signal), waymark, logs);
+  const reloading = reloadOnChange(configChanges(context, ended.signal), waymark, logs);
   await signals.first;
-  logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
+  logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
   ended.abort();
   const { cut } = await waymark.stop(stopGraceMs);
-  await following;
+  await reloading;
   signals.ignore();
-  sayStopped(logs, cut);
+  logStopped(logs, cut);
   return 0;
 }
 
-/** The process that leads several: it keeps the data folder, and answers nothing itself. */
-async function leadWorkers(given: Given): Promise<number> {
-  const { config, logs, file } = given;
+/** The process that leads workers: it holds the data folder, and serves nothing itself. */
+async function leadWorkers(context: ServeContext): Promise<number> {
+  const { config, logs, file } = context;
   let inForce = config;
   let pending: readonly ConfigResult[] = [];
-  // A worker that is started later gets what the others use, whatever the files have become.
+  // A worker that starts later gets the certificates that the others use, not the current files.
   const surroundings = { log: silentLog, now };
   const certificates = await Certificates.open(config.tls.certificates, undefined, surroundings);
   const workers = new Workers(['serve', '--config', file], logs.log, () => ({
     inForce: { ...inForce, tls: { ...inForce.tls, certificates: certificates.inUse() } },
     pending,
   }));
-  const signals = listenToSignals(given, {
+  const signals = handleSignals(context, {
     kill: () => {
       workers.kill();
     },
@@ -147,7 +153,7 @@ async function leadWorkers(given: Given): Promise<number> {
   try {
     const addresses = await workers.start(config.server.workers);
     if (addresses === undefined) return 1;
-    await greet({ addresses, firstKey: await makeFirstKey(prepared.store) }, given);
+    await announceStart({ addresses, firstKey: await makeFirstKey(prepared.store) }, context);
     const ended = new AbortController();
     const reload = (result: ConfigResult): void => {
       if (result.ok) {
@@ -159,12 +165,12 @@ async function leadWorkers(given: Given): Promise<number> {
       }
       workers.reload(result);
     };
-    const following = follow(iniFile(given, ended.signal), { reload }, logs);
+    const reloading = reloadOnChange(configChanges(context, ended.signal), { reload }, logs);
     await signals.first;
     ended.abort();
-    await following;
-    logs.log.info({}, `Stopping: requests in flight have ${stopGraceMs / 1000} seconds.`);
-    sayStopped(logs, await workers.stop());
+    await reloading;
+    logs.log.info({}, `Stopping: running requests have ${stopGraceMs / 1000} seconds to end.`);
+    logStopped(logs, await workers.stop());
     signals.ignore();
     return 0;
   } finally {
@@ -173,72 +179,80 @@ async function leadWorkers(given: Given): Promise<number> {
   }
 }
 
-/** One of several processes on the same ports. */
-async function serveAsWorker(given: Given, leader: Leader): Promise<number> {
-  const asked = new Promise<void>((resolve) => {
+/** Serves as one of several processes on the same ports. */
+async function serveAsWorker(context: ServeContext, leader: LeaderChannel): Promise<number> {
+  const stopRequested = new Promise<void>((resolve) => {
     process.once('SIGTERM', resolve).on('message', (message: LeaderMessage) => {
       if (message.kind === 'stop') resolve();
     });
-    // Without the process that leads it, nobody would ever end it.
+    // Without the leading process, nothing would ever stop the worker.
     process.once('disconnect', resolve);
   });
-  // A terminal sends them to all processes; the one that leads them passes on what they mean.
+  // A terminal sends them to all processes; the leading one tells the workers what to do.
   for (const name of ['SIGINT', 'SIGHUP']) process.on(name, () => undefined);
   try {
-    const store = await openData(given.config.server.data);
+    const store = await openData(context.config.server.data);
     try {
-      await serveUntil(asked, given, { store, leader });
+      await serveUntil(stopRequested, context, { store, leader });
     } finally {
       await store.close();
     }
     return 0;
   } finally {
-    // An open channel would keep the process.
+    // An open channel would keep the process running.
     if (process.connected) process.disconnect?.();
   }
 }
 
 async function serveUntil(
-  asked: Promise<void>,
-  { config, logs, terminal }: Given,
-  { store, leader }: { readonly store: Store; readonly leader: Leader },
+  stopRequested: Promise<void>,
+  { config, logs, terminal }: ServeContext,
+  { store, leader }: { readonly store: Store; readonly leader: LeaderChannel },
 ): Promise<void> {
   const isPrimary = terminal.env.WAYMARK_WORKER === '1';
   let running: Running | undefined = undefined;
-  const metrics = new MetricsOfAll({ tell: tellLeader, own: () => running?.metrics() ?? [] });
+  const metrics = new WorkerMetrics({ send: sendToLeader, own: () => running?.metrics() ?? [] });
   process.on('message', (message: LeaderMessage) => {
     if (message.kind === 'reopen-logs') logs.reopen();
-    if (message.kind === 'tell-metrics' || message.kind === 'all-metrics') metrics.take(message);
+    if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
   });
   running = await startServing(config, logs, {
     store,
     isPrimary,
     gather: () => metrics.gather(),
   });
-  tellLeader({ kind: 'serving', addresses: running.addresses });
-  const following = follow(leader.results(), running, logs);
-  await asked;
+  sendToLeader({ kind: 'serving', addresses: running.addresses });
+  const reloading = reloadOnChange(leader.results(), running, logs);
+  await stopRequested;
   await leader.end();
   const cut = await running.stop(stopGraceMs);
-  await following;
-  tellLeader({ kind: 'stopped', cut });
+  await reloading;
+  sendToLeader({ kind: 'stopped', cut });
 }
 
-function sayStopped({ log }: Logs, cut: number): void {
-  log.info({}, cut === 0 ? 'Stopped, nothing was cut off.' : `Stopped; ${cut} were cut off.`);
+function logStopped({ log }: Logs, cut: number): void {
+  log.info(
+    {},
+    cut === 0 ? 'Stopped; all requests ended.' : `Stopped; ${cut} requests were cut off.`,
+  );
 }
 
 type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
 
-/** What the ini file comes to with each change, until the signal aborts; a folder has none. */
-function iniFile({ file, config, terminal }: Given, signal: AbortSignal): ConfigResults {
+/**
+ * The configuration after each change of the ini file, until the signal aborts; none for a folder.
+ */
+function configChanges(
+  { file, config, terminal }: ServeContext,
+  signal: AbortSignal,
+): ConfigResults {
   if (isFolder(file)) return [];
   const read = () => terminal.readConfig(file, { isReload: true });
   return watchConfig({ file, current: { ok: true, config }, read, now, signal });
 }
 
-/** Takes over what the ini file comes to. */
-async function follow(
+/** Reloads the server with each result. */
+async function reloadOnChange(
   results: ConfigResults,
   serving: Pick<Waymark, 'reload'>,
   logs: Logs,
@@ -246,31 +260,33 @@ async function follow(
   try {
     for await (const result of results) serving.reload(result);
   } catch (error) {
-    logs.log.error({ err: error }, 'The ini file is no longer watched; restart to read it again.');
+    logs.log.error(
+      { err: error },
+      'The system cannot watch the ini file any longer: restart the server to read changes.',
+    );
   }
 }
 
 /**
- * The first SIGTERM or SIGINT ends gracefully, a second one at once; and so does SIGHUP when the
- * terminal that shows the log has gone. From elsewhere it opens the log file
- * again, as SIGUSR1 does.
+ * Handles signals. The first SIGTERM or SIGINT stops gracefully, a second one at once. SIGHUP does
+ * the same if the log goes to a terminal, which was closed then; otherwise, it reopens the log
+ * file, as SIGUSR1 does.
  */
-function listenToSignals(
-  { logs, terminal }: Given,
+function handleSignals(
+  { logs, terminal }: ServeContext,
   workers?: { readonly kill: () => void; readonly reopenLogs: () => void },
 ): { readonly first: Promise<unknown>; ignore(): void } {
-  const isShown = terminal.out.isTTY === true;
-  const names = ['SIGTERM', 'SIGINT', ...(isShown ? ['SIGHUP'] : [])];
-  for (const name of ['SIGUSR1', ...(isShown ? [] : ['SIGHUP'])]) {
+  const logsToTerminal = terminal.out.isTTY === true;
+  const names = ['SIGTERM', 'SIGINT', ...(logsToTerminal ? ['SIGHUP'] : [])];
+  for (const name of ['SIGUSR1', ...(logsToTerminal ? [] : ['SIGHUP'])]) {
     process.on(name, () => {
       const file = logs.reopen();
       workers?.reopenLogs();
-      const what =
-        file === undefined ? 'there is no [log] file to open again' : `${file} is reopened`;
-      logs.log.info({}, `${name}: ${what}. The ini file needs no signal.`);
+      const what = file === undefined ? 'there is no [log] file to reopen' : `reopened ${file}`;
+      logs.log.info({}, `${name}: ${what}. Changes of the ini file need no signal.`);
     });
   }
-  const again = (): never => {
+  const stopAtOnce = (): never => {
     logs.access.flush();
     workers?.kill();
     process.exit(1);
@@ -278,12 +294,12 @@ function listenToSignals(
   const first = new Promise<void>((resolve) => {
     for (const name of names) process.once(name, resolve);
   }).then(() => {
-    for (const name of names) process.removeAllListeners(name).on(name, again);
+    for (const name of names) process.removeAllListeners(name).on(name, stopAtOnce);
   });
   return {
     first,
     ignore() {
-      for (const name of names) process.off(name, again);
+      for (const name of names) process.off(name, stopAtOnce);
     },
   };
 }

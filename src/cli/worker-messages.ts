@@ -3,58 +3,58 @@ import type { Config, ConfigResult } from '../config/config.ts';
 import { isCidr, parseCidr } from '../model/cidr.ts';
 import type { Metric, ProcessMetrics } from '../observability/metrics.ts';
 
-/** What a worker tells the process that leads it. */
+/** A message of a worker to the leading process. */
 export type WorkerMessage =
   | { readonly kind: 'serving'; readonly addresses: readonly string[] }
   | { readonly kind: 'stopped'; readonly cut: number }
-  | { readonly kind: 'ask-config' }
+  | { readonly kind: 'get-config' }
   | MetricsFromWorker;
 
-/** What a worker is told. */
+/** A message of the leading process to a worker. */
 export type LeaderMessage =
   | { readonly kind: 'stop' }
-  /** The access log file was renamed. */
+  /** The access log file was renamed: open it again. */
   | { readonly kind: 'reopen-logs' }
-  /** The configuration in force. */
-  | { readonly kind: 'config'; readonly packed: Packed<Config> }
-  /** What the ini file has come to. */
-  | { readonly kind: 'reload'; readonly packed: Packed<ConfigResult> }
+  /** The configuration in use. */
+  | { readonly kind: 'config'; readonly serialized: Serialized<Config> }
+  /** The result of reading the ini file again. */
+  | { readonly kind: 'reload'; readonly serialized: Serialized<ConfigResult> }
   | MetricsFromLeader;
 
-/** What a worker asks of the process that leads it, and what it tells when it is asked. */
+/** Messages of a worker about metrics: a request for those of all, and its own. */
 export type MetricsFromWorker =
-  | { readonly kind: 'ask-metrics'; readonly request: number }
+  | { readonly kind: 'get-all-metrics'; readonly request: number }
   | {
-      readonly kind: 'told-metrics';
+      readonly kind: 'own-metrics';
       readonly request: number;
       readonly metrics: readonly Metric[];
     };
 
-/** What the leading process asks of each worker, and what it answers to the one that asked. */
+/** Messages of the leading process about metrics: a request to each worker, and the answer. */
 export type MetricsFromLeader =
-  | { readonly kind: 'tell-metrics'; readonly request: number }
+  | { readonly kind: 'get-metrics'; readonly request: number }
   | {
       readonly kind: 'all-metrics';
       readonly request: number;
       readonly processes: readonly ProcessMetrics[];
     };
 
-/** A text that stands for a value of a type; for another process of the same version. */
-type Packed<T> = string & { readonly packed?: T };
+/** A serialized value for another process of the same version. */
+type Serialized<T> = string & { readonly value?: T };
 
-/** Makes a text of a configuration, or of what reading one came to. */
-export function pack<T>(value: T): Packed<T> {
+/** Serializes a configuration, or the result of reading one. */
+export function serializeConfig<T>(value: T): Serialized<T> {
   return serialize(plain(value)).toString('base64');
 }
 
-/** What a text was made of, frozen as it was. */
-export function unpack<T>(text: Packed<T>): T {
+/** Restores a serialized value, frozen as the original. */
+export function deserializeConfig<T>(text: Serialized<T>): T {
   return revived(deserialize(Buffer.from(text, 'base64'))) as T;
 }
 
 /**
- * A network has methods, with which its text makes it again. A Set of that stands for it, lest it
- * be mistaken: a schema may hold everything that there is in JSON.
+ * Replaces networks, which have methods, by a Set with their text: a Set cannot be confused with a
+ * value of a schema, which is JSON.
  */
 function plain(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;

@@ -4,45 +4,42 @@ import type { Config, ConfigResult } from '../config/config.ts';
 import type { Log } from '../observability/log.ts';
 import { returnHandedOver } from './handed-over.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
-import { pack, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
-import { MetricsOfWorkers } from './worker-metrics.ts';
+import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
+import { LeaderMetrics } from './worker-metrics.ts';
 
-/** What a worker that is started has to know of the configuration. */
-interface Standing {
+/** The configuration for a worker that starts. */
+interface CurrentConfig {
   readonly inForce: Config;
-  /** What the ini file came to last, where that is not all in force, and what is wrong with it. */
+  /** Results of reading the ini file since: changes that need a restart, and problems. */
   readonly pending: readonly ConfigResult[];
 }
 
 /**
- * Processes that share ports and data folder, led by this one: a worker that ends without being
- * asked to is replaced, at growing intervals where it keeps ending.
+ * The worker processes, which share ports and data folder. A worker that ends unexpectedly is
+ * replaced, at growing intervals if that repeats.
  */
 export class Workers {
   readonly #log: Log;
-  readonly #standing: () => Standing;
-  /** With their numbers. */
+  readonly #currentConfig: () => CurrentConfig;
+  /** The running workers with their numbers. */
   readonly #running = new Map<Worker, number>();
-  readonly #metrics = new MetricsOfWorkers();
+  readonly #metrics = new LeaderMetrics();
   readonly #serving = new WeakSet<Worker>();
-  /** Those that know a configuration, and have to hear of every later one. */
+  /** Workers that have a configuration, and get every later one. */
   readonly #configured = new WeakSet<Worker>();
   #stopping = false;
   #cut = 0;
 
-  /**
-   * `args` are the words of the command line that a worker runs; `standing` says what is in force,
-   * whatever the ini file has come to.
-   */
-  constructor(args: readonly string[], log: Log, standing: () => Standing) {
+  /** `args` is the command line of a worker; `currentConfig` returns the configuration in use. */
+  constructor(args: readonly string[], log: Log, currentConfig: () => CurrentConfig) {
     this.#log = log;
-    this.#standing = standing;
+    this.#currentConfig = currentConfig;
     cluster.setupPrimary({ args: [...args] });
   }
 
   /**
-   * Starts so many workers. The first one goes ahead, and what keeps it from serving is said once,
-   * by it. Resolves to where they serve; undefined when they cannot.
+   * Starts `count` workers. The first one starts alone, so that only one reports why it cannot
+   * serve. Resolves to their addresses, or to undefined if they cannot serve.
    */
   async start(count: number): Promise<readonly string[] | undefined> {
     const addresses = await this.#startOne(1);
@@ -52,50 +49,50 @@ export class Workers {
     return addresses;
   }
 
-  /** Tells all what the ini file has come to. */
+  /** Sends the result of reading the ini file to all workers. */
   reload(result: ConfigResult): void {
     for (const worker of this.#running.keys()) {
       if (this.#configured.has(worker) && worker.isConnected()) this.#reload(worker, result);
     }
   }
 
-  /** Asks all to end, and resolves to how many requests were cut off when the last one has. */
+  /** Stops all workers; resolves to the number of requests that were cut off. */
   async stop(): Promise<number> {
     this.#stopping = true;
     const ends = [...this.#running.keys()].map((worker) => {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
-      // One that is only starting does not listen yet: a message would be lost.
+      // A worker that is starting does not read messages yet: one would be lost.
       if (!this.#serving.has(worker)) worker.process.kill('SIGTERM');
       else if (worker.isConnected()) worker.send({ kind: 'stop' } satisfies LeaderMessage);
       return ended;
     });
-    const insist = setTimeout(() => {
+    const killTimer = setTimeout(() => {
       this.kill();
     }, 2 * stopGraceMs);
     await Promise.all(ends);
-    clearTimeout(insist);
+    clearTimeout(killTimer);
     return this.#cut;
   }
 
-  /** Has all open the file of the access log again. */
+  /** Makes all workers reopen the file of the access log. */
   reopenLogs(): void {
     for (const worker of this.#running.keys()) {
       if (worker.isConnected()) worker.send({ kind: 'reopen-logs' } satisfies LeaderMessage);
     }
   }
 
-  /** Ends all at once. */
+  /** Kills all workers. */
   kill(): void {
     for (const worker of this.#running.keys()) worker.process.kill('SIGKILL');
   }
 
-  /** Starts the worker of a number; resolves when it serves, to undefined when it ends before. */
+  /** Starts a worker; resolves when it serves, or to undefined if it ends before. */
   async #startOne(number: number, restarts = 0): Promise<readonly string[] | undefined> {
     const startedMs = performance.now();
     const worker = cluster.fork({ WAYMARK_WORKER: String(number) });
     this.#running.set(worker, number);
     returnHandedOver(worker, () => this.#hasOthers(worker));
-    let serves = false;
+    let isServing = false;
     return new Promise((resolve) => {
       worker.on('message', (message: WorkerMessage) => {
         switch (message.kind) {
@@ -103,35 +100,35 @@ export class Workers {
             this.#cut += message.cut;
             break;
           case 'serving':
-            serves = true;
+            isServing = true;
             this.#serving.add(worker);
             resolve(message.addresses);
             break;
-          case 'ask-config':
+          case 'get-config':
             this.#configure(worker);
             break;
-          case 'ask-metrics':
-          case 'told-metrics':
-            void this.#metrics.take(message, worker, this.#running);
+          case 'get-all-metrics':
+          case 'own-metrics':
+            void this.#metrics.handle(message, worker, this.#running);
         }
       });
-      // What is said to one that has just died is lost; that it died is told by its exit.
+      // A message to a worker that has just ended is lost; `exit` reports its end.
       worker.on('error', (error) => {
-        this.#log.debug({ err: error, worker: number }, 'a worker cannot be spoken to');
+        this.#log.debug({ err: error, worker: number }, 'a message to a worker was lost');
       });
       worker.once('exit', (code: number | null, signal: string | null) => {
         this.#running.delete(worker);
         resolve(undefined);
         if (this.#stopping) return;
-        const how = signal ?? `exit code ${code ?? ''}`;
-        if (number === 1 && !serves && restarts === 0) {
-          // The start has failed, for a reason that only one who ended by itself has said.
-          if (signal !== null) this.#log.error({}, `The first worker was ended by ${how}.`);
+        const cause = signal ?? `exit code ${code ?? ''}`;
+        if (number === 1 && !isServing && restarts === 0) {
+          // The start has failed; a worker that ended by itself has logged the reason.
+          if (signal !== null) this.#log.error({}, `The first worker was killed by ${cause}.`);
           return;
         }
         const lived = performance.now() - startedMs;
         void this.#replace(number, {
-          how,
+          cause,
           restarts: lived > workerSettledMs ? 1 : restarts + 1,
         });
       });
@@ -139,14 +136,14 @@ export class Workers {
   }
 
   #configure(worker: Worker): void {
-    const { inForce, pending } = this.#standing();
+    const { inForce, pending } = this.#currentConfig();
     this.#configured.add(worker);
-    worker.send({ kind: 'config', packed: pack(inForce) } satisfies LeaderMessage);
+    worker.send({ kind: 'config', serialized: serializeConfig(inForce) } satisfies LeaderMessage);
     for (const result of pending) this.#reload(worker, result);
   }
 
   #reload(worker: Worker, result: ConfigResult): void {
-    worker.send({ kind: 'reload', packed: pack(result) } satisfies LeaderMessage);
+    worker.send({ kind: 'reload', serialized: serializeConfig(result) } satisfies LeaderMessage);
   }
 
   #hasOthers(than: Worker): boolean {
@@ -157,10 +154,10 @@ export class Workers {
 
   async #replace(
     number: number,
-    { how, restarts }: { readonly how: string; readonly restarts: number },
+    { cause, restarts }: { readonly cause: string; readonly restarts: number },
   ): Promise<void> {
     const waitMs = Math.min(workerRestartMs * 2 ** (restarts - 1), workerRestartMsMax);
-    this.#log.error({ worker: number }, `A worker has ended (${how}); another one is started.`);
+    this.#log.error({ worker: number }, `A worker ended (${cause}); starting a new one.`);
     await delay(waitMs, undefined, { ref: false });
     if (!this.#stopping) await this.#startOne(number, restarts);
   }

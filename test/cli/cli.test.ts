@@ -40,13 +40,13 @@ suite('the command line', () => {
   });
 
   const skip = !existsSync('/dev/full') && 'needs /dev/full';
-  test('an answer that cannot be written is said in one line', { skip }, async () => {
+  test('a failure to write standard output is reported in one line', { skip }, async () => {
     const command = `"${process.execPath}" "${join(project, 'bin/waymark.js')}" --help > /dev/full`;
     const child = spawn('sh', ['-c', command]);
     let err = '';
     child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
     assert.deepEqual(await once(child, 'close'), [1, null]);
-    assert.equal(err, 'waymark: standard output cannot be written (ENOSPC)\n');
+    assert.equal(err, 'waymark: cannot write to standard output (ENOSPC)\n');
   });
 
   test('no debugger is opened by SIGUSR1, not even while it starts', onPosix, async () => {
@@ -218,7 +218,7 @@ suite('waymark rule', () => {
     assert.match(refused.err, /needs an API key/);
     const nobody = await runWaymark(['rule', 'read', id, '--url', 'http://127.0.0.1:1']);
     assert.equal(nobody.code, 1);
-    assert.match(nobody.err, /Nothing answers/);
+    assert.match(nobody.err, /No server answers/);
   });
 
   test('say why a server cannot be asked, and what to do', async (t) => {
@@ -234,9 +234,11 @@ suite('waymark rule', () => {
     for (const [words, why] of [
       [
         ['--url', authority],
-        new RegExp(`^waymark: "${authority}" is no URL of a server: .* http://${authority} does`),
+        new RegExp(
+          `^waymark: "${authority}" is not the URL of a server: .* http://${authority}\\.`,
+        ),
       ],
-      [['--url', site.url], new RegExp(`redirects to https://localhost:${port}\\. Give that`)],
+      [['--url', site.url], new RegExp(`redirects to https://localhost:${port}\\. Use that URL`)],
       [
         ['--url', overTls],
         /^waymark: The certificate of https:.* is not trusted \(.*EXTRA_CA_CERTS/,
@@ -264,7 +266,7 @@ suite('waymark rule', () => {
     assert.deepEqual(rest, ['content', '*', '/a']);
 
     const dry = await rule('invalidate', id);
-    assert.match(dry, /^Nothing is done yet\. 1 changes of 1 page rules/);
+    assert.match(dry, /^Nothing has changed yet\. This would revert 1 change of 1 page rule\./);
     assert.equal((await fetch(`${url}/a`)).status, 200);
     const [, digest = ''] = /--confirm ([0-9a-f]{64})/.exec(dry) ?? [];
     const done = await rule('invalidate', id, '--confirm', digest);

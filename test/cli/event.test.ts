@@ -42,7 +42,7 @@ suite('waymark event', () => {
     const told = await waymark('event', 'insert', 'stock.level_changed', '--data', '{"level":"3"}');
     assert.equal(told.code, 0, told.err);
     assert.match(told.err, /0 hooks get it/);
-    assert.match(told.err, /Not as stock\.level_changed has it: .*product/);
+    assert.match(told.err, /do not match the schema of stock\.level_changed: .*product/);
   });
 
   test('lists what it knows', async (t) => {
@@ -52,10 +52,10 @@ suite('waymark event', () => {
     assert.match(types, /^webhook\.test$/m);
   });
 
-  test('says clearly what is wrong', async (t) => {
+  test('reports mistakes of the command line and of the input', async (t) => {
     const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /say what to do: insert, read, list, types\./],
+      [[], 2, /name a subcommand: insert, read, list, types\./],
       [['insert'], 2, /missing required argument 'type'/],
       [['insert', 'Sale'], 1, /dotted name in lower case/],
       [['insert', 'a.b', '--data', '{'], 2, /--data is not JSON/],

@@ -34,10 +34,10 @@ stored
       Another rule has the longer wildcard /a*. [shorter_wildcard]
 
 content.fetch
-  nothing for this
+  no candidate
 
 fallback
-  nothing for this
+  no candidate
 `,
     );
     const excluded = await waymark('explain', `${url}/ab`, '--lang', 'de;q=0', '--method', 'post');

@@ -14,11 +14,11 @@ suite('waymark hook', () => {
     const { waymark, out, site } = await startClient(t);
     const inserted = await waymark('hook', 'insert', sales);
     assert.equal(inserted.code, 0, inserted.err);
-    assert.match(inserted.err, /shown only this once/);
+    assert.match(inserted.err, /shown only once, now/);
     const { id, secret } = JSON.parse(inserted.out) as { id: string; secret: string };
     assert.match(secret, /^whsec_/);
     const again = await waymark('hook', 'insert', sales);
-    assert.match(again.err, /not again/);
+    assert.match(again.err, /not shown again/);
     assert.ok(!again.out.includes('whsec_'));
 
     await writeFile(
@@ -58,10 +58,10 @@ suite('waymark hook', () => {
     const rotated = await waymark('hook', 'rotate', id);
     assert.match(rotated.out, /^whsec_[A-Za-z0-9+/]{43}=\n$/);
     assert.notEqual(rotated.out.trim(), secret);
-    assert.match(rotated.err, /signs too until 20/);
+    assert.match(rotated.err, /also signs until 20/);
 
     const dry = await out('hook', 'invalidate', id);
-    assert.match(dry, /^Nothing is done yet\. .* of 1 hooks/);
+    assert.match(dry, /^Nothing has changed yet\. .* of 1 hook\./);
     const [, digest = ''] = /--confirm ([0-9a-f]{64})/.exec(dry) ?? [];
     assert.match(
       await out('hook', 'invalidate', id, '--confirm', digest),
@@ -89,14 +89,14 @@ suite('waymark hook', () => {
     const shown = await waymark('hook', 'deliveries', id);
     assert.equal(shown.code, 0, shown.err);
     const [heading = '', second = '', first = ''] = shown.out.trim().split('\n');
-    assert.match(heading, /^SEQ +ATTEMPT +AT +OUTCOME +STATUS +MS +ID +WHAT CAME BACK$/);
+    assert.match(heading, /^SEQ +ATTEMPT +AT +OUTCOME +STATUS +MS +ID +ANSWER$/);
     assert.match(second, /^2 +1 +20\S+ +failed +500 +\d+ +[0-9a-f-]{36}/);
     assert.match(first, /^1 +1 +20\S+ +completed +200 +\d+ +[0-9a-f-]{36} +thank \[31m you$/);
-    assert.match(shown.err, /^0 not tried yet, 1 waiting for another attempt\.\n$/);
+    assert.match(shown.err, /^0 messages without an attempt, 1 waiting for the next attempt\.\n$/);
     const only = await out('hook', 'deliveries', id, '--outcome', 'completed');
     assert.equal(only.trim().split('\n').length, 2);
     const more = await waymark('hook', 'deliveries', id, '--limit', '1');
-    assert.match(more.err, /There are more: --before 2/);
+    assert.match(more.err, /For more: --before 2/);
   });
 
   test('has messages sent again: one, those of a time, those that were given up', async (t) => {
@@ -109,15 +109,15 @@ suite('waymark hook', () => {
     await receiver.until(3);
     while (!(await out('hook', 'deliveries', id)).includes(' exhausted ')) await nextTurn();
     const cases: readonly (readonly [readonly string[], readonly number[], string])[] = [
-      [['--failed', '--vk', 'again'], [2], 'One message is sent again.\n'],
-      [['--failed', '--vk', 'again'], [], 'One message is sent again.\n'],
-      [['--delivery', '1'], [1], 'One message is sent again.\n'],
+      [['--failed', '--vk', 'again'], [2], 'One message will be sent again.\n'],
+      [['--failed', '--vk', 'again'], [], 'One message will be sent again.\n'],
+      [['--delivery', '1'], [1], 'One message will be sent again.\n'],
       [
         ['--since', '2000-01-01T00:00:00Z', '--until', '2100-01-01T00:00:00Z'],
         [1, 2, 3],
-        '3 messages are sent again.\n',
+        '3 messages will be sent again.\n',
       ],
-      [['--failed'], [], '0 messages are sent again.\n'],
+      [['--failed'], [], '0 messages will be sent again.\n'],
     ];
     for (const [words, seqs, says] of cases) {
       const before = receiver.got.length;
@@ -142,16 +142,16 @@ suite('waymark hook', () => {
     assert.match(first, new RegExp(`^1-3 +1 +20\\S+ +completed +200 +\\d+ +${id}-1-3$`));
   });
 
-  test('says clearly what is wrong', async (t) => {
+  test('reports mistakes of the command line and of the input', async (t) => {
     const { waymark } = await startClient(t);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [[], 2, /say what to do: list, read, .* replay\./],
+      [[], 2, /name a subcommand: list, read, .* replay\./],
       [['relay'], 2, /unknown command 'relay'\. Did you mean replay\?/],
       [['read'], 2, /missing required argument 'id'/],
       [['insert'], 2, /missing required argument 'fields'/],
       [['insert', '{'], 2, /is not JSON/],
-      [['insert', '[]'], 2, /has to be a JSON object/],
-      [['insert', '@/nowhere/at/all'], 2, /Cannot read .*ENOENT/],
+      [['insert', '[]'], 2, /must be a JSON object/],
+      [['insert', '@/nowhere/at/all'], 2, /cannot read .*ENOENT/],
       [['insert', '{"event":"sale.completed"}'], 1, /url/],
       [['insert', '{"event":"Sale","url":"https://a.example"}'], 1, /event types such as/],
       [['read', 'x', '--txn', 'y'], 2, /unknown option '--txn'/],

@@ -100,7 +100,7 @@ test('one whose leader is killed as it asks for the configuration ends quietly',
   // Nobody else could be sure to come right before it asks; and the pipe takes a moment to close.
   const killed = `const { send } = process;
     process.send = (message, ...more) => {
-      if (message.kind === 'ask-config') {
+      if (message.kind === 'get-config') {
         process.kill(process.ppid, 'SIGKILL');
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
       }

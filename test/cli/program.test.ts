@@ -60,6 +60,11 @@ suite('wrong words', () => {
       ['key add --name n --scope raed', /Did you mean read\? Write one of render, read,/],
       ['explain / --device moblie', /Did you mean mobile\?/],
       ['completion bas', /Did you mean bash\?/],
+      [
+        'help insert',
+        /unknown command 'insert'\. Did you mean rule insert, hook insert, event insert\?/,
+      ],
+      ['rotate h-1', /Did you mean hook rotate\?/],
     ] as const) {
       const { code, out, err } = await runHere(words.split(' '));
       assert.deepEqual([code, out], [2, ''], words);
@@ -75,7 +80,7 @@ suite('wrong words', () => {
         'Usage: waymark hook pause [options] <id>\n"waymark hook pause --help" shows all options.\n',
     );
     const purge = await runHere(['cache', 'purge', '--url', 'http://127.0.0.1:1']);
-    assert.match(purge.err, /^waymark: say what to purge: a URL, --prefix, --rule or --all\.\n/);
+    assert.match(purge.err, /^waymark: name what to purge: a URL, --prefix, --rule or --all\.\n/);
     assert.match(purge.err, /\nUsage: waymark cache purge /);
   });
 });
@@ -92,7 +97,7 @@ suite('the ini file', () => {
     };
     assert.match(
       await used(),
-      /^waymark: there is no ini file: not \.\/server\.ini, \.\/conf\/server\.ini, \/etc\/waymark\/server\.ini\./,
+      /^waymark: there is no ini file in \.\/server\.ini, \.\/conf\/server\.ini, \/etc\/waymark\/server\.ini\./,
     );
     await writeFiles(folder, { 'conf/server.ini': ini('conf'), 'other.ini': ini('other') });
     assert.equal(await used(), 'conf');
@@ -105,13 +110,16 @@ suite('the ini file', () => {
     for (const line of ['key list', 'export', 'backup copy', 'rule list', 'explain /']) {
       const finished = await runWaymark(line.split(' '), { cwd: folder });
       assert.equal(finished.code, 1, line);
-      assert.match(finished.err, /no data in .*data yet|Nothing answers at http:\/\/localhost:1\//);
+      assert.match(
+        finished.err,
+        /no data in .*data yet|No server answers at http:\/\/localhost:1\//,
+      );
     }
     await rm(join(folder, 'server.ini'));
     await rm(join(folder, 'conf'), { recursive: true });
     const nowhere = await runWaymark(['rule', 'list'], { cwd: folder });
     assert.equal(nowhere.code, 2);
-    assert.match(nowhere.err, /^waymark: no server is named\. Give --url http/);
+    assert.match(nowhere.err, /^waymark: there is no server to call\. Give --url http/);
   });
 });
 

@@ -88,9 +88,12 @@ suite('waymark serve refuses with one line', () => {
     const none = join(folder, 'none.ini');
     assert.match(
       await refusal(none, runHere),
-      /none\.ini.*--config .*conf\/server\.ini is a commented/,
+      /none\.ini.*--config, or copy the sample .*conf\/server\.ini$/m,
     );
-    assert.match((await runHere(['check', '--config', none])).err, /; --config names another/);
+    assert.match(
+      (await runHere(['check', '--config', none])).err,
+      /; name another one by --config/,
+    );
   });
 
   test('rules to import with mistakes, each with its line, and imports none', async (t) => {
@@ -132,7 +135,7 @@ suite('waymark serve', () => {
     for (const line of second.out().trim().split('\n')) assert.ok(JSON.parse(line));
   });
 
-  test('ends what is in flight on SIGTERM, and says that nothing was cut', async (t) => {
+  test('ends running requests on SIGTERM, and logs that all of them ended', async (t) => {
     const { iniFile } = await serverFolder(t, '[disk.site]\nroot = site\n', {
       'site/big.bin': Buffer.alloc(64 << 20, 'x'),
     });
@@ -144,7 +147,7 @@ suite('waymark serve', () => {
     await assert.rejects(fetch(`${served.url}/big.bin`), 'no new connection is taken');
     assert.equal((await reply.bytes()).length, 64 << 20);
     assert.equal((await served.closed).code, 0);
-    assert.match(served.out(), /nothing was cut off/);
+    assert.match(served.out(), /Stopped; all requests ended/);
   });
 
   for (const workers of [1, 2]) {
@@ -193,7 +196,7 @@ suite('waymark serve', () => {
     await askAndLeave('/far/after');
     served.child.kill('SIGTERM');
     assert.deepEqual(await served.closed, { code: 0, signal: null });
-    assert.match(served.out(), /nothing was cut off/);
+    assert.match(served.out(), /Stopped; all requests ended/);
   });
 
   test('a second signal ends it at once', async (t) => {
@@ -252,11 +255,11 @@ suite('waymark serve DIR', () => {
     assert.equal(await (await fetch(`${again.url}/page`)).text(), 'x', 'the same folder');
   });
 
-  test('refuses what is no folder, and options that do not fit', async (t) => {
+  test('refuses a path that is not a folder, and conflicting options', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '');
     for (const [words, code, message] of [
       [[join(folder, 'none')], 2, /there is no folder .*none\./],
-      [[iniFile], 2, /is no folder\. To serve by an ini file: waymark serve --config /],
+      [[iniFile], 2, /is not a folder\. To use it as ini file: waymark serve --config /],
       [['--config', folder], 2, /is a folder\. To serve its files: waymark serve /],
       [[folder, '--config', iniFile], 2, /give a folder or --config, not both/],
       [['--config', iniFile, '--listen', ':1'], 2, /'--listen <address>'/],
@@ -304,7 +307,7 @@ suite('the admin key of a first start', () => {
         text += String(chunk);
         if (/wmk_[\w-]{43}[^]*server\/status/.test(text)) break;
       }
-      assert.match(text, /here is your admin key\. It is shown only this once\.\s+wmk_[\w-]{43}\s/);
+      assert.match(text, /here is your admin key\. It is shown only once\.\s+wmk_[\w-]{43}\s/);
       assert.ok(!existsSync(join(folder, 'data', 'admin-key')));
       child.kill();
     },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pack, unpack } from '../../src/cli/worker-messages.ts';
+import { serializeConfig, deserializeConfig } from '../../src/cli/worker-messages.ts';
 import { cidrsContain } from '../../src/model/cidr.ts';
 import { readTestConfig } from '../harness.ts';
 import { serverFolder } from '../process.ts';
@@ -18,7 +18,7 @@ test('a configuration comes out as it went in', async (t) => {
     { 'a.json': JSON.stringify(schema), 'site/a': '' },
   );
   const config = await readTestConfig(iniFile);
-  const unpacked = unpack(pack(config));
+  const unpacked = deserializeConfig(serializeConfig(config));
   assert.deepStrictEqual(unpacked, config);
   assert.ok(cidrsContain(unpacked.server.trustProxy, '10.1.2.3'));
   assert.ok(Object.isFrozen(unpacked.server));

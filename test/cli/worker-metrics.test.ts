@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import type { Worker } from 'node:cluster';
 import { test } from 'node:test';
-import { MetricsOfAll, MetricsOfWorkers } from '../../src/cli/worker-metrics.ts';
+import { WorkerMetrics, LeaderMetrics } from '../../src/cli/worker-metrics.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from '../../src/cli/worker-messages.ts';
 import { single } from '../../src/observability/metrics.ts';
 
 test('a worker that does not answer is left out, and one without a leader tells its own', async () => {
-  const leader = new MetricsOfWorkers();
+  const leader = new LeaderMetrics();
   const workers = new Map<Worker, number>();
-  const addWorker = (number: number, isStuck: boolean): MetricsOfAll => {
+  const addWorker = (number: number, isStuck: boolean): WorkerMetrics => {
     const own = () => [single('gauge', 'x', { help: 'X.', value: number })];
     const tell = (message: MetricsFromWorker): void => {
-      if (!isStuck) void leader.take(message, worker, workers);
+      if (!isStuck) void leader.handle(message, worker, workers);
     };
-    const all = new MetricsOfAll({ tell, own });
+    const all = new WorkerMetrics({ send: tell, own });
     const send = (message: MetricsFromLeader): void => {
-      all.take(message);
+      all.handle(message);
     };
     const worker = { isConnected: () => true, send } as unknown as Worker;
     workers.set(worker, number);

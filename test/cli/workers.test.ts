@@ -179,7 +179,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     const served = await startServed(t, iniFile);
     const [first = 0, second = 0] = workersOf(served);
     process.kill(first, 'SIGKILL');
-    while (!served.out().includes('another one is started')) {
+    while (!served.out().includes('starting a new one')) {
       await once(served.child.stdout ?? served.child, 'data');
     }
     assert.match(await textOf(`${served.url}/none`), /^404/);
@@ -209,7 +209,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     await killAll(workersOf(served));
     process.kill(served.pid, 'SIGCONT');
     await told;
-    while (!served.out().includes('another one is started')) {
+    while (!served.out().includes('starting a new one')) {
       assert.equal(served.child.exitCode, null);
       await nextTurn();
     }
@@ -232,7 +232,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     await untilLogged('is not used');
     const [first = 0] = workersOf(served);
     process.kill(first, 'SIGKILL');
-    await untilLogged('another one is started');
+    await untilLogged('starting a new one');
     const bothServe = async (): Promise<boolean> =>
       (await textOf(`${served.url}/svc1/metrics`)).includes('bytes{process="worker-1"}');
     const deadline = Date.now() + 20_000;
@@ -289,10 +289,10 @@ suite('workers that start, stop, or are killed', onLinux, () => {
       const closed = once(child, 'close');
       if (number === 1) {
         assert.equal(((await closed) as [number])[0], 1);
-        assert.match(out, /first worker was ended by SIGKILL/);
+        assert.match(out, /first worker was killed by SIGKILL/);
         return;
       }
-      while (!/SIGKILL.*another one is started/.test(out)) {
+      while (!/SIGKILL.*starting a new one/.test(out)) {
         assert.equal(child.exitCode, null, out);
         await Promise.race([once(child.stdout ?? child, 'data'), closed]);
       }
@@ -344,7 +344,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     const served = await startServed(t, iniFile);
     served.child.kill('SIGTERM');
     assert.deepEqual(await served.closed, { code: 0, signal: null });
-    assert.match(served.out(), /Stopped, nothing was cut off/);
+    assert.match(served.out(), /Stopped; all requests ended/);
 
     const again = await startServed(t, iniFile, { first: false });
     const workers = workersOf(again);

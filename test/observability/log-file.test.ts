@@ -93,7 +93,7 @@ for (const workers of [1, 2]) {
     await untilHolds(path, /\/one/);
     await rename(path, `${path}.1`);
     served.child.kill('SIGUSR1');
-    while (!/SIGUSR1: .*access\.log is reopened/.test(served.out())) {
+    while (!/SIGUSR1: reopened .*access\.log/.test(served.out())) {
       await once(served.child.stdout ?? served.child, 'data');
     }
     let count = 0;

@@ -177,7 +177,7 @@ test('waymark import --url has a server import a file', async (t) => {
   assert.equal(done.code, 0, done.err);
   assert.match(
     done.err,
-    /^line 1: warning: colour is no field .*\nTo take it back: waymark rule invalidate --txn \S+\n$/,
+    /^line 1: warning: colour is no field .*\nTo undo this: waymark rule invalidate --txn \S+\n$/,
   );
   assert.equal(await statusOf(site, '/a'), 200);
   await writeFile(file, 'nonsense');

@@ -90,7 +90,7 @@ suite('waymark purge-secret', () => {
     assert.equal(done.code, 0, done.err);
     assert.match(
       done.err,
-      /^3 changes \(seq \d+, \d+, \d+\) had secrets, which are purged; change \d+/,
+      /^Purged secrets in 3 changes \(seq \d+, \d+, \d+\), and recorded it as change \d+/,
     );
     const after = await bytesOf(site.data);
     for (const gone of [formerHeader, first]) assert.ok(!after.includes(gone), gone);
@@ -105,7 +105,7 @@ suite('waymark purge-secret', () => {
     assert.deepEqual([trace.by, trace.family], ['waymark purge-secret', 'purge']);
     assert.deepEqual(trace.data, { rows });
     const again = await site.waymark('purge-secret', '--all');
-    assert.match(again.err, /has no such secret\.\n$/);
+    assert.match(again.err, /has no secret to purge\.\n$/);
 
     const { url } = await startServed(t, site.iniFile, { first: false });
     const read = await postOperation(
@@ -159,7 +159,7 @@ suite('waymark purge-secret', () => {
     const copy = join(await temporaryFolder(t), 'copy');
     assert.equal((await site.waymark('backup', copy)).code, 0);
     const done = await runHere(['purge-secret', '--data', copy, '--rule', site.rule]);
-    assert.match(done.err, /^1 changes \(seq 2\)/);
+    assert.match(done.err, /^Purged secrets in one change \(seq 2\)/);
     assert.deepEqual(await readdir(copy), ['data.mdb']);
     assert.ok((await bytesOf(site.data)).includes(formerHeader));
     for (const words of [[], ['--all', '--rule', 'x']]) {

@@ -5,24 +5,24 @@ import type { Config } from '../config/config.ts';
 import { UsageError, type Terminal } from './command.ts';
 import { configOption, findConfigFile, requireConfig } from './options.ts';
 
-/** The options of every command that is a client of the HTTP API. */
-export function serviceOptions(): readonly Option[] {
+/** The options of every command that calls the HTTP API. */
+export function apiOptions(): readonly Option[] {
   return [
-    new Option('--url <url>', 'the server, such as http://localhost:8080; without it WAYMARK_URL'),
-    new Option('--apikey <key>', 'the API key; without it WAYMARK_APIKEY'),
+    new Option('--url <url>', 'the server, such as http://localhost:8080; default: WAYMARK_URL'),
+    new Option('--apikey <key>', 'the API key; default: WAYMARK_APIKEY'),
     configOption(),
   ];
 }
 
-/** What they give. */
-export interface ServiceOptions {
+/** The values of these options. */
+export interface ApiTargetOptions {
   readonly url?: string;
   readonly apikey?: string;
   readonly config?: string;
 }
 
-/** Where the API is and with which key it is called. */
-export interface Service {
+/** The URL of a server, and the API key for its operations. */
+export interface ApiTarget {
   readonly url: string;
   readonly apikey: string | undefined;
 }
@@ -30,12 +30,14 @@ export interface Service {
 const requestTimeoutMs = 60_000;
 
 /**
- * The service that options name: by its URL, or by the ini file of the server; then the one of the
- * environment, and at last that of the ini file in its usual place
- * (docs/design/configuration.md#commands). Throws UsageError where none of these gives an address,
- * and a Failure with the file's mistakes.
+ * Finds the server to call: `--url`, `--config`, WAYMARK_URL, or else the ini file in its usual
+ * place (docs/design/configuration.md#commands). Throws UsageError if none of these gives an
+ * address, and a Failure for mistakes in the ini file.
  */
-export async function serviceOf(options: ServiceOptions, terminal: Terminal): Promise<Service> {
+export async function apiTargetOf(
+  options: ApiTargetOptions,
+  terminal: Terminal,
+): Promise<ApiTarget> {
   const { env } = terminal;
   const apikey = options.apikey ?? env.WAYMARK_APIKEY;
   const named = options.url ?? (options.config === undefined ? env.WAYMARK_URL : undefined);
@@ -43,29 +45,31 @@ export async function serviceOf(options: ServiceOptions, terminal: Terminal): Pr
   const file = findConfigFile(options.config, terminal);
   if (file === undefined) {
     throw new UsageError(
-      'no server is named. Give --url http://localhost:8080, set WAYMARK_URL, or name the ' +
-        'ini file of the server by --config.',
+      'there is no server to call. Give --url http://localhost:8080, set WAYMARK_URL, or name ' +
+        'the ini file of the server by --config.',
     );
   }
   return { url: addressOf(await requireConfig(file, terminal), file), apikey };
 }
 
-/** A server's URL without its last slash. Throws UsageError where it has no scheme. */
+/** A server's URL without its final slash. Throws UsageError if it has no scheme. */
 function serverUrl(text: string): string {
   const scheme = URL.canParse(text) ? new URL(text).protocol : '';
   if (scheme === 'http:' || scheme === 'https:') return text.replace(/\/$/, '');
   throw new UsageError(
-    `${JSON.stringify(text)} is no URL of a server: it has to start with http:// or https://` +
-      `${URL.canParse(`http://${text}`) ? `, as http://${text} does` : ''}.`,
+    `${JSON.stringify(text)} is not the URL of a server: it must start with http:// or https://` +
+      `${URL.canParse(`http://${text}`) ? `, such as http://${text}` : ''}.`,
   );
 }
 
-/** Where a server of a configuration is reached from its own machine, unless it names an origin. */
+/** The URL of a server from its configuration: its public URL, or an address of this machine. */
 function addressOf({ server: { listen, publicUrl, base } }: Config, file: string): string {
   if (publicUrl !== undefined) return publicUrl + base;
   const where = listen.find((one) => one.kind === 'tcp' && one.port !== 0);
   if (where?.kind !== 'tcp') {
-    throw new UsageError(`${file} names no address. Give --url, or set WAYMARK_URL.`);
+    throw new UsageError(
+      `${file} has no TCP address in \`listen\`. Give --url, or set WAYMARK_URL.`,
+    );
   }
   const { scheme, host, port } = where;
   const isHere = ['', '::', '0.0.0.0', '127.0.0.1'].includes(host);
@@ -74,49 +78,50 @@ function addressOf({ server: { listen, publicUrl, base } }: Config, file: string
 }
 
 /**
- * Calls an operation and resolves to the envelope of its answer. Throws the operation's own
- * failure, or `unavailable` when nothing answers there.
+ * Calls an operation and resolves to the envelope of its answer. Rejects with the failure of the
+ * operation, or `unavailable` if the server does not answer.
  */
-export async function callService(
-  service: Service,
+export async function callApi(
+  service: ApiTarget,
   name: string,
   envelope: object,
 ): Promise<JsonObject> {
   const content = { type: 'application/json', body: JSON.stringify(envelope) };
-  return sendToService(service, name, content);
+  return postToApi(service, name, content);
 }
 
-/** What is posted to an operation, and the fields of its input that the query brings. */
+/** The body that is posted to an operation, and the query with further fields of its input. */
 interface Content {
   readonly type: string;
   readonly body: string | Uint8Array<ArrayBuffer>;
   readonly query?: string;
-  /** The field Prefer (RFC 7240). */
+  /** The header field Prefer (RFC 7240). */
   readonly prefer?: string;
 }
 
-/** As callService, with content that is no envelope. */
-export async function sendToService(
-  { url, apikey }: Service,
+/** Calls an operation with a body that is not an envelope; otherwise as callApi. */
+export async function postToApi(
+  { url, apikey }: ApiTarget,
   name: string,
   { query = '', ...content }: Content,
 ): Promise<JsonObject> {
   const path = name.replace(/^svc1\./, '').replace('.', '/');
   const answer = await post(`${url}/svc1/${path}${query}`, apikey, content);
   if (!isJsonObject(answer) || typeof answer.r !== 'string') {
-    throw new Failure('bad_gateway', `${url} answers, but it is no Waymark.`);
+    throw new Failure('bad_gateway', `${url} answers, but it is not a Waymark server.`);
   }
   if (answer.error === undefined) return answer;
   const { code, message } = answer.error as JsonObject;
-  const why = typeof message === 'string' ? message : 'The server refused without saying why.';
+  const why =
+    typeof message === 'string' ? message : 'The server refused the request without a reason.';
   throw new Failure(
     isFailureCode(code) && code !== 'internal' ? code : 'unavailable',
-    code === 'unauthenticated' ? `${why} ${whereKeysAre}` : why,
+    code === 'unauthenticated' ? `${why} ${keyAdvice}` : why,
   );
 }
 
-const whereKeysAre =
-  'Give one by --apikey or WAYMARK_APIKEY; `waymark key add` makes one, on the server itself.';
+const keyAdvice =
+  'Give a key by --apikey or WAYMARK_APIKEY; `waymark key add` on the server makes one.';
 
 async function post(
   url: string,
@@ -143,16 +148,16 @@ async function post(
   const location = reply.headers.get('location');
   if (location !== null && URL.canParse(location, url)) {
     const { origin } = new URL(location, url);
-    const asked = new URL(url).origin;
+    const called = new URL(url).origin;
     throw new Failure(
       'unavailable',
-      `${asked} redirects to ${origin}. Give that as --url or WAYMARK_URL.`,
+      `${called} redirects to ${origin}. Use that URL in --url or WAYMARK_URL.`,
     );
   }
   return reply.json().catch(() => undefined);
 }
 
-/** As OpenSSL and Node name what is wrong with a certificate or a handshake. */
+/** The error codes of OpenSSL and Node for certificates and TLS handshakes. */
 const tlsCode = /^(?:ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 function whyNoAnswer(url: string, error: unknown): string {
@@ -161,9 +166,9 @@ function whyNoAnswer(url: string, error: unknown): string {
   }
   const { code } = (error instanceof Error ? (error.cause ?? error) : {}) as { code?: unknown };
   if (typeof code !== 'string' || !tlsCode.test(code))
-    return `Nothing answers at ${url}. Is the server running?`;
+    return `No server answers at ${url}. Is it running?`;
   return (
     `The certificate of ${new URL(url).origin} is not trusted (${code}). ` +
-    'NODE_EXTRA_CA_CERTS names a PEM file with those who vouch for it.'
+    'Set NODE_EXTRA_CA_CERTS to a PEM file with the certificate of its authority.'
   );
 }

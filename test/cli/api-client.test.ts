@@ -26,10 +26,10 @@ test('commands of the API find the server by its ini file', async (t) => {
   assert.match(explained.out, /is answered by the page rule/, explained.err);
 
   const given = await list(`listen = 127.0.0.1:${site.port}`, '--url', nowhere);
-  assert.match(given.err, /Nothing answers/, 'a URL has the last word');
+  assert.match(given.err, /No server answers/, '--url takes precedence');
   const unreachable = await list('listen = unix:/x');
   assert.deepEqual([unreachable.code, unreachable.out], [2, '']);
-  assert.match(unreachable.err, /other\.ini names no address\. Give --url/);
+  assert.match(unreachable.err, /other\.ini has no TCP address in `listen`\. Give --url/);
   const broken = await list('lisen = x');
   assert.equal(broken.code, 1);
   assert.match(broken.err, /other\.ini:4: /);

@@ -6,24 +6,24 @@ import type { Log } from '../observability/log.ts';
 import { version } from '../version.ts';
 import type { Terminal } from './command.ts';
 
-/** What is said at the start. */
-interface Greeting {
+/** The inputs of announceStart. */
+interface StartParts {
   readonly config: Config;
   readonly terminal: Terminal;
   readonly logs: { readonly log: Log };
 }
 
 /**
- * Logs where the server can be reached, and shows the admin key of a first start: on a terminal, or
- * in a file of the data folder where standard error goes to a journal or a log file, in which a key
- * would stay readable for others.
+ * Logs the addresses of the server, and shows the admin key of a first start. If standard error is
+ * not a terminal, it writes the key to a file of the data folder, because other users may read a
+ * journal or log file.
  */
-export async function greet(
+export async function announceStart(
   { addresses, firstKey }: Pick<Waymark, 'addresses' | 'firstKey'>,
-  { config, terminal: { err }, logs }: Greeting,
+  { config, terminal: { err }, logs }: StartParts,
 ): Promise<void> {
   const { base, data, workers } = config.server;
-  const file = firstKey !== undefined && err.isTTY !== true && (await keep(firstKey, data));
+  const file = firstKey !== undefined && err.isTTY !== true && (await writeKeyFile(firstKey, data));
   const processes = workers > 1 ? ` with ${workers} workers` : '';
   logs.log.info(
     { pid: process.pid },
@@ -36,8 +36,8 @@ export async function greet(
   const where =
     typeof file === 'string'
       ? `your admin key is in this file, which only its owner can read:\n\n    ${file}`
-      : `here is your admin key. It is shown only this once.\n\n    ${firstKey}`;
-  // In one piece, so that no reader sees half of it.
+      : `here is your admin key. It is shown only once.\n\n    ${firstKey}`;
+  // In one write, so that no reader gets half of it.
   err.write(`
   This is the first start: ${where}
 
@@ -47,23 +47,23 @@ export async function greet(
 `);
 }
 
-/** Of a path that a shell takes as one word. */
+/** Paths that a shell reads as one word without quotes. */
 const isPlain = /^[\w./-]+$/;
 
-/** Writes a key to a file of the data folder; resolves to its path, undefined if that fails. */
-async function keep(key: string, folder: string): Promise<string | undefined> {
+/** Writes a key to a file of the data folder; resolves to its path, or undefined on failure. */
+async function writeKeyFile(key: string, folder: string): Promise<string | undefined> {
   const file = join(folder, 'admin-key');
   try {
     await rm(file, { force: true });
     await writeFile(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
     return file;
   } catch {
-    // The key can be shown only now: better in a journal than nowhere.
+    // The key can be shown only now: rather in a journal than not at all.
     return undefined;
   }
 }
 
-/** Where to try a key: not in the clear, where that is sent on to https. */
+/** The address for trying the key: https if plain HTTP redirects there. */
 function addressForKey(addresses: readonly string[], { tls }: Config): string | undefined {
   const overTls = addresses.find((address) => address.startsWith('https:'));
   if (overTls !== undefined && tls.httpRedirect) return overTls;

@@ -4,95 +4,103 @@ import { Option, type Command } from 'commander';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { choiceOption, jsonOption, wholeNumber } from './options.ts';
-import { serviceOf, serviceOptions, type Service, type ServiceOptions } from './service.ts';
+import { apiTargetOf, apiOptions, type ApiTarget, type ApiTargetOptions } from './api-client.ts';
 
-/** What an act has done, or one page of it. */
-export interface Done {
+/** The result of a subcommand, or one page of it. */
+export interface SubcommandResult {
   /** The envelope as the API returned it. */
   readonly answer: JsonObject;
-  /** What a person or script reads instead of the envelope. */
+  /** The output for people and scripts, without `--json`. */
   readonly lines: readonly string[];
-  /** What a person wants to know besides. */
+  /** Further lines on standard error. */
   readonly notes?: readonly string[];
-  /** The exit code, unless it is 0. */
+  /** The exit code; by default 0. */
   readonly code?: number;
 }
 
-/** What an act is given. */
-export interface Given {
-  readonly service: Service;
+/** The inputs of a subcommand. */
+export interface SubcommandInput {
+  readonly api: ApiTarget;
   readonly vk: string | undefined;
-  /** Input fields from options, under the names that the API has for them. */
+  /** The values of options, by the names of the API's input fields. */
   readonly input: JsonObject;
   /** Standard input. */
   readonly stdin: () => AsyncIterable<Uint8Array>;
 }
 
-/** An option that gives an input field. */
+/** An option for a field of the operation's input. */
 export interface InputOption {
   readonly description: string;
   /** The placeholder of its value; a flag has none. */
   readonly value?: string;
   /** Whether the value is a whole number. */
   readonly isNumber?: boolean;
-  /** The values that it takes, where they are known. */
+  /** The allowed values, if there is a list. */
   readonly values?: readonly string[];
 }
 
-/** One thing that a command does: its second word. */
-export interface Act {
+/** A subcommand that calls the HTTP API. */
+export interface Subcommand {
   readonly summary: string;
-  /** Its arguments as commander writes them (`<id>`, `[url]`), and what each one is. */
-  readonly words?: Readonly<Record<string, string>>;
-  /** Its options, by the names of the input fields that they give: `as_of` is `--as-of`. */
-  readonly takes?: Readonly<Record<string, InputOption>>;
-  /** Whether it takes `--vk`. */
+  /** Its arguments in commander's syntax (`<id>`, `[url]`), with their descriptions. */
+  readonly args?: Readonly<Record<string, string>>;
+  /** Its options by the names of input fields: `as_of` becomes `--as-of`. */
+  readonly options?: Readonly<Record<string, InputOption>>;
+  /** Whether it has the option `--vk`. */
   readonly writes?: boolean;
-  /** Runs it with the arguments that were given. */
-  readonly run: (words: readonly string[], given: Given) => AsyncIterable<Done>;
+  /** Runs it with the values of its arguments. */
+  readonly run: (
+    args: readonly string[],
+    input: SubcommandInput,
+  ) => AsyncIterable<SubcommandResult>;
 }
 
-/** Makes a command whose acts are clients of the HTTP API. */
+/** Defines a command with subcommands that call the HTTP API. */
 export function clientCommand({
   description,
-  acts,
+  subcommands,
 }: {
   readonly description: string;
-  readonly acts: Readonly<Record<string, Act>>;
+  readonly subcommands: Readonly<Record<string, Subcommand>>;
 }): DefineCommand {
   return (command, terminal) => {
     command.description(description);
-    for (const [name, act] of Object.entries(acts)) defineAct(command.command(name), act, terminal);
+    for (const [name, subcommand] of Object.entries(subcommands)) {
+      defineSubcommand(command.command(name), subcommand, terminal);
+    }
   };
 }
 
-function defineAct(command: Command, act: Act, terminal: Terminal): void {
-  const { summary, words = {}, takes = {}, writes = false, run } = act;
-  const inputs = Object.entries(takes).map(([field, input]) => {
+function defineSubcommand(command: Command, subcommand: Subcommand, terminal: Terminal): void {
+  const { summary, args = {}, options: inputOptions = {}, writes = false, run } = subcommand;
+  const inputs = Object.entries(inputOptions).map(([field, input]) => {
     const option = optionOf(field, input);
     return { field, option, name: option.attributeName() };
   });
   command.summary(summary).description(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`);
-  for (const [name, description] of Object.entries(words)) command.argument(name, description);
+  for (const [name, description] of Object.entries(args)) command.argument(name, description);
   for (const { option } of inputs) command.addOption(option);
-  if (writes) command.option('--vk <key>', 'a key of your own that makes a repeat harmless');
-  for (const option of [...serviceOptions(), jsonOption()]) command.addOption(option);
+  if (writes) command.option('--vk <key>', 'your own id of this change: repeating it does nothing');
+  for (const option of [...apiOptions(), jsonOption()]) command.addOption(option);
   command.action(async () => {
     const options: ClientOptions = command.opts();
-    const given = inputs.map(({ field, name }) => [field, command.getOptionValue(name) as unknown]);
+    const values = inputs.map(({ field, name }) => [
+      field,
+      command.getOptionValue(name) as unknown,
+    ]);
     const input = Object.fromEntries(
-      given.filter(([, value]) => value !== undefined),
+      values.filter(([, value]) => value !== undefined),
     ) as JsonObject;
-    const service = await serviceOf(options, terminal);
+    const api = await apiTargetOf(options, terminal);
     const stdin = terminal.input;
-    for await (const done of run(command.args, { service, vk: options.vk, input, stdin })) {
-      tell(done, options.json, terminal);
-      terminal.exitCode = done.code ?? terminal.exitCode ?? 0;
+    for await (const result of run(command.args, { api, vk: options.vk, input, stdin })) {
+      print(result, options.json, terminal);
+      terminal.exitCode = result.code ?? terminal.exitCode ?? 0;
     }
   });
 }
 
-interface ClientOptions extends ServiceOptions {
+interface ClientOptions extends ApiTargetOptions {
   readonly vk?: string;
   readonly json: boolean;
 }
@@ -105,7 +113,7 @@ function optionOf(field: string, { description, value, isNumber, values }: Input
   return isNumber === true ? option.argParser(wholeNumber) : option;
 }
 
-/** A JSON object that somebody wrote; throws UsageError, with `what` it is for. */
+/** Parses a JSON object of the command line; throws UsageError, which names `what` is wrong. */
 export function parseObject(json: string, what: string): JsonObject {
   let value: unknown;
   try {
@@ -114,24 +122,28 @@ export function parseObject(json: string, what: string): JsonObject {
     const reason = error instanceof Error ? error.message : String(error);
     throw new UsageError(`${what} is not JSON: ${reason}`);
   }
-  if (!isJsonObject(value)) throw new UsageError(`${what} has to be a JSON object.`);
+  if (!isJsonObject(value)) throw new UsageError(`${what} must be a JSON object.`);
   return value;
 }
 
-function tell({ answer, lines, notes = [] }: Done, json: boolean, terminal: Terminal): void {
+function print(
+  { answer, lines, notes = [] }: SubcommandResult,
+  json: boolean,
+  terminal: Terminal,
+): void {
   if (json) say(terminal.out, JSON.stringify(answer));
   else for (const line of lines) say(terminal.out, line);
   for (const note of notes) say(terminal.err, note);
 }
 
-/** The names that an answer's `unknowns` tells, for a note of them. */
+/** The names in `unknowns` of an answer. */
 export function unknownsOf({ data }: JsonObject): readonly string[] {
   const unknowns = isJsonObject(data) ? data.unknowns : undefined;
   return Array.isArray(unknowns) ? (unknowns as readonly string[]) : [];
 }
 
-/** The text that a word stands for: itself, or what `@FILE`, or `-`, standard input, holds. */
-export async function readText(source: string, stdin: Given['stdin']): Promise<string> {
+/** Resolves an argument to a text: itself, the content of `@FILE`, or for `-`, standard input. */
+export async function readText(source: string, stdin: SubcommandInput['stdin']): Promise<string> {
   if (source === '-') return text(stdin());
   if (!source.startsWith('@')) return source;
   const file = source.slice(1);
@@ -139,11 +151,11 @@ export async function readText(source: string, stdin: Given['stdin']): Promise<s
     return await readFile(file, 'utf8');
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    throw new UsageError(`Cannot read ${file}: ${reason}.`);
+    throw new UsageError(`cannot read ${file}: ${reason}.`);
   }
 }
 
-/** Rows under a heading, their columns aligned. */
+/** A table of text: rows below a heading, with aligned columns. */
 export function table(
   heading: readonly string[],
   rows: readonly (readonly string[])[],

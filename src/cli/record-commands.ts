@@ -5,51 +5,51 @@ import {
   parseObject,
   readText,
   table,
-  type Act,
-  type Done,
-  type Given,
+  type Subcommand,
+  type SubcommandResult,
+  type SubcommandInput,
   type InputOption,
-} from './client.ts';
-import { callService, type Service } from './service.ts';
+} from './client-command.ts';
+import { callApi, type ApiTarget } from './api-client.ts';
 
-/** The records of one family, as commands speak of them. */
+/** A family of records, for its command. */
 interface RecordFamily {
   /** `svc1.<family>`. */
   readonly family: string;
-  /** What one of them is called, and the command for them. */
+  /** The name of one record in texts, and the name of the command. */
   readonly noun: string;
   readonly command: string;
   /** The filters of its list operation. */
   readonly filters: Readonly<Record<string, InputOption>>;
-  /** A page of the list. */
+  /** The lines for a page of the list. */
   readonly listLines: (rows: readonly JsonObject[]) => readonly string[];
 }
 
-/** An option that takes a moment of the past. */
-export const asOf: InputOption = {
+/** An option with a time in the past. */
+export const asOfOption: InputOption = {
   value: 'time',
-  description: 'as it was then: a date-time, or a seq of the log',
+  description: 'the state at this time: a date-time, or a seq of the log',
 };
 
-const fieldsWord = 'the fields: JSON, @FILE, or - for standard input';
+const fieldsDescription = 'the fields: JSON, @FILE, or - for standard input';
 
-/** What every family of records that has a history can be asked for and told. */
-export function recordActs(records: RecordFamily) {
-  return { ...readingActs(records), ...writingActs(records) };
+/** The subcommands that all families of records with a history have. */
+export function recordSubcommands(records: RecordFamily) {
+  return { ...readingSubcommands(records), ...writingSubcommands(records) };
 }
 
-function readingActs({ family, noun, filters, listLines }: RecordFamily) {
-  const idWord = { '<id>': `the id of the ${noun}` };
+function readingSubcommands({ family, noun, filters, listLines }: RecordFamily) {
+  const idArg = { '<id>': `the id of the ${noun}` };
   return {
     list: {
       summary: `list ${noun}s`,
-      takes: filters,
-      async *run(_words, { service, input }) {
+      options: filters,
+      async *run(_args, { api, input }) {
         let after: string | null = '';
         while (after !== null) {
           const isFirst: boolean = after === '';
           const v: JsonObject = { ...input, ...(!isFirst && { after }) };
-          const answer: JsonObject = await callService(service, `${family}.list`, { v });
+          const answer: JsonObject = await callApi(api, `${family}.list`, { v });
           const { rows, next } = answer.data as unknown as ListPage;
           const lines = listLines(rows);
           yield { answer, lines: isFirst ? lines : lines.slice(1) };
@@ -59,70 +59,73 @@ function readingActs({ family, noun, filters, listLines }: RecordFamily) {
     },
     read: {
       summary: `print a ${noun} as JSON`,
-      words: idWord,
-      takes: { as_of: asOf },
-      async *run([id = ''], { service, input }) {
-        yield record(await callService(service, `${family}.read`, { v: { ...input, id } }));
+      args: idArg,
+      options: { as_of: asOfOption },
+      async *run([id = ''], { api, input }) {
+        yield recordResult(await callApi(api, `${family}.read`, { v: { ...input, id } }));
       },
     },
     history: {
       summary: `list the changes of a ${noun}, the newest first`,
-      words: idWord,
-      async *run([id = ''], { service }) {
-        yield* historyPages(service, family, id);
+      args: idArg,
+      async *run([id = ''], { api }) {
+        yield* historyPages(api, family, id);
       },
     },
-  } as const satisfies Readonly<Record<string, Act>>;
+  } as const satisfies Readonly<Record<string, Subcommand>>;
 }
 
-function writingActs(records: RecordFamily) {
+function writingSubcommands(records: RecordFamily) {
   const { family, noun } = records;
-  const idWord = { '<id>': `the id of the ${noun}` };
+  const idArg = { '<id>': `the id of the ${noun}` };
   return {
     insert: {
       summary: `insert a ${noun}`,
-      words: { '<fields>': fieldsWord },
-      takes: { strict },
+      args: { '<fields>': fieldsDescription },
+      options: { strict },
       writes: true,
-      async *run([source = ''], { service, vk, input, stdin }) {
+      async *run([source = ''], { api, vk, input, stdin }) {
         const v = await readFields(source, stdin);
         const envelope = { v, vk, ...preference(input) };
-        yield record(await callService(service, `${family}.insert`, envelope));
+        yield recordResult(await callApi(api, `${family}.insert`, envelope));
       },
     },
     edit: {
-      summary: `change fields of a ${noun}; null removes one, the others stay`,
-      words: { ...idWord, '<fields>': fieldsWord },
-      takes: { strict },
+      summary: `change fields of a ${noun}; null removes a field`,
+      args: { ...idArg, '<fields>': fieldsDescription },
+      options: { strict },
       writes: true,
-      async *run([id = '', source = ''], { service, vk, input, stdin }) {
+      async *run([id = '', source = ''], { api, vk, input, stdin }) {
         const v = { ...(await readFields(source, stdin)), id };
         const envelope = { v, vk, ...preference(input) };
-        yield record(await callService(service, `${family}.edit`, envelope));
+        yield recordResult(await callApi(api, `${family}.edit`, envelope));
       },
     },
     invalidate: {
-      summary: 'take changes back; without --confirm only say what would change',
-      words: { '[id]': `the id of a ${noun}; or select changes by the options` },
-      takes: {
-        txn: { value: 'txn', description: 'the changes of one transaction, such as an import' },
-        by: { value: 'key', description: 'the changes that the key with this id has written' },
-        from: { value: 'time', description: 'the changes since a date-time or seq' },
-        until: { value: 'time', description: 'the changes up to a date-time or seq' },
-        confirm: { value: 'digest', description: 'the digest that the dry run has printed' },
+      summary: 'revert changes; without --confirm, only show what would change',
+      args: { '[id]': `the id of a ${noun}; without it, options select the changes` },
+      options: {
+        txn: { value: 'txn', description: 'changes of one transaction, such as an import' },
+        by: { value: 'key', description: 'changes by the API key with this id' },
+        from: { value: 'time', description: 'changes since a date-time or seq' },
+        until: { value: 'time', description: 'changes up to a date-time or seq' },
+        confirm: {
+          value: 'digest',
+          description: 'the digest that the command printed without --confirm',
+        },
       },
       writes: true,
-      async *run([id], { service, vk, input }) {
+      async *run([id], { api, vk, input }) {
         const v = { ...input, ...(id !== undefined && { id }) };
-        const answer = await callService(service, `${family}.invalidate`, { v, vk });
+        const answer = await callApi(api, `${family}.invalidate`, { v, vk });
         yield { answer, lines: invalidateLines(answer.data as JsonObject, records) };
       },
     },
-  } as const satisfies Readonly<Record<string, Act>>;
+  } as const satisfies Readonly<Record<string, Subcommand>>;
 }
 
-/** A record as it came back, for a person to read, with a warning for each problem of a write. */
-export function record(answer: JsonObject): Done {
+/** Shows the record of an answer, with a warning for each problem of a write. */
+export function recordResult(answer: JsonObject): SubcommandResult {
   const lines = [JSON.stringify(answer.data, undefined, 2)];
   return { answer, lines, notes: problemsOf(answer).map((message) => `warning: ${message}`) };
 }
@@ -133,7 +136,7 @@ function problemsOf({ data }: JsonObject): readonly string[] {
   return (problems as readonly Problem[]).map(({ message }) => message);
 }
 
-/** What a write is sent with besides its input. */
+/** The preference of a write for strict handling (RFC 7240). */
 function preference({ strict = false }: JsonObject): { readonly prefer?: string } {
   return strict === true ? { prefer: 'handling=strict' } : {};
 }
@@ -150,14 +153,18 @@ interface HistoryPage {
   readonly next?: number | null;
 }
 
-/** A history from its newest row to its first. */
-async function* historyPages(service: Service, family: string, id: string): AsyncIterable<Done> {
+/** The pages of a history, from the newest row to the first. */
+async function* historyPages(
+  api: ApiTarget,
+  family: string,
+  id: string,
+): AsyncIterable<SubcommandResult> {
   const heading = ['SEQ', 'AT', 'ACTION', 'BY', 'TXN', 'STATE', 'DATA'];
   let before: number | null = null;
   let isFirst = true;
   do {
     const envelope = { v: { id, before }, qk: 'history' };
-    const answer: JsonObject = await callService(service, `${family}.read`, envelope);
+    const answer: JsonObject = await callApi(api, `${family}.read`, envelope);
     const { rows, next = null } = answer.data as unknown as HistoryPage;
     const lines = table(heading, rows.map(historyCells));
     yield { answer, lines: isFirst ? lines : lines.slice(1) };
@@ -166,7 +173,7 @@ async function* historyPages(service: Service, family: string, id: string): Asyn
   } while (before !== null);
 }
 
-/** A row of the history as the API shows it. */
+/** A row of the history in an answer of the API. */
 type ShownRow = Omit<HistoryRow, 'data'> & {
   readonly data?: JsonObject;
   readonly data_invalidated?: JsonObject;
@@ -179,7 +186,11 @@ function historyCells(row: ShownRow): readonly string[] {
   return [String(seq), at, action, by, txn, state, data];
 }
 
-async function readFields(source: string, stdin: Given['stdin']): Promise<JsonObject> {
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+async function readFields(source: string, stdin: SubcommandInput['stdin']): Promise<JsonObject> {
   return parseObject(await readText(source, stdin), '<fields>');
 }
 
@@ -209,13 +220,13 @@ interface InvalidateDone extends Report {
   readonly txn: string | null;
 }
 
-/** What the records of a report are called, and the command for them. */
+/** The names of a family in the texts of a report. */
 interface Names {
   readonly noun: string;
   readonly command: string;
 }
 
-/** The report of an invalidate in words, with what to do next. */
+/** The report of an invalidate as text, with the next command. */
 function invalidateLines(data: JsonObject, names: Names): readonly string[] {
   return data.done === true
     ? doneLines(data as unknown as InvalidateDone, names)
@@ -226,19 +237,20 @@ function doneLines(
   { records, rows, txn }: InvalidateDone,
   { noun, command }: Names,
 ): readonly string[] {
-  if (txn === null) return ['Nothing was in force that could be invalidated.'];
+  if (txn === null) return ['There was no change to revert.'];
   return [
-    `Done: ${rows} changes of ${records} ${noun}s are taken back.`,
-    `To take it back: waymark ${command} invalidate --txn ${txn}`,
+    `Reverted ${counted(rows, 'change')} of ${counted(records, noun)}.`,
+    `To undo this: waymark ${command} invalidate --txn ${txn}`,
   ];
 }
 
 function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
   const { records, rows, gone, restored, changed, changes, conflicts } = report;
-  if (records === 0) return ['Nothing is in force that could be invalidated.'];
+  if (records === 0) return ['There is no change to revert.'];
+  const reverted = `${counted(rows, 'change')} of ${counted(records, noun)}`;
   return [
-    `Nothing is done yet. ${rows} changes of ${records} ${noun}s would be taken back.`,
-    `It would delete ${gone} ${noun}s, restore ${restored} and change ${changed}.`,
+    `Nothing has changed yet. This would revert ${reverted}.`,
+    `It would delete ${counted(gone, noun)}, restore ${restored} and change ${changed}.`,
     ...changes.flatMap(({ id, becomes, fields }) => [
       `  ${id}  ${becomes}`,
       ...Object.entries(fields).map(
@@ -247,9 +259,7 @@ function dryRunLines(report: DryRun, { noun }: Names): readonly string[] {
       ),
     ]),
     ...(report.unlisted > 0 ? [`  … and ${report.unlisted} more`] : []),
-    ...(report.conflicting > 0
-      ? [`${report.conflicting} were edited again since; those later changes stay:`]
-      : []),
+    ...(report.conflicting > 0 ? [`${report.conflicting} have later changes, which stay:`] : []),
     ...conflicts.map(({ id, rows: later }) => `  ${id}  seq ${later.join(', ')}`),
     `To do it, repeat the command with --confirm ${report.digest}`,
   ];
