@@ -38,7 +38,7 @@ async function look(tab: Tab, url: string): Promise<void> {
 }
 
 for (const { what, rules, ...options } of looks) {
-  suite(`nobody is kept out, on ${what}`, () => {
+  suite(`axe finds no barrier, on ${what}`, () => {
     const paths = {
       'from disk and another server': ['/', '/about/', '/tour/', '/stock/', '/supplier/today.html'],
       'that are stored': ['/offers/', '/visit/', '/lamps/puffin'],
@@ -68,7 +68,7 @@ for (const { what, rules, ...options } of looks) {
       }
     });
 
-    test('of pages that Waymark brings along', async (t) => {
+    test('of pages that Waymark ships', async (t) => {
       const { url } = await plain;
       const tab = await openTab(t, options);
       const engines = builtInEngines.map((name) => `/svc1/engines/${name}`);
@@ -79,7 +79,7 @@ for (const { what, rules, ...options } of looks) {
       }
     });
 
-    test('of a form, when it is empty, wrong, refused and done', async (t) => {
+    test('of a form that is empty, invalid, refused or sent', async (t) => {
       const tab = await openTab(t, options);
       const { page } = tab;
       const { url } = letters();

@@ -24,7 +24,7 @@ const rules = [
   ...['/anything-else', '/for-tablets', '/for-phones', '/for-desktops', '/fuer-handys'].map(page),
 ];
 
-suite('a breadcrumb lands a browser', () => {
+suite('a breadcrumb leads a browser', () => {
   const open = oneBrowser();
   const cases: readonly (readonly [
     title: string,
@@ -39,7 +39,7 @@ suite('a breadcrumb lands a browser', () => {
     ['of a desktop', devices['Desktop Chrome'], '/for-desktops'],
   ];
   for (const [title, options, lands] of cases) {
-    test(`${title} at ${lands}`, async (t) => {
+    test(`${title} to ${lands}`, async (t) => {
       const site = await startSite(t, { rules });
       const { page: tab, troubles } = await open(t, options);
       await tab.goto(`${site.url}/go?a=1`);
@@ -49,7 +49,7 @@ suite('a breadcrumb lands a browser', () => {
     });
   }
 
-  test('that may be a tablet after asking it once more, and from then on at once', async (t) => {
+  test('that may be a tablet after one more request for client hints, and later at once', async (t) => {
     const site = await startSite(t, { rules });
     const { page: tab } = await open(t);
     const visits = () =>
@@ -64,7 +64,7 @@ suite('a breadcrumb lands a browser', () => {
     assert.equal(visits(), 3);
   });
 
-  test('again where a share of all has led it before, by its cookie', async (t) => {
+  test('to the same branch of a share again, by its cookie', async (t) => {
     const shares = {
       target: '/for-desktops',
       when: [{ if: { percent: 50 }, target: '/for-phones' }],

@@ -26,7 +26,7 @@ function footOf({ page }: Tab): Promise<string> {
 
 suite('the home page', () => {
   for (const { name, viewport } of sizes) {
-    test(`stands there with its styles and lamps, on ${name}`, async (t) => {
+    test(`shows its styles and lamps, on ${name}`, async (t) => {
       const tab = await openTab(t, { viewport });
       const response = await visit(tab, `${url}/`);
       assert.equal(response.status(), 200);
@@ -61,7 +61,7 @@ suite('the home page', () => {
     assert.equal(scrolls, false);
   });
 
-  test('is lit by its cord, and stays so on the next page', async (t) => {
+  test('turns its lights on, and they stay on for the next page', async (t) => {
     const tab = await openTab(t, { colorScheme: 'light' });
     const { page } = tab;
     const paper = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
@@ -93,7 +93,7 @@ suite('the links of the demo', () => {
     '/letters/': /status 502|status of 502/,
   };
 
-  test('lead to pages that are there, whole, and as narrow as a phone', async (t) => {
+  test('lead to pages that exist, are complete, and fit a phone', async (t) => {
     const tab = await openTab(t, { viewport: sizes[0].viewport });
     const { page } = tab;
     const found = new Set([`${url}/`]);
@@ -130,7 +130,7 @@ suite('the links of the demo', () => {
     );
   });
 
-  test('to a part of a page find that part', async (t) => {
+  test('to a fragment find it on the page', async (t) => {
     const tab = await openTab(t);
     await visit(tab, `${url}/tour/`);
     await tab.page.getByRole('navigation').getByRole('link', { name: 'Lamps' }).click();
@@ -166,7 +166,7 @@ suite('one generic page', () => {
     });
   }
 
-  test('has the price of the finish that is chosen', async (t) => {
+  test('shows the price of the chosen finish', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     await visitGeneric(tab, `${url}/lamps/heron`);
@@ -181,7 +181,7 @@ suite('one generic page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('takes a letter about the finish that was chosen, has it changed, and burnt', async (t) => {
+  test('inserts, edits and deletes a letter about the chosen finish', async (t) => {
     await openPostRoom(t);
     const tab = await openTab(t, { viewport: sizes[0].viewport });
     const { page } = tab;
@@ -211,7 +211,7 @@ suite('one generic page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('says how to open the post room where that is closed', async (t) => {
+  test('says how to start the data host if it is down', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     await visitGeneric(tab, `${url}/letters/`);
@@ -221,7 +221,7 @@ suite('one generic page', () => {
     assert.ok(await page.getByRole('button', { name: 'Try again' }).isVisible());
   });
 
-  test('is drawn by an engine of the site’s own', async (t) => {
+  test('is rendered by an engine of the site', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     await visitGeneric(tab, `${url}/tides/`);
@@ -230,7 +230,7 @@ suite('one generic page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('that is built in runs the three scripts of its rule in order', async (t) => {
+  test('built in, runs the three scripts of its rule in order', async (t) => {
     const tab = await openTab(t);
     await tab.page.clock.install();
     assert.equal(await visitGeneric(tab, `${url}/lighting-up/`), 'rendered');
@@ -242,7 +242,7 @@ suite('one generic page', () => {
   });
 });
 
-suite('the doors of the shop', () => {
+suite('the redirects of the shop', () => {
   const breadcrumbs = [
     { link: 'See this spring’s offers', path: '/offers/', heading: 'Spring offers' },
     { link: 'Take me to it', path: '/lamps/dunlin', heading: 'Dunlin' },
@@ -260,7 +260,7 @@ suite('the doors of the shop', () => {
     });
   }
 
-  test('what another server has is shown as a part of a page, and as a page', async (t) => {
+  test('content of another server is shown within a page, and as a page', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     for (const path of ['/stock/', '/supplier/today.html']) {
@@ -298,7 +298,7 @@ suite('the doors of the shop', () => {
   }
 });
 
-test('the breadcrumb of the leaflets leads telephones to the short offers', async () => {
+test('the breadcrumb of the leaflets leads phones to the short offers', async () => {
   const headers = {
     'user-agent':
       'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Mobile',

@@ -23,7 +23,7 @@ function failWith(status: number, code: string) {
   return (route: Route) => route.fulfill({ status, json });
 }
 
-suite('a generic page that cannot be shown says so', () => {
+suite('a generic page that cannot be shown reports why', () => {
   const answers: readonly {
     what: string;
     answer: (route: Route) => Promise<void>;
@@ -63,7 +63,7 @@ suite('a generic page that cannot be shown says so', () => {
     },
   ];
   for (const { what, answer, says } of answers) {
-    test(`${what}; and once that has passed, the button shows the page`, async (t) => {
+    test(`${what}; later the button shows the page`, async (t) => {
       const rules = [
         { path: '/page', kind: 'content', engine: 'html', enginedata: { html: '<h1>Here</h1>' } },
       ];
@@ -83,7 +83,7 @@ suite('a generic page that cannot be shown says so', () => {
   }
 });
 
-suite('a page whose engine cannot do it', () => {
+suite('a page whose engine fails', () => {
   const ini = [
     '[disk.site]\nroot = site\nfallback = frame.html\n',
     '[engine.ghost]\n',
@@ -115,7 +115,7 @@ suite('a page whose engine cannot do it', () => {
     { what: 'is the one of records', rule: { kind: 'edit-record' }, says: /engine “form”/ },
   ];
   for (const { what, rule, says } of cases) {
-    test(`says so: it ${what}`, async (t) => {
+    test(`reports it: the engine ${what}`, async (t) => {
       const rules = [{ path: '/page', kind: 'content', ...rule }];
       const site = await startSite(t, { ini, files, rules });
       const tab = await openTab(t);
@@ -125,7 +125,7 @@ suite('a page whose engine cannot do it', () => {
     });
   }
 
-  test('shows the HTML of its rule rather than a message; the console says why', async (t) => {
+  test('shows the HTML of its rule; the console has the reason', async (t) => {
     const enginedata = { html: '<h1>Better than nothing</h1>', css: 'h1 { margin: 1px }' };
     const rules = ['ghost', 'broken', 'lost', 'nosuch'].map((engine) => ({
       path: `/${engine}`,
@@ -146,7 +146,7 @@ suite('a page whose engine cannot do it', () => {
     }
   });
 
-  test('says what address it is about without reading that as HTML', async (t) => {
+  test('shows its address as text, not as HTML', async (t) => {
     const site = await startSite(t, { ini, files });
     const tab = await openTab(t);
     const address = `${site.url}/<img src="data:," onerror="window.hit = true">`;
@@ -157,7 +157,7 @@ suite('a page whose engine cannot do it', () => {
 });
 
 suite('without JavaScript', () => {
-  test('the built-in page says what is missing', async (t) => {
+  test('the built-in page says that it needs JavaScript', async (t) => {
     const rules = [{ path: '/page', kind: 'content', engine: 'html', enginedata: { html: 'x' } }];
     const site = await startSite(t, { rules });
     const { page } = await openTab(t, { javaScriptEnabled: false });

@@ -15,7 +15,7 @@ function frame(loader: string): string {
 }
 
 suite('under a base', () => {
-  test('both a page of the site and the built-in one find the engine', async (t) => {
+  test('a page of the site and the built-in one load the engine', async (t) => {
     const rule = (path: string, page?: string) => ({
       path,
       kind: 'content',
@@ -39,7 +39,7 @@ suite('under a base', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('the documentation of an engine is where the answer says', async (t) => {
+  test('the documentation of an engine is at the URL in the response', async (t) => {
     const enginedata = { scripts: ['1'] };
     const site = await startSite(t, {
       server: 'base = /shop',
@@ -93,7 +93,7 @@ suite('from another origin', () => {
     });
   }
 
-  test('a page may render, and can neither read nor write rules', async (t) => {
+  test('a page may render, but neither read nor write rules', async (t) => {
     const pages = await startSite(t, {
       rules: [{ path: '/page', kind: 'content', content: '<!doctype html><title>x</title>' }],
     });
@@ -120,7 +120,7 @@ suite('from another origin', () => {
 });
 
 suite('under a Content-Security-Policy', () => {
-  test('that allows nothing inline, a page of files is whole', async (t) => {
+  test('without inline code, a page of files is complete', async (t) => {
     const site = await startSite(t, {
       ini: `${onDisk}[disk.site.headers]\nContent-Security-Policy = "default-src 'self'"\n`,
       files: {
@@ -145,7 +145,7 @@ suite('under a Content-Security-Policy', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('hostile HTML does nothing', async (t) => {
+  test('hostile HTML runs no code', async (t) => {
     const site = await startSite(t, {
       ini: `${onDisk}[disk.site.headers]\nContent-Security-Policy = "default-src 'self'"\n`,
       files: { 'site/frame.html': frame('<script defer src="/svc1/engine.js"></script>') },
@@ -169,7 +169,7 @@ suite('under a Content-Security-Policy', () => {
     assert.ok(tab.troubles.length >= 2);
   });
 
-  test('with a nonce, the style and the code of a rule have it from the loader', async (t) => {
+  test('with a nonce, the loader gives it to the style and the scripts of a rule', async (t) => {
     const policy = `default-src 'self' 'nonce-n0nce'`;
     const site = await startSite(t, {
       ini: `${onDisk}[disk.site.headers]\nContent-Security-Policy = "${policy}"\n`,
@@ -196,7 +196,7 @@ suite('under a Content-Security-Policy', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('the built-in page needs no script of its own', async (t) => {
+  test('the built-in page needs no inline script', async (t) => {
     const site = await startSite(t, {
       ini: onDisk,
       files: { 'site/one.js': 'window.said = "one"' },

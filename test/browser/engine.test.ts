@@ -73,7 +73,7 @@ suite('the scripts of a page rule', () => {
     });
   }
 
-  test('run once on a page that loads the engine twice', async (t) => {
+  test('run once even if a page loads the engine twice', async (t) => {
     const loader = '<script defer src="/svc1/engine.js"></script>';
     const site = await startSite(t, {
       ini: onDisk,
@@ -92,7 +92,7 @@ suite('the scripts of a page rule', () => {
 });
 
 suite('what a page rule puts into the page', () => {
-  test('is all there: HTML, style, title, language, and the place in the address', async (t) => {
+  test('has HTML, style, title and language, and the fragment of the address is scrolled to', async (t) => {
     const site = await startSite(t, {
       rules: [
         generic(
@@ -119,7 +119,7 @@ suite('what a page rule puts into the page', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('is there under an address as long as any, in whatever letters', async (t) => {
+  test('is shown under very long addresses in any script', async (t) => {
     const template = '<h1>{{ query.q | size }}</h1><p>{{ capture | size }}</p>';
     const page = { kind: 'content', engine: 'template', enginedata: { template } };
     const site = await startSite(t, { rules: [{ ...page, path: '/page/*' }] });
@@ -132,7 +132,7 @@ suite('what a page rule puts into the page', () => {
     assert.equal(await tab.page.locator('h1').innerText(), '0');
   });
 
-  test('is written in the direction of its language, or in the one that the page says', async (t) => {
+  test('has the writing direction of its language, or that of the page', async (t) => {
     const files = {
       'site/frame.html':
         '<!doctype html><html lang="en" dir="ltr"><title>Frame</title><main id="waymark"></main>' +
@@ -186,7 +186,7 @@ suite('what a page rule puts into the page', () => {
     });
   }
 
-  test('is the site’s own HTML, so its event handlers work', async (t) => {
+  test('is trusted HTML: its event handlers work', async (t) => {
     const html = `<h1>x</h1><button onclick="${hit}">Press</button>`;
     const site = await startSite(t, { rules: [generic('/page', { html })] });
     const tab = await openTab(t);
@@ -195,7 +195,7 @@ suite('what a page rule puts into the page', () => {
     assert.equal(await tab.page.evaluate('window.hit'), true);
   });
 
-  test('is no page when the answer of get_render is opened as one', async (t) => {
+  test('is not shown as a page if the response of get_render is opened directly', async (t) => {
     const html = `<h1>x</h1><img src="data:," onerror="${hit}">`;
     const site = await startSite(t, { rules: [generic('/page', { html })] });
     const tab = await openTab(t);
@@ -247,7 +247,7 @@ suite('the pages of records', () => {
     }`,
   };
   for (const kind of ['insert-record', 'edit-record', 'delete-record']) {
-    test(`of the kind ${kind} know their table, and what the address says`, async (t) => {
+    test(`of the kind ${kind} have their table and the values of the address`, async (t) => {
       const rules = [
         generic('/letters/*', { any: 1 }, { kind, table: 'letters', engine: 'sheet' }),
         generic('/plain', { html: '<h1>Plain</h1>' }, { kind, table: 'letters' }),

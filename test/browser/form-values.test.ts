@@ -56,7 +56,7 @@ async function openForm(
 }
 
 suite('the values of a form', () => {
-  test('that the address says are those of the schema, one of several too', async (t) => {
+  test('from the address are converted by the schema, also if it allows several types', async (t) => {
     const query = 'dozens=10&weight=0.3&size=10&gift=true&rooms=wall&words=a&ring_at=14:30';
     const { page, sent } = await openForm(t, 'insert', { query });
     await page.getByRole('button', { name: 'Save' }).click();
@@ -74,7 +74,7 @@ suite('the values of a form', () => {
     ]);
   });
 
-  test('are refused where they are no multiple, counted from nought', async (t) => {
+  test('are refused if they are not a multiple, counted from 0', async (t) => {
     const { page, sent } = await openForm(t, 'insert', { query: 'dozens=6' });
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('alert').waitFor();
@@ -84,7 +84,7 @@ suite('the values of a form', () => {
     assert.deepEqual(sent, [{ dozens: 5, gift: false }]);
   });
 
-  test('show a time with its offset, and keep that when it is changed', async (t) => {
+  test('show a time with its offset, and keep the offset when the time changes', async (t) => {
     const record = { ring_at: '14:30:00+01:00' };
     const { page, sent } = await openForm(t, 'edit', { query: 'id=7', record });
     const time = page.getByLabel('Ring at');
@@ -96,10 +96,10 @@ suite('the values of a form', () => {
   });
 });
 
-suite('what a form does not drop', () => {
+suite('a form keeps', () => {
   const label = (emoji: number) => '\u{1f600}'.repeat(emoji);
 
-  test('is text that is too long, which it counts as the schema does', async (t) => {
+  test('text that is too long, and counts it as the schema does', async (t) => {
     const { page, sent } = await openForm(t, 'insert');
     const mood = page.getByLabel('Mood');
     for (const [emoji, complaint] of [
@@ -118,7 +118,7 @@ suite('what a form does not drop', () => {
     assert.deepEqual(sent, [{ gift: false, mood: label(3) }]);
   });
 
-  test('is a year with a digit too many, nor half a number in a group', async (t) => {
+  test('a year with too many digits, and an incomplete number in a group', async (t) => {
     const { page, sent } = await openForm(t, 'insert');
     const wrong = page.locator('[aria-invalid]');
     await page.getByLabel('Due').fill('20266-01-01');
@@ -137,7 +137,7 @@ suite('what a form does not drop', () => {
   });
 });
 
-test('a form without a title says what it does', async (t) => {
+test('a form without a title has its action as heading', async (t) => {
   for (const [kind, heading] of [
     ['insert', 'Save: Order'],
     ['edit', 'Save changes: Order'],

@@ -24,7 +24,7 @@ async function newestLetter(): Promise<Record<string, unknown>> {
 
 suite('a form', () => {
   for (const path of ['/new', '/ws/new']) {
-    test(`at ${path} brings a record to the data host, as it was filled in`, async (t) => {
+    test(`at ${path} sends the record to the data host as it was filled in`, async (t) => {
       const tab = await openTab(t, { timezoneId: 'Europe/Berlin' });
       const { page } = tab;
       assert.equal(await visitGeneric(tab, site().url + path), 'rendered');
@@ -70,7 +70,7 @@ suite('a form', () => {
     });
   }
 
-  test('says at each field what is wrong with it, and is sent when nothing is', async (t) => {
+  test('shows errors at each field, and is sent once it is valid', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     await visitGeneric(tab, `${site().url}/new`);
@@ -152,7 +152,7 @@ suite('a form', () => {
     );
   });
 
-  test('starts with what the address says', async (t) => {
+  test('starts with the values of the address', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     const query = 'name=Ada&lamp=Heron&count=3&other=1&__proto__=2&email=%22%3E%3Cimg%3E';

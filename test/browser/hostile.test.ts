@@ -97,7 +97,7 @@ const site = startSite(
 );
 
 suite('hostile content', () => {
-  test('in the texts of a form and of its table is text', async (t) => {
+  test('in the texts of a form and of its table is shown as text', async (t) => {
     const { url } = await site;
     const tab = await openTab(t);
     const { page } = tab;
@@ -116,7 +116,7 @@ suite('hostile content', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('in a data host’s answers leads nowhere that it should not', async (t) => {
+  test('in responses of a data host is encoded in links', async (t) => {
     const { url } = await site;
     const tab = await openTab(t);
     const { page } = tab;
@@ -137,7 +137,7 @@ suite('hostile content', () => {
     assert.equal(await page.evaluate('window.hit'), undefined);
   });
 
-  test('as a record is shown as it is, and not believed', async (t) => {
+  test('in place of a record breaks no form', async (t) => {
     const { url } = await site;
     const tab = await openTab(t);
     const { page } = tab;
@@ -150,7 +150,7 @@ suite('hostile content', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('in an address that a form goes to is kept by the server and not used', async (t) => {
+  test('in the address of a data host is stored but not used', async (t) => {
     const { url, ...own } = await site;
     const { data } = await own.call('svc1.userinterface.get_render', {
       origin: url,
@@ -166,7 +166,7 @@ suite('hostile content', () => {
     assert.equal(await tab.page.locator('h1').innerText(), 'Instead');
   });
 
-  test('in names of enginedata changes nothing but enginedata', async (t) => {
+  test('in names of enginedata changes only enginedata', async (t) => {
     const { url } = await site;
     const tab = await openTab(t);
     assert.equal(await visitGeneric(tab, `${url}/own?__proto__=1&constructor=2`), 'rendered');
@@ -174,7 +174,7 @@ suite('hostile content', () => {
     assert.equal(await tab.page.evaluate('({}).html'), undefined);
   });
 
-  test('that is huge is shown, and what is more than that is refused', async (t) => {
+  test('is shown up to the size limit, and refused beyond it', async (t) => {
     const { url, ...own } = await site;
     const tab = await openTab(t);
     assert.equal(await visitGeneric(tab, `${url}/huge`), 'rendered');
@@ -188,7 +188,7 @@ suite('hostile content', () => {
     assert.equal(error?.code, 'too_large');
   });
 
-  test('of another site does not run here: only its own rule says which scripts do', async (t) => {
+  test('of another site does not run: only the scripts of the rule do', async (t) => {
     const { url } = await site;
     const other = await startSite(t, {
       rules: [{ path: '/hit.js', kind: 'content', contenttype: 'text/javascript', content: hit }],

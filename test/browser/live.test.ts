@@ -23,7 +23,7 @@ function says({ page }: Tab, text: string): Promise<void> {
 }
 
 suite('a page opened with ?_live', () => {
-  test('is shown anew when its rule changes, for a visitor without a key', async (t) => {
+  test('is rendered again when its rule changes, for a visitor without a key', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call(insert, rule('/page', '<h1>old</h1>'));
     const tab = await openTab(t);
@@ -44,7 +44,7 @@ suite('a page opened with ?_live', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('without it stays as it is', async (t) => {
+  test('but a page without it stays as it is', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call(insert, rule('/page', '<h1>old</h1>'));
     const tab = await openTab(t);
@@ -56,7 +56,7 @@ suite('a page opened with ?_live', () => {
     assert.equal(await tab.page.locator('h1').innerText(), 'new');
   });
 
-  test('shows a rule that appears, one that is nearer, and that there is none any more', async (t) => {
+  test('shows a new rule, a more specific one, and a deleted one', async (t) => {
     const site = await startSite(t, {
       ini: '[disk.site]\nroot = site\nfallback = frame.html\n',
       files: {
@@ -83,7 +83,7 @@ suite('a page opened with ?_live', () => {
     await says(tab, 'There is no page here');
   });
 
-  test('runs the scripts of the rule once in the page as it is now', async (t) => {
+  test('runs the scripts of each version of the rule once', async (t) => {
     const site = await startSite(t);
     const scripts = ['const once = 1; window.runs = (window.runs ?? 0) + once;'];
     const { data } = await site.call(insert, rule('/page', '<h1>old</h1>', { scripts }));
@@ -97,7 +97,7 @@ suite('a page opened with ?_live', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('catches up with what it missed while its connection was lost', async (t) => {
+  test('catches up after its connection was lost', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call(insert, rule('/page', '<h1>old</h1>'));
     const tab = await openTab(t);

@@ -27,7 +27,7 @@ suite('the page of a folder', () => {
   const files = Object.fromEntries(names.map((name) => [`files/${name}`, `This is ${name}`]));
   for (const { name, viewport } of sizes) {
     for (const colorScheme of ['light', 'dark'] as const) {
-      test(`can be read on ${name}, ${colorScheme}`, async (t) => {
+      test(`is readable on ${name}, ${colorScheme}`, async (t) => {
         const site = await startSite(t, { ini, files });
         const tab = await openTab(t, { viewport, colorScheme });
         for (const path of ['/files/', '/files/empty/', '/files/empty/below/']) {
@@ -41,7 +41,7 @@ suite('the page of a folder', () => {
     }
   }
 
-  test('leads to every file and folder in it, whatever it is called', async (t) => {
+  test('links to every file and folder in it, with any name', async (t) => {
     const site = await startSite(t, { ini, files });
     const tab = await openTab(t);
     const { page } = tab;
@@ -63,7 +63,7 @@ suite('the page of a folder', () => {
     assert.deepEqual(tab.troubles, []);
   });
 
-  test('says that nothing is in it', async (t) => {
+  test('says that the folder is empty', async (t) => {
     const site = await startSite(t, { ini, files: { 'files/.hidden': 'x' } });
     const tab = await openTab(t);
     await visit(tab, `${site.url}/files/`);
@@ -72,7 +72,7 @@ suite('the page of a folder', () => {
   });
 });
 
-suite('a failure', () => {
+suite('an error page', () => {
   const source = 'http://127.0.0.1:9/*';
   const rules = [{ path: '/down/*', kind: 'content.fetch', enginedata: { source } }];
   const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
@@ -84,7 +84,7 @@ suite('a failure', () => {
   ];
   for (const { status, path, title, says } of cases) {
     for (const { name, viewport } of sizes) {
-      test(`${status} of ${path.slice(0, 12)} is a page of its own on ${name}`, async (t) => {
+      test(`for ${status} of ${path.slice(0, 12)} is readable on ${name}`, async (t) => {
         const site = await startSite(t, { ini, rules });
         for (const colorScheme of ['light', 'dark'] as const) {
           const tab = await openTab(t, { viewport, colorScheme });
@@ -117,7 +117,7 @@ suite('the documentation', () => {
   const documents = { 'of an engine': 'engines/html', 'for receivers of webhooks': 'webhooks' };
   for (const [what, path] of Object.entries(documents)) {
     for (const { name, viewport } of sizes) {
-      test(`${what} can be read on ${name}`, async (t) => {
+      test(`${what} is readable on ${name}`, async (t) => {
         const site = await startSite(t);
         for (const colorScheme of ['light', 'dark'] as const) {
           const tab = await openTab(t, { viewport, colorScheme });

@@ -29,7 +29,7 @@ async function insertLetter(more: object = {}): Promise<string> {
 
 suite('a page that edits a record', () => {
   for (const path of ['/edit', '/ws/edit']) {
-    test(`at ${path} reads it first, and sends what has changed`, async (t) => {
+    test(`at ${path} reads the record first, and sends only the changed fields`, async (t) => {
       const id = await insertLetter();
       const tab = await openTab(t);
       const { page } = tab;
@@ -70,7 +70,7 @@ suite('a page that edits a record', () => {
     });
   }
 
-  test('says when somebody else was faster, and overwrites nothing', async (t) => {
+  test('reports a concurrent edit, and overwrites nothing', async (t) => {
     const id = await insertLetter();
     const tab = await openTab(t);
     const { page } = tab;
@@ -97,7 +97,7 @@ suite('a page that edits a record', () => {
 });
 
 suite('a page that deletes a record', () => {
-  test('shows it first, and then has it deleted', async (t) => {
+  test('shows the record first, and deletes it on confirmation', async (t) => {
     const id = await insertLetter({ message: '<img src=x onerror="window.hit = true">' });
     const tab = await openTab(t, { locale: 'en-GB' });
     const { page } = tab;
@@ -122,7 +122,7 @@ suite('a page that deletes a record', () => {
   });
 });
 
-suite('a data host that does not take a record', () => {
+suite('a data host that refuses a record', () => {
   const cases = [
     {
       what: 'is down',
@@ -157,7 +157,7 @@ suite('a data host that does not take a record', () => {
       says: /^The data host says: Too late\./,
     },
   ];
-  test('is said to, nothing is lost, and the same is sent again under the same vk', async (t) => {
+  test('is reported; nothing is lost, and the record is sent again under the same vk', async (t) => {
     const tab = await openTab(t);
     const { page } = tab;
     await visitGeneric(tab, `${site().url}/new`);
@@ -191,7 +191,7 @@ suite('a data host that does not take a record', () => {
     await page.getByText('Saved. Thank you.').waitFor();
   });
 
-  test('that is down when a record is to be read can be asked again', async (t) => {
+  test('that is down while a record is read can be tried again', async (t) => {
     const id = await insertLetter();
     const tab = await openTab(t);
     const { page } = tab;
@@ -205,7 +205,7 @@ suite('a data host that does not take a record', () => {
 });
 
 suite('a form whose rule changes while it is filled in', () => {
-  test('is made anew and keeps what was filled in', async (t) => {
+  test('is rebuilt and keeps the values that were filled in', async (t) => {
     const own = await startSite(t, {
       ini: '[table.letters]\nschema = letters.json\n',
       files: { 'letters.json': JSON.stringify(letters) },

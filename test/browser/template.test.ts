@@ -22,7 +22,7 @@ suite('a template', () => {
     { name: 'Dunlin', finish: 'slate' },
     { name: 'Heron', finish: 'brass' },
   ];
-  test('makes a page of its own of each address under one rule', async (t) => {
+  test('makes a different page of each address under one rule', async (t) => {
     const site = await startSite(t, {
       rules: [
         templated(
@@ -152,7 +152,7 @@ suite('values that a template shows', () => {
   );
   const site = startSite({ after }, { rules });
   for (const [at, { what, value }] of cases.entries()) {
-    test(`do nothing: ${what}`, async (t) => {
+    test(`run no code: ${what}`, async (t) => {
       const { url } = await site;
       const tab = await openTab(t);
       const { page } = tab;
@@ -217,7 +217,7 @@ suite('a template that cannot be rendered', () => {
   ];
   const site = startSite({ after }, { rules });
   for (const [at, [what]] of cases.entries()) {
-    test(`gives way to the HTML of its rule: it ${what}`, async (t) => {
+    test(`is replaced by the HTML of its rule: it ${what}`, async (t) => {
       const { url } = await site;
       const tab = await openTab(t);
       assert.equal(await visitGeneric(tab, `${url}/${at}?v=${'v'.repeat(1_000)}`), 'failed');
@@ -226,7 +226,7 @@ suite('a template that cannot be rendered', () => {
     });
   }
 
-  test('says so where there is no HTML, and large ones and odd names are rendered', async (t) => {
+  test('shows an error if its rule has no HTML; large templates and odd names are rendered', async (t) => {
     const { url } = await site;
     const tab = await openTab(t);
     const { page } = tab;
@@ -240,7 +240,7 @@ suite('a template that cannot be rendered', () => {
   });
 });
 
-test('under the strictest policy a template is rendered, with its style and code', async (t) => {
+test('a template is rendered under the strictest Content-Security-Policy, with style and script', async (t) => {
   const policy = [
     `default-src 'none'; connect-src 'self'; style-src 'nonce-n0nce'; base-uri 'none'`,
     `script-src 'nonce-n0nce' 'strict-dynamic'`,

@@ -22,7 +22,7 @@ import { openSocket, readToClose } from '../server/raw-client.ts';
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 
 suite('when a worker is killed', onLinux, () => {
-  test('a visitor who comes as a worker dies is answered by another one', async (t) => {
+  test('a visitor who connects meanwhile is served by another worker', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
     for (let round = 0; round < 2; round += 1) {
@@ -42,7 +42,7 @@ suite('when a worker is killed', onLinux, () => {
     }
   });
 
-  test('and is let go where there is no other one', async (t) => {
+  test('a visitor is disconnected if there is no other worker', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
     // The one that leads them takes all visitors in, and then finds both dead at once: of one that
@@ -57,7 +57,7 @@ suite('when a worker is killed', onLinux, () => {
     assert.deepEqual(await Promise.all(answers), ['', '', '', '']);
   });
 
-  test('a new one has the certificate of the others while its files are no pair', async (t) => {
+  test('a new worker has the certificate of the others, also while the files on disk are no pair', async (t) => {
     const authority = await createAuthority();
     const [old, next] = [
       await authority.issue(['localhost']),
@@ -95,7 +95,7 @@ suite('when a worker is killed', onLinux, () => {
   });
 });
 
-test('one whose leader is killed as it asks for the configuration ends quietly', async (t) => {
+test('a worker whose leader is killed during start ends without an error message', async (t) => {
   const { iniFile } = await serverFolder(t, 'workers = 2\n');
   // Nobody else could be sure to come right before it asks; and the pipe takes a moment to close.
   const killed = `const { send } = process;

@@ -174,7 +174,7 @@ suite('several workers', onLinux, () => {
 });
 
 suite('workers that start, stop, or are killed', onLinux, () => {
-  test('a worker that dies is replaced, and the others go on', async (t) => {
+  test('that die are replaced, and the others go on', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
     const [first = 0, second = 0] = workersOf(served);
@@ -191,7 +191,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     assert.ok(workersOf(served).includes(second));
   });
 
-  test('those that die while they are being spoken to do not end the one that leads them', async (t) => {
+  test('that die during a request for metrics do not end the leader', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
     // Several for each worker: the metrics are asked over some, and of the others each goes on.
@@ -216,7 +216,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     assert.ok(isAlive(served.pid));
   });
 
-  test('a new one serves what is in force, whatever the ini file has become', async (t) => {
+  test('that replace others use the configuration in force, also if the ini file has become invalid', async (t) => {
     const text = 'workers = 2\n[disk.site]\nroot = site\n';
     const { folder, iniFile, ini } = await serverFolder(t, text, { 'site/index.html': 'x' });
     const served = await startServed(t, iniFile);
@@ -250,7 +250,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     assert.ok(!existsSync(join(folder, 'other')));
   });
 
-  test('all serve the same, also one that was busy while the ini file changed twice', async (t) => {
+  test('all have the same configuration, also one that was busy while the ini file changed twice', async (t) => {
     const { iniFile, ini } = await serverFolder(t, 'workers = 2\n[disk.site]\nroot = site\n', {
       'site/index.html': 'x',
     });
@@ -274,7 +274,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     }
   });
 
-  test('one that dies before it serves is replaced, or told of if it is the first', async (t) => {
+  test('that die before they serve are replaced, or end the server if they are the first', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     for (const number of [2, 1]) {
       // Nobody else could be sure to come before it serves.
@@ -301,7 +301,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     }
   });
 
-  test('all take over a changed ini file, of which the log tells once', async (t) => {
+  test('all apply a changed ini file, with one line in the log', async (t) => {
     const { iniFile, ini } = await serverFolder(t, 'workers = 2\n[disk.site]\nroot = site\n', {
       'site/index.html': 'x',
     });
@@ -339,7 +339,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     assert.match(await textOf(render), /^401/);
   });
 
-  test('end together, and when the one that leads them is killed', async (t) => {
+  test('end together on SIGTERM, and also when the leader is killed', async (t) => {
     const { iniFile } = await serverFolder(t, 'workers = 2\n');
     const served = await startServed(t, iniFile);
     served.child.kill('SIGTERM');
@@ -357,7 +357,7 @@ suite('workers that start, stop, or are killed', onLinux, () => {
     }
   });
 
-  test('say once what keeps them from serving', async (t) => {
+  test('report once that the port is in use', async (t) => {
     const { iniFile } = await serverFolder(t, '');
     const first = await startServed(t, iniFile);
     const other = await serverFolder(t, '');

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { codings, wantedCodings } from '../../src/http/coding.ts';
 import { acceptEncodingsKnownMax } from '../../src/http/limits.ts';
 
-suite('the codings that a caller wants', () => {
+suite('Accept-Encoding', () => {
   const cases: readonly (readonly [accept: string | undefined, wanted: string])[] = [
     [undefined, ''],
     ['', ''],
@@ -48,7 +48,7 @@ suite('the codings that a caller wants', () => {
     });
   }
 
-  test('are remembered for the texts that browsers send, not for all that could be sent', () => {
+  test('is cached for the values that browsers send, not for arbitrary ones', () => {
     const first = wantedCodings('gzip, br');
     assert.equal(wantedCodings('gzip, br'), first);
     const long = `gzip, ${'x'.repeat(300)}`;
@@ -57,7 +57,7 @@ suite('the codings that a caller wants', () => {
     assert.notEqual(wantedCodings('gzip, br'), first);
   });
 
-  test('are codings, each once, whatever is sent', () => {
+  test('yields each coding once, for any value', () => {
     const piece = fc.constantFrom(
       'gzip',
       'br',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isCompressible } from '../../src/http/compressible.ts';
 
-test('text becomes smaller, what is compressed already does not', () => {
+test('text is compressible; compressed formats are not', () => {
   const yes = [
     ...['text/html', 'text/html; charset=utf-8', 'TEXT/CSS', 'text/plain ;charset=x', 'text/x-any'],
     ...['text/javascript', 'application/javascript', 'application/json', 'application/wasm'],

@@ -32,7 +32,7 @@ const none = [
   ...['Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT', ' Sun, 06 Nov 1994'],
 ];
 
-suite('a date of a field', () => {
+suite('a date in a header', () => {
   for (const [text, moment] of dates) {
     test(`${text} is ${new Date(moment).toISOString()}`, () => {
       assert.equal(parseHttpDate(text, year2026), moment);
@@ -40,18 +40,18 @@ suite('a date of a field', () => {
   }
 
   for (const text of none) {
-    test(`${JSON.stringify(text)} is none`, () => {
+    test(`${JSON.stringify(text)} is not valid`, () => {
       assert.equal(parseHttpDate(text, year2026), undefined);
     });
   }
 
-  test('is written as in RFC 9110, and inside the years that its form can hold', () => {
+  test('is written as in RFC 9110, within the years that its format can hold', () => {
     assert.equal(formatHttpDate(sample + 999), 'Sun, 06 Nov 1994 08:49:37 GMT');
     assert.equal(formatHttpDate(-1), 'Thu, 01 Jan 1970 00:00:00 GMT');
     assert.equal(formatHttpDate(8.64e15), 'Fri, 31 Dec 9999 23:59:59 GMT');
   });
 
-  test('is read as it was written', () => {
+  test('is read back as it was written', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 253_402_300_799 }), fc.integer(), (seconds, clock) => {
         assert.equal(parseHttpDate(formatHttpDate(seconds * 1000), clock), seconds * 1000);

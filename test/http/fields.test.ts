@@ -144,7 +144,7 @@ suite('a request head', () => {
     });
   }
 
-  test('a field is found by its lower-case name, and what came twice is one list', () => {
+  test('has each header under its lower-case name; repeated ones are one list', () => {
     const { fields } = enter([
       ...host,
       ...['ACCEPT', 'text/html', 'X-Own', 'a\tb \xe4', 'accept', 'text/plain'],
@@ -155,7 +155,7 @@ suite('a request head', () => {
     assert.equal(fields['x-own'], 'a\tb \xe4, , c');
   });
 
-  test('names of what every object has are ordinary fields', () => {
+  test('treats names such as __proto__ as ordinary headers', () => {
     assert.equal(Object.getPrototypeOf(enter(host).fields), null);
     assert.equal(enter(host).fields.constructor, undefined);
     const { fields } = enter([...host, '__proto__', 'a', 'Constructor', 'b']);
@@ -163,12 +163,12 @@ suite('a request head', () => {
     assert.equal(fields.constructor, 'b');
   });
 
-  test('one hundred fields are taken', () => {
+  test('may have one hundred headers', () => {
     const rawFields = [...host, ...Array.from({ length: 99 }, (_, at) => [`a${at}`, 'b']).flat()];
     assert.equal(Object.keys(enter(rawFields).fields).length, 100);
   });
 
-  test('a length or chunks are taken', () => {
+  test('may have a Content-Length or chunked content', () => {
     assert.equal(enter([...host, 'Content-Length', '12']).fields['content-length'], '12');
     const { fields } = enter([...host, 'Transfer-Encoding', 'Chunked']);
     assert.equal(fields['transfer-encoding'], 'Chunked');

@@ -128,7 +128,7 @@ const ignored: readonly Readonly<Record<string, string>>[] = [
   { 'X-Forwarded-For': '192.0.2.7', 'X-Forwarded-Host': 'shop.example, ../' },
 ];
 
-suite('what a trusted proxy says of a request', () => {
+suite('forwarding headers', () => {
   for (const [fields, address, origin] of believed) {
     test(`${JSON.stringify(fields)} is ${address} at ${origin}`, () => {
       assert.deepEqual(enter(fields), { address, origin });
@@ -141,7 +141,7 @@ suite('what a trusted proxy says of a request', () => {
     });
   }
 
-  test('is not believed of anyone else', () => {
+  test('are ignored from an untrusted client', () => {
     const fields = {
       Forwarded: 'for=192.0.2.7;proto=https;host=evil.example',
       'X-Forwarded-For': '192.0.2.7',
@@ -151,12 +151,12 @@ suite('what a trusted proxy says of a request', () => {
     }
   });
 
-  test('is believed at the other end of a unix socket', () => {
+  test('are trusted over a unix socket', () => {
     const fields = { 'X-Forwarded-For': '192.0.2.7' };
     assert.equal(enter(fields, { peerAddress: '' }).address, '192.0.2.7');
   });
 
-  test('is not believed where two kinds of field contradict each other', () => {
+  test('are ignored if two kinds contradict each other', () => {
     // A proxy that appends to one of them passes on what the client wrote into the other.
     for (const fields of [
       { Forwarded: 'for=192.0.2.7', 'X-Forwarded-For': '192.0.2.8' },
@@ -178,19 +178,19 @@ suite('what a trusted proxy says of a request', () => {
     }
   });
 
-  test('is believed of a proxy that came in over an IPv6 socket', () => {
+  test('are trusted from a proxy over an IPv6 socket', () => {
     const fields = { 'X-Forwarded-For': '192.0.2.7' };
     assert.equal(enter(fields, { peerAddress: '::ffff:10.0.0.1' }).address, '192.0.2.7');
     assert.equal(enter(fields, { peerAddress: '::1' }).address, '192.0.2.7');
     assert.equal(enter({}, { peerAddress: '::ffff:192.0.2.9' }).address, '192.0.2.9');
   });
 
-  test('does not replace a Host that is missing or malformed', () => {
+  test('do not replace a missing or malformed Host', () => {
     const fields = { 'X-Forwarded-Host': 'shop.example' };
     assert.throws(() => enter(fields, { host: 'a b' }), /Host field is not a host/);
   });
 
-  test('is looked at for 32 hops and no further', () => {
+  test('are read for at most 32 hops', () => {
     const proxies = Array.from({ length: 500 }, () => '10.1.1.1').join(', ');
     assert.equal(enter({ 'X-Forwarded-For': `192.0.2.7, ${proxies}` }).address, '10.1.1.1');
   });

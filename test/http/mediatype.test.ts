@@ -42,12 +42,12 @@ suite('a media type', () => {
   }
 
   for (const text of none) {
-    test(`${JSON.stringify(text)} is none`, () => {
+    test(`${JSON.stringify(text)} is not valid`, () => {
       assert.equal(parseMediaType(text), undefined);
     });
   }
 
-  test('of any text is read or refused, never a crash, and cannot end a header line', () => {
+  test('from any text is parsed or refused, and cannot break a header line', () => {
     const texts = fc.string({ unit: anyCharacter }).map((text) => `text/plain;${text}`);
     fc.assert(
       fc.property(texts, (text) => {
@@ -72,9 +72,9 @@ const sentTypes: readonly (readonly [contentType: string, text: string, sent: st
   ['image/svg+xml', 'é', 'image/svg+xml'],
 ];
 
-suite('a text that is sent as UTF-8', () => {
+suite('text that is sent as UTF-8', () => {
   for (const [contentType, text, sent] of sentTypes) {
-    test(`${text} as ${contentType} goes out as ${sent}`, () => {
+    test(`${text} as ${contentType} is sent as ${sent}`, () => {
       assert.equal(utf8Type(contentType, text), sent);
     });
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { pageFieldNames } from '../../src/http/page-fields.ts';
 import { startSite } from '../harness.ts';
 
-test('every page has the fields of all pages, and so does the 304 for it', async (t) => {
+test('a page and its 304 have the headers of all pages', async (t) => {
   const { url } = await startSite(t, {
     ini: '[disk.site]\nroot = site\n',
     files: { 'site/file.html': '<p>a file</p>' },

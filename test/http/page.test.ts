@@ -25,7 +25,7 @@ suite('the built-in generic page', () => {
     });
   }
 
-  test('has no placeholder left, and all that a page needs for everyone', () => {
+  test('has no placeholder left, and a title, language and noscript text', () => {
     const text = files.page({ base: '', nonce: '' }).bytes.toString();
     assert.doesNotMatch(text, /\{\{|\}\}/);
     for (const part of [
@@ -39,7 +39,7 @@ suite('the built-in generic page', () => {
     }
   });
 
-  test('keeps base and nonce inside their attributes, whatever is in them', () => {
+  test('keeps base and nonce inside their attributes, whatever they contain', () => {
     const nonce = `"><script>alert('$&')</script>`;
     const text = genericPage('<a nonce="{{nonce}}">{{base}}', { base: '/<i>$1&', nonce }).bytes;
     assert.equal(
@@ -48,7 +48,7 @@ suite('the built-in generic page', () => {
     );
   });
 
-  test('has a strong entity tag that follows its text', () => {
+  test('has a strong entity tag that depends on its text', () => {
     const { etag } = files.page({ base: '', nonce: '' });
     assert.match(etag, /^"[\w-]{27}"$/);
     assert.equal(files.page({ base: '', nonce: '' }).etag, etag);
@@ -57,7 +57,7 @@ suite('the built-in generic page', () => {
 });
 
 suite('the public files', () => {
-  test('hold the loader as it is on disk, as JavaScript of at most 6 KB when compressed', async () => {
+  test('contain the loader as it is on disk, at most 6 KB when compressed', async () => {
     const { bytes, contentType } = files.file('/engine.js') ?? assert.fail();
     assert.deepEqual(bytes, await readFile(`${folder}engine.js`));
     assert.equal(contentType, 'text/javascript; charset=utf-8');
@@ -65,7 +65,7 @@ suite('the public files', () => {
   });
 
   for (const name of builtInEngines) {
-    test(`have the module of the engine ${name}, and document it for people and for tools`, () => {
+    test(`contain the module, the documentation and the schema of the engine ${name}`, () => {
       assert.equal(
         files.file(`/engines/${name}.js`)?.contentType,
         'text/javascript; charset=utf-8',
@@ -78,7 +78,7 @@ suite('the public files', () => {
     });
   }
 
-  test('name no module, style or page that is not among them', () => {
+  test('refer only to files that exist', () => {
     const paths = [
       '/engine.js',
       '/live.js',
@@ -108,13 +108,13 @@ suite('the public files', () => {
     'clean',
   ];
   for (const name of strangers) {
-    test(`know no engine ${JSON.stringify(name)}`, () => {
+    test(`have no engine ${JSON.stringify(name)}`, () => {
       assert.equal(files.engineReference(name), undefined);
       assert.equal(files.file(`/engines/${name}`) === undefined, name !== 'html.js');
     });
   }
 
-  test('cannot be loaded from a folder that is not theirs', async () => {
+  test('cannot be loaded from another folder', async () => {
     await assert.rejects(loadPublicFiles(`${folder}engines`), { code: 'ENOENT' });
   });
 });
@@ -127,7 +127,7 @@ function schemaOf(engine: string): Schema {
   return JSON.parse(files.engineReference(engine)?.schema.bytes.toString() ?? '') as Schema;
 }
 
-test('every engine’s schema is a strict one, and takes its own examples', () => {
+test('the schema of every engine is strict, and accepts its own examples', () => {
   for (const name of builtInEngines) {
     const schema = schemaOf(name);
     const validate = new Ajv2020({ strict: true }).compile(schema);
@@ -150,7 +150,7 @@ suite('the schema of the engine html', () => {
     ['a text', 'html', false],
   ];
   for (const [title, enginedata, valid] of cases) {
-    test(`${valid ? 'takes' : 'refuses'} ${title}`, () => {
+    test(`${valid ? 'accepts' : 'refuses'} ${title}`, () => {
       assert.equal(validate(enginedata), valid);
     });
   }

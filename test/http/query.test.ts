@@ -35,19 +35,19 @@ describe('a query', () => {
     );
   });
 
-  test('keeps characters beside what is not percent-encoded', () => {
+  test('keeps malformed percent-encoding as it is', () => {
     assert.equal(parseQuery('ä%zz%C3%A4=\ud800')[0]?.name, 'ä%zzä');
     assert.equal(parseQuery('a=\ud800')[0]?.value, '\ufffd');
   });
 
-  test('is told apart where it is not UTF-8', () => {
+  test('is reported if it is not UTF-8', () => {
     const isUtf8 = (text: string) => parseQuery(text).map((one) => one.isUtf8);
     assert.deepEqual(isUtf8('a=%C3%A4&b=%ff&%ff=c&d=%ED%A0%80&e=\ud83d\ude00%zz'), [
       ...[true, false, false, false, true],
     ]);
   });
 
-  test('gives one parameter, and the rest without it', () => {
+  test('yields one parameter, and the query without it', () => {
     assert.deepEqual(takeParameter('a=1&k=x+y&b=%ff&k=z', 'k'), {
       value: 'x y',
       rest: 'a=1&b=%EF%BF%BD',

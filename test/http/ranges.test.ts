@@ -112,7 +112,7 @@ suite('a Range', () => {
     }
   }
 
-  test('never asks for a byte twice, and for none that was not asked for', () => {
+  test('never yields a byte twice, nor one that was not requested', () => {
     const spec = fc.oneof(
       fc.tuple(fc.nat(60), fc.nat(60)).map(([first, length]) => `${first}-${first + length}`),
       fc.nat(60).map((first) => `${first}-`),
@@ -135,7 +135,7 @@ suite('a Range', () => {
 });
 
 suite('multipart/byteranges', () => {
-  test('has each part with its type and place, and tells its length', () => {
+  test('has each part with its type and range, and a Content-Length', () => {
     const content = Buffer.from('0123456789abcdefghij');
     const multipart = multipartRanges(
       [

@@ -66,22 +66,22 @@ const whole = {
 };
 
 suite('a representation', () => {
-  test('is sent whole with all its fields', () => {
+  test('is sent whole with all its headers', () => {
     assert.deepEqual(send({}), { status: 200, fields: whole, bytes: content.toString() });
   });
 
-  test('HEAD has the fields of GET, whatever Range says, and nothing else', () => {
+  test('for HEAD has the headers of GET without Range, and no content', () => {
     const expected = { status: 200, fields: whole, bytes: '' };
     assert.deepEqual(send({}, { method: 'HEAD' }), expected);
     assert.deepEqual(send({ range: 'bytes=0-9' }, { method: 'HEAD' }), expected);
   });
 
-  test('an empty one has a length of 0', () => {
+  test('without content has a length of 0', () => {
     const { status, fields, bytes } = send({}, { bytesLength: 0 });
     assert.deepEqual([status, fields['Content-Length'], bytes], [200, '0', '']);
   });
 
-  test('304 has what RFC 9110 §15.4.5 names and no more', () => {
+  test('as a 304 has the headers of RFC 9110 §15.4.5 and no others', () => {
     const kept = {
       'Cache-Control': 'max-age=60',
       Vary: 'Accept-Language',
@@ -99,7 +99,7 @@ suite('a representation', () => {
     });
   });
 
-  test('412 and 416 are empty and say nothing of the content', () => {
+  test('as a 412 or 416 is empty and has no headers of the content', () => {
     const own = { 'Content-Length': '0', Vary: 'Accept-Language', 'X-Own': 'Vary' };
     assert.deepEqual(send({ 'if-match': '"b"', range: 'bytes=0-9' }), {
       status: 412,
@@ -113,7 +113,7 @@ suite('a representation', () => {
     });
   });
 
-  test('several ranges of encoded content say of each part how it is encoded', () => {
+  test('in several ranges names the coding of each part', () => {
     const coded = { fields: ['Content-Encoding', 'br', 'Vary', 'Accept-Encoding'] };
     const one = send({ range: 'bytes=0-4' }, coded);
     assert.equal(one.fields['Content-Encoding'], 'br');
@@ -124,7 +124,7 @@ suite('a representation', () => {
     assert.equal(several.bytes.split('\r\nContent-Encoding: br\r\n').length, 3);
   });
 
-  test('a date that others share does not hold for If-Range, but for a 304', () => {
+  test('with a date of the current second is not valid for If-Range, but for a 304', () => {
     const asked = { range: 'bytes=0-4', 'if-range': date };
     assert.equal(send(asked).status, 206);
     assert.equal(send(asked, { sharesDate: true }).status, 200);
@@ -132,7 +132,7 @@ suite('a representation', () => {
     assert.equal(send({ 'if-modified-since': date }, { sharesDate: true }).status, 304);
   });
 
-  test('one range is a 206 with its place', () => {
+  test('in one range is a 206 with Content-Range', () => {
     assert.deepEqual(send({ range: 'bytes=10-14' }), {
       status: 206,
       fields: { ...whole, 'Content-Length': '5', 'Content-Range': 'bytes 10-14/100' },
@@ -143,7 +143,7 @@ suite('a representation', () => {
     assert.equal(send({ range: 'bytes=0-4,3-9' }).fields['Content-Range'], 'bytes 0-9/100');
   });
 
-  test('several ranges are a 206 in parts, without a Content-Range of its own', () => {
+  test('in several ranges is a 206 in parts, without Content-Range', () => {
     const { status, fields, bytes } = send({ range: 'bytes=1-2,50-52' });
     assert.equal(status, 206);
     assert.match(fields['Content-Type'] ?? '', /^multipart\/byteranges; boundary=[0-9a-f]+$/);
@@ -179,7 +179,7 @@ suite('a representation', () => {
     });
   }
 
-  test('conditions and ranges are for GET and HEAD of what is a 200', () => {
+  test('is subject to conditions and ranges only for GET and HEAD with status 200', () => {
     const asked = { range: 'bytes=0-9', 'if-match': '"b"', 'if-none-match': '*' };
     for (const changes of [{ status: 404 }, { status: 201 }, { method: 'POST' }]) {
       const { status, bytes } = send(asked, changes);
@@ -188,7 +188,7 @@ suite('a representation', () => {
     assert.equal(send({}, { status: 404 }).fields['Accept-Ranges'], undefined);
   });
 
-  test('a status that has no content is sent without any', () => {
+  test('with a status that forbids content has none', () => {
     assert.equal(send({}, { status: 204 }).fields['Content-Length'], undefined);
     assert.equal(send({}, { status: 204 }).fields['X-Own'], 'Vary');
     assert.equal(send({}, { status: 205 }).fields['Content-Length'], '0');
@@ -196,7 +196,7 @@ suite('a representation', () => {
     for (const status of [204, 205, 304]) assert.equal(send({}, { status }).bytes, '');
   });
 
-  test('a range is exactly that slice of the content', () => {
+  test('in a range is exactly that slice of the content', () => {
     const bounds = fc.tuple(fc.nat(120), fc.nat(120));
     fc.assert(
       fc.property(bounds, ([first, last]) => {
@@ -208,7 +208,7 @@ suite('a representation', () => {
     );
   });
 
-  test('the parts of several ranges, put together, are those slices of the content', () => {
+  test('in several ranges has exactly those slices of the content', () => {
     const bounds = fc.uniqueArray(fc.nat(9), { minLength: 2, maxLength: 5 });
     fc.assert(
       fc.property(bounds, (tens) => {

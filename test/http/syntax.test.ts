@@ -24,14 +24,14 @@ suite('a list', () => {
     });
   }
 
-  test('is trimmed of spaces and tabs alone', () => {
+  test('is trimmed of spaces and tabs only', () => {
     assert.equal(trimOws('\t a b\t '), 'a b');
     assert.equal(trimOws('\n a'), '\n a');
     assert.equal(trimOws(' \t'), '');
   });
 });
 
-test('a quoted text is read as it was meant', () => {
+test('a quoted string is unescaped', () => {
   fc.assert(
     fc.property(fc.string(), (text) => {
       assert.equal(unquote(`"${text.replace(/["\\]/g, '\\$&')}"`), text);

@@ -6,7 +6,7 @@ import { canonicalPath, encodeNonAscii, encodePath } from '../../src/model/path.
 import { Failure } from '../../src/model/failure.ts';
 import { anyCharacter } from '../any-character.ts';
 
-suite('properties of the door', () => {
+suite('any request target', () => {
   const pieces = fc.constantFrom(
     ...['/', '.', '..', '%2e', '%2E', '%', '%25', '%2f', '%5c', '\\', '%00', '\0', '?', '#', '*'],
     ...['%c0%ae', '%ed%a0%80', '%c3%a9', 'é', ';', ':', '@', 'a', '%41', 'http://example.com', ' '],
@@ -19,7 +19,7 @@ suite('properties of the door', () => {
     fc.webPath(),
   );
 
-  test('it throws nothing but its refusals, and no path it lets in can leave its place', () => {
+  test('is refused, or names a path without . and ..', () => {
     const heads = fc.record({
       method: fc.constantFrom('GET', 'OPTIONS', 'CONNECT', ''),
       target: targets,
@@ -54,7 +54,7 @@ suite('properties of the door', () => {
     );
   });
 
-  test('a canonical path, encoded as a URL, is the same path again', () => {
+  test('that is canonical stays the same when encoded as a URL', () => {
     const texts = fc.array(fc.oneof(pieces, fc.string({ unit: 'grapheme' })), { maxLength: 10 });
     fc.assert(
       fc.property(texts, (parts) => {
@@ -68,7 +68,7 @@ suite('properties of the door', () => {
     );
   });
 
-  test('a path as a person writes it is taken like its encoded form', () => {
+  test('that a person writes equals its encoded form', () => {
     assert.equal(canonicalPath(encodeNonAscii('/über uns/{a}|😀')), '/über uns/{a}|😀');
     assert.equal(canonicalPath(encodeNonAscii('/%C3%BCber')), '/über');
     for (const path of ['/a\\b', '/a?b', '/a#b', '/a\u0085b', '/\ud800', '/../ü', '/ü%2f']) {
@@ -76,7 +76,7 @@ suite('properties of the door', () => {
     }
   });
 
-  test('a path with half a character is still encoded to something that can be read', () => {
+  test('with half a surrogate pair is encoded to a readable path', () => {
     assert.equal(encodePath('/\ud800?#%[]'), '/%EF%BF%BD%3F%23%25%5B%5D');
   });
 });

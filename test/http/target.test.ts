@@ -246,13 +246,13 @@ suite('a request target', () => {
     });
   }
 
-  test('* is for OPTIONS', () => {
+  test('* is valid for OPTIONS only', () => {
     const { target } = enter({ method: 'OPTIONS', target: '*' });
     assert.deepEqual(target, { origin: 'http://example.com', path: '*', query: '' });
     assert.throws(() => enter({ method: 'OPTIONS', target: '*?a' }), form);
   });
 
-  test('a long one is taken up to the limit', () => {
+  test('may be as long as the limit', () => {
     const path = `/${'%41'.repeat(2700)}`;
     assert.equal(enter({ target: path }).target.path, `/${'A'.repeat(2700)}`);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withVary } from '../../src/http/vary.ts';
 
-test('one Vary names everything that an answer depends on', () => {
+test('Vary names everything that a response depends on', () => {
   const cases: readonly (readonly [before: readonly string[], after: string | undefined])[] = [
     [[], 'Accept-Encoding'],
     [['Vary', 'Accept-Language'], 'Accept-Language, Accept-Encoding'],

@@ -48,8 +48,8 @@ const fragments: readonly string[] = [
   ' '.repeat(40_000),
 ];
 
-suite('a wire', () => {
-  test('reads the same however the bytes come', () => {
+suite('the strict reader of HTTP/1.1', () => {
+  test('reads the same, however the bytes are split', () => {
     const bytes = fc
       .array(fc.constantFrom(...fragments), { maxLength: 8 })
       .map((parts) => parts.join(''));
@@ -67,14 +67,14 @@ suite('a wire', () => {
     );
   });
 
-  test('lets pass every byte before what it refuses, and none behind', () => {
+  test('passes on every byte before a malformed part, and none after it', () => {
     const { passed, wire } = read(`${get}${get}GET  /a HTTP/1.1\r\n${host}\r\n${get}`);
     assert.equal(passed, get + get);
     assert.equal(wire.refusal?.code, 'invalid');
     assert.match(wire.head, /^GET {2}\/a HTTP\/1\.1\r\n/);
   });
 
-  test('stops behind each head and each message', () => {
+  test('stops after each head and each message', () => {
     const text = `${chunked}3\r\nabc\r\n0\r\nX: y\r\n\r\n${get}`;
     const chunk = Buffer.from(text);
     const wire = new Wire();
@@ -96,7 +96,7 @@ suite('a wire', () => {
     ['one trailer more', `${chunked}0\r\n${'X: y\r\n'.repeat(1_366)}`, 400],
   ];
   for (const [title, text, status] of limits) {
-    test(`${title}: ${status ?? 'let pass'}`, () => {
+    test(`${title}: ${status ?? 'passed on'}`, () => {
       const { refusal } = read(text).wire;
       assert.equal(refusal && statusFor(refusal), status);
     });

@@ -61,7 +61,7 @@ test('no file imports itself by way of others', () => {
   for (const { path } of sources) visit(path, []);
 });
 
-test('every file is reached from the command line, and every export is used', () => {
+test('every file is imported from the command line, and every export is used', () => {
   const reached = new Set<string>();
   const reach = (path: string): void => {
     if (reached.has(path) || !byPath.has(path)) return;
@@ -90,7 +90,7 @@ test('no line is wider than 100 columns', () => {
   assert.deepEqual(wide, [], 'lines over 100 columns');
 });
 
-test('every export says what it is', () => {
+test('every export has a comment', () => {
   const missing = sources
     .filter(({ path }) => !path.endsWith('/limits.ts'))
     .flatMap(({ path, undocumented }) => undocumented.map((name) => `${path}: ${name}`));
@@ -117,7 +117,7 @@ test('only the store and the storage of the cache import lmdb, only the command 
   assert.deepEqual(offenders(reads), []);
 });
 
-test('limits have names: no large number stands elsewhere in the code of the layers above', () => {
+test('limits have names: large numbers are in limits.ts only', () => {
   const wrong = sources
     .filter(({ path }) => !path.endsWith('/limits.ts'))
     .flatMap(({ path, text }) =>
@@ -136,7 +136,7 @@ test('URLSearchParams reads no text of a client, which takes a second for %ff& i
   );
 });
 
-test('nothing unfinished is marked in the code', () => {
+test('the code has no marks of unfinished work', () => {
   const marks = new RegExp(['TO' + 'DO', 'FIX' + 'ME', 'X' + 'XX', 'for n' + 'ow\\b'].join('|'));
   const marked = [...sources, ...tests].filter(({ text }) => marks.test(text));
   assert.deepEqual(

@@ -41,7 +41,7 @@ const deliveries: Readonly<Record<string, (bytes: Buffer) => readonly Buffer[]>>
   },
 };
 
-suite('the corpus of HTTP/1.1', () => {
+suite('HTTP/1.1 requests, valid and hostile', () => {
   for (const [way, piecesOf] of Object.entries(deliveries)) {
     for (const [area, cases] of Object.entries(corpus)) {
       test(`${area}, ${way}`, async (t) => {
@@ -66,7 +66,7 @@ suite('the corpus of HTTP/1.1', () => {
     }
   }
 
-  test('has no case twice, and enough of them', () => {
+  test('are all different, and enough', () => {
     const all = Object.values(corpus).flat();
     assert.equal(new Set(all.map(([, bytes]) => bytes)).size, all.length);
     assert.ok(all.length >= 160, String(all.length));

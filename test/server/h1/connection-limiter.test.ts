@@ -6,7 +6,7 @@ function crowdOf(perAddress: number, max = 100): ConnectionLimiter {
   return new ConnectionLimiter({ max, perAddress: () => perAddress });
 }
 
-test('an address has so many connections at a time, and no more', () => {
+test('the connections of an address are limited', () => {
   const crowd = crowdOf(3);
   const kept = Array.from({ length: 4 }, () => crowd.enter('192.0.2.1'));
   assert.deepEqual(kept, [undefined, undefined, undefined, 'perAddress']);
@@ -16,7 +16,7 @@ test('an address has so many connections at a time, and no more', () => {
   assert.equal(crowd.enter('192.0.2.1'), 'perAddress');
 });
 
-test('a network of IPv6 counts as one, in whichever form its addresses are written', () => {
+test('an IPv6 network counts as one address, in each spelling of its addresses', () => {
   const crowd = crowdOf(2);
   for (const [address, kept] of [
     ['2001:db8::1', undefined],
@@ -33,7 +33,7 @@ test('a network of IPv6 counts as one, in whichever form its addresses are writt
   assert.equal(crowd.enter('2001:db8::3'), undefined);
 });
 
-test('all addresses together have so many; one without is bounded by that alone', () => {
+test('the connections of all addresses together are limited; a connection without an address by that alone', () => {
   const crowd = crowdOf(1, 4);
   for (const address of ['192.0.2.1', '192.0.2.2', '', '']) {
     assert.equal(crowd.enter(address), undefined);

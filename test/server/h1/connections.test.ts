@@ -42,7 +42,7 @@ async function untilReset(socket: Socket): Promise<void> {
 const head = 'Host: localhost\r\n';
 
 suite('a connection', () => {
-  test('answers requests that were sent ahead in their order, also large ones', async (t) => {
+  test('answers pipelined requests in their order, with large responses too', async (t) => {
     const site = await startSite(t, { ...file, ini });
     const socket = await openSocket(t, site);
     const paths = Array.from({ length: 50 }, (_, at) =>
@@ -57,7 +57,7 @@ suite('a connection', () => {
     );
   });
 
-  test('that asks for too much ahead is closed, and costs nobody else anything', async (t) => {
+  test('that pipelines too many requests is closed; other clients are not affected', async (t) => {
     const site = await startSite(t, { ...file, ini });
     const socket = await openSocket(t, site);
     socket.pause();
@@ -71,7 +71,7 @@ suite('a connection', () => {
     ['breaks off', 'Content-Length: 100\r\n\r\nabc', undefined],
     ['sends no chunk where one has to be', 'Transfer-Encoding: chunked\r\n\r\n', 'ZZ\r\n'],
   ] as const) {
-    test(`whose request content ${title} is given up`, async (t) => {
+    test(`whose request content ${title} is closed`, async (t) => {
       const site = await startSite(t);
       const socket = await openSocket(t, site);
       socket.write(`POST /svc1/userinterface/get HTTP/1.1\r\n${head}${start}`);
@@ -86,7 +86,7 @@ suite('a connection', () => {
     });
   }
 
-  test('that was refused is gone, though the client stays', async (t) => {
+  test('that was refused is closed, even if the client keeps it open', async (t) => {
     const site = await startSite(t);
     for (const request of [
       `GET /none HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
@@ -99,7 +99,7 @@ suite('a connection', () => {
     }
   });
 
-  test('does not keep a server from stopping, whatever it was about to ask', async (t) => {
+  test('does not delay a stop, whatever part of a request has arrived', async (t) => {
     const site = await startSite(t);
     const sockets = [await openSocket(t, site), await openSocket(t, site)];
     sockets[0]?.write(`GET /svc1/ws HTTP/1.1\r\n${head}Connection: Upgrade\r\nUpgrade: webso`);
@@ -111,8 +111,8 @@ suite('a connection', () => {
   });
 });
 
-suite('an answer', () => {
-  test('that cannot be sent is a failure of its own request', async (t) => {
+suite('a response', () => {
+  test('that cannot be sent fails its own request only', async (t) => {
     const site = await startSite(t, { ...file, ini });
     const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/dir`;
     const url = `${site.url}/svc1/userinterface/get_content?${place}`;
@@ -122,7 +122,7 @@ suite('an answer', () => {
     assert.equal((await fetch(`${url}&_v.query=a=b`, { redirect: 'manual' })).status, 301);
   });
 
-  test('to HEAD has the fields and nothing else, of an operation too', async (t) => {
+  test('to HEAD has the headers and no content, also for an operation', async (t) => {
     const site = await startSite(t, { ...file, ini });
     const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/big.bin`;
     const answer = await site.raw(

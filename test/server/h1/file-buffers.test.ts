@@ -14,7 +14,7 @@ function sizes({ pair }: FileBuffers): readonly number[] {
   return pair.map(({ length }) => length);
 }
 
-test('files of which many are being sent go through small buffers, and come whole', async (t) => {
+test('many files that are sent at once go through small buffers, and arrive whole', async (t) => {
   const content = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => at % 251));
   const site = await startSite(t, {
     files: { 'site/big.bin': content },
@@ -38,7 +38,7 @@ test('files of which many are being sent go through small buffers, and come whol
   assert.ok((await get()).equals(content));
 });
 
-test('large files go through large buffers while few are sent, and leave them to the next', () => {
+test('few large files go through large buffers, which the next ones reuse', () => {
   const bytes = 100 * fileLargeChunkBytes;
   const large = [fileLargeChunkBytes, fileLargeChunkBytes];
   const held = Array.from({ length: fileLargeBuffersBytesMax / fileLargeChunkBytes / 2 }, () =>
@@ -60,7 +60,7 @@ test('large files go through large buffers while few are sent, and leave them to
   for (const buffers of [next, afterNext, ...others]) buffers.release(true);
 });
 
-test('a large file comes whole, also after one that a client has gone away from', async (t) => {
+test('a large file arrives whole, also after a download that its client has aborted', async (t) => {
   const content = Buffer.from(
     Array.from({ length: 6 * fileLargeChunkBytes + 1 }, (_, at) => (at >> 8) % 251),
   );

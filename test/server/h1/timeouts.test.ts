@@ -104,8 +104,8 @@ const contentMs = [200, 2_000, 10_000];
 const patienceOf = (requestMs: number) => ({ headersMs: requestMs / 2, requestMs, lookMs: 50 });
 const host = 'Host: localhost\r\n';
 
-suite('a server waits', () => {
-  test('for the end of a TLS handshake only so long', async (t) => {
+suite('the server closes a connection after a time-out', () => {
+  test('of the TLS handshake', async (t) => {
     const { connections, passed } = watchedConnections(100);
     const certificates = { contextFor: () => undefined, serve: () => undefined };
     const tls = { certificates, acme: undefined };
@@ -118,7 +118,7 @@ suite('a server waits', () => {
     assert.deepEqual(passed, ['handshake_time']);
   });
 
-  test('for the head of a request only so long, however it drips in', async (t) => {
+  test('of a request head, however slowly it drips in', async (t) => {
     const { port, refused } = await startServer(t, brief);
     for (const start of ['', 'GET /', `GET / HTTP/1.1\r\n${host}X: `]) {
       const socket = await openSocket(t, port);
@@ -131,7 +131,7 @@ suite('a server waits', () => {
     assert.deepEqual(new Set(refused.map(({ limit }) => limit)), new Set(['header_time']));
   });
 
-  test('for a method that nobody knows only so long, behind another request', async (t) => {
+  test('of an unfinished unknown method behind another request', async (t) => {
     const { port, refused } = await startServer(t, { headersMs: 100 });
     const socket = await openSocket(t, port);
     const answers = readToClose(socket);
@@ -145,7 +145,7 @@ suite('a server waits', () => {
     );
   });
 
-  test('for the content of a request only so long, however it drips in', async (t) => {
+  test('of the content of a request, however slowly it drips in', async (t) => {
     await withTimeOut(contentMs, async (requestMs) => {
       const { port } = await startServer(t, patienceOf(requestMs));
       const socket = await openSocket(t, port);
@@ -158,7 +158,7 @@ suite('a server waits', () => {
     });
   });
 
-  test('for content that nobody reads only so long as well, whose answer has gone out', async (t) => {
+  test('of content whose response has been sent already', async (t) => {
     await withTimeOut(contentMs, async (requestMs) => {
       const given = { ...patienceOf(requestMs), readsContent: false };
       const { port, passed } = await startServer(t, given);
@@ -169,7 +169,7 @@ suite('a server waits', () => {
     });
   });
 
-  test('for an answer to be read only so long', async (t) => {
+  test('of reading a response', async (t) => {
     const { port, passed } = await startServer(t, { stalledMs: 100, answerBytes: 32 << 20 });
     const socket = await openSocket(t, port);
     socket.pause();
@@ -180,7 +180,7 @@ suite('a server waits', () => {
     assert.ok(read.length < 32 << 20);
   });
 
-  test('for another request only so long, and says nothing of it', async (t) => {
+  test('of waiting for another request, without a line in the log', async (t) => {
     const { port, passed } = await startServer(t, { keepAliveMs: 100 });
     const socket = await openSocket(t, port);
     socket.write(`GET / HTTP/1.1\r\n${host}\r\n`);
@@ -188,7 +188,7 @@ suite('a server waits', () => {
     assert.deepEqual(passed, []);
   });
 
-  test('only so long for a connection that Node has not read', async (t) => {
+  test('of a request head, also before Node.js has read from the connection', async (t) => {
     const { port, passed, refused } = await startFast(t, { headersMs: 100 });
     assert.match(await readToClose(await openSocket(t, port)), /^HTTP\/1\.1 408 /);
     assert.deepEqual(
@@ -201,7 +201,7 @@ suite('a server waits', () => {
     assert.deepEqual(passed, []);
   });
 
-  test('for no head while requests come, though the first one came late', async (t) => {
+  test('but not while requests arrive, even if the first one came late', async (t) => {
     await withTimeOut(contentMs, async (headersMs) => {
       const { port, lookMs } = await startFast(t, { headersMs });
       const socket = await openSocket(t, port);
@@ -215,7 +215,7 @@ suite('a server waits', () => {
     });
   });
 
-  test('for no more connections than it has room for', async (t) => {
+  test('and refuses connections over its maximum', async (t) => {
     const { port, passed } = await startServer(t, { max: 2 });
     const sockets = [await openSocket(t, port), await openSocket(t, port)];
     assert.equal(await readToClose(await openSocket(t, port)), '');

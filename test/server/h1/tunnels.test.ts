@@ -81,8 +81,8 @@ function newTunnels(): Tunnels {
   return new Tunnels({ now: Date.now, limit: createSharedLimits().tunnels });
 }
 
-suite('a websocket of a source', () => {
-  test('is opened at the visible place, with the fields of client and rule', async (t) => {
+suite('a websocket to a source', () => {
+  test('is opened at the URL of the page, with the headers of client and rule', async (t) => {
     let asked: IncomingMessage | undefined;
     const origin = await socketSource(t, (_, request) => {
       asked = request;
@@ -101,7 +101,7 @@ suite('a websocket of a source', () => {
     assert.match(site.logged(), / 101 GET [^\n]*\/live\/a\?b=c [^\n]*rule:/);
   });
 
-  test('is answered with a Date, as one of the operations is', async (t) => {
+  test('is answered with a Date, as the websocket of the operations is', async (t) => {
     const origin = await socketSource(t, () => undefined);
     const site = await siteTo(t, `${origin}/*`);
     for (const path of ['/live/', '/svc1/ws']) {
@@ -116,7 +116,7 @@ suite('a websocket of a source', () => {
     }
   });
 
-  test('carries what both sides send, as it is', async (t) => {
+  test('passes on what both sides send, unchanged', async (t) => {
     const origin = await socketSource(t, (socket) => {
       socket.send('welcome');
       socket.on('message', (data, isBinary) => {
@@ -141,7 +141,7 @@ suite('a websocket of a source', () => {
     assert.deepEqual((await once(socket, 'close')).map(String), ['4001', 'enough']);
   });
 
-  test('ends on both sides when either does', async (t) => {
+  test('ends on both sides when one side ends', async (t) => {
     const closed: Promise<unknown>[] = [];
     const sockets: WebSocket[] = [];
     const origin = await socketSource(t, (socket) => {
@@ -158,7 +158,7 @@ suite('a websocket of a source', () => {
     assert.equal(code, 1_006);
   });
 
-  test('is opened by another source where the first is down', async (t) => {
+  test('goes to another source if the first is down', async (t) => {
     const origin = await socketSource(t, (socket) => {
       socket.send('here');
     });
@@ -167,7 +167,7 @@ suite('a websocket of a source', () => {
     await open(t, site.url);
   });
 
-  test('outlives a reload, and counts among the metrics', async (t) => {
+  test('survives a reload, and is counted in the metrics', async (t) => {
     const origin = await socketSource(t, (socket) => {
       socket.on('message', (data) => {
         socket.send(data);
@@ -184,7 +184,7 @@ suite('a websocket of a source', () => {
     assert.match(metrics, /^waymark_tunnels 1$/m);
   });
 
-  test('waits for a long answer that is owed before it, which goes on', async (t) => {
+  test('waits for a long response before it on its connection', async (t) => {
     const page = 'a'.repeat(8 * 2 ** 20);
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200, { 'Content-Length': page.length }).end(page);
@@ -214,7 +214,7 @@ suite('a websocket of a source', () => {
 });
 
 suite('a websocket is refused', () => {
-  test('with 404 where no rule passes it on, and nobody is asked', async (t) => {
+  test('with 404 if no rule passes it on; no source gets a request', async (t) => {
     let asked = 0;
     const origin = await socketSource(t, () => (asked += 1));
     const site = await siteTo(t, `${origin}/*`, { methods: ['GET', 'POST'] });
@@ -224,7 +224,7 @@ suite('a websocket is refused', () => {
     assert.equal(asked, 0);
   });
 
-  test('as its source refuses it', async (t) => {
+  test('with the response of its source', async (t) => {
     const { origin } = await httpSource(t, () => undefined);
     const { origin: strict } = await rawSource(
       t,
@@ -245,14 +245,14 @@ suite('a websocket is refused', () => {
     ['says 101 of nothing', 'HTTP/1.1 101 A\r\n\r\n'],
     ['has more to say than a refusal', `HTTP/1.1 403 A\r\n\r\n${'a'.repeat(100_000)}`],
   ] as const) {
-    test(`with 502 where the source ${what}`, async (t) => {
+    test(`with 502 if the source ${what}`, async (t) => {
       const { origin } = await rawSource(t, answer);
       const site = await siteTo(t, `${origin}/*`);
       assert.match(await refusal(t, site.port, live), /^HTTP\/1\.1 502 /);
     });
   }
 
-  test('without keeping a source that never comes to its end, once nobody waits', async (t) => {
+  test('and its endless source is closed once the client has gone', async (t) => {
     const [asked, left] = [Promise.withResolvers<unknown>(), Promise.withResolvers<unknown>()];
     const { origin } = await httpSource(t, (_, response) => {
       let sent = 0;
@@ -274,7 +274,7 @@ suite('a websocket is refused', () => {
     await left.promise;
   });
 
-  test('with 429 where its address has too many, with 503 where there are too many', () => {
+  test('with 429 if its address has too many, with 503 if all together have too many', () => {
     const tunnels = newTunnels();
     const take = (address: number) => tunnels.take(`192.0.2.${address}`);
     const addresses = [1, 2, 3, 4];
@@ -290,7 +290,7 @@ suite('a websocket is refused', () => {
   });
 });
 
-test('a websocket on which nothing passes for too long is cut', async (t) => {
+test('an idle websocket is closed after a time-out', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const tunnels = newTunnels();
   const [[client, ours], [theirs, source]] = await Promise.all([pair(t), pair(t)]);

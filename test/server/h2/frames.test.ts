@@ -57,7 +57,7 @@ const cases = [...frameCases, ...messageCases, ...hpackCases];
  * Along the sections of RFC 9113 and RFC 7541, with the cases of h2spec. A stream error may be one
  * of the connection (§5.4), where Node or nghttp2 makes it one.
  */
-test('frames are taken, refused or overlooked as they should be', async (t) => {
+test('frames are accepted, refused or ignored as RFC 9113 says', async (t) => {
   const site = await startTlsSite(t, { rules: [{ path: '/a', kind: 'content', content: 'a' }] });
   const outcomes: Record<string, string> = {};
   for (const [name, expected, sent] of cases) {
@@ -70,7 +70,7 @@ test('frames are taken, refused or overlooked as they should be', async (t) => {
   assert.equal(Object.keys(outcomes).length, cases.length);
 });
 
-test('what does not begin as HTTP/2 does is closed', async (t) => {
+test('a connection without the preface of HTTP/2 is closed', async (t) => {
   const site = await startTlsSite(t);
   for (const opening of [
     'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n',
@@ -82,7 +82,7 @@ test('what does not begin as HTTP/2 does is closed', async (t) => {
   }
 });
 
-test('the first frame is SETTINGS, and those of the client are acknowledged', async (t) => {
+test('the first frame is SETTINGS, and the settings of the client are acknowledged', async (t) => {
   const site = await startTlsSite(t);
   const client = await connectRaw(t, site);
   await client.until(() =>
@@ -106,7 +106,7 @@ test('the first frame is SETTINGS, and those of the client are acknowledged', as
   );
 });
 
-test('content goes out as far as the windows of stream and connection let it', async (t) => {
+test('content is sent as far as the windows of stream and connection allow', async (t) => {
   const site = await startTlsSite(t, {
     rules: [{ path: '/a', kind: 'content', content: 'x'.repeat(100_000) }],
   });

@@ -52,7 +52,7 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
 
 suite('a hostile client of HTTP/2', () => {
   for (const [limit, attack] of Object.entries(attacks)) {
-    test(`runs into ${limit}, is told of once, and harms nobody`, async (t) => {
+    test(`meets the limit ${limit}, has one line in the log, and disturbs no other client`, async (t) => {
       const site = await startTlsSite(t, { files, ini });
       const client = await connectHttp2(t, site);
       for (let time = 0; time < 2; time += 1) {

@@ -38,12 +38,12 @@ const cookies = (count: number): Fields =>
 /** What clients do that no server has to bear, and the limit that they run into by it. */
 const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName])[] = [
   [
-    'requests that are taken back at once (CVE-2023-44487)',
+    'requests that it resets at once (CVE-2023-44487)',
     many(2_000, (stream) => Buffer.concat([ask(stream), reset(stream)])),
     'http2_resets',
   ],
   [
-    'requests that are made to be reset (CVE-2025-8671)',
+    'requests that it makes the server reset (CVE-2025-8671)',
     many(2_000, (stream) =>
       Buffer.concat([open(stream), frame('WINDOW_UPDATE', 0, stream, uint32(0))]),
     ),
@@ -67,7 +67,7 @@ const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName
   ],
   ['PING (CVE-2019-9512)', many(1_000, () => frame('PING', 0, 0, 'abcdefgh')), 'http2_pings'],
   [
-    'PING that acknowledges none',
+    'PING acknowledgements without a PING',
     many(1_000, () => frame('PING', ACK, 0, 'abcdefgh')),
     'http2_pings',
   ],
@@ -90,9 +90,9 @@ const floods: readonly (readonly [name: string, frames: Buffer, limit: LimitName
   ['requests above those allowed', many(1_000, open), 'http2_frames'],
 ];
 
-suite('a client that sends no end of', () => {
+suite('a client that floods the server with', () => {
   for (const [name, frames, limit] of floods) {
-    test(`${name} loses its connection, and nobody else anything`, async (t) => {
+    test(`${name} is disconnected; other clients are not affected`, async (t) => {
       const site = await startTlsSite(t, {
         rules: [{ path: '/a', kind: 'content', content: 'a' }],
         ini: '[log]\nformat = json\n',
@@ -121,7 +121,7 @@ suite('a client that sends no end of', () => {
   }
 });
 
-test('so many requests at a time are taken, further ones may be sent again', async (t) => {
+test('the requests of a connection are limited; further ones may be repeated', async (t) => {
   const site = await startTlsSite(t);
   const client = await connectRaw(t, site);
   client.send(many(105, open));
@@ -141,7 +141,7 @@ test('so many requests at a time are taken, further ones may be sent again', asy
   assert.equal(told(client.frames.find(({ stream }) => stream === 211) as never), 'answer 404');
 });
 
-test('a header is refused that has too many fields, or is too large', async (t) => {
+test('a header block with too many fields, or too large, is refused', async (t) => {
   const site = await startTlsSite(t);
   const large = 'x'.repeat(12_000);
   const block = frame('HEADERS', END_STREAM, 1, fieldBlock(get));

@@ -19,7 +19,7 @@ const ini = '[disk.site]\nroot = site\n[disk.site.headers]\nX-Own[] = 1\nX-Own[]
 const digest = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 suite('over HTTP/2', () => {
-  test('a client that offers both gets it; one that offers neither gets HTTP/1.1', async (t) => {
+  test('a client that offers both protocols gets HTTP/2; one that offers none gets HTTP/1.1', async (t) => {
     const site = await startTlsSite(t);
     const offers = async (...ALPNProtocols: string[]) => {
       const socket = await site.shake({ servername: 'localhost', ALPNProtocols });
@@ -32,7 +32,7 @@ suite('over HTTP/2', () => {
     await assert.rejects(offers('spdy/3'), /no application protocol/i);
   });
 
-  test('files come whole, by HEAD, by range and as known already', async (t) => {
+  test('files are served whole, by HEAD, by range and as 304', async (t) => {
     const site = await startTlsSite(t, { files, ini });
     const client = await connectHttp2(t, site);
     const whole = await client.ask('/big.bin');
@@ -54,7 +54,7 @@ suite('over HTTP/2', () => {
     assert.equal((await client.ask('/empty.txt')).body.length, 0);
   });
 
-  test('an answer that was prepared is that of HTTP/1.1, but for what belongs to it', async (t) => {
+  test('a cached response equals that of HTTP/1.1, without its connection headers', async (t) => {
     const site = await startTlsSite(t, { files, ini, tls: 'hsts = 1d' });
     const client = await connectHttp2(t, site);
     const over1 = await site.ask(`https://localhost:${site.tlsPort}/`);
@@ -73,7 +73,7 @@ suite('over HTTP/2', () => {
     }
   });
 
-  test('a redirect, a failure and a page that is compressed are those of HTTP/1.1', async (t) => {
+  test('a redirect, an error and a compressed page equal those of HTTP/1.1', async (t) => {
     const content = 'text '.repeat(2_000);
     const rule = { path: '/page', kind: 'content', content, contenttype: 'text/plain' };
     const site = await startTlsSite(t, { files, ini, rules: [rule] });
@@ -91,7 +91,7 @@ suite('over HTTP/2', () => {
     assert.equal((await client.ask('/page')).body.toString(), content);
   });
 
-  test('operations take content, and what is too large is refused while it comes', async (t) => {
+  test('operations take content; too large content is refused while it arrives', async (t) => {
     const site = await startTlsSite(t);
     const client = await connectHttp2(t, site);
     const fields = { ':method': 'POST', apikey: site.adminKey, 'content-type': 'application/json' };
@@ -114,7 +114,7 @@ suite('over HTTP/2', () => {
     assert.equal((await client.ask('/a')).status, 200, 'the connection goes on');
   });
 
-  test('content waits for 100 where the client waits for it', async (t) => {
+  test('a client that waits for 100 Continue gets it', async (t) => {
     const site = await startTlsSite(t);
     const client = await connectHttp2(t, site);
     const stream = client.begin(
@@ -128,7 +128,7 @@ suite('over HTTP/2', () => {
     assert.equal((await reply).status, 200);
   });
 
-  test('fetched content streams both ways', async (t) => {
+  test('fetched content streams in both directions', async (t) => {
     const seen: (string | undefined)[] = [];
     const source = createServer((request, response) => {
       const { host, 'transfer-encoding': coding, te } = request.headers;
@@ -159,7 +159,7 @@ suite('over HTTP/2', () => {
     assert.deepEqual(seen, [`127.0.0.1:${address.port}`, 'chunked', 'undefined']);
   });
 
-  test('an upload to a source that is taken back in the middle harms nobody', async (t) => {
+  test('an upload that its client resets half-way affects no other request', async (t) => {
     const source = createServer((request) => {
       request.once('data', () => source.emit('begun'));
       request.once('close', () => source.emit('broken'));
@@ -184,7 +184,7 @@ suite('over HTTP/2', () => {
   });
 
   for (const framing of ['with a length', 'without one'] as const) {
-    test(`an answer ${framing} that cannot be finished is reset, and nothing else is`, async (t) => {
+    test(`a response ${framing} that cannot be finished resets its stream only`, async (t) => {
       const source = createServer((_request, response) => {
         if (framing === 'with a length') response.setHeader('content-length', '100000');
         response.write('some');
@@ -205,7 +205,7 @@ suite('over HTTP/2', () => {
     });
   }
 
-  test('connections and requests are counted with all others', async (t) => {
+  test('connections and requests are counted in the metrics', async (t) => {
     const site = await startTlsSite(t);
     const client = await connectHttp2(t, site);
     const stream = client.begin('/svc1/userinterface/get', { ':method': 'POST' }, false);
@@ -215,7 +215,7 @@ suite('over HTTP/2', () => {
     assert.match(body.toString(), /^waymark_requests_in_flight 2$/m);
   });
 
-  test('many requests at once are answered each with its own', async (t) => {
+  test('many requests at once each get their own response', async (t) => {
     const rules = Array.from({ length: 50 }, (_, at) => ({
       path: `/page/${at}`,
       kind: 'content',
@@ -233,7 +233,7 @@ suite('over HTTP/2', () => {
 });
 
 suite('when the server stops', () => {
-  test('requests that are open end, and no further one is taken', async (t) => {
+  test('open requests end, and further ones are refused', async (t) => {
     const site = await startTlsSite(t, { files, ini });
     const client = await connectHttp2(t, site);
     const stream = client.begin('/big.bin');
@@ -251,7 +251,7 @@ suite('when the server stops', () => {
     assert.deepEqual(await stopped, { cut: 0 });
   });
 
-  test('what is not read within the grace is cut off, and counted', async (t) => {
+  test('responses that are not read within the grace period are cut off, and counted', async (t) => {
     const site = await startTlsSite(t, { files, ini });
     const client = await connectHttp2(t, site);
     const stream = client.begin('/big.bin');

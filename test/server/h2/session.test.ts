@@ -24,7 +24,7 @@ function answerMuch(stream: ServerHttp2Stream): void {
   stream.write(Buffer.alloc(1 << 25));
 }
 
-test('a socket that is full is told from a client that lets nothing come', async (t) => {
+test('a full socket is distinguished from a client whose window is closed', async (t) => {
   const server = createHttp2Server();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -53,7 +53,7 @@ test('a socket that is full is told from a client that lets nothing come', async
   assert.equal(known.queuedBytes, 0);
 });
 
-test('over TLS, what a client reads is seen before all of it is read', async (t: TestContext) => {
+test('over TLS, progress of a reading client is seen before it has read everything', async (t: TestContext) => {
   const server = createHttp2Server().on('stream', answerMuch);
   const pair = await (await createAuthority()).issue(['localhost']);
   const front = createTlsServer({ ...pair, ALPNProtocols: ['h2'] }, (socket) => {

@@ -104,8 +104,8 @@ const answerMuch = (_message: StreamMessage, answer: StreamAnswer): void => {
 };
 const pathOf = { ':scheme': 'https', ':path': '/', ':authority': 'localhost' };
 
-suite('a session', () => {
-  test('without requests ends after a while, one that is in use goes on', async (t) => {
+suite('an HTTP/2 connection', () => {
+  test('without requests ends after a time-out, one in use stays open', async (t) => {
     const rig = await startSessions(t, (_message, answer) => {
       answer.writeHead(204, []).end();
     });
@@ -149,7 +149,7 @@ suite('a session', () => {
     };
   }
 
-  test('whose client reads nothing any more ends, whatever else it sends', async (t) => {
+  test('whose client has stopped reading ends, whatever else it sends', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const { client } = await askRaw(t, rig);
     rig.pass(http2CheckMs);
@@ -162,7 +162,7 @@ suite('a session', () => {
     assert.deepEqual(rig.passed, ['unread_answer']);
   });
 
-  test('whose client lets come what it reads at once, and no more, goes on', async (t) => {
+  test('whose client opens its window step by step stays open', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
     for (let passedMs = 0; passedMs < 3 * stalledMs; passedMs += http2CheckMs) {
@@ -173,7 +173,7 @@ suite('a session', () => {
     assert.ok(!client.closed());
   });
 
-  test('that could send more at some looks and not at others goes on', async (t) => {
+  test('whose window is closed from time to time stays open', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const { client, take } = await askRaw(t, rig);
     const bytes = 2_100;
@@ -195,7 +195,7 @@ suite('a session', () => {
 
   for (const isOpened of [true, false]) {
     const outcome = isOpened ? 'has the end as well when more may come' : 'ends when nothing may';
-    test(`whose client let come all content of an answer and no more ${outcome}`, async (t) => {
+    test(`whose client allowed all content of a response and no more ${outcome}`, async (t) => {
       const rig = await startSessions(t, (_message, answer) => {
         answer.writeHead(200, []);
         answer.write(Buffer.alloc(65_535), () => answer.end());
@@ -220,7 +220,7 @@ suite('a session', () => {
     });
   }
 
-  test('whose client reads slowly goes on', async (t) => {
+  test('whose client reads slowly stays open', async (t) => {
     const rig = await startSessions(t, answerMuch);
     const session = await rig.open();
     const stream = session.request(pathOf);
@@ -237,7 +237,7 @@ suite('a session', () => {
     assert.deepEqual(rig.passed, []);
   });
 
-  test('whose client reads one stream but not another loses that one', async (t) => {
+  test('whose client reads one stream but not another loses the other one', async (t) => {
     const rig = await startSessions(t, (message, answer) => {
       if (message.url === '/much') answerMuch(message, answer);
       else answer.writeHead(200, []).end('little');
@@ -259,7 +259,7 @@ suite('a session', () => {
     assert.ok(!session.closed);
   });
 
-  test('whose client neither reads nor closes is cut off, however it has ended', async (t) => {
+  test('whose client neither reads nor closes is cut off', async (t) => {
     const much = Buffer.alloc(1 << 25);
     const rig = await startSessions(t, (_message, answer) => {
       answer.writeHead(200, []).end(much);
@@ -287,7 +287,7 @@ suite('a session', () => {
     assert.deepEqual([...new Set(rig.passed)], ['unread_answer']);
   });
 
-  test('at its end waits for a client that has not read all yet', async (t) => {
+  test('waits at its end for a client that has not read everything', async (t) => {
     const rig = await startSessions(t, (_message, answer) => {
       answer.writeHead(200, []).end('read me');
     });
@@ -306,7 +306,7 @@ suite('a session', () => {
     await left;
   });
 
-  test('is not ended while it is ours to answer', async (t) => {
+  test('is not ended while the server has to answer', async (t) => {
     let answer: StreamAnswer | undefined;
     const rig = await startSessions(t, (_message, given) => {
       answer = given;
@@ -322,7 +322,7 @@ suite('a session', () => {
   });
 });
 
-suite('answers that are given up half sent', () => {
+suite('responses that are aborted half sent', () => {
   const piece = Buffer.alloc(http2WriteBytes);
   /** More than Node would let a connection lose without `maxSessionMemory`. */
   const many = 2 * http2ConcurrentStreamsMax;
@@ -358,7 +358,7 @@ suite('answers that are given up half sent', () => {
     setImmediate(() => answer.destroy());
   };
 
-  test('here leave room for others on their connection, which ends well in the end', async (t) => {
+  test('by the server leave room for others on their connection, which ends in order', async (t) => {
     const { rig, session, goaways, ask } = await openWith(t, giveUp);
     const codes = new Set<number>();
     const most = 2 * Math.ceil(http2LostBytesMax / http2WriteBytes);
@@ -375,7 +375,7 @@ suite('answers that are given up half sent', () => {
     assert.deepEqual(rig.passed, []);
   });
 
-  test('because the client takes them back leave room as well', async (t) => {
+  test('by the client leave room for others as well', async (t) => {
     const { rig, session, goaways, ask } = await openWith(t, (_message, answer) => {
       answer.writeHead(200, []);
       answer.write(Buffer.concat([piece, piece, piece]));
@@ -393,7 +393,7 @@ suite('answers that are given up half sent', () => {
     assert.deepEqual(rig.passed, []);
   });
 
-  test('and those that end whole are told apart', async (t) => {
+  test('do not include complete responses', async (t) => {
     const { rig, session, goaways } = await openWith(t, (_message, answer) => {
       answer.writeHead(200, []).end(piece);
     });
@@ -407,7 +407,7 @@ suite('answers that are given up half sent', () => {
   });
 });
 
-test('all sessions together have so many requests open, one more may be sent again', async (t) => {
+test('the open requests of all connections are limited; a further one may be repeated', async (t) => {
   const answers: StreamAnswer[] = [];
   const rig = await startSessions(t, (_message, given) => answers.push(given), { streamsMax: 3 });
   const sessions = [await rig.open(), await rig.open()] as const;
@@ -430,7 +430,7 @@ test('all sessions together have so many requests open, one more may be sent aga
   assert.equal((await next).status, 204);
 });
 
-test('the sessions of one address have a share of them, and those of another one theirs', async (t) => {
+test('each address has a share of the open requests', async (t) => {
   const answers: StreamAnswer[] = [];
   const rig = await startSessions(t, (_message, given) => answers.push(given), { perAddress: 2 });
   const [one, same, other] = [await rig.open(), await rig.open(), await rig.open('127.0.0.2')];
@@ -451,7 +451,7 @@ test('the sessions of one address have a share of them, and those of another one
   assert.equal((await next).status, 204);
 });
 
-suite('content that does not come in time', () => {
+suite('content that does not arrive in time', () => {
   async function startUpload(rig: Awaited<ReturnType<typeof startSessions>>) {
     const session = await rig.open();
     const stream = session.request({ ...pathOf, ':method': 'POST' }, { endStream: false });
@@ -462,7 +462,7 @@ suite('content that does not come in time', () => {
     return { session, reply };
   }
 
-  test('is not waited for', async (t) => {
+  test('is not awaited', async (t) => {
     const failures: unknown[] = [];
     const rig = await startSessions(t, (message, answer) => {
       readBody(message as never, 100).catch((error: unknown) => {
@@ -480,7 +480,7 @@ suite('content that does not come in time', () => {
     assert.deepEqual([statusFor(failure), failure.limit], [408, 'request_time']);
   });
 
-  test('harms nobody where nobody reads it', async (t) => {
+  test('affects no other request if nobody reads it', async (t) => {
     let answer: StreamAnswer | undefined;
     const rig = await startSessions(t, (_message, given) => {
       answer = given;
@@ -494,7 +494,7 @@ suite('content that does not come in time', () => {
   });
 });
 
-suite('a head that is not taken', () => {
+suite('a refused header block', () => {
   const { END_STREAM } = flags;
   const head = [[':method', 'GET'], ...Object.entries(pathOf)] as [string, string][];
   const crowd = Array.from({ length: 350 }, (_, at) => [`x-${at}`, 'y'] as const);
@@ -503,7 +503,7 @@ suite('a head that is not taken', () => {
     ['because it does not end', frame('HEADERS', END_STREAM, 1, fieldBlock(head))],
     ['because it does not begin whole', frame('HEADERS', 5, 1, fieldBlock(head)).subarray(0, 12)],
   ] as const) {
-    test(`${name} is told of once, and holds nothing for long`, async (t) => {
+    test(`${name} has one line in the log, and holds no memory for long`, async (t) => {
       const answered: StreamMessage[] = [];
       const rig = await startSessions(t, (message) => answered.push(message));
       const opening = [
@@ -527,7 +527,7 @@ suite('a head that is not taken', () => {
   }
 });
 
-test('content that is empty is told to who reads it later', async (t) => {
+test('empty content ends also for a late reader', async (t) => {
   const asked: (() => Promise<void>)[] = [];
   const rig = await startSessions(t, (message, answer) => {
     asked.push(async () => {
@@ -546,8 +546,8 @@ test('content that is empty is told to who reads it later', async (t) => {
   assert.equal((await reply).body.toString(), '0 bytes');
 });
 
-suite('content that nobody wants any more', () => {
-  test('holds no request when it has come whole, and was begun to be read', async (t) => {
+suite('content that is no longer needed', () => {
+  test('does not hold its request once it has arrived whole', async (t) => {
     const answers: StreamAnswer[] = [];
     const rig = await startSessions(t, (message, answer) => {
       message.once('data', () => {
@@ -620,7 +620,7 @@ suite('content that nobody wants any more', () => {
       assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
     });
 
-  test('is not waited for', async (t) => {
+  test('is not awaited', async (t) => {
     const { client, hasSeen, ping } = await answered(t);
     await ping();
     assert.ok(!hasSeen('RST_STREAM NO_ERROR'));
@@ -630,7 +630,7 @@ suite('content that nobody wants any more', () => {
     assert.ok(!client.closed());
   });
 
-  test('is not taken when there is much of it', async (t) => {
+  test('is refused if there is much of it', async (t) => {
     const { client, hasSeen, ping } = await answered(t);
     for (let bytes = 0; bytes <= unreadBodyBytesMax; bytes += 16_000) {
       assert.ok(!hasSeen('RST_STREAM NO_ERROR'));

@@ -26,7 +26,7 @@ class NotedStream extends EventEmitter {
 // Over a connection, it depends on how soon what a client sends in two pieces arrives.
 for (const content of ['page', undefined]) {
   const what = content === undefined ? 'without content' : 'that goes out whole';
-  test(`an answer ${what} waits until the socket has been read again`, async () => {
+  test(`a response ${what} is sent once the socket can take more`, async () => {
     const stream = new NotedStream();
     const message = { readOver: () => undefined } as StreamMessage;
     const answer = new StreamAnswer(stream as unknown as ServerHttp2Stream, message, () => 0);

@@ -22,7 +22,7 @@ async function startManaged(t: TestContext) {
 }
 
 suite('a challenge', () => {
-  test('is answered in the clear and over TLS, as long as it is open', async (t) => {
+  test('is answered over HTTP and over TLS, as long as it is open', async (t) => {
     const { site, folder } = await startManaged(t);
     const clear = () => fetch(`${site.url}${path}`, { redirect: 'manual' });
     assert.equal((await clear()).status, 404);
@@ -36,13 +36,13 @@ suite('a challenge', () => {
     assert.equal((await clear()).status, 404);
   });
 
-  test('of another client that serves its answers from disk is left alone', async (t) => {
+  test('of another ACME client that serves files from disk is not touched', async (t) => {
     const { site } = await startManaged(t);
     const reply = await fetch(`${site.url}/.well-known/acme-challenge/other`);
     assert.equal(await reply.text(), 'of another client');
   });
 
-  test('over acme-tls/1 gets its own certificate, and nobody else does', async (t) => {
+  test('over acme-tls/1 gets its own certificate, and no other connection gets that', async (t) => {
     const { site, folder } = await startManaged(t);
     const insecure = { servername: 'shop.example', rejectUnauthorized: false };
     const challenge = { ...insecure, ALPNProtocols: ['acme-tls/1'] };

@@ -26,7 +26,7 @@ const ways: Readonly<Record<string, (response: ServerResponse) => unknown>> = {
 
 suite('a large page over TLS', () => {
   for (const [name, answer] of Object.entries(ways)) {
-    test(`${name} is encrypted as it is read, and comes whole`, async (t) => {
+    test(`${name} is encrypted as its client reads it, and arrives whole`, async (t) => {
       const authority = await createAuthority();
       const server = createServer(await authority.issue(['localhost']));
       server.listen(0, '127.0.0.1');
@@ -47,7 +47,7 @@ suite('a large page over TLS', () => {
     });
   }
 
-  test('comes whole each time, also on one connection', async (t) => {
+  test('arrives whole each time, also on one connection', async (t) => {
     const content = bytes.toString('latin1', 0, 1 << 20);
     const site = await startTlsSite(t, { rules: [{ path: '/p', kind: 'content', content }] });
     const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: site.authority.cert });

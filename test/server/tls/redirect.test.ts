@@ -26,7 +26,7 @@ async function ask(
   ] as const;
 }
 
-suite('what is asked in the clear is sent on to https', () => {
+suite('a request over HTTP is redirected to https', () => {
   const certificates = {
     tls: ['*.main.example', 'main.example', '127.0.0.1', '::1'],
     'tls.shop.example': ['shop.example'],
@@ -72,14 +72,14 @@ suite('what is asked in the clear is sent on to https', () => {
     ['GET /svc1/health', 'main.example', '200', undefined],
     ['GET /.well-known/acme-challenge/x', 'main.example', '404', undefined],
   ];
-  test('with path and query as they were, to a host that is known', async (t) => {
+  test('with path and query unchanged, to a known host', async (t) => {
     const site = await startTlsSite(t, { certificates, rules: [page] });
     for (const [request, host, status, location] of table) {
       assert.deepEqual(await ask(site, request, host), [status, location], `${request} ${host}`);
     }
   });
 
-  test('to the public URL, where the ini file has one', async (t) => {
+  test('to the public URL, if the ini file has one', async (t) => {
     const site = await startTlsSite(t, {
       certificates,
       server: 'public_url = https://www.main.example:9443',
@@ -90,7 +90,7 @@ suite('what is asked in the clear is sent on to https', () => {
     assert.equal(await to('shop.example'), 'https://shop.example:PORT/a');
   });
 
-  test('or refused, where no certificate names a host', async (t) => {
+  test('or refused, if no certificate names the host', async (t) => {
     const site = await startTlsSite(t, { certificates: { tls: ['*.main.example'] } });
     assert.deepEqual(await ask(site, 'GET /a', 'www.main.example'), [
       '301',
@@ -99,7 +99,7 @@ suite('what is asked in the clear is sent on to https', () => {
     assert.deepEqual(await ask(site, 'GET /a', 'evil.example'), ['403', undefined]);
   });
 
-  test('not by what a trusted proxy has been asked over https', async (t) => {
+  test('not if a trusted proxy got it over https', async (t) => {
     const site = await startTlsSite(t, {
       rules: [page],
       server: 'trust_proxy = 127.0.0.1',
@@ -111,7 +111,7 @@ suite('what is asked in the clear is sent on to https', () => {
     }
   });
 
-  test('not from a unix socket, at whose other end is a proxy', async (t) => {
+  test('not if it comes over a unix socket, from a proxy', async (t) => {
     const site = await startTlsSite(t, { rules: [page], server: 'listen[] = unix:w.sock' });
     const socket = connect(join(site.folder, 'w.sock'));
     socket.write('GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -120,7 +120,7 @@ suite('what is asked in the clear is sent on to https', () => {
     assert.match(chunk.toString(), /^HTTP\/1\.1 200/);
   });
 
-  test('a websocket too', async (t) => {
+  test('also for a websocket', async (t) => {
     const site = await startTlsSite(t);
     const websocket = new WebSocket(`${site.url.replace('http', 'ws')}/svc1/ws`);
     const [, message] = (await once(websocket, 'unexpected-response')) as [
@@ -131,7 +131,7 @@ suite('what is asked in the clear is sent on to https', () => {
     assert.equal(message.headers.location, `https://localhost:${site.tlsPort}/svc1/ws`);
   });
 
-  test('as the ini file says, from one request to the next', async (t) => {
+  test('as the ini file says, from the first request after a reload', async (t) => {
     const site = await startTlsSite(t, { rules: [page] });
     const status = async () => (await ask(site, 'GET /a', 'localhost'))[0];
     assert.equal(await status(), '301');

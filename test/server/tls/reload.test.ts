@@ -30,8 +30,8 @@ async function problems(site: TlsSite): Promise<readonly unknown[]> {
 
 const certificates = { tls: ['old.example'], 'tls.www.example': ['www.example'] };
 
-suite('a certificate that was replaced', () => {
-  test('is used by the next handshake; connections that stand go on', async (t) => {
+suite('a replaced certificate', () => {
+  test('is used from the next handshake on; open connections go on', async (t) => {
     const site = await startTlsSite(t, { certificates });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     t.after(() => {
@@ -51,7 +51,7 @@ suite('a certificate that was replaced', () => {
     assert.equal((await site.ask('https://old.example/', options)).status, 404);
   });
 
-  test('by one that is no pair stays in use; the log says why, until it is right', async (t) => {
+  test('stays in use while the new files are no pair; the log says why', async (t) => {
     const site = await startTlsSite(t, { certificates, tls: 'http_redirect = no' });
     const next = await site.authority.issue(['www.example', 'next.example']);
     await replace(site, 'tls.www.example.pem', next.cert);
@@ -73,7 +73,7 @@ suite('a certificate that was replaced', () => {
     assert.ok(socket instanceof Error, 'the name of another section is none of this one');
   });
 
-  test('is announced before it expires', async (t) => {
+  test('is reported in the log before it expires', async (t) => {
     const site = await startTlsSite(t, { certificates });
     const soon = await site.authority.issue(['old.example'], { days: 3 });
     await replace(site, 'tls.key', soon.key);
@@ -89,7 +89,7 @@ suite('a certificate that was replaced', () => {
     await site.untilLogged(/does not cover www\.example: browsers reject it/);
   });
 
-  test('does not keep the process from its end', async (t) => {
+  test('does not keep the process running', async (t) => {
     const site = await startTlsSite(t, { certificates });
     const socket = await site.shake({ servername: 'old.example' });
     const closed = once(socket, 'close');

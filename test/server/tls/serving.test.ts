@@ -9,7 +9,7 @@ import { openSocket, readToClose } from '../raw-client.ts';
 import { startTlsSite } from './tls-rig.ts';
 
 suite('over TLS', () => {
-  test('a page is that of its https origin, never mixed with the one in the clear', async (t) => {
+  test('a page is that of its https origin, never the one of its http origin', async (t) => {
     const site = await startTlsSite(t, {
       tls: 'http_redirect = no',
       rules: [
@@ -31,7 +31,7 @@ suite('over TLS', () => {
     }
   });
 
-  test('operations and the websocket work as in the clear', async (t) => {
+  test('operations and the websocket work as over HTTP', async (t) => {
     const site = await startTlsSite(t);
     const url = `https://localhost:${site.tlsPort}/svc1/server/status`;
     const { body } = await site.ask(url, { headers: { apikey: site.adminKey } });
@@ -51,7 +51,7 @@ suite('over TLS', () => {
     assert.equal(JSON.parse(answer.toString()).data.version, JSON.parse(body).data.version);
   });
 
-  test('all that was asked for is answered when the client has closed its side', async (t) => {
+  test('all requests are answered, also if the client has closed its side', async (t) => {
     const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
     const get = 'GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n';
     for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
@@ -70,7 +70,7 @@ suite('over TLS', () => {
     }
   });
 
-  test('HTTP/1.1 is read as strictly as in the clear, whatever was answered before', async (t) => {
+  test('HTTP/1.1 is parsed as strictly as without TLS, at each request of a connection', async (t) => {
     const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
     const http2 = await connectHttp2(t, site);
     for (let at = 0; at < 3; at += 1) assert.equal((await http2.ask('/page')).status, 200);
@@ -89,7 +89,7 @@ suite('over TLS', () => {
     assert.match(site.logged(), / 400 GET \S+/);
   });
 
-  test('who speaks HTTP in the clear to its port is told so, and nothing is served', async (t) => {
+  test('plain HTTP to its port gets an error that says so, and no page', async (t) => {
     const site = await startTlsSite(t, { rules: [{ path: '/page', content: 'page' }] });
     const content = 'x'.repeat(100_000);
     for (const asked of [
@@ -107,7 +107,7 @@ suite('over TLS', () => {
     assert.equal((await site.ask(`https://localhost:${site.tlsPort}/page`)).body, 'page');
   });
 
-  suite('the certificate is the one for the name that the client asks for', () => {
+  suite('the certificate is that of the requested name', () => {
     const table: readonly (readonly [asked: string | undefined, got: string])[] = [
       ['www.example.com', 'www.example.com'],
       ['WWW.example.com', 'www.example.com'],
@@ -134,7 +134,7 @@ suite('over TLS', () => {
       });
     }
 
-    test('without a default one, a name that has none is refused', async (t) => {
+    test('without a default certificate, an unknown name is refused', async (t) => {
       const site = await startTlsSite(t, {
         certificates: { 'tls.www.example.com': ['www.example.com'] },
       });
@@ -162,7 +162,7 @@ suite('over TLS', () => {
     });
   }
 
-  test('what is no handshake gets no answer, and costs nobody else anything', async (t) => {
+  test('a malformed handshake gets no answer; other clients are not affected', async (t) => {
     const site = await startTlsSite(t);
     const socket = await openSocket(t, site.tlsPort);
     socket.write('SSH-2.0-OpenSSH_10.0\r\n');
@@ -170,7 +170,7 @@ suite('over TLS', () => {
     assert.equal((await site.ask('https://localhost/')).status, 404);
   });
 
-  test('a client that never ends its handshake does not hold up the end', async (t) => {
+  test('a client that never ends its handshake does not delay a stop', async (t) => {
     const site = await startTlsSite(t);
     const socket = connect(site.tlsPort, '127.0.0.1');
     socket.on('error', () => undefined);
@@ -189,12 +189,12 @@ suite('Strict-Transport-Security', () => {
     '[disk.own.headers]\nStrict-Transport-Security = max-age=1\n';
   const field = 'strict-transport-security';
 
-  test('is not sent unless it is asked for', async (t) => {
+  test('is not sent unless configured', async (t) => {
     const site = await startTlsSite(t, { files, ini: mounts });
     assert.equal((await site.ask('https://localhost/a.txt')).headers[field], undefined);
   });
 
-  test('is sent with every answer over TLS, and with none in the clear', async (t) => {
+  test('is sent with every response over TLS, and with none over HTTP', async (t) => {
     const tls = 'hsts = 365d, subdomains\nhttp_redirect = no';
     const site = await startTlsSite(t, { files, ini: mounts, tls });
     const value = 'max-age=31536000; includeSubDomains';

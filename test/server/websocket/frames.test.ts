@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { FrameFollower } from '../../../src/server/websocket/frames.ts';
 import { frame, opcodes } from './socket-rig.ts';
 
-suite('following the frames of a client', () => {
-  test('tells how much of an unfinished message has come, wherever the bytes are cut', () => {
+suite('the frame counter of a websocket', () => {
+  test('counts the bytes of an incomplete message, wherever the bytes are split', () => {
     const text = fc.integer({ min: 0, max: 65_535 }).map((length) => 'x'.repeat(length));
     const message = fc.array(text, { minLength: 1, maxLength: 4 });
     const cuts = fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 9 });
@@ -44,7 +44,7 @@ suite('following the frames of a client', () => {
     );
   });
 
-  test('tells by the header how much content a message announces', () => {
+  test('reads the announced length from the header', () => {
     const follower = new FrameFollower();
     follower.read(frame(opcodes.text, 'x'.repeat(1_000), { fin: false }));
     assert.equal(follower.contentBytes, 1_000);

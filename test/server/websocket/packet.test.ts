@@ -46,8 +46,8 @@ async function contentPacket(reply: Reply) {
   };
 }
 
-suite('the packet of an answer', () => {
-  test('has its status, fields and source, names in lower case, repeated ones joined', async () => {
+suite('a response as a websocket packet', () => {
+  test('has status, headers and source; names in lower case, repeated ones joined', async () => {
     const fields = ['Content-Type', 'text/plain', 'X-A', '1', 'x-b', '', 'x-a', '2'];
     assert.deepEqual(await contentPacket({ ...replyOf(noBody, fields), status: 404 }), {
       status: 404,
@@ -63,7 +63,7 @@ suite('the packet of an answer', () => {
     assert.equal((await contentPacket(replyOf(noBody))).contenttype, null);
   });
 
-  test('has fields of any name as they are', async () => {
+  test('has headers of any name unchanged', async () => {
     const fields = ['Constructor', 'a', '__proto__', 'b', 'toString', 'c', 'toString', 'd'];
     const { headers } = await contentPacket(replyOf(noBody, fields));
     assert.equal(JSON.stringify(headers), '{"constructor":"a","__proto__":"b","tostring":"c, d"}');
@@ -84,7 +84,7 @@ suite('the packet of an answer', () => {
     ['bytes', Buffer.from([0xff, 0xfe, 0, 1]), undefined],
   ];
   for (const [title, bytes, content] of contents) {
-    test(`gives back the same bytes of ${title}`, async () => {
+    test(`has the same bytes of ${title}`, async () => {
       const bodies: readonly Body[] = [
         bytesOf(bytes),
         {
@@ -108,7 +108,7 @@ suite('the packet of an answer', () => {
     });
   }
 
-  test('has the parts of a file in their order, and closes it', async () => {
+  test('has the ranges of a file in order, and closes the file', async () => {
     const { file, state } = fileOf(Buffer.from('0123456789'), 2);
     const parts = [
       Buffer.from('<'),
@@ -121,7 +121,7 @@ suite('the packet of an answer', () => {
     assert.equal(state.closed, 1);
   });
 
-  test('is refused for a file that has become shorter, and closes it', async () => {
+  test('is refused for a file that has become shorter, and closes the file', async () => {
     const { file, state } = fileOf(Buffer.from('012'));
     const body: Body = { kind: 'file', file, parts: [{ first: 0, last: 9 }], bytesLength: 10 };
     await assert.rejects(contentPacket(replyOf(body)), { code: 'unavailable' });
@@ -157,14 +157,14 @@ suite('content of more than 16 MiB', () => {
     });
   }
 
-  test('is what one byte less is not', async () => {
+  test('is refused, exactly 16 MiB is not', async () => {
     const stream = Readable.from([Buffer.alloc(16 * mib, 'a')]);
     const packet = await contentPacket(replyOf({ kind: 'stream', stream, bytesLength: undefined }));
     assert.equal(packet.content?.length, 16 * mib);
   });
 });
 
-test('a stream that breaks off is refused with what it broke off with', async () => {
+test('a stream that breaks off is refused with its error', async () => {
   const stream = new Readable({
     read() {
       this.destroy(new Error('gone'));

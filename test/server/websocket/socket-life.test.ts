@@ -35,8 +35,8 @@ function contentOf(site: TestSite, path: string): string {
   });
 }
 
-suite('a client', () => {
-  test('is pinged every half minute, and let go of when it does not answer', async (t) => {
+suite('a websocket client', () => {
+  test('gets a ping every 30 s, and is closed if it does not answer', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const site = await startSite(t);
     const { websocket } = await site.socket();
@@ -54,7 +54,7 @@ suite('a client', () => {
     assert.equal(websocket.readyState, websocket.OPEN);
   });
 
-  test('is not taken for gone while its requests are all under way', async (t) => {
+  test('is not closed for silence while its requests are running', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const { site, source } = await startWithSource(t);
     const socket = await site.socket();
@@ -67,7 +67,7 @@ suite('a client', () => {
     for (const { data } of await Promise.all(asked)) assert.equal(data.status, 200);
   });
 
-  test('that does not read is told so and closed, and the server goes on', async (t) => {
+  test('that does not read is closed with a reason, and the server goes on', async (t) => {
     const { site } = await startWithSource(t);
     const { websocket } = await site.socket();
     const closed = closing(websocket);
@@ -82,7 +82,7 @@ suite('a client', () => {
     assert.equal(site.logged().match(/websocket_unread/g)?.length, 1);
   });
 
-  test('that pings and does not read is let go of too', async (t) => {
+  test('that pings and does not read is closed too', async (t) => {
     const site = await startSite(t);
     const { websocket } = await site.socket();
     const closed = closing(websocket);
@@ -99,7 +99,7 @@ suite('a client', () => {
 });
 
 suite('when the server stops', () => {
-  test('a client gets the answers under way, then 1001', async (t) => {
+  test('a client gets the pending responses, then 1001', async (t) => {
     const { site, source } = await startWithSource(t);
     const { websocket } = await site.socket();
     const idle = await site.socket();
@@ -122,7 +122,7 @@ suite('when the server stops', () => {
     assert.deepEqual(answers.slice(0, 64).sort(), paths.slice(0, 64).sort());
   });
 
-  test('what is not answered within the grace is cut and counted', async (t) => {
+  test('responses that take longer than the grace period are cut off and counted', async (t) => {
     const { site, source } = await startWithSource(t);
     const { websocket } = await site.socket();
     const closed = closing(websocket);
@@ -132,7 +132,7 @@ suite('when the server stops', () => {
     await closed;
   });
 
-  test('a client that says nothing back does not hold it up', async (t) => {
+  test('a client that does not answer the close does not delay it', async (t) => {
     const site = await startSite(t);
     const silent = await openRaw(t, site.port);
     await site.waymark.stop(50);
@@ -170,7 +170,7 @@ suite('a frame that breaks the protocol', () => {
       1009,
     ],
   ];
-  test('ends its connection with the code for it, and no other', async (t) => {
+  test('ends its connection only, with the code for it', async (t) => {
     const site = await startSite(t);
     const bystander = await openRaw(t, site.port);
     for (const [title, bytes, code] of broken) {
@@ -181,7 +181,7 @@ suite('a frame that breaks the protocol', () => {
     assert.match(await answerOf(bystander, envelope), /"code":"not_found"/);
   });
 
-  test('is none of these', async (t) => {
+  test('does not include valid frames', async (t) => {
     const site = await startSite(t);
     const client = await openRaw(t, site.port);
     const half = envelope.length / 2;
@@ -207,7 +207,7 @@ async function answerOf(client: RawClient, envelope: string): Promise<string> {
   return (await client.next()).payload.toString();
 }
 
-test('an upgrade that is not right is refused, and the server goes on', async (t) => {
+test('a malformed upgrade is refused, and the server goes on', async (t) => {
   const site = await startSite(t, { server: 'base = /app\n' });
   const line = 'GET /app/svc1/ws HTTP/1.1';
   const cases: readonly (readonly [title: string, request: string, status: RegExp])[] = [

@@ -31,7 +31,7 @@ async function answerTo({ websocket }: TestSocket, text: string): Promise<Answer
 }
 
 suite('an envelope over a websocket', () => {
-  test('gets its id back, whatever it is, and none where it had none', async (t) => {
+  test('gets its id back, of any type, and none if it had none', async (t) => {
     const socket = await (await startSite(t)).socket();
     const ids = [1, 0, -1.5, 'a', '', null, false, [1, { a: [] }], { n: 1 }, '😀"\\'];
     for (const id of ids) {
@@ -82,7 +82,7 @@ suite('an envelope over a websocket', () => {
     assert.equal((await socket.call(status, {})).data.version, '0.1.0');
   });
 
-  test('is answered when its answer is there, whatever was asked before', async (t) => {
+  test('is answered as soon as possible, independent of earlier ones', async (t) => {
     const { site, source, ask } = await startWithSource(t);
     const socket = await site.socket();
     const far = ask(socket, '/far/1');
@@ -92,7 +92,7 @@ suite('an envelope over a websocket', () => {
     assert.equal((await far).data.content, '/1');
   });
 
-  test('has writes done in the order in which they came', async (t) => {
+  test('that writes is carried out in order of arrival', async (t) => {
     const site = await startSite(t);
     const socket = await site.socket(site.adminKey);
     const page = { path: '/a', kind: 'content', content: '0' };
@@ -113,7 +113,7 @@ function deep(levels: number): string {
   return `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`;
 }
 
-test('of many requests 64 are under way at a time, and every one is answered', async (t) => {
+test('at most 64 requests of a websocket run at a time, and each is answered', async (t) => {
   const { site, source, ask } = await startWithSource(t);
   const socket = await site.socket();
   const asked = Array.from({ length: 300 }, (_, at) => ask(socket, `/far/${at}`));
@@ -128,8 +128,8 @@ test('of many requests 64 are under way at a time, and every one is answered', a
   }
 });
 
-suite('frames that are no envelopes', () => {
-  test('end the connection with a code that says why', async (t) => {
+suite('frames without a valid envelope', () => {
+  test('end the connection with a code for the reason', async (t) => {
     const site = await startSite(t);
     const cases: readonly (readonly [send: (websocket: WebSocket) => void, code: number])[] = [
       [
@@ -157,7 +157,7 @@ suite('frames that are no envelopes', () => {
     assert.equal((await answerTo(socket, large)).error?.field, 'v', 'of 16 MiB at most');
   });
 
-  test('are the last ones: nothing that follows is done', async (t) => {
+  test('end the connection: later frames are not carried out', async (t) => {
     const site = await startSite(t);
     const { websocket } = await site.socket(site.adminKey);
     const closed = closing(websocket);
@@ -172,12 +172,12 @@ suite('frames that are no envelopes', () => {
   });
 });
 
-suite('who is at the other end', () => {
+suite('the caller of a websocket', () => {
   const page = { path: '/a', kind: 'content', content: 'x' };
   const authenticate = (socket: TestSocket, apikey: string) =>
     socket.call('svc1.session.authenticate', { apikey });
 
-  test('is told by the key of the upgrade; a wrong one is refused with 401', async (t) => {
+  test('has the key of the upgrade request; a wrong key is refused with 401', async (t) => {
     const site = await startSite(t);
     const refused = new WebSocket(`${site.url.replace('http', 'ws')}/svc1/ws`, {
       headers: { apikey: 'wmk_wrong' },
@@ -188,7 +188,7 @@ suite('who is at the other end', () => {
     assert.equal((await socket.call(status, {})).error, undefined);
   });
 
-  test('may be told by an envelope, which counts for all that follow at once', async (t) => {
+  test('can authenticate by an envelope, which holds for all later ones', async (t) => {
     const site = await startSite(t);
     const socket = await site.socket();
     const before = socket.call(status, {});
@@ -204,7 +204,7 @@ suite('who is at the other end', () => {
     assert.ok(!site.logged().includes(site.adminKey));
   });
 
-  test('may do what the scopes of the key allow, and nothing else', async (t) => {
+  test('may do only what the scopes of the key allow', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] });
     const table: readonly (readonly [TestSocket, string, object, string | undefined])[] = [
@@ -220,7 +220,7 @@ suite('who is at the other end', () => {
     }
   });
 
-  test('is nobody any more once the key is revoked, until another is told', async (t) => {
+  test('is anonymous once the key is revoked, until another key authenticates', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] });
     const socket = await site.socket(data.key);
@@ -232,7 +232,7 @@ suite('who is at the other end', () => {
     assert.equal((await socket.call(status, {})).error, undefined);
   });
 
-  test('may send twenty wrong keys a minute, and the right one at any time', async (t) => {
+  test('may send twenty wrong keys a minute, and a right one at any time', async (t) => {
     const site = await startSite(t);
     const socket = await site.socket();
     for (let guess = 0; guess < 20; guess += 1) {
@@ -243,8 +243,8 @@ suite('who is at the other end', () => {
   });
 });
 
-suite('an answer that fails on the way', () => {
-  test('is logged under the id that the caller gets', async (t) => {
+suite('a failure inside the server', () => {
+  test('is in the log under the id that the caller gets', async (t) => {
     const { site, ask } = await startBroken(t);
     const { error } = await ask();
     assert.equal(error?.code, 'bad_gateway');

@@ -25,8 +25,8 @@ async function connect(t: TestContext, url: string, apikey: string): Promise<Web
   return websocket;
 }
 
-suite('a subscriber that comes back with the seq of its last packet', () => {
-  test('after its connection was cut goes on where it was', async (t) => {
+suite('a subscriber that reconnects with the seq of its last packet', () => {
+  test('continues where it was after its connection was cut', async (t) => {
     const site = await startSite(t);
     const writer = await site.socket(site.adminKey);
     const before = (await site.call('svc1.server.status', {})).data.seq as number;
@@ -49,7 +49,7 @@ suite('a subscriber that comes back with the seq of its last packet', () => {
     assert.deepEqual([...got, ...subscriber.seqs()], range(before + 1, last));
   });
 
-  test('after a stop, a kill and writes in between goes on where it was', async (t) => {
+  test('continues where it was after a stop, a kill and writes in between', async (t) => {
     const { folder, iniFile } = await serverFolder(t, '[log]\naccess = no\n');
     let served = await startServed(t, iniFile);
     const { adminKey: apikey } = served;
@@ -108,7 +108,7 @@ async function writeUntilGone({ url }: Served, apikey: string): Promise<void> {
   );
 }
 
-test('a stop is not held up by a subscriber that does not read, nor is the log read after it', async (t) => {
+test('a subscriber that does not read does not delay a stop', async (t) => {
   const site = await startSite(t);
   const socket = await site.socket(site.adminKey);
   await subscribe(socket);

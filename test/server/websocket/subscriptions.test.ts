@@ -27,8 +27,8 @@ async function makeKey(site: TestSite, ...scopes: readonly string[]) {
   return data as { readonly key: string; readonly id: string };
 }
 
-suite('to subscribe', () => {
-  test('a caller needs the scope read', async (t) => {
+suite('subscribing', () => {
+  test('needs the scope read', async (t) => {
     const site = await startSite(t);
     const cases: readonly (readonly [scopes: readonly string[], code: string | undefined])[] = [
       [[], 'unauthenticated'],
@@ -44,7 +44,7 @@ suite('to subscribe', () => {
     }
   });
 
-  test('there has to be room: on the websocket, for the key, and in the process', async (t) => {
+  test('is limited for a websocket, for a key and for the process', async (t) => {
     const site = await startSite(t);
     const fill = async (key: string): Promise<readonly TestSocket[]> => {
       const sockets: TestSocket[] = [];
@@ -73,7 +73,7 @@ suite('to subscribe', () => {
     await subscriber.until(() => subscriber.seqs().includes(seq));
   });
 
-  test('callers without a key get a share of their address, and leave room for keys', async (t) => {
+  test('is limited for an address without a key, so that keys have room', async (t) => {
     const site = await startSite(t);
     const v = { origin: site.url, path: '/a' };
     const failures = new Map<string | undefined, number>();
@@ -92,8 +92,8 @@ suite('to subscribe', () => {
   });
 });
 
-suite('who may not read any more', () => {
-  test('by a revoked key is told so and closed at once, whoever revokes it', async (t) => {
+suite('a subscriber that may no longer read', () => {
+  test('because its key was revoked gets an error and is closed at once, whichever way it was revoked', async (t) => {
     const site = await startSite(t);
     const write = () => insertPage(site, { path: '/secret', content: 'x' });
     const revokes: readonly ((id: string) => Promise<unknown>)[] = [
@@ -118,7 +118,7 @@ suite('who may not read any more', () => {
     }
   });
 
-  test('by then gets nothing of what has waited to be read', async (t) => {
+  test('gets none of the packets that it had not read yet', async (t) => {
     const site = await startSite(t);
     const { key, id } = await makeKey(site, 'read');
     const [slow, quick] = [await site.socket(key), await site.socket(site.adminKey)];
@@ -140,7 +140,7 @@ suite('who may not read any more', () => {
     assert.ok(subscribers.every(({ errors }) => errors.length === 1));
   });
 
-  test('as another caller is told so at the next change', async (t) => {
+  test('because it authenticated anew gets an error at the next change', async (t) => {
     const site = await startSite(t);
     const { key } = await makeKey(site, 'render');
     const socket = await site.socket(site.adminKey);
@@ -153,7 +153,7 @@ suite('who may not read any more', () => {
     assert.equal(subscriber.errors[0]?.code, 'forbidden');
   });
 
-  test('because the ini file takes it from callers without a key, is told so', async (t) => {
+  test('because the ini file has changed gets an error at the next change', async (t) => {
     const site = await startSite(t, { ini: '[auth]\nanonymous = render, read\n' });
     const socket = await site.socket();
     const closed = closing(socket.websocket);
@@ -183,7 +183,7 @@ suite('a subscriber that reads slowly', () => {
     return { site, slow, quick, subscribers };
   }
 
-  test('is waited for, and gets everything, answers too', async (t) => {
+  test('gets every packet and every response in the end', async (t) => {
     const { slow, subscribers } = await startSlow(t, 4, 'x'.repeat(3 << 20));
     const answers = Array.from({ length: 4 }, () => slow.call('svc1.server.status', {}));
     slow.websocket.resume();
@@ -192,7 +192,7 @@ suite('a subscriber that reads slowly', () => {
     assert.deepEqual(subscribers[0].seqs(), subscribers[1].seqs());
   });
 
-  test('and does not even answer a ping is told so and closed', async (t) => {
+  test('and answers no ping is closed with a reason', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] });
     const { slow, quick, subscribers } = await startSlow(t, 15, 'x'.repeat(1 << 20));
     const closed = closing(slow.websocket);
@@ -215,7 +215,7 @@ suite('a subscriber that reads slowly', () => {
   });
 });
 
-test('reloads of the ini file lose and repeat nothing, and what is shown is of now', async (t) => {
+test('reloads of the ini file neither lose nor repeat changes, and packets follow the new configuration', async (t) => {
   const site = await startSite(t, { server: 'public_url = http://0.example\n' });
   const socket = await site.socket(site.adminKey);
   const subscriber = await subscribe(socket);

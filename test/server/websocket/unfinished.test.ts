@@ -23,8 +23,8 @@ function unfinished(pieces: number): Buffer {
   );
 }
 
-suite('a message that is not whole', () => {
-  test('has at most 256 KiB where its sender may not write', async (t) => {
+suite('an incomplete message', () => {
+  test('has at most 256 KiB if its sender may not write', async (t) => {
     const site = await startSite(t);
     const { data } = await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] });
     for (const key of [undefined, data.key as string]) {
@@ -43,7 +43,7 @@ suite('a message that is not whole', () => {
     assert.equal((JSON.parse(answer.toString()) as Answer).error, undefined);
   });
 
-  test('may be large behind one that says who its sender is', async (t) => {
+  test('may be large after its sender has authenticated', async (t) => {
     const site = await startSite(t);
     const { websocket } = await site.socket();
     const answers: Answer[] = [];
@@ -66,7 +66,7 @@ suite('a message that is not whole', () => {
     assert.equal((await closed)[0], 1009);
   });
 
-  test('has 60 s to become whole; those that are, and none, have all the time', async (t) => {
+  test('must be complete within 60 s; an idle websocket has no time-out', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     // The site stops by real time.
     t.after(() => {
@@ -115,8 +115,8 @@ async function postUnfinished(t: TestContext, site: TestSite): Promise<ClientReq
   return sent;
 }
 
-suite('what is held of requests that are not answered', () => {
-  test('is bounded for an address, over websocket and HTTP together', async (t) => {
+suite('the memory of unanswered requests', () => {
+  test('is limited for an address, over websocket and HTTP together', async (t) => {
     const site = await startSite(t);
     const first = await openRaw(t, site.port);
     first.send(unfinished(many));
@@ -140,7 +140,7 @@ suite('what is held of requests that are not answered', () => {
     assert.equal((JSON.parse(answer.toString()) as Answer).error, undefined);
   });
 
-  test('is given back when it is answered, or when its client goes', async (t) => {
+  test('is freed when they are answered, or when the client disconnects', async (t) => {
     const site = await startSite(t);
     const rounds = Math.ceil(requestsHeldPerAddressBytesMax / 200_000) + 2;
     const v = { origin: site.url, path: '/a', headers: { x: 'x'.repeat(200_000) } };
