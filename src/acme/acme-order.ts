@@ -7,54 +7,54 @@ import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } 
 import { acmeTransport } from './acme-transport.ts';
 import { createDialler } from '../outbound/dialler.ts';
 
-/** A certificate to be had from an ACME server (RFC 8555). */
+/** An order of a certificate from an ACME server (RFC 8555). */
 export interface AcmeOrder {
   readonly directory: string;
   readonly email: string | undefined;
-  /** What the account is bound by to another one (RFC 8555 §7.3.4); the key in base64url. */
+  /** External account binding (RFC 8555 §7.3.4); the key is in base64url. */
   readonly binding: { readonly kid: string; readonly key: string } | undefined;
-  /** PEM of those who vouch for the server besides the well-known; undefined for none. */
+  /** PEM of further certification authorities that the client trusts; undefined for none. */
   readonly ca: string | undefined;
-  /** Private networks that may be reached, as the ini file writes them. */
+  /** Private networks to which the client may connect, as in the ini file. */
   readonly allowPrivate: readonly string[];
-  /** PEM. */
+  /** The private key of the account, as PEM. */
   readonly accountKey: string;
   readonly host: string;
-  /** In the order in which they are tried, as far as the server offers them. */
+  /** In order of preference. */
   readonly challenges: readonly AcmeChallenge[];
 }
 
-/** The ways in which a host is shown to be ours (RFC 8555 §8.3, RFC 8737). */
+/** The supported challenges (RFC 8555 §8.3, RFC 8737): each proves control of a host. */
 export type AcmeChallenge = 'http-01' | 'tls-alpn-01';
 
 /**
- * The ways to show a host to be ours that the listeners allow, the most promising first: an ACME
- * server looks at ports 80 and 443.
+ * The challenges that the listeners can answer, in order of preference: an ACME server connects to
+ * port 80 for http-01 and to port 443 for tls-alpn-01.
  */
 export function challengesFor(listens: readonly ListenAddress[]): readonly AcmeChallenge[] {
   const ports = (scheme: string) =>
     listens.flatMap((one) => (one.kind === 'tcp' && one.scheme === scheme ? [one.port] : []));
   const isKnownPort = ports('http').includes(Number(defaultPorts.http));
   const isTlsFirst = !isKnownPort && ports('https').includes(Number(defaultPorts.https));
-  const ways: readonly AcmeChallenge[] =
+  const challenges: readonly AcmeChallenge[] =
     ports('http').length === 0 ? ['tls-alpn-01'] : ['http-01', 'tls-alpn-01'];
-  return isTlsFirst ? ways.toReversed() : ways;
+  return isTlsFirst ? challenges.toReversed() : challenges;
 }
 
-/** What has to be answered where the ACME server looks. */
-export type Presented =
+/** The response to a challenge, which the listeners serve until the order ends. */
+export type ChallengeResponse =
   | { readonly type: 'http-01'; readonly token: string; readonly keyAuthorization: string }
   | { readonly type: 'tls-alpn-01'; readonly cert: string; readonly key: string };
 
-/** What was issued, both PEM: the certificate with its chain, and its key. */
-export interface Issued {
+/** A certificate with its chain, and its private key, both as PEM. */
+export interface IssuedCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Why there is no certificate: the message is for an operator. */
+/** A failed order. The message is for the operator. */
 export class OrderError extends Error {
-  /** The field of the latest answer that told us to come later; undefined where none did. */
+  /** The Retry-After field of the latest 429 or 503; undefined for none. */
   readonly retryAfter: string | undefined;
 
   constructor(message: string, retryAfter?: string) {
@@ -63,10 +63,10 @@ export class OrderError extends Error {
   }
 }
 
-/** What the thread says. */
-type Told =
-  | { readonly kind: 'present'; readonly presented: Presented }
-  | { readonly kind: 'issued'; readonly issued: Issued }
+/** A message from the thread. */
+type ThreadMessage =
+  | { readonly kind: 'challenge'; readonly response: ChallengeResponse }
+  | { readonly kind: 'issued'; readonly issued: IssuedCertificate }
   | {
       readonly kind: 'failed';
       readonly message: string;
@@ -74,47 +74,56 @@ type Told =
     };
 
 /**
- * Orders a certificate, in a thread of its own: what it needs is needed for seconds in months, and
- * can be ended at any time. `present` resolves when a challenge is answered. Rejects with an
- * OrderError, with what `present` rejects with, or with the reason of the signal.
+ * Orders a certificate, in a thread: acme-client and its memory are needed for a few seconds every
+ * few months, and a thread can be ended at any time. `saveChallenge` resolves once the listeners
+ * answer the challenge. Rejects with an OrderError, with the error of `saveChallenge`, or with the
+ * reason of the signal.
  */
 export async function orderCertificate(
   order: AcmeOrder,
   {
-    present,
+    saveChallenge,
     signal,
-  }: { readonly present: (presented: Presented) => Promise<void>; readonly signal: AbortSignal },
-): Promise<Issued> {
+  }: {
+    readonly saveChallenge: (response: ChallengeResponse) => Promise<void>;
+    readonly signal: AbortSignal;
+  },
+): Promise<IssuedCertificate> {
   signal.throwIfAborted();
   const worker = new Worker(new URL(import.meta.url), { workerData: { acmeOrder: order } });
   const end = () => void worker.terminate();
-  const patience = setTimeout(end, acmeOrderMs);
+  const timer = setTimeout(end, acmeOrderMs);
   signal.addEventListener('abort', end);
   try {
-    return await new Promise<Issued>((resolve, reject) => {
-      worker.on('message', (told: Told) => {
-        if (told.kind === 'issued') resolve(told.issued);
-        else if (told.kind === 'failed') reject(new OrderError(told.message, told.retryAfter));
-        else {
-          present(told.presented).then(() => {
-            worker.postMessage('presented');
+    return await new Promise<IssuedCertificate>((resolve, reject) => {
+      worker.on('message', (message: ThreadMessage) => {
+        if (message.kind === 'issued') resolve(message.issued);
+        else if (message.kind === 'failed') {
+          reject(new OrderError(message.message, message.retryAfter));
+        } else {
+          saveChallenge(message.response).then(() => {
+            worker.postMessage('saved');
           }, reject);
         }
       });
       worker.once('error', reject);
       worker.once('exit', () => {
-        reject(signal.aborted ? (signal.reason as Error) : new OrderError('It took too long.'));
+        const timedOut = new OrderError(`The order took longer than ${acmeOrderMs / 60_000} min.`);
+        reject(signal.aborted ? (signal.reason as Error) : timedOut);
       });
     });
   } finally {
-    clearTimeout(patience);
+    clearTimeout(timer);
     signal.removeEventListener('abort', end);
     await worker.terminate();
   }
 }
 
-/** Runs an order in the thread; `refused` as acmeTransport has it. */
-async function run(order: AcmeOrder, refused: (retryAfter: string) => void): Promise<Issued> {
+/** Runs an order in the thread. `retryLater` is that of acmeTransport. */
+async function run(
+  order: AcmeOrder,
+  retryLater: (retryAfter: string) => void,
+): Promise<IssuedCertificate> {
   const acme = await import('acme-client');
   const dialler = createDialler({
     allowPrivate: order.allowPrivate.flatMap((text) => parseCidr(text) ?? []),
@@ -123,8 +132,8 @@ async function run(order: AcmeOrder, refused: (retryAfter: string) => void): Pro
     ca: [...getCACertificates('default'), ...(order.ca === undefined ? [] : [order.ca])],
   });
   Object.assign(acme.axios.defaults, {
-    adapter: acmeTransport(dialler, refused),
-    // Whoever orders tries again, and knows when.
+    adapter: acmeTransport(dialler, retryLater),
+    // Renewals retries failed orders.
     acmeSettings: { retryMaxAttempts: 0 },
   });
   const client = new acme.Client({
@@ -137,7 +146,7 @@ async function run(order: AcmeOrder, refused: (retryAfter: string) => void): Pro
     backoffMax: acmePollMsMax,
   });
   const update = client.updateAccount.bind(client);
-  // An account that is there is told its contact alone (RFC 8555 §7.3.2), or asked for as it is.
+  // acme-client would send fields that an update must not have (RFC 8555 §7.3.2).
   client.updateAccount = (account) => update(account?.contact && { contact: account.contact });
   const key = await acme.crypto.createPrivateEcdsaKey();
   const [, csr] = await acme.crypto.createCsr({ altNames: [order.host] }, key);
@@ -145,47 +154,47 @@ async function run(order: AcmeOrder, refused: (retryAfter: string) => void): Pro
     csr,
     ...(order.email !== undefined && { email: order.email }),
     termsOfServiceAgreed: true,
-    // The ACME server looks from outside; whether we see ourselves says nothing.
+    // Whether this server can reach itself says nothing about the ACME server.
     skipChallengeVerification: true,
     challengePriority: [...order.challenges],
     async challengeCreateFn(authorization, { type: offered, token }, keyAuthorization) {
       const type = order.challenges.find((one) => one === (offered as string));
-      if (type === 'http-01') return present({ type, token, keyAuthorization });
+      if (type === 'http-01') return sendChallenge({ type, token, keyAuthorization });
       if (type === undefined) {
-        throw new Error(`The ACME server offers none of ${order.challenges.join(' and ')}.`);
+        throw new Error(`The ACME server does not offer ${order.challenges.join(' or ')}.`);
       }
       const pair = await acme.crypto.createAlpnCertificate(authorization, keyAuthorization);
-      return present({ type, key: pair[0].toString(), cert: pair[1].toString() });
+      return sendChallenge({ type, key: pair[0].toString(), cert: pair[1].toString() });
     },
     challengeRemoveFn: () => Promise.resolve(),
   });
   return { cert, key: key.toString() };
 }
 
-/** Asks the process to answer a challenge, and waits until it does. */
-function present(presented: Presented): Promise<void> {
+/** Sends the response to a challenge to the main thread, and waits until it is saved. */
+function sendChallenge(response: ChallengeResponse): Promise<void> {
   return new Promise((resolve) => {
     parentPort?.once('message', () => {
       resolve();
     });
-    tell({ kind: 'present', presented });
+    send({ kind: 'challenge', response });
   });
 }
 
-function tell(told: Told): void {
-  parentPort?.postMessage(told);
+function send(message: ThreadMessage): void {
+  parentPort?.postMessage(message);
 }
 
 const job = workerData as { readonly acmeOrder?: AcmeOrder } | null;
 if (!isMainThread && job?.acmeOrder !== undefined) {
   let retryAfter: string | undefined;
-  await run(job.acmeOrder, (asked) => (retryAfter = asked)).then(
+  await run(job.acmeOrder, (value) => (retryAfter = value)).then(
     (issued) => {
-      tell({ kind: 'issued', issued });
+      send({ kind: 'issued', issued });
     },
     (error: unknown) => {
       const message = error instanceof Error ? error.message : String(error);
-      tell({ kind: 'failed', message, retryAfter });
+      send({ kind: 'failed', message, retryAfter });
     },
   );
 }

@@ -6,28 +6,32 @@ import type { Dialler } from '../outbound/dialler.ts';
 import type { SourceResponse } from '../outbound/exchange.ts';
 import { outboundUrl } from '../outbound/url.ts';
 
-/** What carries the requests of acme-client. */
+/** The function that sends the requests of acme-client: an adapter of axios. */
 type Transport = Extract<typeof axios.defaults.adapter, (...given: never[]) => unknown>;
 type TransportRequest = Parameters<Transport>[0];
 
 /**
- * Has acme-client's requests go through a dialler, over https alone (RFC 8555 §6.1): an ACME server
- * names the URLs that are asked next. `refused` hears of answers that tell us to come later, with
- * their Retry-After. Rejects with an Error whose message names host and reason.
+ * Sends acme-client's requests through a dialler, because the ACME server names the URLs of further
+ * requests, and over https only (RFC 8555 §6.1). Calls `retryLater` with the Retry-After of each
+ * 429 and 503. Rejects with an Error whose message names the host and the reason.
  */
 export function acmeTransport(
   dialler: Pick<Dialler, 'send'>,
-  refused: (retryAfter: string) => void,
+  retryLater: (retryAfter: string) => void,
 ): Transport {
   return async (request) => {
     const url = outboundUrl(request.url ?? '');
-    if (url.protocol !== 'https:') throw new Error(`${url.origin} is not asked: it is not https.`);
+    if (url.protocol !== 'https:') {
+      throw new Error(`The ACME server names ${url.origin}, which is not an https URL.`);
+    }
     try {
       const answer = await send(dialler, url, request);
       const { status } = answer;
       const headers = fieldsByName(answer.fields);
       const retryAfter = headers['retry-after'];
-      if ((status === 429 || status === 503) && retryAfter !== undefined) refused(retryAfter);
+      if ((status === 429 || status === 503) && retryAfter !== undefined) {
+        retryLater(retryAfter);
+      }
       return {
         status,
         headers,
@@ -75,13 +79,13 @@ async function text(content: Buffer | Readable): Promise<string> {
   let bytes = 0;
   const limited = content.map((chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes > acmeAnswerBytesMax) throw new Error('the answer is too large');
+    if (bytes > acmeAnswerBytesMax) throw new Error('the response is too large');
     return chunk;
   });
   return (await buffer(limited)).toString();
 }
 
-/** What was the matter with a connection: the operator may know, unlike who asks for a page. */
+/** The reason of a failed connection. It names addresses, which the operator may see. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as Error;
   if (cause instanceof AggregateError) {

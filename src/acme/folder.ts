@@ -3,36 +3,36 @@ import { chmod, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promi
 import { join } from 'node:path';
 import type { AcmeConfig, Certificate } from '../config/config.ts';
 
-/** What is known of the certificate of a host besides itself. */
+/** The state of the certificate of a host. */
 export interface HostState {
   readonly state: 'obtaining' | 'valid' | 'failed';
-  /** ISO 8601, UTC: when it came to be so. */
+  /** When the state began, ISO 8601, UTC. */
   readonly since: string;
-  /** Tries in a row that failed. */
+  /** The number of consecutive failed orders. */
   readonly failures: number;
-  /** ISO 8601, UTC: when it will be tried again, or renewed. */
+  /** When the next order is due, ISO 8601, UTC; null during an order. */
   readonly next: string | null;
   readonly error: string | null;
 }
 
-/** A certificate and its key, both PEM. */
+/** A certificate and its private key, both as PEM. */
 interface PemPair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** What a challenge token is made of (RFC 8555 §8.1), and so what may name a file. */
+/** The syntax of a token (RFC 8555 §8.1), which becomes the name of a file. */
 const tokenPattern = /^[A-Za-z0-9_-]{16,256}$/;
 const hostPattern = /^[a-z0-9_.-]{1,253}$/;
 
 /**
- * What ACME needs is kept below the data folder, for its owner alone: accounts, certificates with
- * their keys and how they stand by ACME server, and the challenges that are under way. All
- * processes of a server read it, one of them writes it.
+ * The files of ACME below the data folder, which only their owner can read: for each ACME server an
+ * account key, certificates with their keys and states; and the responses to challenges. One process
+ * of a server writes them, all read them.
  */
 export class AcmeFolder {
   readonly #root: string;
-  /** Of one ACME server: what another one knows or has issued is nothing to it. */
+  /** The folder of the configured ACME server: accounts and certificates belong to a server. */
   readonly #folder: string;
   readonly #hosts: readonly string[];
 
@@ -44,7 +44,7 @@ export class AcmeFolder {
     this.#hosts = hosts;
   }
 
-  /** The certificates as those of the ini file; their files may not be there yet. */
+  /** The certificates in the form of the ini file. Their files may not exist yet. */
   get certificates(): readonly Certificate[] {
     return this.#hosts.map((host) => {
       const file = this.#file(`${host}.pem`);
@@ -52,13 +52,13 @@ export class AcmeFolder {
     });
   }
 
-  /** Makes the folders, and takes away what a process has left behind that ended at work. */
+  /** Creates the folders, and removes files that a crashed process has left behind. */
   async prepare(): Promise<void> {
     for (const folder of [this.#root, this.#folder, this.#challenges]) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await chmod(folder, 0o700);
     }
-    // The folder stays: on a full disk it could not be made again.
+    // The folder itself stays, because a full disk could prevent its creation.
     for (const name of await readdir(this.#challenges)) {
       await rm(join(this.#challenges, name), { recursive: true, force: true });
     }
@@ -66,10 +66,10 @@ export class AcmeFolder {
     for (const name of drafts) await rm(this.#file(name), { force: true });
   }
 
-  /** The key of the account, PEM; made when it is first asked for. */
+  /** The private key of the account, as PEM; the first call makes it. */
   async accountKey(): Promise<string> {
     const file = this.#file('account.key');
-    const known = await readIfThere(file);
+    const known = await readIfExists(file);
     if (known !== undefined) return known;
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
@@ -77,45 +77,45 @@ export class AcmeFolder {
     return pem;
   }
 
-  /** Puts a certificate in the place of the one before, both parts at once. */
-  async keep(host: string, { cert, key }: PemPair): Promise<void> {
+  /** Replaces the certificate and the key of a host. Both are one file, so both change at once. */
+  async saveCertificate(host: string, { cert, key }: PemPair): Promise<void> {
     await write(this.#file(`${host}.pem`), `${key.trim()}\n${cert.trim()}\n`);
   }
 
-  /** How the certificate of a host stands; undefined where nothing is known. */
+  /** The state of the certificate of a host; undefined if it is unknown. */
   async state(host: string): Promise<HostState | undefined> {
-    const text = await readIfThere(this.#file(`${host}.json`));
+    const text = await readIfExists(this.#file(`${host}.json`));
     return text === undefined ? undefined : parseState(text);
   }
 
-  async setState(host: string, state: HostState): Promise<void> {
+  async saveState(host: string, state: HostState): Promise<void> {
     await write(this.#file(`${host}.json`), `${JSON.stringify(state)}\n`);
   }
 
-  /** What answers http-01 for a token (RFC 8555 §8.3); undefined where nobody has asked for it. */
+  /** The response to an http-01 challenge (RFC 8555 §8.3); undefined for an unknown token. */
   async keyAuthorization(token: string): Promise<string | undefined> {
-    return tokenPattern.test(token) ? readIfThere(join(this.#challenges, token)) : undefined;
+    return tokenPattern.test(token) ? readIfExists(join(this.#challenges, token)) : undefined;
   }
 
-  /** What answers tls-alpn-01 for a host (RFC 8737 §3); undefined where nobody has asked for it. */
+  /** The response to a tls-alpn-01 challenge (RFC 8737 §3); undefined for a host without one. */
   async challengeCertificate(host: string): Promise<PemPair | undefined> {
     if (!hostPattern.test(host)) return undefined;
-    const text = await readIfThere(join(this.#challenges, `${host}.pem`));
+    const text = await readIfExists(join(this.#challenges, `${host}.pem`));
     return text === undefined ? undefined : { cert: text, key: text };
   }
 
-  /** Answers a challenge from then on, by a token or the name of a host. */
-  async present(name: string, content: string | PemPair): Promise<void> {
+  /** Saves the response to a challenge, by its token or its host. */
+  async saveChallenge(name: string, content: string | PemPair): Promise<void> {
     if (typeof content === 'string') {
-      if (!tokenPattern.test(name)) throw new TypeError('the token of a challenge is none');
+      if (!tokenPattern.test(name)) throw new TypeError('The token of the challenge is malformed.');
       await write(join(this.#challenges, name), content);
     } else {
       await write(join(this.#challenges, `${name}.pem`), `${content.key}\n${content.cert}`);
     }
   }
 
-  /** Answers no challenge any more. */
-  async withdraw(): Promise<void> {
+  /** Removes the responses to all challenges. */
+  async removeChallenges(): Promise<void> {
     for (const name of await readdir(this.#challenges)) {
       await rm(join(this.#challenges, name), { force: true });
     }
@@ -130,7 +130,7 @@ export class AcmeFolder {
   }
 }
 
-/** What somebody has spoilt says nothing. */
+/** Undefined for a file that somebody has damaged. */
 function parseState(text: string): HostState | undefined {
   try {
     const state = JSON.parse(text) as Partial<HostState> | null;
@@ -141,7 +141,7 @@ function parseState(text: string): HostState | undefined {
   }
 }
 
-async function readIfThere(file: string): Promise<string | undefined> {
+async function readIfExists(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
@@ -150,7 +150,7 @@ async function readIfThere(file: string): Promise<string | undefined> {
   }
 }
 
-/** Writes a file for its owner alone: who reads it sees the one before, or all of this one. */
+/** Writes a file atomically; only its owner can read it. */
 async function write(file: string, text: string): Promise<void> {
   const draft = `${file}.draft`;
   const handle = await open(draft, 'w', 0o600);

@@ -15,115 +15,115 @@ import {
   OrderError,
   type AcmeChallenge,
   type AcmeOrder,
-  type Issued,
-  type Presented,
+  type IssuedCertificate,
+  type ChallengeResponse,
 } from './acme-order.ts';
 import type { AcmeFolder, HostState } from './folder.ts';
 import {
   afterIssueMs,
   afterStartMs,
   retryDelayMs,
-  tryAfterStartMs,
+  orderAfterStartMs,
   type Lifetime,
 } from './schedule.ts';
 
-/** What renewals need of their surroundings. */
+/** The dependencies of Renewals. */
 export interface RenewalParts {
   readonly acme: AcmeConfig;
   readonly folder: AcmeFolder;
-  /** The ways to show a host to be ours, the most promising first. */
+  /** The challenges that the listeners can answer, in order of preference. */
   readonly challenges: readonly AcmeChallenge[];
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** 0..1. */
   readonly random: () => number;
-  /** Gets a certificate from the ACME server; see orderCertificate. */
+  /** orderCertificate. */
   readonly order: (
     order: AcmeOrder,
     how: {
-      readonly present: (presented: Presented) => Promise<void>;
+      readonly saveChallenge: (response: ChallengeResponse) => Promise<void>;
       readonly signal: AbortSignal;
     },
-  ) => Promise<Issued>;
+  ) => Promise<IssuedCertificate>;
   /** Resolves after a time; rejects when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** One host, and when it is its turn. */
-interface Candidate {
+/** The next order of the certificate of a host. */
+interface Renewal {
   readonly host: string;
   failures: number;
   dueMs: number;
 }
 
 /**
- * Gets the certificates that the ini file wants from an ACME server, and renews them in good time:
- * one after the other, each again and again at growing intervals while it fails. Only one process
- * of a server may do it.
+ * Orders the certificates of the ini file from an ACME server, and renews them in time: one after
+ * the other; a failed order is repeated at growing intervals. Only one process of a server may run
+ * it.
  */
 export class Renewals {
   readonly #parts: RenewalParts;
   readonly #stopped = new AbortController();
   readonly #orders = { issued: 0, failed: 0 };
-  #candidates: readonly Candidate[] = [];
+  #renewals: readonly Renewal[] = [];
   #running: Promise<void> | undefined;
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
   }
 
-  /** Begins, in the background; the folder has to be prepared. */
+  /** Starts in the background. The caller has prepared the folder. */
   start(): void {
     this.#running = this.#run().catch((error: unknown) => {
       if (this.#stopped.signal.aborted) return;
-      const message = 'Certificates are no longer renewed; restart to go on.';
+      const message = 'Certificate renewal stopped after an internal error. Restart the server.';
       this.#parts.log.error({ err: error }, message);
     });
   }
 
-  /** Breaks off what is under way. */
+  /** Stops, and cancels an order in progress. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#running;
   }
 
-  /** How many orders came to what, and for which hosts they keep failing. */
+  /** The numbers of orders by outcome, and of consecutive failures by host. */
   metrics(): readonly Metric[] {
-    return renewalMetrics(this.#orders, this.#candidates);
+    return renewalMetrics(this.#orders, this.#renewals);
   }
 
   async #run(): Promise<void> {
     const { acme, now, wait } = this.#parts;
     const { signal } = this.#stopped;
-    this.#candidates = await Promise.all(acme.hosts.map((host) => this.#admit(host)));
+    this.#renewals = await Promise.all(acme.hosts.map((host) => this.#plan(host)));
     while (!signal.aborted) {
-      const [next] = this.#candidates.toSorted((one, other) => one.dueMs - other.dueMs);
+      const [next] = this.#renewals.toSorted((one, other) => one.dueMs - other.dueMs);
       if (next === undefined) return;
       const leftMs = next.dueMs - now();
-      if (leftMs <= 0) await this.#try(next);
+      if (leftMs <= 0) await this.#renew(next);
       else await wait(Math.min(leftMs, acmeCheckMs), signal);
     }
   }
 
-  /** When it is a host's turn, as its files say. */
-  async #admit(host: string): Promise<Candidate> {
+  /** Plans the next order for a host from its saved state and certificate. */
+  async #plan(host: string): Promise<Renewal> {
     const { folder, now, random } = this.#parts;
     const state = await folder.state(host);
     const failures = state?.failures ?? 0;
     const lastMs = timeOf(state?.since);
-    // A process that ended in the middle of an order has said nothing of a next one.
+    // A process that ended during an order has not saved a time for the next one.
     const isBroken = state?.state === 'obtaining' && lastMs !== undefined;
     const nextMs = isBroken ? lastMs + acmeRestartMs : timeOf(state?.next);
     const lifetime = await this.#lifetimeOf(host);
     const dueMs =
       failures > 0 || lifetime === undefined
-        ? tryAfterStartMs({ lastMs, nextMs }, now())
+        ? orderAfterStartMs({ lastMs, nextMs }, now())
         : afterStartMs(lifetime, nextMs, { nowMs: now(), random: random() });
     return { host, failures, dueMs };
   }
 
-  /** The life of the certificate that a host has; undefined where it has none of use. */
+  /** The validity of the certificate of a host; undefined if it has no usable one. */
   async #lifetimeOf(host: string): Promise<Lifetime | undefined> {
     const known = this.#parts.folder.certificates.find((one) => one.host === host);
     const pair = known && (await readKeyPair(known));
@@ -131,74 +131,73 @@ export class Renewals {
     return isFor(pair.certificate, host) ? lifetimeOf(pair.certificate) : undefined;
   }
 
-  async #try(candidate: Candidate): Promise<void> {
+  async #renew(renewal: Renewal): Promise<void> {
     const { folder, log, acme, now, random } = this.#parts;
-    const { host } = candidate;
+    const { host } = renewal;
     const server = new URL(acme.directory).hostname;
     try {
-      log.info({ host }, `A certificate for ${host} is ordered from ${server}.`);
-      await this.#tell(candidate, 'obtaining', null);
-      const issued = await this.#order(candidate);
+      log.info({ host }, `Ordering a certificate for ${host} from ${server}.`);
+      await this.#saveState(renewal, 'obtaining', null);
+      const issued = await this.#order(renewal);
       const certificate = new X509Certificate(issued.cert);
-      if (!isFor(certificate, host)) throw new Error(`What was issued is not for ${host}.`);
-      await folder.keep(host, issued);
-      candidate.failures = 0;
-      candidate.dueMs = afterIssueMs(lifetimeOf(certificate), now(), random());
+      if (!isFor(certificate, host)) {
+        throw new Error(`The issued certificate is not for ${host}.`);
+      }
+      await folder.saveCertificate(host, issued);
+      renewal.failures = 0;
+      renewal.dueMs = afterIssueMs(lifetimeOf(certificate), now(), random());
       this.#orders.issued += 1;
-      await this.#tell(candidate, 'valid', null);
+      await this.#saveState(renewal, 'valid', null);
       const until = certificate.validToDate.toISOString();
-      log.info(
-        { host },
-        `A certificate for ${host} was issued by ${server}: valid until ${until}.`,
-      );
+      log.info({ host }, `${server} has issued a certificate for ${host}, valid until ${until}.`);
     } catch (error) {
-      await this.#failed(candidate, error);
+      await this.#failed(renewal, error);
     }
   }
 
-  async #failed(candidate: Candidate, error: unknown): Promise<void> {
+  async #failed(renewal: Renewal, error: unknown): Promise<void> {
     const { log, now, random } = this.#parts;
     if (this.#stopped.signal.aborted) {
-      // It is the first thing to be done after the next start.
-      candidate.dueMs = now();
-      await this.#tell(candidate, 'failed', 'The order was broken off.');
+      // The next start repeats the order at once.
+      renewal.dueMs = now();
+      await this.#saveState(renewal, 'failed', 'The server stopped during the order.');
       return;
     }
-    candidate.failures += 1;
+    renewal.failures += 1;
     this.#orders.failed += 1;
-    const asked = error instanceof OrderError ? error.retryAfter : undefined;
-    const askedMs = readRetryAfter(asked, { nowMs: now(), msMax: acmeRetryAfterMsMax }) ?? 0;
-    candidate.dueMs = now() + Math.max(retryDelayMs(candidate.failures, random()), askedMs);
-    const why = sentence(error);
-    await this.#tell(candidate, 'failed', why);
-    const { host, dueMs } = candidate;
-    log.error({ host }, `No certificate for ${host}: ${why} Next try at ${isoOf(dueMs)}.`);
+    const field = error instanceof OrderError ? error.retryAfter : undefined;
+    const afterMs = readRetryAfter(field, { nowMs: now(), msMax: acmeRetryAfterMsMax }) ?? 0;
+    renewal.dueMs = now() + Math.max(retryDelayMs(renewal.failures, random()), afterMs);
+    const reason = sentence(error);
+    await this.#saveState(renewal, 'failed', reason);
+    const { host, dueMs } = renewal;
+    log.error({ host }, `No certificate for ${host}: ${reason} Retrying at ${isoOf(dueMs)}.`);
   }
 
-  /** Puts down how it stands with a host, for the other processes and the next start. */
-  #tell(
-    { host, failures, dueMs }: Candidate,
+  /** Saves the state of a host for the other processes and the next start. */
+  #saveState(
+    { host, failures, dueMs }: Renewal,
     state: HostState['state'],
     error: string | null,
   ): Promise<void> {
     const since = isoOf(this.#parts.now());
     const next = state === 'obtaining' ? null : isoOf(dueMs);
-    return this.#puttingDown(host, () =>
-      this.#parts.folder.setState(host, { state, since, failures, next, error }),
+    return this.#tryWrite(host, () =>
+      this.#parts.folder.saveState(host, { state, since, failures, next, error }),
     );
   }
 
-  /** A disk that is full for a while does not end the renewals. */
-  async #puttingDown(host: string, write: () => Promise<void>): Promise<void> {
+  /** Logs a failed write: a full disk must not end the renewals. */
+  async #tryWrite(host: string, write: () => Promise<void>): Promise<void> {
     try {
       await write();
     } catch (error) {
-      const message = `How it stands with the certificate of ${host} could not be put down.`;
+      const message = `Cannot save the state of the certificate for ${host}.`;
       this.#parts.log.error({ err: error, host }, message);
     }
   }
 
-  async #order({ host, failures }: Candidate): Promise<Issued> {
+  async #order({ host, failures }: Renewal): Promise<IssuedCertificate> {
     const { acme, folder, challenges, order } = this.#parts;
     const { signal } = this.#stopped;
     const { directory, email, caFile } = acme;
@@ -206,21 +205,21 @@ export class Renewals {
     const binding = await readBinding(acme);
     const ca = caFile === undefined ? undefined : await readFile(caFile, 'utf8');
     const accountKey = await folder.accountKey();
-    // What has failed may be the way in: the other one has its turn.
-    const ways = failures % 2 === 1 ? challenges.toReversed() : challenges;
+    // The challenge may be the cause of a failure, so the next order prefers the other one.
+    const preferred = failures % 2 === 1 ? challenges.toReversed() : challenges;
     try {
       return await order(
-        { directory, email, binding, ca, allowPrivate, accountKey, host, challenges: ways },
+        { directory, email, binding, ca, allowPrivate, accountKey, host, challenges: preferred },
         {
-          present: (presented) =>
-            presented.type === 'http-01'
-              ? folder.present(presented.token, presented.keyAuthorization)
-              : folder.present(host, presented),
+          saveChallenge: (response) =>
+            response.type === 'http-01'
+              ? folder.saveChallenge(response.token, response.keyAuthorization)
+              : folder.saveChallenge(host, response),
           signal,
         },
       );
     } finally {
-      await this.#puttingDown(host, () => folder.withdraw());
+      await this.#tryWrite(host, () => folder.removeChallenges());
     }
   }
 }
@@ -249,14 +248,14 @@ function isoOf(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** What went wrong in one line, with its full stop. */
+/** The message of an error as one line that ends with a full stop. */
 function sentence(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const line = text.replace(/\s+/g, ' ').trim().slice(0, acmeErrorCharactersMax);
   return /[.!?]$/.test(line) ? line : `${line}.`;
 }
 
-/** Orders of certificates, as metrics. */
+/** The metrics of orders. */
 function renewalMetrics(
   orders: { readonly issued: number; readonly failed: number },
   hosts: readonly { readonly host: string; readonly failures: number }[],
@@ -265,13 +264,13 @@ function renewalMetrics(
     {
       type: 'counter',
       name: 'waymark_acme_orders_total',
-      help: 'Certificates that were ordered from an ACME server, by what came of it.',
+      help: 'Orders of certificates from an ACME server, by outcome.',
       samples: Object.entries(orders).map(([outcome, value]) => ({ labels: { outcome }, value })),
     },
     {
       type: 'gauge',
       name: 'waymark_acme_failures',
-      help: 'Orders of a certificate in a row that failed.',
+      help: 'Consecutive failed orders of a certificate, by host.',
       samples: hosts.map(({ host, failures }) => ({ labels: { host }, value: failures })),
     },
   ];

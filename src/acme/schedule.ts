@@ -1,22 +1,23 @@
 import { acmeRestartMs, acmeRetryMs } from './limits.ts';
 
-/** When a certificate begins and ends, in milliseconds since 1970. */
+/** The validity of a certificate, in milliseconds since 1970. */
 export interface Lifetime {
   readonly beginsMs: number;
   readonly endsMs: number;
 }
 
-/** The latest try to get a certificate. */
-interface LatestTry {
-  /** When it ended, in milliseconds since 1970; undefined where there was none. */
+/** The latest order of a certificate, with times in milliseconds since 1970. */
+interface LatestOrder {
+  /** When it ended; undefined if there was none. */
   readonly lastMs: number | undefined;
-  /** When the next one was to be, as it was settled then. */
+  /** When the next one was planned at that time. */
   readonly nextMs: number | undefined;
 }
 
 /**
- * When a certificate is renewed: with a third of its life left, or up to a twentieth of it earlier,
- * so that those who got theirs together do not come again together. `random` is in 0..1.
+ * When to renew a certificate: when a third of its validity is left, or up to a twentieth of it
+ * earlier, so that certificates that were issued together are not renewed together. `random` is in
+ * 0..1.
  */
 export function renewalMs({ beginsMs, endsMs }: Lifetime, random: number): number {
   const lifeMs = endsMs - beginsMs;
@@ -24,16 +25,16 @@ export function renewalMs({ beginsMs, endsMs }: Lifetime, random: number): numbe
 }
 
 /**
- * When to renew a certificate that was just issued: as renewalMs, but no sooner than after a tenth
- * of its life, for with a clock that is wrong each new one would seem to be due at once.
+ * When to renew a certificate that was just issued: as renewalMs, but not before a tenth of its
+ * validity has passed, because with a wrong clock each new certificate could be due at once.
  */
 export function afterIssueMs(lifetime: Lifetime, nowMs: number, random: number): number {
   return Math.max(renewalMs(lifetime, random), earliestMs(lifetime, nowMs));
 }
 
 /**
- * When to renew a certificate that is there at a start: when it was settled, `nextMs`, but no later
- * than with a third of its life left, should the clock have been set back.
+ * When to renew a certificate that exists at the start: at the planned time `nextMs`, but not after
+ * two thirds of its validity, in case the clock was set back.
  */
 export function afterStartMs(
   lifetime: Lifetime,
@@ -48,19 +49,19 @@ function earliestMs({ beginsMs, endsMs }: Lifetime, nowMs: number): number {
   return nowMs + (endsMs - beginsMs) / 10;
 }
 
-/** How long to wait after so many failures in a row, a fifth more or less. `random` is in 0..1. */
+/** The wait after consecutive failures, 20 % more or less. `random` is in 0..1. */
 export function retryDelayMs(failures: number, random: number): number {
   const step = acmeRetryMs[Math.min(failures, acmeRetryMs.length) - 1] ?? 0;
   return step * (0.8 + 0.4 * random);
 }
 
 /**
- * When to try after a start: sooner than was settled before it, for whoever starts a server again
- * may have put right what was wrong; but not so soon that a server which keeps ending and starting
- * would use up what an ACME server allows.
+ * When to order a missing certificate after a start: sooner than planned before, because an operator
+ * who restarts the server may have corrected an error; but not at once, so that a server that
+ * restarts again and again does not exceed the rate limit of the ACME server.
  */
-export function tryAfterStartMs({ lastMs, nextMs }: LatestTry, nowMs: number): number {
+export function orderAfterStartMs({ lastMs, nextMs }: LatestOrder, nowMs: number): number {
   if (lastMs === undefined || nextMs === undefined) return nowMs;
-  // A clock that was set back does not put it off.
+  // A clock that was set back must not delay the order.
   return Math.max(nowMs, Math.min(nextMs, Math.min(lastMs, nowMs) + acmeRestartMs));
 }

@@ -11,7 +11,7 @@ import { isLostConnection } from './failure.ts';
 import { GetClient } from './fast/get-client.ts';
 import { outboundConnectionsMax } from './limits.ts';
 import { createLookup, type Lookup } from './names.ts';
-import { OneShotRequest, type BriefAnswer, type BriefRequest } from './one-shot-request.ts';
+import { OneShotRequest, type OneShotResponse, type OneShotOptions } from './one-shot-request.ts';
 
 /** A request to another server. */
 export interface OutboundRequest extends OutboundExchangeParts {
@@ -50,7 +50,7 @@ export interface Dialler {
    * `timeoutMs`. Never rejects. Where a connection that had been used before ends before an answer
    * begins, the request is sent once more, over a new one, whatever its method.
    */
-  exchange(request: BriefRequest): Promise<BriefAnswer>;
+  exchange(request: OneShotOptions): Promise<OneShotResponse>;
   /**
    * Lets what is under way end, then closes the connections. A request sent later gets a connection
    * of its own.
@@ -82,7 +82,7 @@ export function createDialler(options: DiallerOptions): Dialler {
   const agents = createAgents({ connect, timeoutMs });
 
   function dispatch(
-    request: BriefRequest | OutboundRequest,
+    request: OneShotOptions | OutboundRequest,
     handler: OutboundExchange | OneShotRequest,
     how: 'pooled' | 'alone' = 'pooled',
   ): void {

@@ -30,4 +30,4 @@ export const hostsTrustMs = 2_000;
 /** Names that the system resolves at the same time: each occupies one of libuv's four threads. */
 export const systemLookupsMax = 2;
 /** Bytes that are read of a response of which only the beginning matters. */
-export const briefContentBytesMax = 16 * KIB;
+export const oneShotContentBytesMax = 16 * KIB;

@@ -16,13 +16,13 @@ import {
 import { createLruCache } from '../model/lru-cache.ts';
 
 /** An address that a name leads to. */
-export interface FoundAddress {
+export interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
 
 /** Where a name leads. */
-export type Lookup = (hostname: string) => Promise<readonly FoundAddress[]>;
+export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
 /** What looking names up stands on; what is left out is the system's. */
 export interface NameSources {
@@ -50,11 +50,11 @@ export function createLookup({
   monotonicMs = () => performance.now(),
 }: NameSources = {}): Lookup {
   const known = createLruCache<Known>(namesRememberedMax);
-  const asked = new Map<string, Promise<readonly FoundAddress[]>>();
+  const asked = new Map<string, Promise<readonly ResolvedAddress[]>>();
   const hosts = new HostsFile(hostsFile, monotonicMs);
   const viaSystem = limited(systemLookup, systemLookupsMax);
 
-  async function find(hostname: string): Promise<readonly FoundAddress[]> {
+  async function find(hostname: string): Promise<readonly ResolvedAddress[]> {
     const listed = await hosts.find(hostname);
     if (listed.length > 0) return listed;
     const answer = await askServers(hostname, servers);
@@ -80,7 +80,7 @@ export function createLookup({
 }
 
 interface Known {
-  readonly found: readonly FoundAddress[];
+  readonly found: readonly ResolvedAddress[];
   readonly untilMs: number;
 }
 
@@ -89,7 +89,7 @@ async function askServers(
   hostname: string,
   servers: readonly string[] | undefined,
 ): Promise<
-  { readonly found: readonly FoundAddress[]; readonly trustMs: number } | 'unknown' | 'silent'
+  { readonly found: readonly ResolvedAddress[]; readonly trustMs: number } | 'unknown' | 'silent'
 > {
   // A new one each time knows the name servers of this moment.
   const resolver = new dns.Resolver({ timeout: nameTryMs, tries: nameTriesMax });
@@ -130,7 +130,7 @@ function silence(hostname: string): Error {
 class HostsFile {
   readonly #file: string;
   readonly #monotonicMs: () => number;
-  #read: Promise<ReadonlyMap<string, readonly FoundAddress[]>> | undefined;
+  #read: Promise<ReadonlyMap<string, readonly ResolvedAddress[]>> | undefined;
   #readMs = -Infinity;
 
   constructor(file: string, monotonicMs: () => number) {
@@ -138,7 +138,7 @@ class HostsFile {
     this.#monotonicMs = monotonicMs;
   }
 
-  async find(hostname: string): Promise<readonly FoundAddress[]> {
+  async find(hostname: string): Promise<readonly ResolvedAddress[]> {
     const nowMs = this.#monotonicMs();
     if (this.#read === undefined || nowMs - this.#readMs > hostsTrustMs) {
       this.#readMs = nowMs;
@@ -148,8 +148,8 @@ class HostsFile {
   }
 }
 
-function parseHosts(text: string): ReadonlyMap<string, readonly FoundAddress[]> {
-  const byName = new Map<string, FoundAddress[]>();
+function parseHosts(text: string): ReadonlyMap<string, readonly ResolvedAddress[]> {
+  const byName = new Map<string, ResolvedAddress[]>();
   for (const line of text.split('\n')) {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().split(/\s+/);
     const family = isIP(address);

@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici';
 import { headerFieldsMax } from '../http/limits.ts';
-import { briefContentBytesMax, informationalMax } from './limits.ts';
+import { oneShotContentBytesMax, informationalMax } from './limits.ts';
 import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';
 import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
 
 /** A request that is sent whole, for an answer of which only the beginning matters. */
-export interface BriefRequest {
+export interface OneShotOptions {
   /** `scheme://host[:port]` of http or https. */
   readonly origin: string;
   /** Path and query, percent-encoded. */
@@ -26,7 +26,7 @@ export interface BriefRequest {
 }
 
 /** What came back of a brief exchange. */
-export interface BriefAnswer {
+export interface OneShotResponse {
   /** Undefined where no whole header section came. */
   readonly status: number | undefined;
   /** The Retry-After field of an answer other than 2xx, as it was sent. */
@@ -44,9 +44,9 @@ const noContent = Buffer.alloc(0);
  * sent again. `answer` never rejects.
  */
 export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAware {
-  readonly answer: Promise<BriefAnswer>;
+  readonly answer: Promise<OneShotResponse>;
   connection?: ConnectionInfo;
-  readonly #resolve: (answer: BriefAnswer) => void;
+  readonly #resolve: (answer: OneShotResponse) => void;
   readonly #sendAgain: (exchange: OneShotRequest) => void;
   readonly #timer: NodeJS.Timeout;
   readonly #mayBegin: (() => boolean) | undefined;
@@ -65,11 +65,11 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
 
   /** `timeoutMs` bounds everything; `sendAgain` dispatches the same request to this exchange. */
   constructor(
-    { method, mayBegin, signal }: Pick<BriefRequest, 'method' | 'mayBegin' | 'signal'>,
+    { method, mayBegin, signal }: Pick<OneShotOptions, 'method' | 'mayBegin' | 'signal'>,
     timeoutMs: number,
     sendAgain: (exchange: OneShotRequest) => void,
   ) {
-    const { promise, resolve } = Promise.withResolvers<BriefAnswer>();
+    const { promise, resolve } = Promise.withResolvers<OneShotResponse>();
     this.answer = promise;
     this.#resolve = resolve;
     this.#sendAgain = sendAgain;
@@ -114,7 +114,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
-    const left = briefContentBytesMax - this.#content.length;
+    const left = oneShotContentBytesMax - this.#content.length;
     const taken = chunk.length > left ? chunk.subarray(0, left) : chunk;
     this.#content = this.#content.length === 0 ? taken : Buffer.concat([this.#content, taken]);
     // What has come will do; where more may come, the connection is not worth waiting for.
@@ -145,7 +145,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
   }
 
   readonly #withdraw = (): void => {
-    this.#giveUp(outboundProblem('withdrawn'));
+    this.#giveUp(outboundProblem('cancelled'));
   };
 
   #giveUp(problem: OutboundProblem | undefined): void {

@@ -20,7 +20,7 @@ const sentences = {
   malformed: 'The answer is not one of HTTP/1.1.',
   header: 'The header section of the answer is too large.',
   request: 'The request cannot be sent as it is.',
-  withdrawn: 'The request was withdrawn.',
+  cancelled: 'The request was cancelled.',
 } as const;
 
 /** The closed set of what may go wrong. */

@@ -2,7 +2,7 @@ import { readRetryAfter } from '../http/retry-after.ts';
 import { Failure } from '../model/failure.ts';
 import { isHookHeader } from '../model/hook.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax } from './limits.ts';
-import type { BriefAnswer, BriefRequest } from '../outbound/one-shot-request.ts';
+import type { OneShotResponse, OneShotOptions } from '../outbound/one-shot-request.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { outboundProblem, type OutboundProblem } from '../outbound/problem.ts';
 import { outboundUrl } from '../outbound/url.ts';
@@ -23,7 +23,7 @@ type Message = Omit<SignedMessage, 'nowMs' | 'body'> & {
 };
 
 /** The result of one attempt. */
-export interface Attempted {
+export interface AttemptResult {
   /** Undefined if the receiver sent no answer. */
   readonly status: number | undefined;
   /** The answer's Retry-After, as readRetryAfter parses it. */
@@ -36,15 +36,15 @@ export interface Attempted {
   readonly problem: OutboundProblem | undefined;
 }
 
-/** Cancels an attempt: its `problem` is then `withdrawn`, and the sender does not count it. */
-type Withdrawal = Pick<BriefRequest, 'mayBegin' | 'signal'>;
+/** Cancels an attempt: its `problem` is then `cancelled`, and the sender does not count it. */
+type AttemptCancellation = Pick<OneShotOptions, 'mayBegin' | 'signal'>;
 
 /** Makes one attempt. Never rejects. */
 export type DeliveryAttempt = (
   destination: Destination,
   message: Message,
-  withdrawal?: Withdrawal,
-) => Promise<Attempted>;
+  cancellation?: AttemptCancellation,
+) => Promise<AttemptResult>;
 
 /**
  * Makes attempts through a dialler that checks addresses and applies its time-outs. `now` gives
@@ -72,7 +72,7 @@ export function createAttempt({
     return receiver;
   }
 
-  return async (destination, { id, body, keys }, withdrawal = {}) => {
+  return async (destination, { id, body, keys }, cancellation = {}) => {
     const startedMs = monotonicMs();
     const receiver = receiverOf(destination);
     let answer = unsendable;
@@ -80,7 +80,7 @@ export function createAttempt({
       const { origin, target, method } = receiver;
       const signed = await signatureFields({ id, nowMs: now(), body, keys });
       const fields = [...receiver.fields, ...signed];
-      answer = await dialler.exchange({ origin, target, method, fields, body, ...withdrawal });
+      answer = await dialler.exchange({ origin, target, method, fields, body, ...cancellation });
     }
     const { status, retryAfter, content, problem } = answer;
     return {
@@ -94,9 +94,9 @@ export function createAttempt({
 }
 
 /** The part of a request that is the same at every attempt of a hook. */
-type Receiver = Omit<BriefRequest, 'body'>;
+type Receiver = Omit<OneShotOptions, 'body'>;
 
-const unsendable: BriefAnswer = {
+const unsendable: OneShotResponse = {
   status: undefined,
   retryAfter: undefined,
   content: Buffer.alloc(0),

@@ -27,25 +27,25 @@ export interface ConcurrencyWindow {
   /** How many of these failures were single probes. */
   readonly failedProbes: number;
   /** Until this time the hook sends no new messages: the retries probe the receiver. */
-  readonly restsUntilMs: number;
+  readonly pausedUntilMs: number;
   /** Until this time the hook sends nothing, because the receiver answered with Retry-After. */
-  readonly heldUntilMs: number;
+  readonly retryAfterUntilMs: number;
 }
 
 /** The initial window of a hook. */
-export const newLane: ConcurrencyWindow = {
+export const initialWindow: ConcurrencyWindow = {
   inFlight: 0,
   width: windowSizeFirst,
   threshold: Infinity,
   shrinks: 0,
   failures: 0,
   failedProbes: 0,
-  restsUntilMs: 0,
-  heldUntilMs: 0,
+  pausedUntilMs: 0,
+  retryAfterUntilMs: 0,
 };
 
 /** A finished attempt. */
-export interface Ended {
+export interface AttemptEnd {
   readonly receiver: Verdict['receiver'];
   /** The window's `shrinks` when the attempt began. */
   readonly shrinksBefore: number;
@@ -62,66 +62,67 @@ export interface Ended {
  * attempts.
  */
 export function hasRoom(
-  { inFlight, width, restsUntilMs, heldUntilMs }: ConcurrencyWindow,
+  { inFlight, width, pausedUntilMs, retryAfterUntilMs }: ConcurrencyWindow,
   {
     isFirst,
     nowMs,
     widthMax,
   }: { readonly isFirst: boolean; readonly nowMs: number; readonly widthMax: number },
 ): boolean {
-  if (inFlight >= Math.min(Math.floor(width), widthMax) || nowMs < heldUntilMs) return false;
-  return !isFirst || nowMs >= restsUntilMs;
+  if (inFlight >= Math.min(Math.floor(width), widthMax) || nowMs < retryAfterUntilMs) return false;
+  return !isFirst || nowMs >= pausedUntilMs;
 }
 
 /** The window after the start of an attempt. */
-export function laneWithBegun(lane: ConcurrencyWindow): ConcurrencyWindow {
-  return { ...lane, inFlight: lane.inFlight + 1 };
+export function windowAfterStart(window: ConcurrencyWindow): ConcurrencyWindow {
+  return { ...window, inFlight: window.inFlight + 1 };
 }
 
 /** The window after the end of an attempt. */
-export function laneWithEnded(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
-  const after = ended.receiver === 'well' ? withSuccess(lane, ended) : withFailure(lane, ended);
-  return { ...after, inFlight: lane.inFlight - 1 };
+export function windowAfterEnd(window: ConcurrencyWindow, ended: AttemptEnd): ConcurrencyWindow {
+  const after =
+    ended.receiver === 'healthy' ? withSuccess(window, ended) : withFailure(window, ended);
+  return { ...after, inFlight: window.inFlight - 1 };
 }
 
-function withSuccess(lane: ConcurrencyWindow, { widthMax }: Ended): ConcurrencyWindow {
-  const { inFlight, width, threshold } = lane;
+function withSuccess(window: ConcurrencyWindow, { widthMax }: AttemptEnd): ConcurrencyWindow {
+  const { inFlight, width, threshold } = window;
   // Successes at less than half the width do not show that the receiver can take more.
   const isUsed = 2 * inFlight >= width;
   const grown = isUsed ? width + (width < threshold ? 1 : 1 / width) : width;
   return {
-    ...lane,
+    ...window,
     width: Math.min(grown, widthMax),
     failures: 0,
     failedProbes: 0,
-    restsUntilMs: 0,
+    pausedUntilMs: 0,
   };
 }
 
-function withFailure(lane: ConcurrencyWindow, ended: Ended): ConcurrencyWindow {
+function withFailure(window: ConcurrencyWindow, ended: AttemptEnd): ConcurrencyWindow {
   const { receiver, shrinksBefore, retryAfterMs = 0, nowMs } = ended;
   const held: ConcurrencyWindow = {
-    ...lane,
-    failures: lane.failures + 1,
-    heldUntilMs:
-      receiver === 'sick'
-        ? Math.max(lane.heldUntilMs, nowMs + Math.min(retryAfterMs, hookRetryAfterMsMax))
-        : lane.heldUntilMs,
+    ...window,
+    failures: window.failures + 1,
+    retryAfterUntilMs:
+      receiver === 'failing'
+        ? Math.max(window.retryAfterUntilMs, nowMs + Math.min(retryAfterMs, hookRetryAfterMsMax))
+        : window.retryAfterUntilMs,
   };
   // A single refusal concerns the message; several in a row concern the receiver.
-  if (receiver === 'unwilling' && held.failures < refusalsInARow) return held;
+  if (receiver === 'refusing' && held.failures < refusalsInARow) return held;
   // Several failures in one round shrink the window only once.
-  if (lane.failures === 0 && shrinksBefore !== lane.shrinks) return held;
-  const width = Math.max(1, Math.floor(lane.width / 2));
-  const isProbe = lane.width < 2;
+  if (window.failures === 0 && shrinksBefore !== window.shrinks) return held;
+  const width = Math.max(1, Math.floor(window.width / 2));
+  const isProbe = window.width < 2;
   return {
     ...held,
     width,
-    threshold: lane.failures === 0 ? width : lane.threshold,
-    shrinks: lane.shrinks + 1,
-    failedProbes: lane.failedProbes + (isProbe ? 1 : 0),
-    restsUntilMs: isProbe
-      ? nowMs + Math.min(probePauseMs * 2 ** lane.failedProbes, probePauseMsMax)
-      : lane.restsUntilMs,
+    threshold: window.failures === 0 ? width : window.threshold,
+    shrinks: window.shrinks + 1,
+    failedProbes: window.failedProbes + (isProbe ? 1 : 0),
+    pausedUntilMs: isProbe
+      ? nowMs + Math.min(probePauseMs * 2 ** window.failedProbes, probePauseMsMax)
+      : window.pausedUntilMs,
   };
 }

@@ -19,11 +19,11 @@ import {
 } from './limits.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
-import type { EndedAttempt, Report } from './reports.ts';
+import type { FinishedAttempt, Report } from './reports.ts';
 import { Retention } from './retention.ts';
 import { Sender, type SenderParts } from './sender.ts';
-import { Slots } from './slots.ts';
-import { Turns } from './turns.ts';
+import { AttemptLimiter } from './attempt-limiter.ts';
+import { TurnBudget } from './turn-budget.ts';
 
 /** The `[webhook]` and `[node]` settings that are in force. */
 interface DeliverySettings {
@@ -164,13 +164,13 @@ export class Deliverer {
     const { deliveries } = store;
     const lastMs = deliveries.clockMs();
     const clockMs = createSteadyClock({ now, monotonicMs, lastMs });
-    const turns = new Turns();
+    const turnBudget = new TurnBudget();
     const parts: SenderParts = {
       ...this.#parts,
       deliveries,
       clockMs,
-      slots: new Slots(turns),
-      turns,
+      limiter: new AttemptLimiter(turnBudget),
+      turnBudget,
       receivers: this.#receivers,
       eventText: this.#eventText,
       ended: (ended) => {
@@ -245,8 +245,8 @@ export class Deliverer {
     return upTo;
   }
 
-  #count({ record: { outcome, ms }, event }: EndedAttempt): void {
-    this.#metrics.attempted(outcome, ms);
+  #count({ record: { outcome, ms }, event }: FinishedAttempt): void {
+    this.#metrics.result(outcome, ms);
     const isCompleted = outcome === 'completed' || outcome === 'completed_404';
     // After the system time was set back, an event can seem to lie in the future.
     if (isCompleted) this.#metrics.completed(Math.max(0, this.#parts.now() - event.storedMs));

@@ -5,14 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface Version {
   readonly seq: number;
   /** Cancels all attempts that began with this version. */
-  readonly withdrawal: AbortController;
+  readonly cancellation: AbortController;
 }
 
 /** Makes the version of a hook with a seq. */
 export function newVersion(seq: number): Version {
-  const withdrawal = new AbortController();
-  setMaxListeners(0, withdrawal.signal);
-  return { seq, withdrawal };
+  const cancellation = new AbortController();
+  setMaxListeners(0, cancellation.signal);
+  return { seq, cancellation };
 }
 
 /** A message from the start of its attempt until the attempt is recorded. */
@@ -50,7 +50,7 @@ export class MessagesInFlight {
     const grace = delay(graceMs, undefined, { signal: inTime.signal }).catch(() => undefined);
     await Promise.race([all, grace]);
     inTime.abort();
-    for (const { version } of ending) version.withdrawal.abort();
+    for (const { version } of ending) version.cancellation.abort();
     await all;
   }
 }

@@ -22,7 +22,7 @@ export class HookMetrics {
   readonly #latencies = new Histogram(bounds);
 
   /** Counts an attempt by its outcome. */
-  attempted(outcome: string, ms: number): void {
+  result(outcome: string, ms: number): void {
     this.#attempts.set(outcome, (this.#attempts.get(outcome) ?? 0) + 1);
     this.#durations.observe(ms / 1000);
   }

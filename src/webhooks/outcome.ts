@@ -3,10 +3,10 @@ export interface Verdict {
   /** `failed` deliveries are retried until the schedule ends. */
   readonly outcome: 'completed' | 'completed_404' | 'failed';
   /**
-   * The state of the receiver: `well`; `sick` if it is overloaded, broken or unreachable;
-   * `unwilling` if it refused this message with a 4xx status.
+   * The state of the receiver: `healthy`; `failing` if it is overloaded, broken or unreachable;
+   * `refusing` if it refused this message with a 4xx status.
    */
-  readonly receiver: 'well' | 'unwilling' | 'sick';
+  readonly receiver: 'healthy' | 'refusing' | 'failing';
   /** Whether the receiver answered 410 (Gone): the hook is paused. */
   readonly isGone: boolean;
   /** Whether the receiver answered 413 (Content Too Large): a batch is split. */
@@ -15,15 +15,15 @@ export interface Verdict {
 
 const completed: Verdict = {
   outcome: 'completed',
-  receiver: 'well',
+  receiver: 'healthy',
   isGone: false,
   isTooLarge: false,
 };
 const completed404: Verdict = { ...completed, outcome: 'completed_404' };
 const gone: Verdict = { ...completed, isGone: true };
-const refused: Verdict = { ...completed, outcome: 'failed', receiver: 'unwilling' };
+const refused: Verdict = { ...completed, outcome: 'failed', receiver: 'refusing' };
 const tooLarge: Verdict = { ...refused, isTooLarge: true };
-const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'sick' };
+const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' };
 
 /**
  * Judges an attempt by the status of its answer. Undefined stands for no answer: a refused address,

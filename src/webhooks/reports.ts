@@ -13,7 +13,7 @@ import type { Receiver } from './receivers.ts';
 const author = 'deliverer';
 
 /** A finished attempt, for reports and metrics. */
-export interface EndedAttempt {
+export interface FinishedAttempt {
   readonly receiver: Receiver;
   readonly n: number;
   readonly record: AttemptRecord;
@@ -23,7 +23,7 @@ export interface EndedAttempt {
 }
 
 /** Reports a finished attempt: pauses the hook or raises an event. Never rejects. */
-export type Report = (ended: EndedAttempt) => Promise<void>;
+export type Report = (ended: FinishedAttempt) => Promise<void>;
 
 /**
  * Makes a Report. It pauses a hook whose receiver answered 410

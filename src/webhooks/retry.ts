@@ -1,5 +1,5 @@
 import type { AttemptRecord } from '../store/deliveries/deliveries.ts';
-import type { Attempted } from './attempt.ts';
+import type { AttemptResult } from './attempt.ts';
 import type { HookMessage } from './message.ts';
 import type { Verdict } from './outcome.ts';
 import { retryAfterMsMax } from './limits.ts';
@@ -8,7 +8,7 @@ import { retryAfterMsMax } from './limits.ts';
 interface Judged {
   /** The start of the attempt, in milliseconds since 1970. */
   readonly at: number;
-  readonly attempted: Attempted;
+  readonly result: AttemptResult;
   readonly verdict: Verdict;
   /** The hook's `retry_limit`. */
   readonly attemptsMax: number;
@@ -24,7 +24,7 @@ interface Judged {
 
 /** Makes the record of an attempt: its outcome, and the time of the next one. */
 export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
-  const { status, answer, ms, problem, retryAfterMs } = judged.attempted;
+  const { status, answer, ms, problem, retryAfterMs } = judged.result;
   const { outcome } = judged.verdict;
   const tries = (before?.tries ?? 0) + 1;
   const isAgain = outcome === 'failed' && !judged.isSplit;

@@ -2,25 +2,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../model/failure.ts';
 import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from '../store/deliveries/deliveries.ts';
-import type { DeliveryAttempt, Attempted } from './attempt.ts';
+import type { DeliveryAttempt, AttemptResult } from './attempt.ts';
 import type { EventText } from './body.ts';
 import type { SteadyClock } from './clock.ts';
 import {
   hasRoom,
-  laneWithBegun,
-  laneWithEnded,
-  newLane,
+  windowAfterStart,
+  windowAfterEnd,
+  initialWindow,
   type ConcurrencyWindow,
 } from './concurrency-window.ts';
 import { bodyBytesAtMost, halvesOf, writeMessage, type HookMessage } from './message.ts';
 import { MessagesInFlight, newVersion, type Version } from './messages-in-flight.ts';
 import { verdictOn } from './outcome.ts';
 import type { Receiver, Receivers } from './receivers.ts';
-import type { EndedAttempt, Report } from './reports.ts';
+import type { FinishedAttempt, Report } from './reports.ts';
 import { attemptRecord } from './retry.ts';
-import type { Slots } from './slots.ts';
-import type { Turns } from './turns.ts';
-import { Upcoming, type Next } from './upcoming.ts';
+import type { AttemptLimiter } from './attempt-limiter.ts';
+import type { TurnBudget } from './turn-budget.ts';
+import { UpcomingMessages, type Next } from './upcoming-messages.ts';
 
 /** The dependencies of a Sender. */
 export interface SenderParts {
@@ -30,9 +30,9 @@ export interface SenderParts {
   readonly eventText: (logSeq: number) => EventText;
   readonly clockMs: SteadyClock;
   /** Limits the attempts of all senders together. */
-  readonly slots: Slots;
+  readonly limiter: AttemptLimiter;
   /** Limits the bytes that all senders prepare in one turn of the event loop. */
-  readonly turns: Turns;
+  readonly turnBudget: TurnBudget;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: () => number;
@@ -43,7 +43,7 @@ export interface SenderParts {
    */
   readonly report: Report;
   /** Called after an attempt is recorded. */
-  readonly ended: (ended: EndedAttempt) => void;
+  readonly ended: (ended: FinishedAttempt) => void;
   /** Called when another process has taken over the deliveries. */
   readonly superseded: () => void;
   /** Called with an unexpected error; the sender of the hook then stops. */
@@ -57,9 +57,9 @@ export interface SenderParts {
 export class Sender {
   readonly #queue: QueueKey;
   readonly #parts: SenderParts;
-  readonly #upcoming: Upcoming;
+  readonly #upcoming: UpcomingMessages;
   readonly #inFlight = new MessagesInFlight();
-  #lane: ConcurrencyWindow = newLane;
+  #window: ConcurrencyWindow = initialWindow;
   /** The size of the message that was measured last. */
   #measured: { readonly n: number; readonly events: number; readonly bytes: number } | undefined;
   #version: Version | undefined;
@@ -77,7 +77,7 @@ export class Sender {
   constructor(queue: QueueKey, parts: SenderParts) {
     this.#queue = queue;
     this.#parts = parts;
-    this.#upcoming = new Upcoming(queue, parts);
+    this.#upcoming = new UpcomingMessages(queue, parts);
   }
 
   /**
@@ -85,10 +85,11 @@ export class Sender {
    * ended; an ended sender never sends again.
    */
   endIfIdle(): boolean {
-    const { slots, turns } = this.#parts;
+    const { limiter, turnBudget } = this.#parts;
     const isSending = this.#inFlight.size > 0 || this.#holds > 0 || this.#settling > 0;
-    const isWaiting = this.#timer !== undefined || slots.isInLine(this) || turns.isWaiting(this);
-    if (isSending || isWaiting || this.#lane.failures > 0) return false;
+    const isWaiting =
+      this.#timer !== undefined || limiter.isQueued(this) || turnBudget.isWaiting(this);
+    if (isSending || isWaiting || this.#window.failures > 0) return false;
     this.#isStopped = true;
     return true;
   }
@@ -157,7 +158,7 @@ export class Sender {
         this.#wakeAt(next.atMs, nowMs);
         return false;
       case 'unread':
-        this.#parts.turns.wakeLater(this);
+        this.#parts.turnBudget.wakeLater(this);
         return false;
       case 'batch':
         this.#freeze(next.batch).catch((error: unknown) => {
@@ -167,14 +168,14 @@ export class Sender {
       case 'message': {
         const { message, isFirst, otherMs } = next;
         const widthMax = this.#parts.settings().concurrency;
-        if (!hasRoom(this.#lane, { isFirst, nowMs, widthMax })) {
-          const { heldUntilMs, restsUntilMs } = this.#lane;
-          const restedMs = isFirst ? Math.min(restsUntilMs, otherMs) : 0;
-          this.#wakeAt(Math.max(heldUntilMs, restedMs), nowMs);
+        if (!hasRoom(this.#window, { isFirst, nowMs, widthMax })) {
+          const { retryAfterUntilMs, pausedUntilMs } = this.#window;
+          const pauseEndsMs = isFirst ? Math.min(pausedUntilMs, otherMs) : 0;
+          this.#wakeAt(Math.max(retryAfterUntilMs, pauseEndsMs), nowMs);
           return false;
         }
         const bytes = this.#bytesOf(message);
-        if (!this.#parts.slots.take(this, bytes)) return false;
+        if (!this.#parts.limiter.acquire(this, bytes)) return false;
         if (message.before === undefined) this.#upcoming.takeEvent();
         this.#begin(message, bytes, receiver, version);
         return true;
@@ -190,7 +191,7 @@ export class Sender {
     this.#timer = setTimeout(() => {
       this.#clearTimer();
       // Batches of many hooks may be due at the same time of the day.
-      this.#parts.turns.wakeLater(this);
+      this.#parts.turnBudget.wakeLater(this);
     }, waitMs).unref();
   }
 
@@ -221,7 +222,7 @@ export class Sender {
   }
 
   #begin(message: HookMessage, bytes: number, receiver: Receiver, version: Version): void {
-    this.#lane = laneWithBegun(this.#lane);
+    this.#window = windowAfterStart(this.#window);
     const ended = this.#send(message, bytes, receiver, version).then(
       (isOver) => {
         this.#inFlight.delete(message.n);
@@ -245,23 +246,23 @@ export class Sender {
   ): Promise<boolean> {
     const { now, clockMs, settings, random } = this.#parts;
     const { hook } = receiver;
-    const { shrinks: shrinksBefore } = this.#lane;
+    const { shrinks: shrinksBefore } = this.#window;
     const at = now();
-    const { attempted, event } = await this.#attempt(message, receiver, version).finally(() => {
-      this.#parts.slots.free(bytes);
+    const { result, event } = await this.#attempt(message, receiver, version).finally(() => {
+      this.#parts.limiter.release(bytes);
     });
-    if (attempted.problem?.code === 'withdrawn') return false;
-    const verdict = verdictOn(attempted.status);
+    if (result.problem?.code === 'cancelled') return false;
+    const verdict = verdictOn(result.status);
     if (verdict.isGone) this.#goneVersion = version.seq;
     const { concurrency: widthMax, retryMs } = settings();
     const { receiver: health } = verdict;
-    const { retryAfterMs } = attempted;
-    this.#lane = laneWithEnded(this.#lane, {
+    const { retryAfterMs } = result;
+    this.#window = windowAfterEnd(this.#window, {
       ...{ receiver: health, shrinksBefore, retryAfterMs, nowMs: clockMs(), widthMax },
     });
     const split = verdict.isTooLarge ? halvesOf(message) : [];
     const record = attemptRecord(message, {
-      ...{ at, attempted, verdict, attemptsMax: hook.retry_limit, isSplit: split.length > 0 },
+      ...{ at, result, verdict, attemptsMax: hook.retry_limit, isSplit: split.length > 0 },
       ...{ retryMs, random: random(), clockMs: clockMs() },
     });
     // The next attempt can begin while this one is being recorded.
@@ -277,15 +278,15 @@ export class Sender {
     message: HookMessage,
     receiver: Receiver,
     version: Version,
-  ): Promise<{ readonly attempted: Attempted; readonly event: EventText }> {
+  ): Promise<{ readonly result: AttemptResult; readonly event: EventText }> {
     const { attempt, eventText, receivers, now } = this.#parts;
     const { id, body, event } = await writeMessage(message, receiver.hook.id, eventText);
     const signed = { id, body, keys: receiver.keys(now()) };
-    const attempted = await attempt(receiver.hook, signed, {
-      signal: version.withdrawal.signal,
+    const result = await attempt(receiver.hook, signed, {
+      signal: version.cancellation.signal,
       mayBegin: () => receivers.find(this.#queue)?.seq === version.seq,
     });
-    return { attempted, event };
+    return { result, event };
   }
 
   /** Stops the sender after an unexpected error, and reports the error. */
@@ -296,7 +297,7 @@ export class Sender {
 
   /** Undoes the start of an attempt that was cancelled. */
   #putBack(): void {
-    this.#lane = { ...this.#lane, inFlight: this.#lane.inFlight - 1 };
+    this.#window = { ...this.#window, inFlight: this.#window.inFlight - 1 };
     this.#upcoming.reset();
   }
 

@@ -11,8 +11,8 @@ import { createAuthority } from '../certificates.ts';
 
 const authority = createAuthority();
 
-/** Orders from an ACME server that answers as it is told, and resolves to why that failed. */
-async function whyRefused(t: TestContext, answer: RequestListener): Promise<OrderError> {
+/** Orders from an ACME server with these answers, and resolves to the error of the order. */
+async function orderError(t: TestContext, answer: RequestListener): Promise<OrderError> {
   const issuer = await authority;
   const pair = await issuer.issue(['127.0.0.1']);
   const server = createTlsServer(pair, answer).listen(0, '127.0.0.1');
@@ -33,7 +33,7 @@ async function whyRefused(t: TestContext, answer: RequestListener): Promise<Orde
       host: 'shop.example',
       challenges: ['http-01'],
     },
-    { present: () => Promise.resolve(), signal: new AbortController().signal },
+    { saveChallenge: () => Promise.resolve(), signal: new AbortController().signal },
   );
   const error: unknown = await order.catch((thrown: unknown) => thrown);
   assert.ok(error instanceof OrderError);
@@ -41,33 +41,33 @@ async function whyRefused(t: TestContext, answer: RequestListener): Promise<Orde
 }
 
 suite('an order', () => {
-  test('goes over https alone, wherever the server sends it', async (t) => {
+  test('uses https only, whatever URLs the ACME server names', async (t) => {
     const open = createServer().listen(0, '127.0.0.1');
-    let asked = 0;
-    open.on('connection', () => (asked += 1));
+    let connections = 0;
+    open.on('connection', () => (connections += 1));
     t.after(() => open.close());
     await once(open, 'listening');
     const newNonce = `http://127.0.0.1:${(open.address() as AddressInfo).port}/nonce`;
-    const { message } = await whyRefused(t, (_, response) => {
+    const { message } = await orderError(t, (_, response) => {
       response.end(JSON.stringify({ newNonce, newAccount: newNonce }));
     });
-    assert.match(message, /^http:\/\/127\.0\.0\.1:\d+ is not asked: it is not https\.$/);
-    assert.equal(asked, 0);
+    assert.match(message, /names http:\/\/127\.0\.0\.1:\d+, which is not an https URL\.$/);
+    assert.equal(connections, 0);
   });
 
-  test('does not go to a private address that the server names', async (t) => {
-    const { message } = await whyRefused(t, (_, response) => {
+  test('does not connect to a private address that the ACME server names', async (t) => {
+    const { message } = await orderError(t, (_, response) => {
       response.end(JSON.stringify({ newNonce: 'https://169.254.169.254/', newAccount: 'x' }));
     });
     assert.match(message, /^169\.254\.169\.254: 169\.254\.169\.254 \(metadata\) is not named by/);
   });
 
-  test('follows no redirect, and reads no answer without end', async (t) => {
-    const moved = await whyRefused(t, ({ url }, response) => {
+  test('follows no redirect, and stops reading an endless response', async (t) => {
+    const moved = await orderError(t, ({ url }, response) => {
       response.writeHead(url === '/dir' ? 302 : 200, { Location: '/other' }).end('{}');
     });
     assert.match(moved.message, /newAccount|newNonce|no data/);
-    const endless = await whyRefused(t, (_, response) => {
+    const endless = await orderError(t, (_, response) => {
       const chunk = Buffer.alloc(65_536, ' ');
       const write = (): void => {
         while (!response.destroyed && response.write(chunk));
@@ -75,19 +75,19 @@ suite('an order', () => {
       response.on('drain', write);
       write();
     });
-    assert.match(endless.message, /^127\.0\.0\.1:\d+: the answer is too large$/);
+    assert.match(endless.message, /^127\.0\.0\.1:\d+: the response is too large$/);
     assert.ok(acmeAnswerBytesMax <= 1_048_576);
   });
 
-  test('tells when it may be made again', async (t) => {
-    const { retryAfter, message } = await whyRefused(t, (_, response) => {
+  test('reports the Retry-After of the ACME server', async (t) => {
+    const { retryAfter, message } = await orderError(t, (_, response) => {
       response.writeHead(503, { 'Retry-After': '77' }).end();
     });
     assert.equal(retryAfter, '77');
     assert.match(message, /503/);
   });
 
-  test('that is given up ends at once', async () => {
+  test('ends at once when its signal aborts', async () => {
     const signal = AbortSignal.abort(new Error('no more'));
     const order = {
       directory: 'https://ca.example/dir',
@@ -99,32 +99,32 @@ suite('an order', () => {
       host: 'shop.example',
       challenges: [],
     };
-    const present = () => Promise.resolve();
-    await assert.rejects(orderCertificate(order, { present, signal }), /no more/);
+    const saveChallenge = () => Promise.resolve();
+    await assert.rejects(orderCertificate(order, { saveChallenge, signal }), /no more/);
   });
 });
 
-suite('a host is shown to be ours', () => {
+suite('the preferred challenge of a server that listens', () => {
   const tcp = (scheme: 'http' | 'https', port: number) =>
     ({ kind: 'tcp', scheme, host: '', port }) as const;
   const table = [
-    ['in the clear on port 80', [tcp('http', 80), tcp('https', 443)], ['http-01', 'tls-alpn-01']],
-    ['over TLS on port 443', [tcp('http', 8080), tcp('https', 443)], ['tls-alpn-01', 'http-01']],
+    ['without TLS on port 80', [tcp('http', 80), tcp('https', 443)], ['http-01', 'tls-alpn-01']],
+    ['with TLS on port 443', [tcp('http', 8080), tcp('https', 443)], ['tls-alpn-01', 'http-01']],
     [
-      'in the clear behind a router',
+      'on other ports, behind a router',
       [tcp('http', 8080), tcp('https', 8443)],
       ['http-01', 'tls-alpn-01'],
     ],
-    ['over TLS alone', [tcp('https', 8443)], ['tls-alpn-01']],
+    ['with TLS only', [tcp('https', 8443)], ['tls-alpn-01']],
     [
-      'over TLS beside a unix socket',
+      'with TLS and on a unix socket',
       [tcp('https', 443), { kind: 'unix', path: '/x' }],
       ['tls-alpn-01'],
     ],
   ] as const;
-  for (const [name, listens, ways] of table) {
+  for (const [name, listens, challenges] of table) {
     test(name, () => {
-      assert.deepEqual(challengesFor(listens), ways);
+      assert.deepEqual(challengesFor(listens), challenges);
     });
   }
 });

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { flattenedVerify, type FlattenedJWS, type JWK } from 'jose';
 
-/** What an ACME server has given out for a customer; the key in base64url. */
+/** The key of an external account (RFC 8555 §7.3.4), in base64url. */
 export interface Binding {
   readonly kid: string;
   readonly key: string;
 }
 
-/** Throws where a new account is not bound to the one of a customer (RFC 8555 §7.3.4). */
+/** Throws if a new account lacks the external account binding (RFC 8555 §7.3.4). */
 export async function requireBinding(
   given: unknown,
   { binding, jwk, base }: { readonly binding: Binding; readonly jwk: JWK; readonly base: string },

@@ -25,7 +25,7 @@ suite('certificates from an ACME server', () => {
     ['has an address', 'acme_email = admin@example.com'],
     ['has none', ''],
   ] as const)
-    test(`are got for each host by one account, which ${whose}`, async (t) => {
+    test(`are issued for each host to one account, which ${whose}`, async (t) => {
       const { site, acme } = await startBoth(t, {}, { hosts: ['a.example', 'b.example'], tls });
       await site.untilLogged(/\[tls\.a\.example\] is in use/);
       await site.untilLogged(/(\[tls\.b\.example\] is in use|No certificate for b\.example)/);
@@ -34,7 +34,7 @@ suite('certificates from an ACME server', () => {
       assert.equal(acme.accounts, 1);
     });
 
-  test('are got by http-01, each host its own, by one account', async (t) => {
+  test('are issued by http-01, one for each host, to one account', async (t) => {
     const hosts = ['shop.example', 'www.example'];
     const { site, acme } = await startBoth(t, {}, { hosts });
     for (const host of hosts) {
@@ -51,10 +51,10 @@ suite('certificates from an ACME server', () => {
       headers: { host: 'shop.example' },
       redirect: 'manual',
     });
-    assert.equal(reply.status, 301, 'what comes in the clear is sent on to https');
+    assert.equal(reply.status, 301, 'a request without TLS is redirected to https');
   });
 
-  test('are got by tls-alpn-01 where nothing is answered in the clear', async (t) => {
+  test('are issued by tls-alpn-01 if the site listens with TLS only', async (t) => {
     const { site, acme } = await startBoth(t, {}, { ways: ['https'] });
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
     assert.equal(acme.orders[0]?.way, 'tls-alpn-01');
@@ -62,7 +62,7 @@ suite('certificates from an ACME server', () => {
     assert.equal(subjectaltname, 'DNS:shop.example');
   });
 
-  test('are got by the way that the server offers, whatever nonces it refuses', async (t) => {
+  test('are issued by the challenge that the ACME server offers, even if it refuses nonces', async (t) => {
     const { site, acme } = await startBoth(t, {
       offers: ['dns-01', 'tls-alpn-01'],
       refuse: (path, count) =>
@@ -77,7 +77,7 @@ suite('certificates from an ACME server', () => {
     );
   });
 
-  test('are given to an account that is bound to one elsewhere', async (t) => {
+  test('are issued to an account with an external account binding', async (t) => {
     const key = randomBytes(32).toString('base64url');
     const { site } = await startBoth(
       t,
@@ -91,7 +91,7 @@ suite('certificates from an ACME server', () => {
     assert.ok(!site.logged().includes(key));
   });
 
-  test('are kept for the owner alone, and no secret of theirs is told', async (t) => {
+  test('are readable by their owner only, and no answer or log has their secrets', async (t) => {
     const { site, acme } = await startBoth(t);
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
     const folder = join(site.folder, 'data/acme');
@@ -102,13 +102,17 @@ suite('certificates from an ACME server', () => {
       const text = found.isFile() ? await readFile(join(folder, name), 'utf8') : '';
       secrets.push(...(/PRIVATE KEY-----\n(.+)/.exec(text)?.slice(1) ?? []));
     }
-    assert.equal(secrets.length, 3, 'an answer, the key of the account, that of the certificate');
+    assert.equal(
+      secrets.length,
+      3,
+      'a key authorization, the key of the account, and that of the certificate',
+    );
     const told = site.logged() + JSON.stringify(await site.status());
     for (const secret of secrets) assert.ok(!told.includes(secret));
     assert.deepEqual(await readdir(join(folder, 'challenges')), []);
   });
 
-  test('are renewed while the old one is in use; connections that stand go on', async (t) => {
+  test('are renewed while the old one is in use, and open connections continue', async (t) => {
     const ports = await freePorts();
     const { promise: asked, resolve: go } = Promise.withResolvers<undefined>();
     const acme = await startAcmeServer(t, {
@@ -118,7 +122,7 @@ suite('certificates from an ACME server', () => {
     });
     const settings = { hosts: ['shop.example'], directory: acme.directory, ...noMore };
     const [{ certFile } = { certFile: '' }] = new AcmeFolder('data', settings).certificates;
-    // From yesterday on; less than a third of its life is left.
+    // It is valid from yesterday on, so less than a third of its validity is left.
     const before = await (await createAuthority()).issue(['shop.example'], { days: 0.4 });
     const files = { [certFile]: `${before.key}\n${before.cert}` };
     const site = await startManagedSite(t, { acme, ports, files });
@@ -142,7 +146,7 @@ suite('certificates from an ACME server', () => {
     assert.equal(data.certificates[0].acme.state, 'valid');
   });
 
-  test('are got by one of several workers, and used by all', async (t) => {
+  test('are ordered by one of several workers, and used by all', async (t) => {
     const ports = await freePorts();
     const acme = await startAcmeServer(t, { httpPort: ports.http, tlsPort: ports.https });
     const folder = await temporaryFolder(t);

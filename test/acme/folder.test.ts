@@ -16,23 +16,23 @@ const acme = {
 };
 const token = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ';
 
-suite('the folder of ACME', () => {
-  test('is for its owner alone, whatever there was before', async (t) => {
+suite('the ACME folder', () => {
+  test('is readable by its owner only, even if it had other permissions before', async (t) => {
     const data = await temporaryFolder(t);
     await mkdir(join(data, 'acme'), { mode: 0o755 });
     const folder = new AcmeFolder(data, acme);
     await folder.prepare();
     await folder.accountKey();
-    await folder.keep('shop.example', { cert: 'c', key: 'k' });
-    await folder.present(token, 'answer');
-    await folder.present('shop.example', { cert: 'c', key: 'k' });
+    await folder.saveCertificate('shop.example', { cert: 'c', key: 'k' });
+    await folder.saveChallenge(token, 'answer');
+    await folder.saveChallenge('shop.example', { cert: 'c', key: 'k' });
     for (const name of ['', ...(await readdir(join(data, 'acme'), { recursive: true }))]) {
       const found = await stat(join(data, 'acme', name));
       assert.equal((found.mode & 0o777).toString(8), found.isDirectory() ? '700' : '600', name);
     }
   });
 
-  test('keeps the account, and what each ACME server knows apart', async (t) => {
+  test('keeps the account key, and separate files for each ACME server', async (t) => {
     const data = await temporaryFolder(t);
     const folder = new AcmeFolder(data, acme);
     const other = new AcmeFolder(data, { ...acme, directory: 'https://ca.example/staging' });
@@ -41,16 +41,16 @@ suite('the folder of ACME', () => {
     const key = await folder.accountKey();
     assert.equal(await new AcmeFolder(data, acme).accountKey(), key);
     assert.notEqual(await other.accountKey(), key);
-    await folder.keep('shop.example', { cert: 'c', key: 'k' });
+    await folder.saveCertificate('shop.example', { cert: 'c', key: 'k' });
     await access(folder.certificates[0]?.certFile ?? '');
     await assert.rejects(access(other.certificates[0]?.certFile ?? ''));
   });
 
-  test('takes away what an order has left behind that did not come to its end', async (t) => {
+  test('removes the files that an unfinished order has left behind', async (t) => {
     const data = await temporaryFolder(t);
     const folder = new AcmeFolder(data, acme);
     await folder.prepare();
-    await folder.present(token, 'answer');
+    await folder.saveChallenge(token, 'answer');
     const [{ certFile } = { certFile: '' }] = folder.certificates;
     await writeFile(`${certFile}.draft`, 'half');
     await new AcmeFolder(data, acme).prepare();
@@ -58,7 +58,7 @@ suite('the folder of ACME', () => {
     await assert.rejects(access(`${certFile}.draft`));
   });
 
-  test('knows nothing of a host where its file was spoilt', async (t) => {
+  test('has no state of a host whose file is damaged', async (t) => {
     const data = await temporaryFolder(t);
     const folder = new AcmeFolder(data, acme);
     await folder.prepare();
@@ -70,12 +70,12 @@ suite('the folder of ACME', () => {
     }
   });
 
-  test('gives away nothing but the answers to challenges', async (t) => {
+  test('reads no other files as the responses to challenges', async (t) => {
     const data = await temporaryFolder(t);
     const folder = new AcmeFolder(data, acme);
     await folder.prepare();
-    await folder.present(token, 'answer');
-    await folder.present('shop.example', { cert: 'c', key: 'k' });
+    await folder.saveChallenge(token, 'answer');
+    await folder.saveChallenge('shop.example', { cert: 'c', key: 'k' });
     assert.equal(await folder.keyAuthorization(token), 'answer');
     const odd = [
       '',
@@ -94,8 +94,8 @@ suite('the folder of ACME', () => {
     for (const name of [...odd, '../shop.example', 'SHOP.example/..']) {
       assert.equal(await folder.challengeCertificate(name), undefined, name);
     }
-    await assert.rejects(folder.present('../../x', 'answer'), TypeError);
-    await folder.withdraw();
+    await assert.rejects(folder.saveChallenge('../../x', 'answer'), TypeError);
+    await folder.removeChallenges();
     assert.equal(await folder.keyAuthorization(token), undefined);
     assert.equal(await folder.challengeCertificate('shop.example'), undefined);
   });

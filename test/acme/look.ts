@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
 import { X509Certificate } from '@peculiar/x509';
 
-/** What an ACME server is answered at a port of the loopback by http-01 (RFC 8555 §8.3). */
+/** The response to an http-01 challenge (RFC 8555 §8.3) at a port of the loopback. */
 export async function askHttp(
   port: number,
   { host, token }: { readonly host: string; readonly token: string },
@@ -15,7 +15,7 @@ export async function askHttp(
   return text(message);
 }
 
-/** The digest in the certificate that it is shown by tls-alpn-01 (RFC 8737 §3), in hex. */
+/** The digest in the certificate for a tls-alpn-01 challenge (RFC 8737 §3), in hex. */
 export async function askTls(port: number, { host }: { readonly host: string }): Promise<string> {
   const socket = connect({
     host: '127.0.0.1',
@@ -26,11 +26,11 @@ export async function askTls(port: number, { host }: { readonly host: string }):
   });
   await once(socket, 'secureConnect');
   const certificate = new X509Certificate(socket.getPeerCertificate().raw);
-  const isSpoken = socket.alpnProtocol === 'acme-tls/1';
+  const isNegotiated = socket.alpnProtocol === 'acme-tls/1';
   const names = socket.getPeerCertificate().subjectaltname;
   socket.destroy();
   const extension = certificate.getExtension('1.3.6.1.5.5.7.1.31');
-  if (!isSpoken || names !== `DNS:${host}` || extension?.critical !== true) return 'nothing';
+  if (!isNegotiated || names !== `DNS:${host}` || extension?.critical !== true) return 'nothing';
   // An OCTET STRING of 32 bytes.
   return Buffer.from(extension.value).subarray(2).toString('hex');
 }

@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { startPebble, withoutPebble, type Pebble } from './pebble.ts';
 import { certificateOf, freePorts, startManagedSite, type ManagedSite } from './rig.ts';
 
-/** A site, and the Pebble that it gets its certificates from. */
+/** A site, and the Pebble that issues its certificates. */
 async function startWithPebble(
   t: TestContext,
   given: Omit<Parameters<typeof startManagedSite>[1], 'acme' | 'ports'>,
@@ -14,7 +14,7 @@ async function startWithPebble(
 }
 
 suite('certificates from Pebble', { skip: withoutPebble }, () => {
-  test('are got by http-01, for each host one', async (t) => {
+  test('are issued by http-01, one for each host', async (t) => {
     const hosts = ['shop.example', 'www.example'];
     const { site, pebble } = await startWithPebble(t, { hosts });
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
@@ -27,18 +27,18 @@ suite('certificates from Pebble', { skip: withoutPebble }, () => {
     assert.match(pebble.output(), /validate w\/ HTTP: http:\/\/www\.example/);
   });
 
-  test('are got by tls-alpn-01 where nothing is answered in the clear', async (t) => {
+  test('are issued by tls-alpn-01 if the site listens with TLS only', async (t) => {
     const { site } = await startWithPebble(t, { ways: ['https'] });
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
     const { subjectaltname } = await certificateOf(site.tlsPort, 'shop.example');
     assert.equal(subjectaltname, 'DNS:shop.example');
   });
 
-  test('that are refused are named in the log and in server.status', async (t) => {
+  test('that are refused are in the log and in server.status', async (t) => {
     const { site } = await startWithPebble(t, {
       hosts: ['shop.example', 'blocked-domain.example'],
     });
-    await site.untilLogged(/No certificate for blocked-domain\.example: .+ Next try at 20/);
+    await site.untilLogged(/No certificate for blocked-domain\.example: .+ Retrying at 20/);
     assert.match(site.logged(), /blocked-domain\.example: .*(?:policy|block)/i);
     await site.untilLogged(/\[tls\.shop\.example\] is in use/);
     const [valid, failed] = (await site.status()).data.certificates;

@@ -8,23 +8,23 @@ import { temporaryFolder, writeFiles } from '../folder.ts';
 import { createAuthority } from '../certificates.ts';
 import { freePort } from '../free-port.ts';
 
-/** Why tests that need Pebble are left out; false where it is installed. */
+/** Why tests with Pebble are skipped; false if it is installed. */
 export const withoutPebble: string | false = ['pebble', 'pebble-challtestsrv'].every(isInstalled)
   ? false
   : 'needs the ACME server pebble and pebble-challtestsrv on the PATH (Debian: apt-get install pebble)';
 
-/** An ACME server for tests, which looks for every host on the loopback. */
+/** Pebble, an ACME server for tests, which expects every host on the loopback. */
 export interface Pebble {
   readonly directory: string;
-  /** PEM of the authority that its own certificate is from. */
+  /** PEM of the authority that has issued its own certificate. */
   readonly ca: string;
-  /** What it has written so far. */
+  /** Its output so far. */
   readonly output: () => string;
 }
 
 /**
- * Starts Pebble, which looks for challenges at the ports given. It refuses a twentieth of all nonces,
- * as it does by default.
+ * Starts Pebble, which sends its challenges to these ports. It refuses 5 % of all nonces, its
+ * default.
  */
 export async function startPebble(
   t: TestContext,

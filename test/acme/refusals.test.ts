@@ -9,14 +9,14 @@ import { readTestConfig } from '../harness.ts';
 import { certificateOf, freePorts, startBoth, startManagedSite, type ManagedSite } from './rig.ts';
 import { startAcmeServer } from './server.ts';
 
-/** Changes the ini file of a site, and has it read again. */
+/** Changes the ini file of a site, and resolves once the server has reloaded it. */
 async function reload(site: ManagedSite, change: (ini: string) => string): Promise<void> {
   await writeFile(site.iniFile, change(await readFile(site.iniFile, 'utf8')));
   site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
 }
 
-suite('an ACME server that gives no certificate', () => {
-  test('is not asked again before it wants to be; log, status and metrics tell', async (t) => {
+suite('an ACME server that issues no certificate', () => {
+  test('gets the next order after its Retry-After; log, status and metrics name the failure', async (t) => {
     const beforeMs = Date.now();
     const { site, acme } = await startBoth(
       t,
@@ -32,7 +32,7 @@ suite('an ACME server that gives no certificate', () => {
         files: await fallback(),
       },
     );
-    await site.untilLogged(/No certificate for shop\.example: too many\. Next try at 20/);
+    await site.untilLogged(/No certificate for shop\.example: too many\. Retrying at 20/);
     const [, { acme: state, problem, valid_until }] = (await site.status()).data.certificates;
     assert.deepEqual([state.state, state.failures, state.error], ['failed', 1, 'too many.']);
     assert.ok(Date.parse(state.next) >= beforeMs + 86_400_000);
@@ -43,35 +43,35 @@ suite('an ACME server that gives no certificate', () => {
     assert.match(metrics, /^waymark_acme_failures\{host="shop\.example"\} 1$/m);
     assert.match(metrics, /^waymark_certificate_end_seconds\{section="\[tls\]"\} \d+$/m);
     const { subjectaltname } = await certificateOf(site.tlsPort, 'shop.example');
-    assert.equal(subjectaltname, 'DNS:any.example', 'until then, the default one is used');
+    assert.equal(subjectaltname, 'DNS:any.example', 'the default certificate is used meanwhile');
   });
 
-  test('leaves requests in the clear as they are, for the time being', async (t) => {
+  test('leaves requests without TLS in place until there is a certificate', async (t) => {
     const { site } = await startBoth(
       t,
       { refuse: () => ({ status: 500, type: 'serverInternal', detail: 'broken' }) },
       { tls: 'cert = any.pem\nkey = any.key', files: await fallback() },
     );
-    await site.untilLogged(/No certificate for shop\.example: .*\/dir\. Next try at/);
+    await site.untilLogged(/No certificate for shop\.example: .*\/dir\. Retrying at/);
     const ask = (Host: string) =>
       site.raw(`GET /a HTTP/1.1\r\nHost: ${Host}\r\nConnection: close\r\n\r\n`);
     assert.match(await ask('shop.example'), /^HTTP\/1\.1 200 /);
     assert.match(await ask('other.example'), /\r\nLocation: https:\/\/any\.example:\d+\/a\r\n/);
   });
 
-  test('because it does not find us is quoted', async (t) => {
+  test('because it cannot reach this server is quoted in the log', async (t) => {
     const ports = await freePorts();
     const nobody = await freePort();
     const acme = await startAcmeServer(t, { httpPort: nobody, tlsPort: ports.https });
     const site = await startManagedSite(t, { acme, ports });
-    await site.untilLogged(/No certificate for shop\.example: .*found .*ECONNREFUSED.* Next try/);
+    await site.untilLogged(/No certificate for shop\.example: .*found .*ECONNREFUSED.* Retrying/);
     assert.deepEqual(
       acme.orders.map(({ way }) => way),
       ['http-01'],
     );
   });
 
-  test('is dropped for another one by a reload, which orders at once', async (t) => {
+  test('is replaced by another one at a reload, which orders at once', async (t) => {
     const { site } = await startBoth(t, {
       refuse: () => ({ status: 403, type: 'unauthorized', detail: 'closed' }),
     });
@@ -96,7 +96,7 @@ suite('an ACME server that gives no certificate', () => {
     );
   });
 
-  test('because it is silent does not hold up the end, and is asked after it', async (t) => {
+  test('because it does not answer delays neither the stop nor the order after the next start', async (t) => {
     const { site, acme } = await startBoth(t, {
       refuse: (path) => (path === '/order' ? 'silence' : undefined),
     });
@@ -121,13 +121,13 @@ suite('an ACME server that gives no certificate', () => {
       /127\.0\.0\.1 \(loopback\) is not named by allow_private/,
     ],
     [
-      'vouched for by nobody that is known',
+      'not certified by a trusted authority',
       (ini) => ini.replace(/acme_ca = .*/, ''),
       /127\.0\.0\.1:\d+: .*(?:certificate|signed)/,
     ],
   ];
   for (const [name, change, why] of refusals) {
-    test(`because it is ${name}, is not asked for anything`, async (t) => {
+    test(`because it is ${name}, gets no request`, async (t) => {
       const { site } = await startBoth(
         t,
         {},
@@ -140,7 +140,7 @@ suite('an ACME server that gives no certificate', () => {
           `${ini.replace(/acme_directory = .*/, `acme_directory = ${other.directory}`)}\n[tls.shop.example]\nacme = yes\n`,
         ),
       );
-      await site.untilLogged(/No certificate for shop\.example: .* Next try at/);
+      await site.untilLogged(/No certificate for shop\.example: .* Retrying at/);
       assert.match(site.logged(), why);
       assert.deepEqual(other.requests, []);
     });

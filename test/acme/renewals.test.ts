@@ -16,12 +16,12 @@ const authority = createAuthority();
 const dayMs = 86_400_000;
 
 /**
- * What comes of an order: the days that a certificate is valid for, another host that it is for, or
- * why there is none.
+ * The outcome of an order: the validity of the certificate in days, another host for which it is
+ * issued, or an error.
  */
 type Outcome = number | string | Error;
 
-/** Renewals with a clock that goes only while they wait, and an ACME server that is a list. */
+/** Starts Renewals with a clock that runs only while they wait, and a list of outcomes. */
 async function startRenewals(
   t: TestContext,
   {
@@ -36,11 +36,11 @@ async function startRenewals(
     readonly dataFolder?: string;
     readonly hosts?: readonly string[];
     readonly outcomes: readonly Outcome[];
-    /** The order in the midst of which the process ends. */
+    /** The number of the order during which the process ends. */
     readonly endAfterOrders?: number;
     /** Awaited before each order is answered. */
     readonly onOrder?: () => Promise<unknown>;
-    /** Awaited while the clock goes. */
+    /** Awaited while the clock runs. */
     readonly onWait?: (folder: AcmeFolder) => Promise<unknown>;
     readonly startMs?: number;
   },
@@ -69,9 +69,9 @@ async function startRenewals(
     log: { ...silentLog, info: write, warn: write, error: write },
     now: () => nowMs,
     random: () => 0.5,
-    async order(order, { present, signal }) {
+    async order(order, { saveChallenge, signal }) {
       orders.push({ order, atMs: nowMs });
-      await present({ type: 'http-01', token: 'a'.repeat(22), keyAuthorization: 'a.b' });
+      await saveChallenge({ type: 'http-01', token: 'a'.repeat(22), keyAuthorization: 'a.b' });
       assert.equal(await folder.keyAuthorization('a'.repeat(22)), 'a.b');
       await onOrder?.();
       const outcome = outcomes[orders.length - 1];
@@ -93,7 +93,7 @@ async function startRenewals(
       }
       nowMs += ms;
       await onWait?.(folder);
-      // Everybody else has a turn meanwhile.
+      // Other tasks run meanwhile.
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
@@ -105,7 +105,7 @@ async function startRenewals(
 }
 
 suite('renewals', () => {
-  test('get a certificate at once, and the next one with a third of its life left', async (t) => {
+  test('order a certificate at once, and the next one when a third of its validity is left', async (t) => {
     const { orders, folder, lines, startMs } = await startRenewals(t, { outcomes: [90, 90] });
     assert.equal(orders.length, 2);
     assert.equal(orders[0]?.atMs, startMs);
@@ -116,11 +116,14 @@ suite('renewals', () => {
     const pem = await readFile(certificate?.certFile ?? '', 'utf8');
     assert.match(pem, /PRIVATE KEY[^]+BEGIN CERTIFICATE/);
     assert.equal((await folder.state('shop.example'))?.state, 'valid');
-    assert.match(lines.join('\n'), /for shop\.example was issued by ca\.example: valid until 20/);
+    assert.match(
+      lines.join('\n'),
+      /ca\.example has issued a certificate for shop\.example, valid until 20/,
+    );
     assert.equal(await folder.keyAuthorization('a'.repeat(22)), undefined);
   });
 
-  test('try again at growing intervals, each way to show the host in its turn', async (t) => {
+  test('retry at growing intervals, with each challenge in turn', async (t) => {
     const failed = new Error('urn:ietf:params:acme:error:connection\n  refused');
     const { orders, lines } = await startRenewals(t, {
       outcomes: [failed, failed, failed, failed, 90],
@@ -134,11 +137,11 @@ suite('renewals', () => {
     assert.equal(new Set(orders.map(({ order }) => order.accountKey)).size, 1);
     assert.match(
       lines.find((line) => line.startsWith('No certificate')) ?? '',
-      /^No certificate for shop\.example: urn:\S+ refused\. Next try at 20\S+Z\.$/,
+      /^No certificate for shop\.example: urn:\S+ refused\. Retrying at 20\S+Z\.$/,
     );
   });
 
-  test('do not come again before the server wants it', async (t) => {
+  test('obey the Retry-After of the ACME server', async (t) => {
     const hour = 3_600_000;
     const { orders } = await startRenewals(t, {
       outcomes: [
@@ -152,7 +155,7 @@ suite('renewals', () => {
     assert.deepEqual(gaps, [2 * hour, acmeRetryMs[1], acmeRetryAfterMsMax]);
   });
 
-  test('of what seems to be over already are few: it may be the clock that is wrong', async (t) => {
+  test('are few if each certificate has expired by a wrong clock', async (t) => {
     const yearAheadMs = Date.now() + 365 * dayMs;
     const first = await startRenewals(t, { outcomes: [90, 90], startMs: yearAheadMs });
     const gap = (first.orders[1]?.atMs ?? 0) - yearAheadMs;
@@ -165,7 +168,7 @@ suite('renewals', () => {
     assert.ok((orders[0]?.atMs ?? 0) > yearAheadMs + gap + 9 * dayMs);
   });
 
-  test('go on where the disk takes nothing for a while', async (t) => {
+  test('continue after the disk was full', async (t) => {
     const dataFolder = await temporaryFolder(t);
     const { orders, lines } = await startRenewals(t, {
       dataFolder,
@@ -174,10 +177,10 @@ suite('renewals', () => {
       onWait: (folder) => folder.prepare(),
     });
     assert.equal(orders.length, 2);
-    assert.match(lines.join('\n'), /could not be put down/);
+    assert.match(lines.join('\n'), /Cannot save the state of the certificate for shop\.example\./);
   });
 
-  test('of one host do not wait for those of another that fails', async (t) => {
+  test('of one host do not wait for another host whose orders fail', async (t) => {
     const { orders } = await startRenewals(t, {
       hosts: ['broken.example', 'shop.example'],
       outcomes: [new Error('no'), 90, new Error('no'), new Error('no')],
@@ -188,13 +191,13 @@ suite('renewals', () => {
     );
   });
 
-  test('ask for what is not for the host once more', async (t) => {
+  test('repeat the order if the issued certificate is for another host', async (t) => {
     const { folder, lines } = await startRenewals(t, { outcomes: ['other.example', 90] });
-    assert.match(lines[1] ?? '', /What was issued is not for shop\.example\. Next try at/);
+    assert.match(lines[1] ?? '', /The issued certificate is not for shop\.example\. Retrying at/);
     assert.equal((await folder.state('shop.example'))?.failures, 0);
   });
 
-  test('go on after a start where they were before it', async (t) => {
+  test('keep their schedule after a restart', async (t) => {
     const first = await startRenewals(t, { outcomes: [90] });
     const { orders } = await startRenewals(t, {
       dataFolder: first.dataFolder,
@@ -204,7 +207,7 @@ suite('renewals', () => {
     assert.ok((orders[0]?.atMs ?? 0) > first.startMs + 50 * dayMs);
   });
 
-  test('do not ask again and again when the server keeps ending', async (t) => {
+  test('do not order at each start of a server that restarts again and again', async (t) => {
     const failed = new Error('no');
     const outcomes = [failed, failed, failed, failed, failed];
     const first = await startRenewals(t, { outcomes });
@@ -217,9 +220,12 @@ suite('renewals', () => {
     assert.equal(orders[0]?.atMs, atMs + acmeRestartMs);
   });
 
-  test('that were stopped in the middle go on at once', async (t) => {
+  test('repeat an order at once after the server was stopped during it', async (t) => {
     const first = await startRenewals(t, { outcomes: [90], endAfterOrders: 1 });
-    assert.equal((await first.folder.state('shop.example'))?.error, 'The order was broken off.');
+    assert.equal(
+      (await first.folder.state('shop.example'))?.error,
+      'The server stopped during the order.',
+    );
     assert.equal(await first.folder.keyAuthorization('a'.repeat(22)), undefined);
     const startMs = first.startMs + 1_000;
     const { orders } = await startRenewals(t, {
@@ -230,14 +236,14 @@ suite('renewals', () => {
     assert.equal(orders[0]?.atMs, startMs);
   });
 
-  test('that were killed in the middle wait a little', async (t) => {
+  test('wait before they repeat an order during which the server was killed', async (t) => {
     const { dataFolder, folder, startMs } = await startRenewals(t, {
       outcomes: [90],
       endAfterOrders: 1,
     });
     const since = new Date(startMs).toISOString();
     const state = { state: 'obtaining', since, failures: 0, next: null, error: null } as const;
-    await folder.setState('shop.example', state);
+    await folder.saveState('shop.example', state);
     const { orders } = await startRenewals(t, {
       dataFolder,
       outcomes: [90],

@@ -8,25 +8,25 @@ import { freePort } from '../free-port.ts';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
 import { startAcmeServer, type AcmeServer } from './server.ts';
 
-/** The ports of a site: an ACME server has to know them before the site is there. */
+/** The ports of a site. An ACME server has to know them before the site starts. */
 export interface Ports {
   readonly http: number;
   readonly https: number;
 }
 
-/** A site that gets certificates from an ACME server. */
+/** A site with certificates from an ACME server. */
 export interface ManagedSite extends TestSite {
   readonly tlsPort: number;
-  /** What server.status says, asked over TLS whatever the certificate. */
+  /** The answer of server.status over TLS, with any certificate. */
   status(): Promise<Answer>;
 }
 
-/** Two ports that nobody listens to. */
+/** Two free ports. */
 export async function freePorts(): Promise<Ports> {
   return { http: await freePort(), https: await freePort() };
 }
 
-/** The lines of [tls] for an ACME server, whose authority is in `ca.pem`, and for hosts. */
+/** The [tls] sections for hosts and an ACME server whose authority is in `ca.pem`. */
 export function acmeIni(directory: string, hosts: readonly string[], more = ''): string {
   return (
     `[tls]\nacme_directory = ${directory}\nacme_ca = ca.pem\n` +
@@ -35,7 +35,7 @@ export function acmeIni(directory: string, hosts: readonly string[], more = ''):
   );
 }
 
-/** Starts a site on two ports at which an ACME server looks, with certificates for some hosts. */
+/** Starts a site on the two ports to which an ACME server connects. */
 export async function startManagedSite(
   t: TestContext,
   {
@@ -67,7 +67,7 @@ export async function startManagedSite(
 type SiteOptions = Omit<Parameters<typeof startManagedSite>[1], 'acme' | 'ports'>;
 type AcmeOptions = Omit<Parameters<typeof startAcmeServer>[1], 'httpPort' | 'tlsPort'>;
 
-/** Starts a site, and the ACME server that it gets its certificates from. */
+/** Starts a site and its ACME server. */
 export async function startBoth(
   t: TestContext,
   acmeOptions: AcmeOptions = {},
@@ -79,7 +79,7 @@ export async function startBoth(
   return { site: await startManagedSite(t, { acme, ports, ...siteOptions }), acme };
 }
 
-/** What a client that asks for a host is shown on a port. */
+/** The certificate for a host on a port. */
 export async function certificateOf(port: number, servername: string): Promise<PeerCertificate> {
   const socket = connect({ port, host: '127.0.0.1', servername, rejectUnauthorized: false });
   await once(socket, 'secureConnect');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { renewalMs, retryDelayMs, tryAfterStartMs } from '../../src/acme/schedule.ts';
+import { renewalMs, retryDelayMs, orderAfterStartMs } from '../../src/acme/schedule.ts';
 import { acmeRestartMs, acmeRetryMs } from '../../src/acme/limits.ts';
 
 const dayMs = 86_400_000;
@@ -15,14 +15,14 @@ suite('when a certificate is renewed', () => {
     [6, 1, 2.3],
   ];
   for (const [days, chance, before] of table) {
-    test(`one for ${days} days: ${before} days before its end`, () => {
+    test(`one for ${days} days: ${before} days before it expires`, () => {
       const endsMs = days * dayMs;
       const dueMs = renewalMs({ beginsMs: 0, endsMs }, chance);
       assert.ok(Math.abs(dueMs - (endsMs - before * dayMs)) < 1);
     });
   }
 
-  test('always while there is time for many tries', () => {
+  test('always while there is time for many orders', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 1e12 }),
@@ -38,8 +38,8 @@ suite('when a certificate is renewed', () => {
   });
 });
 
-suite('when it is tried again', () => {
-  test('at growing intervals, each a fifth more or less, at last once a day', () => {
+suite('when a failed order is repeated', () => {
+  test('at growing intervals, 20 % more or less, up to a day', () => {
     for (let failures = 1; failures < 20; failures += 1) {
       const step = acmeRetryMs[failures - 1] ?? dayMs;
       assert.equal(Math.round(retryDelayMs(failures, 0)), Math.round(0.8 * step));
@@ -54,16 +54,16 @@ suite('when it is tried again', () => {
     nextMs: number | undefined,
     dueMs: number,
   ])[] = [
-    ['at once where nothing was tried', undefined, undefined, now],
-    ['at once where the next try is over', now - dayMs, now - 1, now],
-    ['as was settled where that is soon', now - 1_000, now + 59_000, now + 59_000],
-    ['at once where the last try is long ago', now - dayMs, now + dayMs, now],
-    ['a little later where it is not', now - 1_000, now + dayMs, now - 1_000 + acmeRestartMs],
-    ['soon where the clock was set back', now + 9 * dayMs, now + 10 * dayMs, now + acmeRestartMs],
+    ['at once if there was no order', undefined, undefined, now],
+    ['at once if the next order is overdue', now - dayMs, now - 1, now],
+    ['as planned if that is soon', now - 1_000, now + 59_000, now + 59_000],
+    ['at once if the latest order is long ago', now - dayMs, now + dayMs, now],
+    ['a little later if it is not', now - 1_000, now + dayMs, now - 1_000 + acmeRestartMs],
+    ['soon if the clock was set back', now + 9 * dayMs, now + 10 * dayMs, now + acmeRestartMs],
   ];
   for (const [name, lastMs, nextMs, dueMs] of table) {
     test(`after a start: ${name}`, () => {
-      assert.equal(tryAfterStartMs({ lastMs, nextMs }, now), dueMs);
+      assert.equal(orderAfterStartMs({ lastMs, nextMs }, now), dueMs);
     });
   }
 });

@@ -15,7 +15,7 @@ import { createAuthority } from '../certificates.ts';
 import { requireBinding, type Binding } from './binding.ts';
 import { askHttp, askTls } from './look.ts';
 
-/** An answer that is not the one that the client hopes for (RFC 8555 §6.7). */
+/** An error of the ACME server (RFC 8555 §6.7). */
 export interface Refusal {
   readonly status: number;
   /** Below `urn:ietf:params:acme:error:`. */
@@ -24,30 +24,30 @@ export interface Refusal {
   readonly retryAfter?: string;
 }
 
-/** A small ACME server (RFC 8555), which looks for every host on the loopback. */
+/** A small ACME server (RFC 8555), which expects every host on the loopback. */
 export interface AcmeServer {
   readonly directory: string;
-  /** PEM of the authority that its own certificate is from. */
+  /** PEM of the authority that has issued the certificate of the server. */
   readonly ca: string;
-  /** Every request so far, as its method and path. */
+  /** Method and path of each request so far. */
   readonly requests: readonly string[];
   readonly orders: readonly { readonly host: string; readonly way: string | undefined }[];
-  /** Everything that only client and server may know of challenges. */
+  /** The key authorizations of the challenges, which are secret. */
   readonly keyAuthorizations: readonly string[];
   readonly accounts: number;
 }
 
-/** Settings of an ACME server; ports are those at which it looks for the answers to challenges. */
+/** Settings of an ACME server. It sends its challenges to the two ports. */
 interface Given {
   readonly httpPort: number;
   readonly tlsPort: number;
   /** The challenges that it offers. */
   readonly offers?: readonly string[];
-  /** What accounts have to be bound by; the key in base64url. */
+  /** The required external account binding; the key is in base64url. */
   readonly binding?: Binding;
   /** How long its certificates are valid. */
   readonly days?: number;
-  /** Looked at for each request, by its path; undefined for those that are answered. */
+  /** The error for a request, by its path and count; undefined for an answer. */
   readonly refuse?: (
     path: string,
     count: number,
@@ -219,7 +219,7 @@ class Acme implements AcmeServer {
 
   async #account({ path, jwk, payload }: Asked): Promise<Reply> {
     const names = Object.keys(payload);
-    // As Pebble does; RFC 8555 §7.3.2 has no word on an update that changes nothing.
+    // As Pebble does. RFC 8555 §7.3.2 does not define an update without changes.
     if (path !== '/account' && names.length > 0 && !names.includes('contact')) {
       throw new RefusalError({ status: 400, type: 'malformed', detail: 'nothing to update' });
     }

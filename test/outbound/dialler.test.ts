@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import tls from 'node:tls';
 import { parseCidr } from '../../src/model/cidr.ts';
 import { Failure, type FailureCode } from '../../src/model/failure.ts';
-import type { BriefRequest } from '../../src/outbound/one-shot-request.ts';
+import type { OneShotOptions } from '../../src/outbound/one-shot-request.ts';
 import type { SourceResponse } from '../../src/outbound/exchange.ts';
 import { withTimeOut } from '../time-outs.ts';
 import {
@@ -147,7 +147,7 @@ suite('the dialler vets what it dials', () => {
 });
 
 /** A brief GET of `/`. */
-function briefRequest(origin: string): BriefRequest {
+function briefRequest(origin: string): OneShotOptions {
   return { origin, target: '/', method: 'GET', fields: [], body: Buffer.alloc(0) };
 }
 

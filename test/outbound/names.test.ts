@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { createLookup, type FoundAddress, type NameSources } from '../../src/outbound/names.ts';
+import { createLookup, type ResolvedAddress, type NameSources } from '../../src/outbound/names.ts';
 import { temporaryFolder } from '../folder.ts';
 
 const typeA = 1;
@@ -65,7 +65,7 @@ function bytesOf6(address: string | undefined): Buffer | undefined {
   return address === undefined ? undefined : Buffer.from(address.replaceAll(':', ''), 'hex');
 }
 
-const notAsked = (): Promise<readonly FoundAddress[]> => {
+const notAsked = (): Promise<readonly ResolvedAddress[]> => {
   throw new Error('the system is not to be asked');
 };
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import type { TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { createAttempt, type Attempted } from '../../src/webhooks/attempt.ts';
+import { createAttempt, type AttemptResult } from '../../src/webhooks/attempt.ts';
 import { createDialler } from '../../src/outbound/dialler.ts';
 import { testDialler } from '../outbound/sources.ts';
 
@@ -21,7 +21,7 @@ export interface Tried {
 export function attempts(
   t: TestContext,
   options: Partial<Parameters<typeof createDialler>[0]> = {},
-): (origin: string, tried?: Tried) => Promise<Attempted> {
+): (origin: string, tried?: Tried) => Promise<AttemptResult> {
   const attempt = createAttempt({
     dialler: testDialler(t, options),
     userAgent: 'Waymark/test',

@@ -9,7 +9,7 @@ import { openStore } from '../../src/store/open.ts';
 import { outboundProblem } from '../../src/outbound/problem.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
 import { secretDraft } from '../../src/api/webhooks/hook-family.ts';
-import type { DeliveryAttempt, Attempted } from '../../src/webhooks/attempt.ts';
+import type { DeliveryAttempt, AttemptResult } from '../../src/webhooks/attempt.ts';
 import { Deliverer } from '../../src/webhooks/deliverer.ts';
 import type { Report } from '../../src/webhooks/reports.ts';
 import { createSecret } from '../../src/webhooks/sign.ts';
@@ -20,7 +20,7 @@ export const hourMs = 3_600_000;
 /** Milliseconds. */
 export const dayMs = 24 * hourMs;
 
-const answered: Attempted = {
+const answered: AttemptResult = {
   status: 200,
   retryAfterMs: undefined,
   answer: '',
@@ -157,9 +157,9 @@ export function eventDrafts(count: number): readonly LoggedDraft[] {
   return ids.map((id) => ({ family: 'event', id, action: 'insert', data }));
 }
 
-/** Ends when it is withdrawn. */
-function hanging(signal: AbortSignal | undefined): Promise<Attempted> {
-  const problem = outboundProblem('withdrawn');
+/** Ends when it is cancelled. */
+function hanging(signal: AbortSignal | undefined): Promise<AttemptResult> {
+  const problem = outboundProblem('cancelled');
   return new Promise((resolve) => {
     signal?.addEventListener('abort', () => {
       resolve({ ...answered, status: undefined, problem });

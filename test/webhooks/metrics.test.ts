@@ -11,9 +11,9 @@ function samplesOf(metrics: HookMetrics, name: string, queues: readonly HookQueu
 
 test('attempts are counted by what they came to, with the time that they took', () => {
   const metrics = new HookMetrics();
-  metrics.attempted('completed', 12);
-  metrics.attempted('failed', 15_000);
-  metrics.attempted('completed', 3);
+  metrics.result('completed', 12);
+  metrics.result('failed', 15_000);
+  metrics.result('completed', 3);
   assert.deepEqual(samplesOf(metrics, 'waymark_webhook_attempts_total'), [
     { labels: { outcome: 'completed' }, value: 2 },
     { labels: { outcome: 'failed' }, value: 1 },

@@ -34,13 +34,16 @@ suite('what an attempt comes to', () => {
   test('a receiver that is not there or overloaded is not one that says no', () => {
     const sick = [undefined, 408, 425, 429, 500, 503];
     const unwilling = [302, 400, 401, 403, 413, 422];
-    assert.deepEqual(new Set(sick.map((status) => verdictOn(status).receiver)), new Set(['sick']));
+    assert.deepEqual(
+      new Set(sick.map((status) => verdictOn(status).receiver)),
+      new Set(['failing']),
+    );
     assert.deepEqual(
       new Set(unwilling.map((status) => verdictOn(status).receiver)),
-      new Set(['unwilling']),
+      new Set(['refusing']),
     );
     const completed = everyStatus().filter((status) => verdictOn(status).outcome !== 'failed');
-    assert.ok(completed.every((status) => verdictOn(status).receiver === 'well'));
+    assert.ok(completed.every((status) => verdictOn(status).receiver === 'healthy'));
   });
 });
 

@@ -17,7 +17,7 @@ async function startManaged(t: TestContext) {
   });
   const { server, tls } = await readTestConfig(site.iniFile);
   // Its only try is over, and takes away no challenges any more.
-  await site.untilLogged(/No certificate for shop\.example: .*127\.0\.0\.1:1.* Next try/);
+  await site.untilLogged(/No certificate for shop\.example: .*127\.0\.0\.1:1.* Retrying/);
   return { site, folder: new AcmeFolder(server.data, tls.acme) };
 }
 
@@ -26,13 +26,13 @@ suite('a challenge', () => {
     const { site, folder } = await startManaged(t);
     const clear = () => fetch(`${site.url}${path}`, { redirect: 'manual' });
     assert.equal((await clear()).status, 404);
-    await folder.present(token, `${token}.thumbprint`);
+    await folder.saveChallenge(token, `${token}.thumbprint`);
     const reply = await clear();
     assert.deepEqual([reply.status, await reply.text()], [200, `${token}.thumbprint`]);
     const asShop = { headers: { host: 'shop.example' }, servername: 'fallback.example' };
     const sealed = await site.ask('https://fallback.example/', { path, ...asShop });
     assert.equal(sealed.body, `${token}.thumbprint`);
-    await folder.withdraw();
+    await folder.removeChallenges();
     assert.equal((await clear()).status, 404);
   });
 
@@ -47,7 +47,7 @@ suite('a challenge', () => {
     const insecure = { servername: 'shop.example', rejectUnauthorized: false };
     const challenge = { ...insecure, ALPNProtocols: ['acme-tls/1'] };
     await assert.rejects(site.shake(challenge));
-    await folder.present('shop.example', await site.authority.issue(['answer.example']));
+    await folder.saveChallenge('shop.example', await site.authority.issue(['answer.example']));
     const answered = await site.shake(challenge);
     assert.equal(answered.alpnProtocol, 'acme-tls/1');
     assert.equal(answered.getPeerCertificate().subject.CN, 'answer.example');

@@ -5,7 +5,7 @@ import { batchLimits, BatchBuffer } from './batch-buffer.ts';
 import { eventCostBytes, queuedReadMax } from './limits.ts';
 import type { HookMessage } from './message.ts';
 import type { MessagesInFlight } from './messages-in-flight.ts';
-import type { Turns } from './turns.ts';
+import type { TurnBudget } from './turn-budget.ts';
 
 /** The next step of a sender. */
 export type Next =
@@ -26,11 +26,11 @@ export type Next =
 
 type InFlight = Pick<MessagesInFlight, 'has' | 'size'>;
 
-/** The dependencies of Upcoming. */
-interface UpcomingParts {
+/** The dependencies of UpcomingMessages. */
+interface UpcomingMessagesParts {
   readonly deliveries: Deliveries;
   readonly eventText: (logSeq: number) => EventText;
-  readonly turns: Turns;
+  readonly turnBudget: TurnBudget;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -41,17 +41,17 @@ interface UpcomingParts {
  * `order` sends its first waiting message before all others, and sends nothing until that message
  * is due.
  */
-export class Upcoming {
+export class UpcomingMessages {
   readonly #queue: QueueKey;
-  readonly #parts: UpcomingParts;
+  readonly #parts: UpcomingMessagesParts;
   /** The next events, and the n after which to read more. */
   #events: QueuedEvent[] = [];
   #readTo = 0;
-  #gathering: BatchBuffer | undefined;
+  #batch: BatchBuffer | undefined;
   /** Whether there may be messages that wait for their time. */
   #mayWait = true;
 
-  constructor(queue: QueueKey, parts: UpcomingParts) {
+  constructor(queue: QueueKey, parts: UpcomingMessagesParts) {
     this.#queue = queue;
     this.#parts = parts;
   }
@@ -60,7 +60,7 @@ export class Upcoming {
   reset(): void {
     this.#events = [];
     this.#readTo = 0;
-    this.#gathering = undefined;
+    this.#batch = undefined;
     this.#mayWait = true;
   }
 
@@ -82,12 +82,12 @@ export class Upcoming {
       const otherMs = due.kind === 'later' ? due.atMs : Infinity;
       return { kind: 'message', message, isFirst: true, otherMs };
     }
-    this.#gathering ??= new BatchBuffer(limits);
-    const gathered = this.#gather(this.#gathering, nowMs, inFlight);
+    this.#batch ??= new BatchBuffer(limits);
+    const gathered = this.#gather(this.#batch, nowMs, inFlight);
     if (gathered === 'unread') return { kind: 'unread' };
-    const { batch, isSentWhenFull } = this.#gathering;
+    const { batch, isSentWhenFull } = this.#batch;
     if (batch === undefined) return due;
-    const deadlineMs = this.#gathering.deadlineMs({ nowMs, wallMs: this.#parts.now() });
+    const deadlineMs = this.#batch.deadlineMs({ nowMs, wallMs: this.#parts.now() });
     const isComplete = gathered === 'complete' && isSentWhenFull;
     if (isComplete || deadlineMs <= nowMs) return { kind: 'batch', batch };
     const atMs = due.kind === 'later' ? Math.min(due.atMs, deadlineMs) : deadlineMs;
@@ -101,7 +101,7 @@ export class Upcoming {
 
   /** Removes the batch, because it is stored. */
   takeBatch(): void {
-    this.#gathering = undefined;
+    this.#batch = undefined;
     this.#mayWait = true;
   }
 
@@ -137,19 +137,19 @@ export class Upcoming {
 
   /** Adds events to a batch, as many as this turn of the event loop allows. */
   #gather(
-    gathering: BatchBuffer,
+    batch: BatchBuffer,
     nowMs: number,
     inFlight: InFlight,
   ): 'complete' | 'growing' | 'unread' {
-    const { eventText, now, turns } = this.#parts;
+    const { eventText, now, turnBudget } = this.#parts;
     for (;;) {
-      if (gathering.isFull) return 'complete';
+      if (batch.isFull) return 'complete';
       const event = this.#peek(inFlight);
       if (event === undefined) return 'growing';
-      if (turns.isSpent) return 'unread';
+      if (turnBudget.isSpent) return 'unread';
       const text = eventText(event.logSeq);
-      turns.spend(text.bytes + eventCostBytes);
-      if (!gathering.add(event, text, { nowMs, wallMs: now() })) return 'complete';
+      turnBudget.spend(text.bytes + eventCostBytes);
+      if (!batch.add(event, text, { nowMs, wallMs: now() })) return 'complete';
       this.#events.shift();
     }
   }

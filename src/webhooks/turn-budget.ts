@@ -9,7 +9,7 @@ export interface Waker {
  * Limits the bytes that all senders together prepare in one turn of the event loop, so that
  * requests are served in between, however many hooks get an event.
  */
-export class Turns {
+export class TurnBudget {
   #spentBytes = 0;
   #isEnding = false;
   readonly #waiting = new Set<Waker>();
