@@ -27,8 +27,8 @@ const hostPattern = /^[a-z0-9_.-]{1,253}$/;
 
 /**
  * The files of ACME below the data folder, which only their owner can read: for each ACME server an
- * account key, certificates with their keys and states; and the responses to challenges. One process
- * of a server writes them, all read them.
+ * account key, certificates with their keys and states; and the responses to challenges. One
+ * process of a server writes them, all read them.
  */
 export class AcmeFolder {
   readonly #root: string;

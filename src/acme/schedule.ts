@@ -56,9 +56,9 @@ export function retryDelayMs(failures: number, random: number): number {
 }
 
 /**
- * When to order a missing certificate after a start: sooner than planned before, because an operator
- * who restarts the server may have corrected an error; but not at once, so that a server that
- * restarts again and again does not exceed the rate limit of the ACME server.
+ * When to order a missing certificate after a start: sooner than planned before, because an
+ * operator who restarts the server may have corrected an error; but not at once, so that a server
+ * that restarts again and again does not exceed the rate limit of the ACME server.
  */
 export function orderAfterStartMs({ lastMs, nextMs }: LatestOrder, nowMs: number): number {
   if (lastMs === undefined || nextMs === undefined) return nowMs;

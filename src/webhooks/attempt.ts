@@ -61,25 +61,25 @@ export function createAttempt({
   readonly now: () => number;
   readonly monotonicMs: () => number;
 }): DeliveryAttempt {
-  const known = new WeakMap<Destination, Receiver>();
+  const known = new WeakMap<Destination, RequestTemplate>();
 
-  function receiverOf(destination: Destination): Receiver | undefined {
-    let receiver = known.get(destination);
-    if (receiver === undefined) {
-      receiver = createReceiver(destination, userAgent);
-      if (receiver !== undefined) known.set(destination, receiver);
+  function templateOf(destination: Destination): RequestTemplate | undefined {
+    let template = known.get(destination);
+    if (template === undefined) {
+      template = createTemplate(destination, userAgent);
+      if (template !== undefined) known.set(destination, template);
     }
-    return receiver;
+    return template;
   }
 
   return async (destination, { id, body, keys }, cancellation = {}) => {
     const startedMs = monotonicMs();
-    const receiver = receiverOf(destination);
+    const template = templateOf(destination);
     let answer = unsendable;
-    if (receiver !== undefined) {
-      const { origin, target, method } = receiver;
+    if (template !== undefined) {
+      const { origin, target, method } = template;
       const signed = await signatureFields({ id, nowMs: now(), body, keys });
-      const fields = [...receiver.fields, ...signed];
+      const fields = [...template.fields, ...signed];
       answer = await dialler.exchange({ origin, target, method, fields, body, ...cancellation });
     }
     const { status, retryAfter, content, problem } = answer;
@@ -94,7 +94,7 @@ export function createAttempt({
 }
 
 /** The part of a request that is the same at every attempt of a hook. */
-type Receiver = Omit<OneShotOptions, 'body'>;
+type RequestTemplate = Omit<OneShotOptions, 'body'>;
 
 const unsendable: OneShotResponse = {
   status: undefined,
@@ -104,10 +104,10 @@ const unsendable: OneShotResponse = {
 };
 
 /** Undefined for a URL that outboundUrl refuses. */
-function createReceiver(
+function createTemplate(
   { url, method, headers }: Destination,
   userAgent: string,
-): Receiver | undefined {
+): RequestTemplate | undefined {
   const parsed = urlOf(url);
   if (parsed === undefined) return undefined;
   const own = Object.entries(headers).filter(([name, value]) => isHookHeader(name, value));

@@ -58,7 +58,7 @@ export interface AttemptEnd {
 
 /**
  * Whether another attempt may begin; `isFirst` marks the first attempt of a message. The retry
- * schedule alone decides when a retry is due, so the rest after a failed probe delays only first
+ * schedule alone decides when a retry is due, so the pause after a failed probe delays only first
  * attempts.
  */
 export function hasRoom(

@@ -73,7 +73,7 @@ export class Deliverer {
   #graceMs = 0;
   #delivers = false;
   /** The error that was logged last; the same error is not logged again. */
-  #said = '';
+  #loggedError = '';
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -117,9 +117,9 @@ export class Deliverer {
       } catch (error) {
         // `conflict` means that another process delivers, which is normal.
         const isHeld = error instanceof Failure && error.code === 'conflict';
-        if (!isHeld && String(error) !== this.#said) {
-          this.#said = String(error);
-          const reason = error instanceof Failure ? error.message : this.#said;
+        if (!isHeld && String(error) !== this.#loggedError) {
+          this.#loggedError = String(error);
+          const reason = error instanceof Failure ? error.message : this.#loggedError;
           const wait = `Retrying in ${deliveryClaimMs / 1000} s.`;
           const text = `Webhook delivery stopped: ${reason.replace(/\.$/, '')}. ${wait}`;
           this.#parts.log.error({ err: error }, text);
@@ -148,7 +148,7 @@ export class Deliverer {
       this.#turn = new AbortController();
       log.debug({}, 'This process delivers the webhooks.');
       this.#delivers = true;
-      this.#said = '';
+      this.#loggedError = '';
       await this.#deliver(AbortSignal.any([this.#stopped.signal, this.#turn.signal]));
     } finally {
       this.#delivers = false;

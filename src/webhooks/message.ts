@@ -24,7 +24,7 @@ interface Written {
 
 /**
  * Serialises a message (docs/design/webhooks.md#deliveries). It depends on the log alone, so it is
- * the same at every attempt. A long message is written in several turnBudget of the event loop.
+ * the same at every attempt. A long message is written in several turns of the event loop.
  */
 export async function writeMessage(
   { n, logSeqs, before }: HookMessage,

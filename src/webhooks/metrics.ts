@@ -37,36 +37,39 @@ export class HookMetrics {
    * the hook `others` stands for the sum of the rest, so that the number of series is bounded.
    */
   metrics(queues: Iterable<HookQueue>): readonly Metric[] {
-    const told = boundedQueues(queues);
+    const measured = boundedQueues(queues);
     return [
       {
         name: 'waymark_webhook_pending',
         type: 'gauge',
-        help: 'Deliveries that have not come to an end, by hook.',
-        samples: told.map(({ hook, pending }) => ({ labels: { hook }, value: pending })),
+        help: 'Unfinished deliveries, by hook.',
+        samples: measured.map(({ hook, pending }) => ({ labels: { hook }, value: pending })),
       },
       {
         name: 'waymark_webhook_oldest_seconds',
         type: 'gauge',
-        help: 'Age of the oldest event that is not delivered, by hook.',
-        samples: told.map(({ hook, oldestMs }) => ({ labels: { hook }, value: oldestMs / 1000 })),
+        help: 'Age of the oldest undelivered event, by hook.',
+        samples: measured.map(({ hook, oldestMs }) => ({
+          labels: { hook },
+          value: oldestMs / 1000,
+        })),
       },
       {
         name: 'waymark_webhook_attempts_total',
         type: 'counter',
-        help: 'Attempts to deliver, by what the delivery came to.',
+        help: 'Delivery attempts, by outcome.',
         samples: [...this.#attempts].map(([outcome, value]) => ({ labels: { outcome }, value })),
       },
       {
         name: 'waymark_webhook_attempt_duration_seconds',
         type: 'histogram',
-        help: 'Time that attempts took, whatever they came to.',
+        help: 'Duration of delivery attempts.',
         samples: this.#durations.samples({}),
       },
       {
         name: 'waymark_webhook_latency_seconds',
         type: 'histogram',
-        help: 'Time from an event to the answer that completed its delivery.',
+        help: 'Time from an event to the response that completed its delivery.',
         samples: this.#latencies.samples({}),
       },
     ];

@@ -1,4 +1,4 @@
-/** The judgement of one attempt (docs/design/webhooks.md#deliveries, seed §6.4). */
+/** The meaning of the status of one attempt (docs/design/webhooks.md#deliveries). */
 export interface Verdict {
   /** `failed` deliveries are retried until the schedule ends. */
   readonly outcome: 'completed' | 'completed_404' | 'failed';
@@ -26,8 +26,8 @@ const tooLarge: Verdict = { ...refused, isTooLarge: true };
 const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' };
 
 /**
- * Judges an attempt by the status of its answer. Undefined stands for no answer: a refused address,
- * a TLS failure, a broken connection or a time-out.
+ * The verdict on an attempt by the status of its response. Undefined stands for no response: a
+ * refused address, a TLS failure, a broken connection or a time-out.
  */
 export function verdictOn(status: number | undefined): Verdict {
   if (status === undefined || status < 200 || status > 499) return failed;

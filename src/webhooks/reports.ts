@@ -40,23 +40,27 @@ export function createReports({
   readonly log: Log;
 }): Report {
   return async ({ receiver: { hook }, n, record, verdict, event }) => {
-    const told = { hook: hook.id, seq: n, attempt: record.attempt, status: record.status };
+    const fields = { hook: hook.id, seq: n, attempt: record.attempt, status: record.status };
     const unstored = (error: unknown): void => {
       if (error instanceof Failure && error.code === 'unavailable') return;
-      log.error({ err: error, ...told }, 'Cannot store the outcome of a webhook delivery.');
+      log.error({ err: error, ...fields }, 'Cannot store the outcome of a webhook delivery.');
     };
     if (verdict.isGone) {
       const isPaused = await pause(store, hook).catch(unstored);
       if (isPaused === true) {
-        log.warn(told, 'The webhook is paused: its receiver answered 410 (Gone).');
+        log.warn(
+          fields,
+          'The webhook is paused: its receiver answered 410 (Gone). Resume it to go on delivering.',
+        );
       }
     }
     if (record.outcome !== 'exhausted') return;
-    log.warn({ ...told, err: record.error }, 'Gave up a webhook delivery after its last attempt.');
-    // A failed `error.detected` raises no further one: that could go on without end.
+    const givenUp = 'Gave up a webhook delivery after its last attempt. A replay sends it again.';
+    log.warn({ ...fields, err: record.error }, givenUp);
+    // A failed delivery of an error.detected raises no other one: that could repeat forever.
     if (event.type === errorDetected) return;
-    const why = record.error ?? `status ${record.status ?? ''}`;
-    const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${why}`;
+    const reason = record.error ?? `status ${record.status ?? ''}`;
+    const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${reason}`;
     const error = { code: 'delivery_exhausted', message, id: hook.id, seq: n };
     await emit('error.detected', error, { about: hook.id });
   };

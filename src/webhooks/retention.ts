@@ -134,7 +134,7 @@ async function removeExpired(
       unsent += (await deliveries.expire(queue, before)).unsent;
     }
     if (unsent === 0) continue;
-    const told = { hook: receivers.hookId(queue), events: unsent };
-    log.warn(told, 'Removed undelivered webhook events: their retention has expired.');
+    const fields = { hook: receivers.hookId(queue), events: unsent };
+    log.warn(fields, 'Removed undelivered webhook events: their retention has expired.');
   }
 }

@@ -77,6 +77,8 @@ export function retryDelayMs({
   if (attempts >= attemptsMax || planned === undefined) return undefined;
   const spread = Math.round(planned * (1 - jitter + 2 * jitter * random));
   // The jitter only lengthens Retry-After, and spreads deliveries that got the same one.
-  const asked = Math.ceil(Math.min((retryAfterMs ?? 0) * (1 + jitter * random), retryAfterMsMax));
-  return Math.max(spread, asked);
+  const required = Math.ceil(
+    Math.min((retryAfterMs ?? 0) * (1 + jitter * random), retryAfterMsMax),
+  );
+  return Math.max(spread, required);
 }

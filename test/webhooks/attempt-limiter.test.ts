@@ -82,7 +82,7 @@ suite('attempts under way', () => {
   });
 });
 
-test('senders whose time has come at once are woken over several turnBudget, in order', async () => {
+test('senders whose time has come at once are woken over several turns of the event loop, in order', async () => {
   const turnBudget = new TurnBudget();
   const woken: number[] = [];
   const senders = Array.from({ length: 1_000 }, (_, name) => ({
