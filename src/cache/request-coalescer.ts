@@ -91,7 +91,7 @@ class CoalescedRequest<T> {
     this.#waiting += 1;
     const gone = Promise.withResolvers<never>();
     const leave = (): void => {
-      gone.reject(new Failure('bad_gateway', 'The request was given up before its end.'));
+      gone.reject(new Failure('bad_gateway', 'The request was cancelled.'));
     };
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();

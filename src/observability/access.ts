@@ -1,52 +1,52 @@
-import { accessHeldBackCharactersMax } from './limits.ts';
+import { accessBufferCharactersMax } from './limits.ts';
 
-/** One answered request, as the access log tells of it. */
+/** An answered request, with the values of its line in the access log. */
 export interface AccessEntry {
   readonly address: string;
   readonly method: string;
-  /** The request target as it was sent: what the door made of it may not exist. */
+  /** The request target as it was sent, because a malformed one has no canonical form. */
   readonly target: string;
   readonly host: string;
-  /** As the request line has it, such as `1.1`; empty where none could be read. */
+  /** The version in the request line, such as `1.1`; empty for a malformed request line. */
   readonly httpVersion: string;
   readonly userAgent: string;
   readonly referer: string;
   readonly status: number;
-  /** Bytes of content handed to the socket. */
+  /** Bytes of content that were written to the socket. */
   readonly bytes: number;
   readonly durationMs: number;
   /** `disk:<name>`, `rule:<id>`, `svc1` or `none` (docs/design/requests.md#precedence). */
   readonly source: string;
-  /** What the cache did for it: `hit`, `miss` …; undefined where none was in its way. */
+  /** The cache status: `hit`, `miss` …; undefined for a response without a cache. */
   readonly cache?: string | undefined;
-  /** Id of the failure that was answered, as the answer shows it. */
+  /** The id of the failure, which the response shows, too. */
   readonly failureId?: string | undefined;
   /** Id of the caller's key. */
   readonly keyId: string | undefined;
-  /** Whether the client, or what it was sent, went away before it had everything. */
+  /** Whether the connection or the content ended before the response was complete. */
   readonly cut: boolean;
 }
 
-/** Where lines go, many at a time. */
+/** The destination of lines, which arrive many at a time. */
 export interface LineSink {
   write(text: string): unknown;
-  /** Whether so much waits to be taken that more would only pile up. */
+  /** Whether the buffer is full, as that of a stream. */
   readonly writableNeedDrain?: boolean;
 }
 
-/** The forms of a line: for a person, for a program, and as Apache and nginx call it, combined. */
+/** The formats of a line; `combined` is that of Apache and nginx. */
 export type AccessFormat = 'pretty' | 'json' | 'combined';
 
-/** Writes a line for every request. */
+/** Writes a line for each request. */
 export interface AccessLog {
   add(entry: AccessEntry): void;
-  /** Hands over the lines held back so far. */
+  /** Writes the buffered lines. */
   flush(): void;
 }
 
 /**
- * Makes an access log that hands its lines over in bunches, so that a request costs no system call
- * of its own; the caller flushes at intervals. `now` gives milliseconds since 1970.
+ * Makes an access log that buffers its lines, so that a request costs no system call. The caller
+ * flushes it at intervals. `now` gives milliseconds since 1970.
  */
 export function createAccessLog({
   format,
@@ -58,8 +58,8 @@ export function createAccessLog({
   readonly now: () => number;
 }): AccessLog {
   const lineOf = { json: jsonLine, pretty: prettyLine, combined: combinedLine }[format];
-  let heldBack = '';
-  let linesHeldBack = 0;
+  let buffered = '';
+  let linesBuffered = 0;
   let linesLost = 0;
   let second = -1;
   let time = '';
@@ -78,29 +78,30 @@ export function createAccessLog({
   }
 
   function flush(): void {
-    if (heldBack === '') return;
-    const [text, lines] = [heldBack, linesHeldBack];
-    [heldBack, linesHeldBack] = ['', 0];
-    // Whoever reads the log has stopped: the site goes on, in the memory it has.
+    if (buffered === '') return;
+    const [text, lines] = [buffered, linesBuffered];
+    [buffered, linesBuffered] = ['', 0];
+    // The reader of the log has stopped. Its lines are dropped, so that they do not fill the
+    // memory.
     if (sink.writableNeedDrain === true) linesLost += lines;
     else {
-      const told = linesLost > 0 ? lostLine(format, linesLost, timestamp()) : '';
+      const notice = linesLost > 0 ? lostLine(format, linesLost, timestamp()) : '';
       linesLost = 0;
-      sink.write(told + text);
+      sink.write(notice + text);
     }
   }
 
   return {
     add(entry) {
-      heldBack += lineOf(withoutKeys(entry), timestamp());
-      linesHeldBack += 1;
-      if (heldBack.length > accessHeldBackCharactersMax) flush();
+      buffered += lineOf(withoutKeys(entry), timestamp());
+      linesBuffered += 1;
+      if (buffered.length > accessBufferCharactersMax) flush();
     },
     flush,
   };
 }
 
-/** A key in a URL is a mistake that a log must not spread. */
+/** Masks API keys in URLs, where a client should not have put them. */
 function withoutKeys(entry: AccessEntry): AccessEntry {
   const { target, referer } = entry;
   if (!target.includes('wmk_') && !referer.includes('wmk_')) return entry;
@@ -111,9 +112,9 @@ function withoutKeys(entry: AccessEntry): AccessEntry {
 const keyText = /wmk_[A-Za-z0-9_-]+/g;
 
 function lostLine(format: AccessFormat, lines: number, time: string): string {
-  // A line that is no request would be malformed for those who read the combined format.
+  // Programs that parse the combined format accept only lines of requests.
   if (format === 'combined') return '';
-  const text = `${lines} requests are not in this log: it was not being read fast enough`;
+  const text = `${lines} requests are missing in this log: its reader was too slow.`;
   return format === 'json'
     ? `{"level":40,"time":"${time}","msg":"${text}"}\n`
     : `${time.slice(11, 23)} ${text}\n`;
@@ -136,9 +137,9 @@ function jsonLine(entry: AccessEntry, time: string): string {
 function prettyLine(entry: AccessEntry, time: string): string {
   const { method, target, host, status, bytes, durationMs, source, cache, address } = entry;
   const gap = target.startsWith('/') || host === '' ? '' : ' ';
-  const asked = `${printable(host)}${gap}${printable(target)}`;
+  const url = `${printable(host)}${gap}${printable(target)}`;
   return (
-    `${time.slice(11, 23)} ${status} ${printable(method)} ${asked} ` +
+    `${time.slice(11, 23)} ${status} ${printable(method)} ${url} ` +
     `${bytes} B ${durationMs.toFixed(1)} ms ${source}${cache === undefined ? '' : ` (${cache})`} ` +
     `${address}${entry.failureId === undefined ? '' : ` ${entry.failureId}`}` +
     `${entry.cut ? ' (cut off)' : ''}\n`
@@ -148,8 +149,8 @@ function prettyLine(entry: AccessEntry, time: string): string {
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /**
- * The combined log format of Apache and nginx; the id of a key stands where they have the user.
- * What could not be read as a request line stands in its place as it came.
+ * The combined log format of Apache and nginx, with the id of the key as the user. A malformed
+ * request line is logged as it was sent.
  */
 function combinedLine(entry: AccessEntry, time: string): string {
   const { method, target, httpVersion, keyId = '-' } = entry;
@@ -163,20 +164,20 @@ function combinedLine(entry: AccessEntry, time: string): string {
   );
 }
 
-/** An ISO date-time without its zone, which is UTC, as the combined format has it. */
+/** Formats an ISO date-time without a zone (UTC) for the combined format. */
 function combinedDate(time: string): string {
   const [year = '', month = '', day = ''] = time.slice(0, 10).split('-');
   return `${day}/${months[Number(month) - 1] ?? ''}/${year}:${time.slice(11, 19)} +0000`;
 }
 
-/** A text within quotes as nginx has it: `"`, `\` and all but printable ASCII are `\xHH`. */
+/** Escapes a quoted text as nginx does: `"`, `\` and all but printable ASCII become `\xHH`. */
 function escapedText(text: string): string {
   return plain.test(text) ? text : text.replace(notPrintable, octets);
 }
 
 const notPrintable = /[^\x20\x21\x23-\x5b\x5d-\x7e]/gu;
 
-/** Text of a client is latin1, a character an octet; any other character is UTF-8. */
+/** Header text has one character per octet (latin1); any other character is UTF-8. */
 function octets(character: string): string {
   const bytes = Buffer.from(character, character > '\xff' ? 'utf8' : 'latin1');
   return bytes.reduce((text, byte) => `${text}\\x${hex(byte)}`, '');
@@ -188,17 +189,17 @@ function hex(byte: number): string {
 
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
-/** Text of a client as JSON, without what could start another line or command a terminal. */
+/** Text of a client as JSON, without line breaks and control sequences of terminals. */
 function quoted(text: string): string {
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(furtherControls, escaped);
+  return plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(unescapedControls, escaped);
 }
 
 function printable(text: string): string {
   return plain.test(text) ? text : quoted(text).slice(1, -1);
 }
 
-/** Control characters and line ends that JSON leaves as they are: DEL, C1, U+2028, U+2029. */
-const furtherControls = /[\x7f-\x9f\u2028\u2029]/g;
+/** Control characters and line breaks that JSON does not escape: DEL, C1, U+2028, U+2029. */
+const unescapedControls = /[\x7f-\x9f\u2028\u2029]/g;
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

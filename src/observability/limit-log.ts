@@ -2,22 +2,22 @@ import { limitSentences, type LimitName } from '../model/limit.ts';
 import { limitLogMs } from './limits.ts';
 import type { Log } from './log.ts';
 
-/** Tells of clients that run into limits, in a bounded number of lines. */
+/** Logs that clients have exceeded limits, in a bounded number of lines. */
 export interface LimitLog {
-  /** A client has; `why` is what exactly it did, where the name of the limit does not say so. */
+  /** A client has exceeded a limit; `why` adds details that the name of the limit lacks. */
   readonly passed: (limit: LimitName, address: string, why?: string) => void;
 }
 
-/** What has been told of a limit. */
-interface Told {
+/** The latest log line of a limit. */
+interface LatestLine {
   readonly atMs: number;
-  /** How often it was passed since. */
+  /** How often clients have exceeded the limit since then. */
   more: number;
 }
 
 /**
- * Makes a log that has a line a minute for each limit, however often it is passed: that the next
- * one tells. `now` gives milliseconds since 1970.
+ * Makes a log that has at most one line a minute for each limit. The next line has the number of
+ * further cases as `more`. `now` gives milliseconds since 1970.
  */
 export function createLimitLog({
   log,
@@ -26,17 +26,17 @@ export function createLimitLog({
   readonly log: Log;
   readonly now: () => number;
 }): LimitLog {
-  const told = new Map<LimitName, Told>();
+  const latest = new Map<LimitName, LatestLine>();
   return {
     passed(limit, address, why) {
       const nowMs = now();
-      const before = told.get(limit);
+      const before = latest.get(limit);
       const sinceMs = before === undefined ? Infinity : Math.abs(nowMs - before.atMs);
       if (before !== undefined && sinceMs < limitLogMs) {
         before.more += 1;
         return;
       }
-      told.set(limit, { atMs: nowMs, more: 0 });
+      latest.set(limit, { atMs: nowMs, more: 0 });
       const { more = 0 } = before ?? {};
       const known = { ...(why !== undefined && { why }), ...(more > 0 && { more }) };
       log.warn({ limit, address, ...known }, limitSentences[limit]);

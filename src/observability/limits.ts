@@ -1,6 +1,6 @@
 const KIB = 1024;
 
-/** How long the access log waits before it tries again to open a file that cannot be written. */
+/** The wait before a further attempt to open an access log file that cannot be written. */
 export const logFileRetryMs = 1_000;
 
 /** Permissions of an access log file: its owner writes, its group reads. */
@@ -10,7 +10,7 @@ export const logFileMode = 0o640;
 export const causesFollowedMax = 5;
 /** The shortest time between two log lines about the same limit. */
 export const limitLogMs = 60_000;
-/** Lines of the access log are held back until they have this many characters. */
-export const accessHeldBackCharactersMax = 16 * KIB;
-/** The longest time that a line of the access log is held back. */
+/** Characters of lines that the access log buffers before it writes them. */
+export const accessBufferCharactersMax = 16 * KIB;
+/** The longest time that a line of the access log is buffered. */
 export const accessFlushMs = 200;

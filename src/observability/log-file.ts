@@ -3,9 +3,9 @@ import type { LineSink } from './access.ts';
 import { logFileMode, logFileRetryMs } from './limits.ts';
 
 /**
- * A file that lines are appended to, opened with the first of them. A file that was renamed is
- * written to until `reopen` (logrotate). While the file cannot be written, `writableNeedDrain` is
- * true, and opening it is tried again every `logFileRetryMs`.
+ * A log file, opened at the first line. After a rename (logrotate), lines go to the renamed file
+ * until `reopen`. While the file cannot be written, `writableNeedDrain` is true, and every
+ * `logFileRetryMs` a line tries to open it again.
  */
 export class LogFile implements LineSink {
   readonly path: string;
@@ -15,7 +15,7 @@ export class LogFile implements LineSink {
   #retryAtMs = -Infinity;
   #isFailing = false;
 
-  /** `failed` is called once for a failure, and again for one after the file could be written. */
+  /** `failed` is called for the first of several failures in a row. */
   constructor(
     path: string,
     { now, failed }: { readonly now: () => number; readonly failed: (error: Error) => void },
@@ -37,7 +37,7 @@ export class LogFile implements LineSink {
     });
   }
 
-  /** Writes what comes next to the file that has the name then. */
+  /** Opens the file of this name again for the next lines. */
   reopen(): void {
     this.#stream?.end();
     this.#stream = undefined;

@@ -4,9 +4,7 @@ import { createAccessLog, type AccessEntry, type AccessFormat, type AccessLog } 
 import { causesFollowedMax } from './limits.ts';
 import { LogFile } from './log-file.ts';
 
-/**
- * The server's log: a message for a person with fields for a machine; an error goes under `err`.
- */
+/** The server's log: a message for people, and fields for programs; `err` is an error. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -14,7 +12,7 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** A log that nobody reads. */
+/** A log that writes nothing. */
 export const silentLog: Log = {
   debug: () => undefined,
   info: () => undefined,
@@ -22,27 +20,27 @@ export const silentLog: Log = {
   error: () => undefined,
 };
 
-/** `[log]` of the ini file, as far as it says how lines look. */
+/** The settings of `[log]` in the ini file. */
 export interface LogSettings {
   readonly level: string;
-  /** That of the access log; of the log itself `combined` is `pretty`. */
+  /** The format of both logs. With `combined`, the log itself is `pretty`. */
   readonly format: AccessFormat;
-  /** Absolute path of a file for the access log, instead of the stream of both logs. */
+  /** Absolute path of the access log file; without it, both logs share a stream. */
   readonly file?: string | undefined;
 }
 
-/** Log and access log, on one stream and under settings that a reload may change. */
+/** Log and access log, whose settings a reload may change. */
 export interface Logs {
   readonly log: Log;
   readonly access: AccessLog;
   configure(settings: LogSettings): void;
-  /** Opens the file of the access log again; returns its path, undefined where there is none. */
+  /** Opens the access log file again; returns its path, or undefined if there is none. */
   reopen(): string | undefined;
 }
 
 /**
- * Makes both logs: JSON, one object a line, or with `pretty` one line for a person. `now` gives
- * milliseconds since 1970; the caller flushes the access log at intervals.
+ * Makes both logs, in JSON or in lines for people. `now` gives milliseconds since 1970. The caller
+ * flushes the access log at intervals.
  */
 export function createLogs({
   settings,
@@ -55,7 +53,7 @@ export function createLogs({
   readonly colour: boolean;
   readonly now: () => number;
 }): Logs {
-  // Made once: each one stays tied to the destination for good.
+  // Made once, because each one adds listeners to the destination that it never removes.
   let pretty: DestinationStream | undefined;
   const createLogger = ({ level, format }: LogSettings): Logger =>
     pino(
@@ -66,7 +64,7 @@ export function createLogs({
     );
   let logger = createLogger(settings);
   const failed = (error: Error): void => {
-    logger.error({ reason: reasonOf(error) }, 'The access log cannot be written to its file.');
+    logger.error({ reason: reasonOf(error) }, 'Cannot write the access log file.');
   };
   let file: LogFile | undefined;
   const createLines = ({ format, file: path }: LogSettings): AccessLog => {
@@ -114,18 +112,18 @@ export function createLogs({
 }
 
 /**
- * Why something failed, in one line: the messages of an error and its causes. For failures that are
- * expected, such as a server that refuses connections, whose stack would tell nothing.
+ * The messages of an error and its causes as one line, for expected failures that need no stack
+ * trace, such as a server that refuses connections.
  */
 export function reasonOf(error: unknown): string {
-  const said: string[] = [];
+  const messages: string[] = [];
   let at: unknown = error;
   for (let depth = 0; depth < causesFollowedMax && at instanceof Error; depth += 1) {
     const text = at.message === '' ? ((at as NodeJS.ErrnoException).code ?? at.name) : at.message;
-    if (said.at(-1) !== text) said.push(text);
+    if (messages.at(-1) !== text) messages.push(text);
     at = at instanceof AggregateError ? (at.errors as readonly unknown[])[0] : at.cause;
   }
-  return said.join(': ');
+  return messages.join(': ');
 }
 
 function prettyStream(destination: NodeJS.WritableStream, colorize: boolean): DestinationStream {

@@ -1,11 +1,11 @@
 import type { LRUCache } from 'lru-cache';
 import type { Metric } from './metrics.ts';
 
-/** What one cache of this process holds at a moment, as `server.status` and the metrics say it. */
+/** The current size of a cache of this process, for `server.status` and the metrics. */
 export interface CacheUse {
   readonly name: string;
   readonly entries: number;
-  /** What the entries are counted as: their content, and an estimate of what surrounds it. */
+  /** The bytes of the entries: their content, and an estimate of their overhead. */
   readonly bytes: number;
   readonly bytes_max: number;
 }
@@ -13,14 +13,14 @@ export interface CacheUse {
 /** Memory of this process, in bytes. */
 export interface MemoryUse {
   readonly resident_bytes: number;
-  /** V8's heap: what is in use of it. */
+  /** The used part of V8's heap. */
   readonly heap_bytes: number;
   /** Buffers outside V8's heap. */
   readonly external_bytes: number;
   readonly caches: readonly CacheUse[];
 }
 
-/** What a cache holds that is bounded by `maxSize`, counted in bytes. */
+/** The size of a cache whose `maxSize` is in bytes. */
 export function cacheUse(
   name: string,
   cache: Pick<LRUCache<never, never>, 'size' | 'calculatedSize' | 'maxSize'>,
@@ -33,7 +33,7 @@ export function cacheUse(
   };
 }
 
-/** Several caches of one kind as one. */
+/** The sum of several caches of one kind. */
 export function joinedUse(name: string, uses: readonly CacheUse[]): CacheUse {
   const sum = (of: (use: CacheUse) => number): number =>
     uses.reduce((total, use) => total + of(use), 0);
@@ -45,13 +45,13 @@ export function joinedUse(name: string, uses: readonly CacheUse[]): CacheUse {
   };
 }
 
-/** The memory of this process, with the caches that it has. */
+/** The memory of this process and its caches. */
 export function memoryUse(caches: readonly CacheUse[]): MemoryUse {
   const { rss, heapUsed, external } = process.memoryUsage();
   return { resident_bytes: rss, heap_bytes: heapUsed, external_bytes: external, caches };
 }
 
-/** Memory as metrics; the resident memory is among those of the process. */
+/** The metrics of memory, without the resident memory, which processMetrics has. */
 export function memoryMetrics({
   heap_bytes,
   external_bytes,
@@ -64,15 +64,13 @@ export function memoryMetrics({
     samples,
   });
   return [
-    gauge('waymark_heap_bytes', "V8's heap: what is in use of it.", [
-      { labels: {}, value: heap_bytes },
-    ]),
+    gauge('waymark_heap_bytes', "The used part of V8's heap.", [{ labels: {}, value: heap_bytes }]),
     gauge('waymark_external_bytes', "Buffers outside V8's heap.", [
       { labels: {}, value: external_bytes },
     ]),
     gauge(
       'waymark_memory_cache_bytes',
-      'What each cache in memory holds.',
+      'Bytes of each cache in memory.',
       caches.map(({ name, bytes }) => ({ labels: { cache: name }, value: bytes })),
     ),
   ];

@@ -1,15 +1,15 @@
-/** Names and values that tell the samples of a metric apart. */
+/** The labels of a sample. */
 type Labels = Readonly<Record<string, string>>;
 
 /** One number of a metric. */
 export interface Sample {
-  /** What follows the metric's name: of a histogram `_bucket`, `_sum` or `_count`. */
+  /** The suffix of the metric's name; in a histogram `_bucket`, `_sum` or `_count`. */
   readonly suffix?: string;
   readonly labels: Labels;
   readonly value: number;
 }
 
-/** A metric as it stands at one moment, in the terms of Prometheus. */
+/** The current values of a metric, in the terms of Prometheus. */
 export interface Metric {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -17,21 +17,21 @@ export interface Metric {
   readonly samples: readonly Sample[];
 }
 
-/** The metrics of one process; of several, each has a name. */
+/** The metrics of one process. If there are several, each has a name. */
 export interface ProcessMetrics {
   readonly name?: string;
   readonly metrics: readonly Metric[];
 }
 
-/** Asks all processes that share a port for their metrics. */
+/** Gathers the metrics of all processes that share a port. */
 export type Gather = () => Promise<readonly ProcessMetrics[]>;
 
-/** The media type of the text below. */
+/** The media type of metricsText. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
  * The metrics of several processes in the text format of Prometheus (version 0.0.4): each metric
- * once, with the samples of all. A process that has a name has it as the label `process`.
+ * once, with the samples of all processes. The name of a process is the label `process`.
  */
 export function metricsText(processes: readonly ProcessMetrics[]): string {
   const families = new Map<string, { readonly metric: Metric; readonly lines: string[] }>();
@@ -53,7 +53,7 @@ export function metricsText(processes: readonly ProcessMetrics[]): string {
     .join('');
 }
 
-/** A metric of a single number. */
+/** A metric with one sample. */
 export function single(
   type: 'counter' | 'gauge',
   name: string,
@@ -62,10 +62,10 @@ export function single(
   return { name, type, help, samples: [{ labels: {}, value }] };
 }
 
-/** Counts values by size: a few comparisons each, no memory. */
+/** A histogram of Prometheus. An observation takes a few comparisons and no memory. */
 export class Histogram {
   readonly #bounds: readonly number[];
-  /** By bucket, the one above all bounds last. */
+  /** The counts of the buckets; the last one is above all bounds. */
   readonly #counts: Float64Array;
   #sum = 0;
 
@@ -83,7 +83,7 @@ export class Histogram {
     this.#sum += value;
   }
 
-  /** Buckets that hold what is below them, as Prometheus has it, then sum and count. */
+  /** The samples: cumulative buckets, sum and count. */
   samples(labels: Labels): readonly Sample[] {
     let count = 0;
     const buckets = [...this.#bounds, Infinity].map((bound, at): Sample => {
@@ -98,25 +98,25 @@ export class Histogram {
   }
 }
 
-/** What is known of a process, under the names that Prometheus' own clients use. */
+/** The metrics of this process, under the names that Prometheus' own clients use. */
 export function processMetrics(): readonly Metric[] {
   const { user, system } = process.cpuUsage();
   const { active } = performance.eventLoopUtilization();
   return [
     single('counter', 'process_cpu_seconds_total', {
-      help: 'CPU time that the process has used.',
+      help: 'CPU time of the process.',
       value: (user + system) / 1e6,
     }),
     single('gauge', 'process_resident_memory_bytes', {
-      help: 'Memory of the process that is resident.',
+      help: 'Resident memory of the process.',
       value: process.memoryUsage.rss(),
     }),
     single('gauge', 'process_start_time_seconds', {
-      help: 'When the process started, in seconds since 1970.',
+      help: 'Start time of the process, in seconds since 1970.',
       value: performance.timeOrigin / 1000,
     }),
     single('counter', 'waymark_event_loop_active_seconds_total', {
-      help: 'Time that the event loop was busy: near one second a second, the process is full.',
+      help: 'Time that the event loop was busy: at one second per second, the process is overloaded.',
       value: active / 1000,
     }),
   ];

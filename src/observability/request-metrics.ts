@@ -1,18 +1,18 @@
 import { Histogram, type Metric } from './metrics.ts';
 
-/** In seconds: from what memory answers to what another server takes its time for. */
+/** In seconds, from responses out of memory to those of slow sources. */
 const bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const sources = ['disk', 'rule', 'svc1', 'none'] as const;
 type SourceKind = (typeof sources)[number];
 
-/** The answers to the requests of one kind of source, by status class. */
+/** The responses from one kind of source, by status class. */
 interface Counts {
   readonly classes: Float64Array;
   readonly durations: Histogram;
 }
 
-/** Counts what a server answers, at next to no cost for a request. */
+/** Counts the responses of a server. */
 export class RequestMetrics {
   readonly #counts: Readonly<Record<SourceKind, Counts>> = {
     disk: counts(),
@@ -21,10 +21,10 @@ export class RequestMetrics {
     none: counts(),
   };
 
-  /** Answers that the cache was in the way of, by what it did for them. */
+  /** The responses that went through the cache, by cache status. */
   readonly #cache = new Map<string, number>();
 
-  /** Counts one answer; `source` is as the access log has it. */
+  /** Counts a response; `source` is that of the access log. */
   add(status: number, source: string, durationMs: number, cache?: string): void {
     const { classes, durations } = this.#counts[kindOf(source)];
     const at = Math.floor(status / 100);
@@ -33,13 +33,13 @@ export class RequestMetrics {
     if (cache !== undefined) this.#cache.set(cache, (this.#cache.get(cache) ?? 0) + 1);
   }
 
-  /** What was counted so far. */
+  /** The counts so far. */
   metrics(): readonly Metric[] {
     return [
       {
         name: 'waymark_requests_total',
         type: 'counter',
-        help: 'Requests answered over HTTP, by status class and kind of source.',
+        help: 'Responses over HTTP, by status class and kind of source.',
         samples: sources.flatMap((source) =>
           [1, 2, 3, 4, 5].flatMap((at) => {
             const value = this.#counts[source].classes[at] ?? 0;
@@ -50,13 +50,13 @@ export class RequestMetrics {
       {
         name: 'waymark_request_duration_seconds',
         type: 'histogram',
-        help: 'Time from a request’s arrival to the end of its answer, by kind of source.',
+        help: 'Time from the arrival of a request to the end of its response, by kind of source.',
         samples: sources.flatMap((source) => this.#counts[source].durations.samples({ source })),
       },
       {
         name: 'waymark_cache_requests_total',
         type: 'counter',
-        help: 'Requests for fetched content, by what the cache did for them.',
+        help: 'Requests for fetched content, by cache status.',
         samples: [...this.#cache].map(([outcome, value]) => ({ labels: { outcome }, value })),
       },
     ];
@@ -67,7 +67,7 @@ function counts(): Counts {
   return { classes: new Float64Array(6), durations: new Histogram(bounds) };
 }
 
-/** Told by its first letter: this is asked for every request. */
+/** The kind of a source by its first letter, because this runs for each request. */
 function kindOf(source: string): SourceKind {
   switch (source.charCodeAt(0)) {
     case 0x64:

@@ -2,20 +2,20 @@ import ipaddr from 'ipaddr.js';
 import { cidrsContain, parseAddress, parseCidr, type Cidr } from '../model/cidr.ts';
 
 /**
- * Allocated as global unicast (RFC 4291 §2.4); whatever lies outside embeds another address or is
- * reserved.
+ * The global unicast addresses that IANA allocates (RFC 4291 §2.4). Other addresses embed another
+ * address, or are reserved.
  */
 const globalUnicast = ipaddr.IPv6.parse('2000::');
 const globalUnicastBits = 3;
 
-/** Where clouds answer for themselves, to whoever asks; the first is public by its prefix. */
+/** The metadata services of cloud providers. The prefix of the first one looks public. */
 const metadata = ['168.63.129.16', '169.254.169.254', '100.100.100.200', 'fd00:ec2::254'].flatMap(
   (text) => parseCidr(text) ?? [],
 );
 
 /**
- * The special ranges of ipaddr.js (IANA's registries, RFC 6890) in words; `unicast` is what may be
- * dialled.
+ * The special ranges of ipaddr.js (IANA's registries, RFC 6890), as messages name them. The
+ * dialler connects to the range `unicast` only.
  */
 const rangeNames: Readonly<Record<string, string>> = {
   unspecified: 'unspecified',
@@ -33,18 +33,18 @@ const rangeNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * Why an IP address may not be dialled, or undefined when it may: only globally reachable unicast
- * addresses are, and what `allowPrivate` names (docs/design/webhooks.md#addresses, Addresses). An
- * IPv4-mapped IPv6 address is the IPv4 address that it maps and is allowed with it; every other
- * form that embeds an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible) is refused whatever it
- * embeds, and has to be named as it is written.
+ * Why the dialler refuses an IP address; undefined for an allowed one. Allowed are globally
+ * reachable unicast addresses and the networks in `allowPrivate`
+ * (docs/design/webhooks.md#addresses). An IPv4-mapped IPv6 address counts as its IPv4 address. Any
+ * other address that embeds an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible) is refused,
+ * unless `allowPrivate` has it in that form.
  */
 export function addressProblem(address: string, allowPrivate: readonly Cidr[]): string | undefined {
   const parsed = parseAddress(address);
   if (parsed === undefined) return `${JSON.stringify(address)} is not an IP address`;
   if (cidrsContain(allowPrivate, address)) return undefined;
   const kind = forbiddenKind(parsed, address);
-  return kind && `${address} (${kind}) is not named by allow_private`;
+  return kind && `${address} (${kind}) is not in allow_private`;
 }
 
 function forbiddenKind(parsed: ipaddr.IPv4 | ipaddr.IPv6, address: string): string | undefined {

@@ -15,8 +15,8 @@ export function noteTruncation(socket: Socket, tcp: Socket): void {
 }
 
 /**
- * Whether a connection has ended in another way than a server ends one on purpose: by a reset, by a
- * time-out, or over TLS without a close_notify (RFC 9112 §9.8).
+ * Whether a connection has ended incompletely: by a reset, by a time-out, or over TLS without a
+ * close_notify (RFC 9112 §9.8).
  */
 export function hasBrokenOff(socket: Socket): boolean {
   if (truncated.has(socket) || socket.errored !== null) return true;
@@ -25,7 +25,7 @@ export function hasBrokenOff(socket: Socket): boolean {
 
 /**
  * Whether the content of a response lasts until its connection ends (RFC 9112 §6.3): such a
- * response is complete only if that end was an orderly one (§8).
+ * response is complete only if the connection ended completely (§8).
  */
 export function endsWithConnection(method: string, status: number, fields: FieldList): boolean {
   if (method === 'HEAD' || status === 204 || status === 304) return false;

@@ -2,29 +2,29 @@ import type { Socket } from 'node:net';
 import { Client, type buildConnector, type Dispatcher } from 'undici';
 import { hasBrokenOff } from './connection-end.ts';
 
-/** Who wants to know over which connection a request of theirs goes. */
+/** A handler of undici that gets the connection of its request. */
 export interface ConnectionAware {
   connection?: ConnectionInfo;
 }
 
-/** What is to be known of a connection, and told to it. */
+/** The connection of a request. */
 export interface ConnectionInfo {
-  /** Whether it has brought an answer before, or has been idle. */
+  /** Whether the connection was used before: it has carried a response, or was idle. */
   hasAnswered: boolean;
-  /** Whether it ended in another way than a server ends one on purpose. */
+  /** Whether it ended incompletely, see connection-end.ts. */
   readonly hasBrokenOff: boolean;
-  /** To be told before a request is written. */
+  /** Called before a request is written. */
   begin(): void;
 }
 
 /**
- * One place in a pool: a connection at a time, which knows whether it has carried an answer. One
- * that has may be ended by the other side at any moment (RFC 9112 §9.5), which then says nothing of
- * the request that met it.
+ * A client of a pool, with one connection at a time. It records whether the connection was used
+ * before: the other side may close such a connection at any moment (RFC 9112 §9.5), which is no
+ * failure of the request that was sent at that moment.
  */
 class Connection extends Client implements ConnectionInfo {
   hasAnswered = false;
-  /** Whether what comes next is the beginning of an answer. */
+  /** Whether the next bytes are the beginning of a response. */
   #awaitsAnswer = false;
   #socket: Socket | undefined;
 
@@ -36,7 +36,7 @@ class Connection extends Client implements ConnectionInfo {
         connect(how, (...[error, socket]) => {
           if (error === null) {
             this.#socket = socket;
-            callback(null, this.#withoutGoOn(socket));
+            callback(null, this.#withoutContinue(socket));
           } else callback(error, null);
         });
       },
@@ -55,14 +55,14 @@ class Connection extends Client implements ConnectionInfo {
   }
 
   /**
-   * Leaves a 100 (Continue) out that comes ahead of an answer: nobody has asked for it, and undici
-   * would take it for a broken answer (RFC 9110 §15.2: one has to be expected all the same).
+   * Removes a 100 (Continue) before a response. undici treats one as an error if the request did
+   * not expect it, but a client must be able to parse it at any time (RFC 9110 §15.2).
    */
-  #withoutGoOn<S extends Socket>(socket: S): S {
+  #withoutContinue<S extends Socket>(socket: S): S {
     const push = socket.push.bind(socket);
     socket.push = (chunk: Buffer | null) => {
       if (!this.#awaitsAnswer || chunk === null) return push(chunk);
-      const answer = behindGoOn(chunk);
+      const answer = afterContinue(chunk);
       if (answer.length === 0) return true;
       this.#awaitsAnswer = false;
       return push(answer);
@@ -79,18 +79,18 @@ class Connection extends Client implements ConnectionInfo {
   }
 }
 
-/** What a pool says of a connection, the way to it among that. */
+/** The options that a pool passes to a client. */
 type ConnectionOptions = Client.Options & { readonly connect: buildConnector.connector };
 
-/** Makes a connection for a pool that was given a connector. */
+/** Makes a client for a pool that has a connector. */
 export function newConnection(origin: URL, options: object): Connection {
   return new Connection(origin, options as ConnectionOptions);
 }
 
-/** What comes behind each 100 (Continue) that is whole. */
-function behindGoOn(chunk: Buffer): Buffer {
+/** The bytes after the complete 100 (Continue) responses at the beginning of a chunk. */
+function afterContinue(chunk: Buffer): Buffer {
   let rest = chunk;
-  while (rest[statusAt] === one && goOn.test(rest.toString('latin1', 0, goOnCharacters))) {
+  while (rest[statusAt] === digitOne && isContinue(rest)) {
     const end = rest.indexOf('\r\n\r\n');
     if (end === -1) return rest;
     rest = rest.subarray(end + '\r\n\r\n'.length);
@@ -98,7 +98,11 @@ function behindGoOn(chunk: Buffer): Buffer {
   return rest;
 }
 
-const goOn = /^HTTP\/1\.[01] 100[ \r]/;
-const goOnCharacters = 'HTTP/1.1 100 '.length;
+function isContinue(chunk: Buffer): boolean {
+  return continueLine.test(chunk.toString('latin1', 0, continueLineCharacters));
+}
+
+const continueLine = /^HTTP\/1\.[01] 100[ \r]/;
+const continueLineCharacters = 'HTTP/1.1 100 '.length;
 const statusAt = 'HTTP/1.1 '.length;
-const one = 0x31;
+const digitOne = 0x31;

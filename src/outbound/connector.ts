@@ -9,10 +9,10 @@ import { answerBehindFailureMs, tcpKeepAliveMs } from './limits.ts';
 import type { Lookup } from './names.ts';
 
 /**
- * Makes undici's way to a connection: to no address that was not vetted, names as they are looked
- * up for this very connection, literals as they stand. `connectTimeoutMs` bounds looking a name up,
- * connecting and TLS. Connections come from `localAddress` where that is given, and then go only to
- * addresses of its family.
+ * Makes a connector for undici that checks each address, after it has resolved the name for this
+ * connection: a later lookup cannot give another address. `connectTimeoutMs` limits the lookup, the
+ * connection and TLS together. With `localAddress`, connections start from that address, and go
+ * only to addresses of its family.
  */
 export function guardedConnector({
   allowPrivate,
@@ -35,13 +35,13 @@ export function guardedConnector({
     ...way,
     timeout: connectTimeoutMs,
     allowH2: false,
-    // Not left to NODE_TLS_REJECT_UNAUTHORIZED.
+    // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
     rejectUnauthorized: true,
     ...(ca !== undefined && { ca: [...ca] }),
   });
 
   return ({ servername, ...options }, callback) => {
-    // Node asks `lookup` for names only.
+    // Node calls `lookup` for names only, not for addresses.
     const problem = isIP(options.hostname) && addressProblem(options.hostname, allowPrivate);
     if (problem) {
       process.nextTick(callback, refusedAddress(problem), null);
@@ -52,8 +52,7 @@ export function guardedConnector({
       return;
     }
     if (options.protocol !== 'https:') {
-      // Without TLS, undici would take the server name, which is the Host field, for the name to
-      // connect to.
+      // Without TLS, undici would connect to the server name, which it takes from the Host field.
       connect({ ...options, ...from }, (...[error, socket]) => {
         if (error === null) callback(null, readOnAfterFailure(socket));
         else callback(error, null);
@@ -72,7 +71,7 @@ export function guardedConnector({
         callback(error, null);
         return;
       }
-      // That of TCP, which it has taken over, is for what is still to be read.
+      // TLS has inherited it from TCP, which needs it for data that is not read yet.
       socket.allowHalfOpen = false;
       socket.once('close', () => tcp.destroy());
       noteTruncation(socket, tcp);
@@ -82,23 +81,21 @@ export function guardedConnector({
 }
 
 /**
- * A TCP connection for TLS to run over. Node tells the end of TCP apart from the end of TLS only
- * where the two are separate streams.
+ * A TCP connection for TLS. Node distinguishes the end of TCP from the end of TLS only if they are
+ * separate streams.
  */
 function tcpConnection(to: TcpNetConnectOpts): Socket {
-  // Its end must not discard what TLS has decrypted and the reader has not taken yet.
+  // The end of TCP must not discard data that TLS has decrypted and nobody has read yet.
   const tcp = new Socket({ allowHalfOpen: true });
   tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
-  // Not before TLS has been set up on it.
+  // TLS must be set up first.
   process.nextTick(() => {
     if (!tcp.destroyed) tcp.connect(to);
   });
   return tcp;
 }
 
-/**
- * Drops the addresses that may not be dialled from what a name leads to; fails when none is left.
- */
+/** A lookup without the addresses that the dialler refuses; it fails if none is left. */
 function guardedLookup(
   lookup: Lookup,
   {
@@ -141,42 +138,41 @@ function isOfFamily(family: number, wanted: number | undefined): boolean {
 }
 
 function otherFamily(): Error {
-  const error = new Error('The other side has no address of the family of local_address.');
+  const error = new Error('The server has no address of the family of local_address.');
   return Object.assign(error, { code: otherFamilyCode });
 }
 
 type Done = (error?: Error | null) => void;
 
 /**
- * Has a connection read on for a moment when it cannot be written to any more: a server may answer
- * before it has read all of a request, and end the connection (RFC 9112 §9.6). Its answer lies
- * there unread then, and would go with the connection, which Node ends at the first write that
- * fails.
+ * Keeps a connection readable for a moment after a failed write. A server may respond before it has
+ * read all of a request, and close the connection (RFC 9112 §9.6). Node destroys the connection at
+ * the first failed write, and would discard the response, which is not read yet.
  */
 function readOnAfterFailure(socket: Socket): Socket {
   const [write, writev] = [socket._write.bind(socket), socket._writev?.bind(socket)];
-  const held = (done: Done) => (error?: Error | null) => {
+  const delayed = (done: Done) => (error?: Error | null) => {
     if (!error || socket.destroyed) done(error);
-    else holdFailure(socket, error, done);
+    else delayFailure(socket, error, done);
   };
   socket._write = (chunk, encoding, done) => {
-    write(chunk, encoding, held(done));
+    write(chunk, encoding, delayed(done));
   };
   if (writev !== undefined) {
     socket._writev = (chunks, done) => {
-      writev(chunks, held(done));
+      writev(chunks, delayed(done));
     };
   }
   return socket;
 }
 
-/** Tells of a failed write when the connection has ended, or nothing has come in time. */
-function holdFailure(socket: Socket, error: Error, done: Done): void {
-  const tell = (): void => {
-    clearTimeout(waiting);
-    socket.off('close', tell);
+/** Reports a failed write once the connection has ended, or after a time-out. */
+function delayFailure(socket: Socket, error: Error, done: Done): void {
+  const report = (): void => {
+    clearTimeout(timer);
+    socket.off('close', report);
     done(error);
   };
-  const waiting = setTimeout(tell, answerBehindFailureMs);
-  socket.once('close', tell);
+  const timer = setTimeout(report, answerBehindFailureMs);
+  socket.once('close', report);
 }

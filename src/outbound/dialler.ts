@@ -23,44 +23,44 @@ export interface OutboundRequest extends OutboundExchangeParts {
   /** Name, value, name, value; no Transfer-Encoding, Connection, Keep-Alive, Upgrade or Expect. */
   readonly fields: readonly string[];
   /**
-   * Sent at the speed of the other side, and destroyed when that does not want it; chunked without
-   * Content-Length.
+   * The content, sent at the speed of the server, and chunked without Content-Length. It is
+   * destroyed if the server does not read it.
    */
   readonly body: Readable | undefined;
-  /** The protocol to go over to (RFC 9110 §7.8); the source may answer in HTTP all the same. */
+  /** The protocol to switch to (RFC 9110 §7.8). The server may also respond in HTTP. */
   readonly upgrade?: 'websocket';
 }
 
 /**
- * The only way out to other servers: pooled connections to addresses that were vetted
- * (docs/design/webhooks.md#addresses, Addresses).
+ * Sends all requests to other servers, over pooled connections to checked addresses
+ * (docs/design/webhooks.md#addresses).
  */
 export interface Dialler {
   /**
-   * Sends a request and resolves to its answer, whatever its status: redirects are not followed,
-   * content is not decoded. Rejects with `bad_gateway` (down, refused address, no HTTP, broken
-   * off), `gateway_timeout`, `invalid` (a field that cannot be sent), or the Failure that the body
-   * was destroyed with. Where a connection that had been used before ends before an answer begins,
-   * an idempotent request without content is sent once more, over a new one (RFC 9110 §9.2.2), and
-   * so is any other of which nothing had been sent.
+   * Sends a request and resolves to its response, with any status. It follows no redirects and does
+   * not decode content. Rejects with `bad_gateway` (no connection, a refused address, not HTTP, an
+   * incomplete response), `gateway_timeout`, `invalid` (a field that cannot be sent), or the
+   * Failure with which the body was destroyed. If a reused connection ends before a response
+   * begins, the dialler repeats the request once over a new connection, provided that the request
+   * is idempotent and has no content (RFC 9110 §9.2.2), or that no byte of it was sent.
    */
   send(request: OutboundRequest): Promise<SourceResponse>;
   /**
-   * Sends a request of a few bytes and reads the beginning of its answer, all of it within
-   * `timeoutMs`. Never rejects. Where a connection that had been used before ends before an answer
-   * begins, the request is sent once more, over a new one, whatever its method.
+   * Sends a short request and reads the beginning of its response, all within `timeoutMs`. Never
+   * rejects. If a reused connection ends before a response begins, the dialler repeats the request
+   * once over a new connection, with any method.
    */
   exchange(request: OneShotOptions): Promise<OneShotResponse>;
   /**
-   * Lets what is under way end, then closes the connections. A request sent later gets a connection
-   * of its own.
+   * Waits for the requests in flight, then closes the connections. A later request gets a new
+   * connection, which closes after it.
    */
   close(): Promise<void>;
-  /** Breaks off what is under way; nothing is sent any more. */
+  /** Destroys all connections. No request is sent any more. */
   cut(): void;
 }
 
-/** How a dialler connects: see createDialler. */
+/** The options of createDialler. */
 interface DiallerOptions {
   readonly allowPrivate: readonly Cidr[];
   readonly connectTimeoutMs: number;
@@ -71,10 +71,11 @@ interface DiallerOptions {
 }
 
 /**
- * Makes a dialler. `connectTimeoutMs` bounds looking a name up, connecting and TLS; `timeoutMs` the
- * wait for the header section, and for each further piece of content, and the whole of a brief
- * exchange. `lookup` is that of createLookup unless given, `ca` (PEM: who may vouch for a server)
- * what Node trusts. Connections come from `localAddress`, an address of this machine, where given.
+ * Makes a dialler. `connectTimeoutMs` limits the lookup, the connection and TLS together;
+ * `timeoutMs` limits the wait for the header section and for each piece of content, and the whole
+ * of an `exchange`. The default of `lookup` is createLookup, that of `ca` (trusted certification
+ * authorities, PEM) is Node's. `localAddress` is the address of this machine from which connections
+ * start.
  */
 export function createDialler(options: DiallerOptions): Dialler {
   const { connectTimeoutMs, timeoutMs, ca, lookup = createLookup(), localAddress } = options;
@@ -89,7 +90,7 @@ export function createDialler(options: DiallerOptions): Dialler {
     const { origin, target: path, method, body = null } = request;
     const headers = request.fields as string[];
     const upgrade = 'upgrade' in request ? request.upgrade : undefined;
-    // Nothing is sent behind another request on its connection: undici need not mark one as busy.
+    // No requests are pipelined, so undici need not mark a connection as blocked.
     const options = { origin, path, method, headers, body, blocking: false };
     agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
   }
@@ -106,7 +107,7 @@ export function createDialler(options: DiallerOptions): Dialler {
     send(request) {
       const first = begin(request, 'pooled');
       const giveUp = (failure: unknown): never => {
-        // undici leaves alone what it had not begun to send.
+        // undici does not destroy content that it has not begun to send.
         request.body?.destroy();
         throw failure;
       };
@@ -115,7 +116,7 @@ export function createDialler(options: DiallerOptions): Dialler {
           first.wasUsed && !first.responded && isLostConnection((failure as Error).cause);
         const isRepeatable = request.body === undefined && isIdempotent(request.method);
         if (lost && (isRepeatable || !first.hasBegun)) {
-          // What else is in the pool may have ended as well.
+          // The other connections of the pool may have ended as well.
           return begin(request, 'alone').answer.catch(giveUp);
         }
         return giveUp(failure);
@@ -135,24 +136,24 @@ export function createDialler(options: DiallerOptions): Dialler {
   };
 }
 
-/** The pools of connections of a dialler. */
+/** The connection pools of a dialler. */
 interface Agents {
   /**
-   * Sends a request over a connection of its origin's pool, or over a new one that is its alone;
-   * once closed, always so.
+   * Sends a request over a connection of the pool of its origin, or, with `alone` or after close,
+   * over a new connection that no other request uses.
    */
   dispatch(
     request: Dispatcher.DispatchOptions,
     handler: OutboundExchange | OneShotRequest,
     how: 'pooled' | 'alone',
   ): void;
-  /** Lets what is under way end, then closes the connections. */
+  /** Waits for the requests in flight, then closes the connections. */
   close(): Promise<void>;
-  /** Breaks off what is under way; nothing is sent any more. */
+  /** Destroys all connections. No request is sent any more. */
   cut(): void;
 }
 
-/** Makes pools; `timeoutMs` bounds the wait for a header section and for each piece of content. */
+/** Makes pools. `timeoutMs` limits the wait for a header section and for each piece of content. */
 export function createAgents({
   connect,
   timeoutMs,
@@ -169,7 +170,7 @@ export function createAgents({
     closing.add(closed);
   }
 
-  /** Sends a request over connections of an agent that is its alone. */
+  /** Sends a request over a connection that no other request uses. */
   function dispatchAlone(
     request: Dispatcher.DispatchOptions,
     handler: OutboundExchange | OneShotRequest,
@@ -197,7 +198,7 @@ export function createAgents({
   };
 }
 
-/** A way to connections that can all be broken off, after which there are none any more. */
+/** A connector whose connections can all be destroyed; it then makes no further ones. */
 function cuttable(connect: buildConnector.connector): {
   readonly connect: buildConnector.connector;
   readonly cut: () => void;
@@ -222,7 +223,7 @@ function cuttable(connect: buildConnector.connector): {
     },
     cut() {
       isCut = true;
-      // Without an error, content that lasts as long as its connection would look whole.
+      // Without an error, content that ends with its connection would seem complete.
       for (const socket of sockets) socket.destroy(cutOff());
     },
   };
@@ -233,7 +234,7 @@ function createAgent(connect: buildConnector.connector, timeoutMs: number): Agen
     connect,
     factory: (origin, options: Pool.Options) =>
       new Pool(origin, { ...options, factory: newConnection }),
-    // HTTP/1.1 alone: one way of framing, pausing and failing to know.
+    // With HTTP/1.1 only, there is one kind of framing, flow control and failure to handle.
     allowH2: false,
     connections: outboundConnectionsMax,
     headersTimeout: timeoutMs,
@@ -243,5 +244,5 @@ function createAgent(connect: buildConnector.connector, timeoutMs: number): Agen
 }
 
 function cutOff(): Error {
-  return new Error('This server is about to end.');
+  return new Error('This server is stopping.');
 }

@@ -11,62 +11,63 @@ import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, outboundFailure } from './failure.ts';
 import { notePassedBytes } from './passed-bytes.ts';
 
-/** An answer of another server whose header section has arrived. */
+/** The response of another server, once its header section has arrived. */
 export interface SourceResponse {
   readonly status: number;
   /**
-   * Name, value, name, value, as they were sent, one character a byte; repeated fields stay apart.
+   * Name, value, name, value, as they were sent, one character a byte. Repeated fields are not
+   * joined.
    */
   readonly fields: readonly string[];
   /**
-   * Takes the content, once: all of it where it came along with the header section, else a stream.
-   * The stream fails when the content is cut short or stops for too long; destroying it aborts the
-   * exchange.
+   * The content, which can be taken once: a buffer if all of it arrived together with the header
+   * section, otherwise a stream. The stream fails if the content is incomplete or stalls for too
+   * long; destroying it aborts the exchange.
    */
   content(): Buffer | Readable;
-  /** The fields behind the content (RFC 9110 §6.5), as `fields` has them, once that has ended. */
+  /** The trailer fields (RFC 9110 §6.5) in the form of `fields`, once the content has ended. */
   trailers(): readonly string[];
-  /** Gives the content up, or the connection. */
+  /** Aborts the exchange, or closes `connection`. */
   discard(): void;
-  /** The connection, where the source has gone over to another protocol (RFC 9110 §15.2.2). */
+  /** The connection, if the server has switched protocols (RFC 9110 §15.2.2). */
   readonly connection?: Duplex;
 }
 
-/** What an exchange tells, and is told, on its way. */
+/** The options and callbacks of an exchange. */
 export interface OutboundExchangeParts {
-  /** Of the request; GET where it is not given. */
+  /** The method of the request, GET by default. */
   readonly method?: string;
-  /** Aborts the exchange, its answer's content included. */
+  /** Aborts the exchange, including the content of the response. */
   readonly signal: Cancellation;
-  /** Told right before the first byte is sent, each time. */
+  /** Called right before the first byte is sent. */
   readonly begun?: () => void;
-  /** Told status and fields of each answer that comes ahead of the one that counts, but a 100. */
+  /** Called with status and fields of each informational response except 100 and 101. */
   readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
 }
 
-/** What an exchange asks of whoever carries it: what is used of undici's controller. */
+/** The part of undici's controller that an exchange uses. */
 export interface Control {
   abort(reason: Error): void;
   pause(): void;
   resume(): void;
-  /** Name, value, name, value: bytes, or texts of one character a byte. */
+  /** Name, value, name, value: as buffers, or as texts of one character a byte. */
   readonly rawHeaders?: unknown;
   readonly rawTrailers?: unknown;
 }
 
 /**
- * One request to another server and its answer, driven by undici's callbacks. `answer` rejects with
- * the Failures of outboundFailure, `bad_gateway` also for an exchange that was given up. Nothing is
- * read ahead of the reader but what the socket had delivered, and Node's 64 KiB.
+ * One request to another server and its response, driven by undici's callbacks. `answer` rejects
+ * with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted. It
+ * reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
  */
 export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionAware {
   readonly answer: Promise<SourceResponse>;
   connection?: ConnectionInfo;
-  /** Whether any byte of an answer was seen. */
+  /** Whether a byte of a response has arrived. */
   responded = false;
-  /** Whether the connection had carried an answer before. */
+  /** Whether the connection was used before. */
   wasUsed = false;
-  /** Whether any byte of it may have been sent. */
+  /** Whether a byte of the request may have been sent. */
   hasBegun = false;
   readonly #settle: PromiseWithResolvers<SourceResponse>;
   readonly #signal: Cancellation;
@@ -77,11 +78,11 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   #controller: Control | undefined;
   #failure: Failure | undefined;
   #ended = false;
-  /** Status and fields of the answer. */
+  /** Status and fields of the final response. */
   #head: Pick<SourceResponse, 'status' | 'fields'> | undefined;
   #trailers: readonly string[] = [];
   #informational = 0;
-  /** How much of the content is still to come, where the response tells its length. */
+  /** The bytes of content that have not arrived yet; Infinity for an unknown length. */
   #missingBytes = Infinity;
   #unread: Buffer[] = [];
   #unreadBytes = 0;
@@ -98,11 +99,13 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     if (signal.aborted) this.#abort();
   }
 
-  /** Bounds the wait for a connection, the pool's queue included, where there is one. */
+  /** Limits the wait for a connection, including the queue of the pool. */
   startWithin(timeoutMs: number): void {
     if (this.#controller !== undefined || this.#ended || this.#failure !== undefined) return;
     this.#waiting = setTimeout(() => {
-      this.#giveUp(new Failure('gateway_timeout', 'The source is too busy to be asked.'));
+      this.#giveUp(
+        new Failure('gateway_timeout', 'The source is too busy: no connection was free in time.'),
+      );
     }, timeoutMs);
   }
 
@@ -121,11 +124,11 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   }
 
   onResponseStart(controller: Control, status: number): void {
-    // Informational answers (RFC 9110 §15.2) come before the one that counts.
+    // Informational responses (RFC 9110 §15.2) precede the final one.
     if (status < 200) {
       this.#informational += 1;
       if (this.#informational > informationalMax) {
-        this.#giveUp(new Failure('bad_gateway', 'The source never comes to its answer.'));
+        this.#giveUp(new Failure('bad_gateway', 'The source sent too many 1xx responses.'));
       } else if (status > 101) this.#interim?.(status, fieldsOf(controller));
       return;
     }
@@ -145,7 +148,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   onRequestUpgrade(controller: Control, status: number, _: unknown, connection: Duplex): void {
     this.#ended = true;
     this.#release();
-    // undici has stopped listening; an error without a listener would end the process.
+    // undici has removed its listeners. An error without a listener would end the process.
     connection.on('error', () => undefined);
     this.#settle.resolve({
       status,
@@ -176,7 +179,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   }
 
   onResponseEnd(controller: Control): void {
-    // undici takes a reset for the end of content that has no other.
+    // undici treats a reset as the end of content without a length.
     if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
       this.#fail(outboundFailure(connectionClosed()));
       return;
@@ -189,7 +192,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   }
 
   onResponseError(_: Control | null, error: Error): void {
-    // undici looks whether an idle connection has ended before it begins, and may find that out so.
+    // undici checks whether an idle connection has ended before it sends the request.
     if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
     this.#fail(outboundFailure(error));
   }
@@ -213,7 +216,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
         done(error);
       },
     });
-    // A failure may come before the reader has begun to listen; it finds the stream destroyed then.
+    // An error may occur before the reader listens. The reader then finds the stream destroyed.
     stream.on('error', () => undefined);
     for (const chunk of unread) stream.push(chunk);
     this.#stream = stream;
@@ -222,7 +225,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   }
 
   readonly #abort = (): void => {
-    this.#giveUp(new Failure('bad_gateway', 'The request was given up before its end.'));
+    this.#giveUp(new Failure('bad_gateway', 'The request was cancelled.'));
   };
 
   #giveUp(failure: Failure): void {
@@ -250,12 +253,12 @@ function fieldsOf({ rawHeaders }: Control): readonly string[] {
   const at = fields.findIndex(
     (name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length',
   );
-  // undici has read it as a decimal number; `05` is one that others may take for octal.
+  // undici reads `05` as a decimal number; another reader could take it for an octal one.
   const length = at === -1 ? '' : (fields[at + 1] ?? '');
   return length.startsWith('0') ? fields.with(at + 1, String(Number(length))) : fields;
 }
 
-/** Texts of one character a byte, without the blanks around them (RFC 9112 §5). */
+/** Texts of one character a byte, without white space around them (RFC 9112 §5). */
 function textsOf(raw: unknown): readonly string[] {
   const parts = (raw ?? []) as readonly Buffer[] | readonly string[];
   return areTexts(parts) ? parts : readTexts(parts).map(trimOws);
@@ -265,7 +268,7 @@ function areTexts(parts: readonly Buffer[] | readonly string[]): parts is readon
   return parts.length === 0 || typeof parts[0] === 'string';
 }
 
-/** The same of bytes: mostly all of them lie in one chunk, which is then read once. */
+/** Decodes buffers. Most often all of them lie in one chunk, which is then decoded once. */
 function readTexts(parts: readonly Buffer[]): readonly string[] {
   const [first, last] = [parts[0], parts.at(-1)];
   if (first === undefined || last === undefined) return [];

@@ -15,30 +15,32 @@ const lostConnections = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
 /**
  * The failure of a request to another server (docs/design/fetching.md#sources): `gateway_timeout`,
- * `invalid` for a request that HTTP cannot carry, `unavailable` where there is no file descriptor
- * for a connection, `bad_gateway` for all else. The error itself, which names addresses, is the
- * cause.
+ * `invalid` for a request that HTTP cannot express, `unavailable` if no file descriptor was free
+ * for a connection, otherwise `bad_gateway`. Its cause is the error, which names addresses.
  */
 export function outboundFailure(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (lacksDescriptors(error)) return tooManyOpenFiles();
   const code = codeOf(error);
   if (timeouts.has(code)) {
-    return new Failure('gateway_timeout', 'The source took too long to answer.', { cause: error });
+    return new Failure('gateway_timeout', 'The source did not respond in time.', { cause: error });
   }
   if (requestFaults.has(code)) {
-    return new Failure('invalid', 'The request cannot be passed on to the source as it is.', {
+    return new Failure('invalid', 'HTTP cannot carry this request to the source.', {
       cause: error,
     });
   }
-  return new Failure('bad_gateway', 'The source could not be reached or broke off.', {
-    cause: error,
-  });
+  return new Failure(
+    'bad_gateway',
+    'The source could not be reached, or it ended the connection too early.',
+    {
+      cause: error,
+    },
+  );
 }
 
 /**
- * The refusal of an address, with its reason for the log only (docs/design/webhooks.md#addresses,
- * Addresses).
+ * The refusal of an address (docs/design/webhooks.md#addresses). Only the log has the reason.
  */
 export function refusedAddress(reason: string): Failure {
   return new Failure('bad_gateway', 'The source\u2019s address is not allowed.', {
@@ -46,29 +48,26 @@ export function refusedAddress(reason: string): Failure {
   });
 }
 
-/**
- * Whether an error means that an open connection ended, as a pooled one may at any time (RFC 9112
- * §9.3.1).
- */
+/** Whether an open connection has ended, as a pooled one may at any time (RFC 9112 §9.3.1). */
 export function isLostConnection(error: unknown): boolean {
   return lostConnections.has(codeOf(error));
 }
 
-/** What undici's client says of a connection that the other side has closed. */
+/** An error with undici's code for a connection that the server has closed. */
 export function connectionClosed(): Error {
-  return Object.assign(new Error('The other side has closed the connection.'), {
+  return Object.assign(new Error('The server has closed the connection.'), {
     code: 'UND_ERR_SOCKET',
   });
 }
 
-/** What it says of an answer that nothing came of for too long. */
+/** An error with undici's code for a response that has stalled. */
 export function timedOut(): Error {
-  return Object.assign(new Error('Nothing has come in time.'), { code: 'UND_ERR_BODY_TIMEOUT' });
+  return Object.assign(new Error('No data arrived in time.'), { code: 'UND_ERR_BODY_TIMEOUT' });
 }
 
-/** What it says of content that is no HTTP. */
+/** An error with the code of Node's parser for malformed chunked content. */
 export function brokenAnswer(): Error {
-  return Object.assign(new Error('The content is not framed as HTTP/1.1 is.'), {
+  return Object.assign(new Error('The chunked content is malformed.'), {
     code: 'HPE_INVALID_CHUNK_SIZE',
   });
 }

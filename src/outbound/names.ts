@@ -15,33 +15,33 @@ import {
 } from './limits.ts';
 import { createLruCache } from '../model/lru-cache.ts';
 
-/** An address that a name leads to. */
+/** An address of a name. */
 export interface ResolvedAddress {
   readonly address: string;
   readonly family: number;
 }
 
-/** Where a name leads. */
+/** Resolves a name to its addresses. */
 export type Lookup = (hostname: string) => Promise<readonly ResolvedAddress[]>;
 
-/** What looking names up stands on; what is left out is the system's. */
+/** The sources of a lookup; the defaults are those of the system. */
 export interface NameSources {
-  /** The file of names that are known without asking. */
+  /** The path of a hosts file, hosts(5). */
   readonly hostsFile?: string;
   /** Name servers, `address:port`. */
   readonly servers?: readonly string[];
-  /** The system's own way, with all that it is configured to do. */
+  /** The lookup of the system, getaddrinfo. */
   readonly systemLookup?: Lookup;
   readonly monotonicMs?: () => number;
 }
 
 /**
- * Makes a lookup that lets no name wait for another. The system's own (getaddrinfo) holds a thread
- * of the process for each name until its name server answers, and there are four, which files are
- * read with as well: a few names whose server keeps silent would hold up all others. So the hosts
- * file is read and name servers are asked without a thread, and only what they do not know goes to
- * the system, a few names at a time. Answers are remembered as long as their servers say, a minute
- * at most. Rejects with the error of the last way that was tried.
+ * Makes a lookup in which a slow name does not delay others. getaddrinfo, the lookup of the system,
+ * occupies one of libuv's four threads, which file reads need too, until the name server responds:
+ * a few names whose server is silent would delay all others. So this lookup reads the hosts file
+ * and sends DNS queries without a thread, and leaves only names that both do not know to the
+ * system, a few at a time. It caches addresses for their TTL, at most `nameTrustMsMax`. Rejects
+ * with the error of the last source.
  */
 export function createLookup({
   hostsFile = '/etc/hosts',
@@ -50,15 +50,15 @@ export function createLookup({
   monotonicMs = () => performance.now(),
 }: NameSources = {}): Lookup {
   const known = createLruCache<Known>(namesRememberedMax);
-  const asked = new Map<string, Promise<readonly ResolvedAddress[]>>();
+  const pending = new Map<string, Promise<readonly ResolvedAddress[]>>();
   const hosts = new HostsFile(hostsFile, monotonicMs);
   const viaSystem = limited(systemLookup, systemLookupsMax);
 
   async function find(hostname: string): Promise<readonly ResolvedAddress[]> {
     const listed = await hosts.find(hostname);
     if (listed.length > 0) return listed;
-    const answer = await askServers(hostname, servers);
-    if (answer === 'silent') throw silence(hostname);
+    const answer = await queryServers(hostname, servers);
+    if (answer === 'silent') throw noServerError(hostname);
     if (answer === 'unknown') return viaSystem(hostname);
     known.set(hostname, { found: answer.found, untilMs: monotonicMs() + answer.trustMs });
     return answer.found;
@@ -66,16 +66,16 @@ export function createLookup({
 
   return (hostname) => {
     const name = hostname.toLowerCase().replace(/\.$/, '');
-    const remembered = known.get(name);
-    if (remembered !== undefined && monotonicMs() < remembered.untilMs) {
-      return Promise.resolve(remembered.found);
+    const cached = known.get(name);
+    if (cached !== undefined && monotonicMs() < cached.untilMs) {
+      return Promise.resolve(cached.found);
     }
-    let answer = asked.get(name);
-    if (answer === undefined) {
-      answer = find(name).finally(() => asked.delete(name));
-      asked.set(name, answer);
+    let result = pending.get(name);
+    if (result === undefined) {
+      result = find(name).finally(() => pending.delete(name));
+      pending.set(name, result);
     }
-    return answer;
+    return result;
   };
 }
 
@@ -84,19 +84,22 @@ interface Known {
   readonly untilMs: number;
 }
 
-/** What name servers say: addresses, that there are none, or nothing in time. */
-async function askServers(
+/**
+ * Queries name servers: resolves to addresses, to `unknown` for a name without any, or to `silent`
+ * if no server responded in time.
+ */
+async function queryServers(
   hostname: string,
   servers: readonly string[] | undefined,
 ): Promise<
   { readonly found: readonly ResolvedAddress[]; readonly trustMs: number } | 'unknown' | 'silent'
 > {
-  // A new one each time knows the name servers of this moment.
+  // A new resolver uses the current name servers of the system.
   const resolver = new dns.Resolver({ timeout: nameTryMs, tries: nameTriesMax });
   if (servers !== undefined) resolver.setServers(servers);
   const records: RecordWithTtl[] = [];
   const errors: unknown[] = [];
-  const ask = async (type: 'resolve4' | 'resolve6'): Promise<void> => {
+  const query = async (type: 'resolve4' | 'resolve6'): Promise<void> => {
     try {
       records.push(...(await resolver[type](hostname, { ttl: true })));
     } catch (error) {
@@ -104,8 +107,8 @@ async function askServers(
       throw error;
     }
   };
-  const both = [ask('resolve4'), ask('resolve6')] as const;
-  // Where one family is known, the other one gets no more than a moment (RFC 8305 §3).
+  const both = [query('resolve4'), query('resolve6')] as const;
+  // When the addresses of one family are known, those of the other get little time (RFC 8305 §3).
   await Promise.any(both).then(
     () => Promise.race([Promise.allSettled(both), delay(otherFamilyMs)]),
     () => undefined,
@@ -122,11 +125,11 @@ function isTimeout(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ETIMEOUT';
 }
 
-function silence(hostname: string): Error {
+function noServerError(hostname: string): Error {
   return Object.assign(new Error(`no name server answers for ${hostname}`), { code: 'EAI_AGAIN' });
 }
 
-/** The names of a hosts file (hosts(5)), which is read again when it may have changed. */
+/** The names of a hosts file, hosts(5), which is read again after `hostsTrustMs`. */
 class HostsFile {
   readonly #file: string;
   readonly #monotonicMs: () => number;
@@ -161,18 +164,18 @@ function parseHosts(text: string): ReadonlyMap<string, readonly ResolvedAddress[
   return byName;
 }
 
-/** A lookup of which no more than so many are under way; the others wait for their turn. */
-function limited(lookup: Lookup, atOnceMax: number): Lookup {
-  let underWay = 0;
+/** Limits the concurrent calls of a lookup. Further calls wait in a queue. */
+function limited(lookup: Lookup, concurrentMax: number): Lookup {
+  let running = 0;
   const waiting: (() => void)[] = [];
   return async (hostname) => {
-    if (underWay >= atOnceMax) await new Promise<void>((resolve) => waiting.push(resolve));
-    else underWay += 1;
+    if (running >= concurrentMax) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
     try {
       return await lookup(hostname);
     } finally {
       const next = waiting.shift();
-      if (next === undefined) underWay -= 1;
+      if (next === undefined) running -= 1;
       else next();
     }
   };

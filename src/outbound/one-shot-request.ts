@@ -6,7 +6,7 @@ import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';
 import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
 
-/** A request that is sent whole, for an answer of which only the beginning matters. */
+/** A short request, of whose response only the beginning is read. */
 export interface OneShotOptions {
   /** `scheme://host[:port]` of http or https. */
   readonly origin: string;
@@ -19,29 +19,29 @@ export interface OneShotOptions {
    */
   readonly fields: readonly string[];
   readonly body: Buffer;
-  /** Asked right before the first byte is sent, over whichever connection; false withdraws. */
+  /** Called right before the first byte is sent; false cancels the request. */
   readonly mayBegin?: () => boolean;
-  /** Withdraws the exchange, wherever it is. */
+  /** Cancels the request at any time. */
   readonly signal?: AbortSignal;
 }
 
-/** What came back of a brief exchange. */
+/** The response to a OneShotRequest. */
 export interface OneShotResponse {
-  /** Undefined where no whole header section came. */
+  /** Undefined if no complete header section arrived. */
   readonly status: number | undefined;
-  /** The Retry-After field of an answer other than 2xx, as it was sent. */
+  /** The Retry-After field of a response other than 2xx, as it was sent. */
   readonly retryAfter: string | undefined;
-  /** The beginning of the content, as it was sent: compressed, if it was. */
+  /** The beginning of the content, without decoding. */
   readonly content: Buffer;
-  /** Why there is no status, or why the content ends where it does though it was not at its end. */
+  /** Why there is no status, or why the content is incomplete. */
   readonly problem: OutboundProblem | undefined;
 }
 
 const noContent = Buffer.alloc(0);
 
 /**
- * One brief exchange, driven by undici's callbacks; the same one goes on when the request has to be
- * sent again. `answer` never rejects.
+ * A short request and its response, driven by undici's callbacks, also those of a repetition of the
+ * request. `answer` never rejects.
  */
 export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAware {
   readonly answer: Promise<OneShotResponse>;
@@ -56,14 +56,16 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
   #hasResponded = false;
   #isOver = false;
   #informational = 0;
-  /** Whether its content lasts until the connection ends. */
+  /** Whether the content ends with the connection. */
   #isUnframed = false;
   readonly #method: string;
   #status: number | undefined;
   #retryAfter: string | undefined;
   #content: Buffer = noContent;
 
-  /** `timeoutMs` bounds everything; `sendAgain` dispatches the same request to this exchange. */
+  /**
+   * `timeoutMs` limits the whole exchange; `sendAgain` repeats the request over a new connection.
+   */
   constructor(
     { method, mayBegin, signal }: Pick<OneShotOptions, 'method' | 'mayBegin' | 'signal'>,
     timeoutMs: number,
@@ -76,18 +78,18 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#method = method;
     this.#mayBegin = mayBegin;
     this.#signal = signal;
-    signal?.addEventListener('abort', this.#withdraw, { once: true });
+    signal?.addEventListener('abort', this.#cancel, { once: true });
     this.#timer = setTimeout(() => {
       this.#giveUp(outboundProblem(this.#controller === undefined ? 'connect_timeout' : 'timeout'));
     }, timeoutMs);
-    if (signal?.aborted === true) this.#withdraw();
+    if (signal?.aborted === true) this.#cancel();
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     this.connection?.begin();
     this.#wasUsed = this.connection?.hasAnswered === true;
-    if (!this.#isOver && this.#mayBegin?.() === false) this.#withdraw();
+    if (!this.#isOver && this.#mayBegin?.() === false) this.#cancel();
     else if (this.#isOver) controller.abort(over);
   }
 
@@ -101,7 +103,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
       this.#giveUp(outboundProblem('header'));
       return;
     }
-    // Informational answers (RFC 9110 §15.2) come before the one that counts.
+    // Informational responses (RFC 9110 §15.2) precede the final one.
     if (status < 200) {
       this.#informational += 1;
       if (this.#informational > informationalMax) this.#giveUp(outboundProblem('malformed'));
@@ -117,12 +119,12 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     const left = oneShotContentBytesMax - this.#content.length;
     const taken = chunk.length > left ? chunk.subarray(0, left) : chunk;
     this.#content = this.#content.length === 0 ? taken : Buffer.concat([this.#content, taken]);
-    // What has come will do; where more may come, the connection is not worth waiting for.
+    // The rest of the content is not needed.
     if (chunk.length > left) this.#giveUp(undefined);
   }
 
   onResponseEnd(): void {
-    // undici takes a reset for the end of content that has no other.
+    // undici treats a reset as the end of content without a length.
     if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
       this.#finish(problemOf(connectionClosed(), true));
       return;
@@ -133,7 +135,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
 
   onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#isOver) return;
-    // undici looks whether an idle connection has ended before it begins, and may find that out so.
+    // undici checks whether an idle connection has ended before it sends the request.
     if (this.#controller === undefined) this.#wasUsed = this.connection?.hasAnswered === true;
     if (this.#wasUsed && !this.#hasResponded && isLostConnection(error)) {
       this.#wasUsed = false;
@@ -144,7 +146,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#finish(problemOf(error, this.#controller !== undefined));
   }
 
-  readonly #withdraw = (): void => {
+  readonly #cancel = (): void => {
     this.#giveUp(outboundProblem('cancelled'));
   };
 
@@ -157,7 +159,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#signal?.removeEventListener('abort', this.#withdraw);
+    this.#signal?.removeEventListener('abort', this.#cancel);
     this.#resolve({
       status: this.#status,
       retryAfter: this.#retryAfter,

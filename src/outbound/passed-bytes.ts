@@ -3,11 +3,11 @@ import { passedBytesPerCollection } from './limits.ts';
 let passedBytes = 0;
 
 /**
- * To be told of bytes that a connection has brought and that are only passed on. Node reads each
- * piece of them into a buffer of its own outside V8's heap, which is freed when the small object
- * that stands for it is collected: V8 looks for such objects when there are many of them, by when
- * their buffers may take hundreds of MiB. So they are looked for by the bytes, where the process
- * was started with a way to do so (bin/waymark.js).
+ * Counts bytes of content that the server only passes on, and starts a collection of V8's young
+ * generation after each `passedBytesPerCollection` of them. Node reads each piece of content into a
+ * buffer outside V8's heap and frees it when V8 collects the small object for it. V8 by itself
+ * collects after many objects, when their buffers already take hundreds of MiB. The process must
+ * have been started with `--expose-gc` (bin/waymark.js).
  */
 export function notePassedBytes(count: number): void {
   passedBytes += count;

@@ -1,39 +1,38 @@
 import { Failure } from '../model/failure.ts';
 
-/** Why an exchange with another server did not come to its end. */
+/** Why an exchange with another server failed. */
 export interface OutboundProblem {
   readonly code: ProblemCode;
-  /** For whoever asked for the exchange: names no address. */
+  /** A sentence for the user, without addresses. */
   readonly message: string;
 }
 
 const sentences = {
-  address:
-    'The address is not one that may be connected to; a private one has to stand in allow_private.',
-  name: 'The name could not be looked up',
+  address: 'The address is not allowed. Add a private network to allow_private to reach it.',
+  name: 'The name could not be resolved',
   connect: 'The connection could not be made',
-  family: 'The other side has no address of the family (IPv4, IPv6) that local_address has.',
+  family: 'The server has no address of the family (IPv4 or IPv6) of local_address.',
   connect_timeout: 'No connection was made in time.',
   tls: 'TLS failed',
-  timeout: 'The answer was not complete in time.',
-  broken: 'The connection ended before the answer did.',
-  malformed: 'The answer is not one of HTTP/1.1.',
-  header: 'The header section of the answer is too large.',
-  request: 'The request cannot be sent as it is.',
+  timeout: 'The response was not complete in time.',
+  broken: 'The connection ended before the response did.',
+  malformed: 'The response is not HTTP/1.1.',
+  header: 'The header section of the response is too large.',
+  request: 'HTTP cannot carry this request.',
   cancelled: 'The request was cancelled.',
 } as const;
 
-/** The closed set of what may go wrong. */
+/** The codes of all problems. */
 type ProblemCode = keyof typeof sentences;
 
-/** What went wrong, in words; `detail` is the name of an error, as it helps who looks it up. */
+/** The problem with a code; `detail` is the name of an error, which can be searched for. */
 export function outboundProblem(code: ProblemCode, detail?: string): OutboundProblem {
   const sentence = sentences[code];
   if (sentence.endsWith('.')) return { code, message: sentence };
   return { code, message: detail === undefined ? `${sentence}.` : `${sentence}: ${detail}.` };
 }
 
-/** The code of the error where no address has the family that connections come from. */
+/** The code of the error if no address has the family of `local_address`. */
 export const otherFamilyCode = 'WAYMARK_OTHER_FAMILY';
 
 const codes: ReadonlyMap<string, ProblemCode> = new Map([
@@ -47,12 +46,12 @@ const codes: ReadonlyMap<string, ProblemCode> = new Map([
   ...named('tls', 'EPROTO HOSTNAME_MISMATCH INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED'),
 ]);
 
-/** As OpenSSL and Node name what is wrong with a certificate or a handshake. */
+/** The codes of OpenSSL and Node for errors of certificates and handshakes. */
 const tls = /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
- * What an error of undici, Node or the dialler means. An unknown one is about the connection before
- * the request was begun, about the answer afterwards.
+ * The problem for an error of undici, Node or the dialler. An unknown error concerns the connection
+ * if the request has not begun, otherwise the response.
  */
 export function problemOf(error: unknown, hasBegun: boolean): OutboundProblem {
   if (error instanceof Failure) return outboundProblem('address');

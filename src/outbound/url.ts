@@ -1,13 +1,13 @@
 import { Failure } from '../model/failure.ts';
 
 /**
- * Parses the URL of another server (docs/design/webhooks.md#addresses, Addresses): absolute, http
- * or https, with a host, without a user and password, without white space or control characters.
- * Throws `invalid` otherwise; the message does not repeat the URL.
+ * Parses the URL of another server (docs/design/webhooks.md#addresses): absolute, http or https,
+ * with a host, without user and password, without white space and control characters. Throws
+ * `invalid` for any other URL; the message does not repeat it.
  */
 export function outboundUrl(text: string): URL {
-  // The URL parser would mend backslashes, missing slashes and white space: what it means must be
-  // what it says.
+  // The URL parser would correct backslashes, missing slashes and white space, and so give the URL
+  // another meaning than a reader sees.
   if (
     !/^https?:\/\/[^/?#\\@]+(?:[/?#]|$)/i.test(text) ||
     /[^\x21-\x5b\x5d-\x7e\u{a1}-\u{10ffff}]/u.test(text)
@@ -19,5 +19,5 @@ export function outboundUrl(text: string): URL {
 }
 
 function notOutbound(): Failure {
-  return new Failure('invalid', 'A URL has to read http:// or https://, a host, and no user.');
+  return new Failure('invalid', 'Write a URL with http:// or https:// and a host, without a user.');
 }

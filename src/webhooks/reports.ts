@@ -60,7 +60,8 @@ export function createReports({
     // A failed delivery of an error.detected raises no other one: that could repeat forever.
     if (event.type === errorDetected) return;
     const reason = record.error ?? `status ${record.status ?? ''}`;
-    const message = `Delivery ${n} of the hook was given up after ${record.tries} attempts: ${reason}`;
+    const cause = `after ${record.tries} attempts: ${reason}`;
+    const message = `Delivery ${n} of the hook was given up ${cause}`;
     const error = { code: 'delivery_exhausted', message, id: hook.id, seq: n };
     await emit('error.detected', error, { about: hook.id });
   };

@@ -59,7 +59,10 @@ suite('an order', () => {
     const { message } = await orderError(t, (_, response) => {
       response.end(JSON.stringify({ newNonce: 'https://169.254.169.254/', newAccount: 'x' }));
     });
-    assert.match(message, /^169\.254\.169\.254: 169\.254\.169\.254 \(metadata\) is not named by/);
+    assert.match(
+      message,
+      /^169\.254\.169\.254: 169\.254\.169\.254 \(metadata\) is not in allow_private/,
+    );
   });
 
   test('follows no redirect, and stops reading an endless response', async (t) => {

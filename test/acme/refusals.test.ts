@@ -118,7 +118,7 @@ suite('an ACME server that issues no certificate', () => {
     [
       'in a private network that is not allowed',
       (ini) => ini.replace(/acme_allow_private = .*/, ''),
-      /127\.0\.0\.1 \(loopback\) is not named by allow_private/,
+      /127\.0\.0\.1 \(loopback\) is not in allow_private/,
     ],
     [
       'not certified by a trusted authority',

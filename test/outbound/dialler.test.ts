@@ -66,7 +66,7 @@ suite('the dialler vets what it dials', () => {
       const failure = await failureOf(testDialler(t).send(outbound(origin)));
       assert.equal(failure.code, 'bad_gateway');
       assert.equal(failure.message, 'The source’s address is not allowed.');
-      assert.match((failure.cause as Error).message, /is not named by allow_private/);
+      assert.match((failure.cause as Error).message, /is not in allow_private/);
     });
   }
 

@@ -24,7 +24,7 @@ type Expected = readonly [string, number | undefined, RegExp];
 type Make = (t: TestContext) => Promise<string> | string;
 
 const ok = 'HTTP/1.1 200 OK\r\n';
-const refused: Expected = ['failed', undefined, /^The address is not one that may be connected to/];
+const refused: Expected = ['failed', undefined, /^The address is not allowed/];
 
 const hostile: Readonly<Record<string, readonly [Make, Expected]>> = {
   'hangs at its connection': [
@@ -37,21 +37,21 @@ const hostile: Readonly<Record<string, readonly [Make, Expected]>> = {
   ],
   'hangs before its header section': [
     async (t) => (await rawSource(t, () => undefined)).origin,
-    ['failed', undefined, /^The answer was not complete in time/],
+    ['failed', undefined, /^The response was not complete in time/],
   ],
   'hangs in its content': [
     (t) => raw(t, `${ok}Content-Length: 100\r\n\r\nhalf`),
-    ['completed', 200, /^The answer was not complete in time/],
+    ['completed', 200, /^The response was not complete in time/],
   ],
   'resets its connection': [
     async (t) => (await rawSource(t, (socket) => socket.resetAndDestroy())).origin,
-    ['failed', undefined, /^The connection ended before the answer did/],
+    ['failed', undefined, /^The connection ended before the response did/],
   ],
   'answers 1 GiB': [endless, ['completed', 200, /^x{1024}$/]],
   'answers a gzip bomb': [bomb, ['completed', 200, /^.\ufffd/]],
   'answers 10,000 fields': [
     (t) => raw(t, `${ok}${'a: b\r\n'.repeat(10_000)}\r\n`),
-    ['failed', undefined, /^The header section of the answer is too large/],
+    ['failed', undefined, /^The header section of the response is too large/],
   ],
   'redirects to a metadata address': [
     (t) =>
@@ -65,7 +65,7 @@ const hostile: Readonly<Record<string, readonly [Make, Expected]>> = {
   'is the loopback in IPv6': [() => 'http://[::1]:9', refused],
   'is a name of nobody': [
     () => 'http://nobody.invalid',
-    ['failed', undefined, /^The name could not be looked up|^No connection was made in time/],
+    ['failed', undefined, /^The name could not be resolved|^No connection was made in time/],
   ],
 };
 
