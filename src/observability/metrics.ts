@@ -116,7 +116,7 @@ export function processMetrics(): readonly Metric[] {
       value: performance.timeOrigin / 1000,
     }),
     single('counter', 'waymark_event_loop_active_seconds_total', {
-      help: 'Time that the event loop was busy: at one second per second, the process is overloaded.',
+      help: 'Busy time of the event loop: at one second per second, the process is overloaded.',
       value: active / 1000,
     }),
   ];
