@@ -132,4 +132,4 @@ function smallPage(title: string, sentence: string): string {
   );
 }
 
-const nothingMore = smallPage('Nothing more to see', 'This link has no page of its own.');
+const nothingMore = smallPage('No page', 'This link has no page.');

@@ -93,7 +93,7 @@ export interface PublicFileReplies {
   /** The reply with a file. The fields and source of a file must be the same each time. */
   respond(
     file: PublicFile,
-    said: { readonly fields: FieldList; readonly source: string },
+    described: { readonly fields: FieldList; readonly source: string },
     request: Pick<ContentRequest, 'method' | 'fields'>,
   ): Reply;
 }

@@ -34,8 +34,8 @@ export interface RuleCache extends RuleReader {
 const ruleBytes = 2_048;
 
 /**
- * Creates a cache of rules. The seq of a candidate, which is always read from the store, tells
- * whether the rule in memory is current, whichever process edited it.
+ * Creates a cache of rules. The rule in memory is current if it has the seq of its candidate,
+ * which is always read from the store; so the edits of other processes count too.
  */
 export function createRuleCache(reads: RuleStore): RuleCache {
   const remembered = new LRUCache<string, StoredRule>({

@@ -82,7 +82,7 @@ export function notFoundReply(method: string): Reply {
   throw notFound;
 }
 
-/** Made once: capturing a stack would take a tenth of the time of a 404, and help nobody. */
+/** Made once: capturing a stack would take a tenth of the time of a 404. */
 const notFound = new Failure('not_found', 'There is no page here.');
 
 /** The result of a decision; a Failure becomes a reply with its status. */

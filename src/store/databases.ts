@@ -4,7 +4,7 @@ import { silenceDiskFullErrors } from './folder/full-disk.ts';
 /** Version of the layout below. A data folder with a newer version is refused. */
 export const schemaVersion = 5;
 
-/** Versions whose layout is part of this one: opening a folder adds what it lacks. */
+/** Older versions that this one can open: opening a folder adds the missing databases. */
 export const extensibleVersions: readonly number[] = [3, 4];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */

@@ -101,8 +101,9 @@ const unclear: ReadonlySet<string> = new Set(['"linux"', '"chrome os"']);
 
 /**
  * The fields that request Sec-CH-UA-Form-Factors (RFC 8942 §3.1) from a browser whose default hints
- * do not tell a tablet from a desktop. Critical-CH makes it repeat the request at once, since most
- * visitors follow a breadcrumb only once. For other browsers that would be a wasted round trip.
+ * do not distinguish a tablet from a desktop. Critical-CH makes it repeat the request at once,
+ * because most visitors follow a breadcrumb only once. For other browsers that would be a wasted
+ * round trip.
  */
 export function clientHintFields(fields: Fields): FieldList {
   const platform = fields['sec-ch-ua-platform']?.toLowerCase() ?? '';

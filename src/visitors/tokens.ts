@@ -34,8 +34,8 @@ export interface TokenRules {
 }
 
 /**
- * Asymmetric signatures only (RFC 8725 §3.1): with HS256, whoever can verify a token could also
- * make one, and `none` has no signature.
+ * Asymmetric signatures only (RFC 8725 §3.1): with HS256, the key that verifies tokens
+ * also signs them, and `none` has no signature.
  */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],

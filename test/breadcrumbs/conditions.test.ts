@@ -16,30 +16,30 @@ const cases: readonly (readonly [
     { user: ['ann', 'bob'] },
     [{ visitor: { user: { name: 'bob', roles: [] } } }],
     [
-      [{}, 'It is for users named ann, bob; the visitor is not signed in.'],
+      [{}, 'It applies to the users ann, bob; the visitor is not signed in.'],
       [
         { visitor: { user: { name: 'Ann', roles: ['ann'] } } },
-        'It is for users named ann, bob; the visitor is Ann.',
+        'It applies to the users ann, bob; the visitor is Ann.',
       ],
     ],
   ],
   [
     { user: '*' },
     [{ visitor: { user: { name: 'eve', roles: [] } } }],
-    [[{}, 'It is for signed-in users; the visitor is not signed in.']],
+    [[{}, 'It applies to signed-in users; the visitor is not signed in.']],
   ],
   [
     { role: ['editor', 'owner'] },
     [{ visitor: { user: { name: 'ann', roles: ['x', 'owner'] } } }],
     [
-      [{}, 'It is for users in the role of editor, owner; the visitor is not signed in.'],
+      [{}, 'It applies to users with the role editor, owner; the visitor is not signed in.'],
       [
         { visitor: { user: { name: 'editor', roles: [] } } },
-        'It is for users in the role of editor, owner; the visitor has none.',
+        'It applies to users with the role editor, owner; the visitor has no roles.',
       ],
       [
         { visitor: { user: { name: 'ann', roles: ['reader'] } } },
-        'It is for users in the role of editor, owner; the visitor has reader.',
+        'It applies to users with the role editor, owner; the visitor has reader.',
       ],
     ],
   ],
@@ -47,36 +47,36 @@ const cases: readonly (readonly [
     { country: ['ch', 'LI'] },
     [{ visitor: { country: 'CH' } }, { visitor: { country: 'LI' } }],
     [
-      [{}, 'It is for visitors in CH, LI; nothing tells where the visitor is.'],
-      [{ visitor: { country: 'DE' } }, 'It is for visitors in CH, LI; the visitor is in DE.'],
+      [{}, "It applies to visitors in CH, LI; the visitor's location is unknown."],
+      [{ visitor: { country: 'DE' } }, 'It applies to visitors in CH, LI; the visitor is in DE.'],
     ],
   ],
   [
     { lang: 'de' },
     [{ lang: 'de' }, { lang: 'en;q=0.5, de-CH' }, { lang: 'DE' }, { lang: '*, de;q=0.1' }],
     [
-      [{}, 'It is for readers of de; the visitor prefers no language.'],
-      [{ lang: 'en, de;q=0.9' }, 'It is for readers of de; the visitor prefers en.'],
-      [{ lang: 'den' }, 'It is for readers of de; the visitor prefers den.'],
-      [{ lang: 'de;q=0' }, 'It is for readers of de; the visitor prefers no language.'],
+      [{}, 'It applies to visitors who prefer de; the visitor prefers no language.'],
+      [{ lang: 'en, de;q=0.9' }, 'It applies to visitors who prefer de; the visitor prefers en.'],
+      [{ lang: 'den' }, 'It applies to visitors who prefer de; the visitor prefers den.'],
+      [
+        { lang: 'de;q=0' },
+        'It applies to visitors who prefer de; the visitor prefers no language.',
+      ],
     ],
   ],
   [
     { lang: ['de-CH', 'fr'] },
     [{ lang: 'de-ch' }, { lang: 'fr-CA' }],
-    [[{ lang: 'de' }, 'It is for readers of de-ch, fr; the visitor prefers de.']],
+    [[{ lang: 'de' }, 'It applies to visitors who prefer de-ch, fr; the visitor prefers de.']],
   ],
   [
     { device: ['mobile', 'tablet'] },
     [{ visitor: { devices: ['mobile', 'ios'] } }, { visitor: { devices: ['tablet'] } }],
     [
-      [
-        {},
-        "It is for devices that are mobile, tablet; nothing tells what the visitor's device is.",
-      ],
+      [{}, "It applies to the devices mobile, tablet; the visitor's device is unknown."],
       [
         { visitor: { devices: ['desktop', 'macos'] } },
-        "It is for devices that are mobile, tablet; the visitor's is desktop, macos.",
+        "It applies to the devices mobile, tablet; the visitor's device is desktop, macos.",
       ],
     ],
   ],
@@ -84,26 +84,31 @@ const cases: readonly (readonly [
     { region: ['CH-ZH', 'Vaud'] },
     [{ visitor: { regions: ['zh', 'ch-zh', 'zurich'] } }, { visitor: { regions: ['vaud'] } }],
     [
-      [{}, 'It is for visitors in ch-zh, vaud; nothing tells where the visitor is.'],
+      [{}, "It applies to visitors in ch-zh, vaud; the visitor's location is unknown."],
       [
         { visitor: { regions: ['be'] } },
-        'It is for visitors in ch-zh, vaud; the visitor is in be.',
+        'It applies to visitors in ch-zh, vaud; the visitor is in be.',
       ],
     ],
   ],
   [
     { city: 'Zürich' },
     [{ visitor: { cities: ['zurich', 'zürich'] } }],
-    [[{ visitor: { cities: ['bern'] } }, 'It is for visitors in zürich; the visitor is in bern.']],
+    [
+      [
+        { visitor: { cities: ['bern'] } },
+        'It applies to visitors in zürich; the visitor is in bern.',
+      ],
+    ],
   ],
   [
     { place: ['shop-7', 'shop-8'] },
     [{ visitor: { place: 'shop-8' } }],
     [
-      [{}, 'It is for visitors at shop-7, shop-8; this node has no [node] place.'],
+      [{}, 'It applies to nodes at shop-7, shop-8; this node has no [node] place.'],
       [
         { visitor: { place: 'shop-9' } },
-        'It is for visitors at shop-7, shop-8; this node is at shop-9.',
+        'It applies to nodes at shop-7, shop-8; this node is at shop-9.',
       ],
     ],
   ],
@@ -117,19 +122,19 @@ const cases: readonly (readonly [
     [
       [
         { visitor: { fields: { 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' } } },
-        'It is for callers that are navigation, iframe; this request is of image.',
+        'It applies to callers of the kind navigation, iframe; this request is of the kind image.',
       ],
       [
         { visitor: { fields: { 'sec-fetch-dest': 'constructor' } } },
-        'It is for callers that are navigation, iframe; this request is of fetch.',
+        'It applies to callers of the kind navigation, iframe; this request is of the kind fetch.',
       ],
       [
         { visitor: { fields: { accept: 'image/avif,image/webp,*/*' } } },
-        'It is for callers that are navigation, iframe; this request is of image.',
+        'It applies to callers of the kind navigation, iframe; this request is of the kind image.',
       ],
       [
         { visitor: { fields: { accept: '*/*' } } },
-        'It is for callers that are navigation, iframe; this request is of api.',
+        'It applies to callers of the kind navigation, iframe; this request is of the kind api.',
       ],
     ],
   ],
@@ -142,15 +147,15 @@ const cases: readonly (readonly [
     [
       [
         {},
-        'It is for visits from pages of news.example, *.shop.example; the request names no page.',
+        'It applies to visits from pages of news.example, *.shop.example; the request has no Referer.',
       ],
       [
         { visitor: { fields: { referer: 'https://shop.example/' } } },
-        'It is for visits from pages of news.example, *.shop.example; this one comes from shop.example.',
+        'It applies to visits from pages of news.example, *.shop.example; this visit comes from shop.example.',
       ],
       [
         { visitor: { fields: { referer: 'javascript:news.example' } } },
-        'It is for visits from pages of news.example, *.shop.example; the request names no page.',
+        'It applies to visits from pages of news.example, *.shop.example; the request has no Referer.',
       ],
     ],
   ],
@@ -158,9 +163,9 @@ const cases: readonly (readonly [
     { query: { ref: ['a', 'b c'], 'x&y': '*' } },
     [{ query: 'ref=b+c&x%26y' }, { query: 'x%26y=1&ref=z&ref=a' }],
     [
-      [{}, 'It asks for ref=a or b c and x&y in the query.'],
-      [{ query: 'ref=a' }, 'It asks for ref=a or b c and x&y in the query.'],
-      [{ query: 'ref=A&x%26y=1' }, 'It asks for ref=a or b c and x&y in the query.'],
+      [{}, 'It needs ref=a or b c and x&y in the query.'],
+      [{ query: 'ref=a' }, 'It needs ref=a or b c and x&y in the query.'],
+      [{ query: 'ref=A&x%26y=1' }, 'It needs ref=a or b c and x&y in the query.'],
     ],
   ],
   [
@@ -174,11 +179,11 @@ const cases: readonly (readonly [
     [
       [
         { visitor: { address: '192.0.2.2' } },
-        'It is for addresses of 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor comes from 192.0.2.2.',
+        "It applies to addresses in 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor's address is 192.0.2.2.",
       ],
       [
         { visitor: { address: '' } },
-        "It is for addresses of 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor's is not known.",
+        "It applies to addresses in 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor's address is unknown.",
       ],
     ],
   ],
@@ -206,7 +211,7 @@ const cases: readonly (readonly [
     [
       [
         { visitor: { seed: 1 } },
-        'It takes 0 % of the visitors, from 0 to 0; this one drew 99.4193.',
+        'It applies to 0 % of the visitors, the buckets from 0 to 0; this visitor has the bucket 99.4193.',
       ],
     ],
   ],
@@ -217,7 +222,7 @@ const cases: readonly (readonly [
     [
       [
         {},
-        'It is for users named u0, u1, u2, u3, u4, u5, u6, u7 and 12 more; ' +
+        'It applies to the users u0, u1, u2, u3, u4, u5, u6, u7 and 12 more; ' +
           'the visitor is not signed in.',
       ],
     ],

@@ -230,7 +230,7 @@ suite('waymark check --data', () => {
     assert.equal(damaged.code, 1);
     assert.match(
       damaged.err,
-      /^exact: \S+ is not found at \* \/b\nThe data differs from its log of 2 changes in one place\. Restore/,
+      /^exact: \S+ is missing at \* \/b\nThe data differs from its log of 2 changes in one place\. Restore/,
     );
     const json = await here.waymark(['check', '--data', '--json']);
     const answer = JSON.parse(json.out) as { ok: boolean; differences: { database: string }[] };

@@ -3,7 +3,7 @@ import { deviceClasses, isDeviceClass, type DeviceClass } from '../../model/visi
 import { clientHintFields } from '../../visitors/device.ts';
 import { defineCondition, listOf, listText, textField, type ConditionType } from '../condition.ts';
 
-/** `lang`: the language that the visitor prefers, or a variety of it: `de` holds for de-CH too. */
+/** `lang`: the visitor's preferred language, or a more specific one: `de` also matches de-CH. */
 const lang = defineCondition<readonly string[]>({
   name: 'lang',
   parse: (value) => listOf(value, languageTag),
@@ -13,7 +13,7 @@ const lang = defineCondition<readonly string[]>({
   },
   explain(tags, { visitor }) {
     const prefers = visitor.language() ?? 'no language';
-    return `It is for readers of ${listText(tags)}; the visitor prefers ${prefers}.`;
+    return `It applies to visitors who prefer ${listText(tags)}; the visitor prefers ${prefers}.`;
   },
   vary: ['Accept-Language'],
   needs: {},
@@ -38,16 +38,16 @@ const device = defineCondition<readonly DeviceClass[]>({
     const devices = visitor.devices();
     const what =
       devices.size === 0
-        ? "nothing tells what the visitor's device is"
-        : `the visitor's is ${listText(devices)}`;
-    return `It is for devices that are ${listText(classes)}; ${what}.`;
+        ? "the visitor's device is unknown"
+        : `the visitor's device is ${listText(devices)}`;
+    return `It applies to the devices ${listText(classes)}; ${what}.`;
   },
   vary: ['User-Agent', 'Sec-CH-UA-Mobile', 'Sec-CH-UA-Platform', 'Sec-CH-UA-Form-Factors'],
   needs: {},
   answerFields: ({ fields }) => clientHintFields(fields),
   preview: {
     device: textField(
-      "What the visitor's device is.",
+      "The visitor's device.",
       (text) => {
         const classes = text.split(',').map((part) => part.trim());
         return classes.every(isDeviceClass) ? { devices: withForm(classes) } : undefined;
@@ -67,8 +67,9 @@ const referer = defineCondition<readonly string[]>({
   },
   explain(hosts, { visitor }) {
     const host = hostOf(visitor.field('referer'));
-    const from = host === undefined ? 'the request names no page' : `this one comes from ${host}`;
-    return `It is for visits from pages of ${listText(hosts)}; ${from}.`;
+    const from =
+      host === undefined ? 'the request has no Referer' : `this visit comes from ${host}`;
+    return `It applies to visits from pages of ${listText(hosts)}; ${from}.`;
   },
   vary: ['Referer'],
   needs: {},

@@ -12,27 +12,28 @@ function isCallerKind(text: string): text is CallerKind {
   return (callers as readonly string[]).includes(text);
 }
 
-/** `caller`: what requests the page, by Sec-Fetch-Mode and -Dest (Fetch Metadata), then Accept. */
+/** `caller`: the kind of client, by Sec-Fetch-Mode and -Dest (Fetch Metadata), then Accept. */
 export const caller = defineCondition<ReadonlySet<CallerKind>>({
   name: 'caller',
   parse: (value) => setOf(value, (text) => (isCallerKind(text) ? text : undefined)),
   holds: (wanted, { visitor }) => wanted.has(callerOf((name) => visitor.field(name))),
   explain(wanted, { visitor }) {
     const found = callerOf((name) => visitor.field(name));
-    return `It is for callers that are ${listText(wanted)}; this request is of ${found}.`;
+    const kinds = listText(wanted);
+    return `It applies to callers of the kind ${kinds}; this request is of the kind ${found}.`;
   },
   vary: ['Sec-Fetch-Mode', 'Sec-Fetch-Dest', 'Accept'],
   needs: {},
   preview: {
     caller: textField(
-      'What requests the page.',
+      'The kind of client that requests the page.',
       (text) => (isCallerKind(text) ? { fields: callerFields[text] } : undefined),
       { form: `one of ${callers.join(', ')}`, choices: callers },
     ),
   },
 });
 
-/** The fields that a request of each kind of caller sends. */
+/** The header fields that each kind of caller sends, for previews. */
 const callerFields: Readonly<Record<CallerKind, Readonly<Record<string, string>>>> = {
   navigation: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' },
   iframe: { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' },

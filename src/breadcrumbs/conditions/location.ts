@@ -11,7 +11,7 @@ import {
   type ConditionType,
 } from '../condition.ts';
 
-/** `country`: where the visitor is, as ISO 3166-1 codes. */
+/** `country`: the visitor's country, as ISO 3166-1 codes. */
 const country = defineCondition<ReadonlySet<string>>({
   name: 'country',
   parse: (value) => setOf(value, countryCode),
@@ -19,13 +19,13 @@ const country = defineCondition<ReadonlySet<string>>({
   explain(countries, { visitor }) {
     const found = visitor.location().country;
     const where = found === undefined ? notKnown : `the visitor is in ${found}`;
-    return `It is for visitors in ${listText(countries)}; ${where}.`;
+    return `It applies to visitors in ${listText(countries)}; ${where}.`;
   },
   vary: [],
   needs: { location: true },
   preview: {
     country: textField(
-      'Where the visitor is, as an ISO 3166-1 code such as CH.',
+      "The visitor's country, as an ISO 3166-1 code such as CH.",
       (text) => {
         const code = countryCode(text);
         return code === undefined ? undefined : { country: code };
@@ -44,7 +44,7 @@ const region = defineCondition<ReadonlySet<string>>({
   vary: [],
   needs: { location: true },
   preview: {
-    region: textField('Region that the visitor is in: a code or a name.', (text) => {
+    region: textField("The visitor's region: a code or a name.", (text) => {
       const name = placeName(text);
       return name === undefined ? undefined : { regions: [name] };
     }),
@@ -60,14 +60,14 @@ const city = defineCondition<ReadonlySet<string>>({
   vary: [],
   needs: { location: true },
   preview: {
-    city: textField('City that the visitor is in, by name.', (text) => {
+    city: textField("The visitor's city, by name.", (text) => {
       const name = placeName(text);
       return name === undefined ? undefined : { cities: [name] };
     }),
   },
 });
 
-/** `place`: the `[node] place` of the node that answers, such as a shop or a branch. */
+/** `place`: the `[node] place` of the node that answers the request, such as a shop. */
 const place = defineCondition<ReadonlySet<string>>({
   name: 'place',
   parse: (value) => setOf(value, someText),
@@ -75,12 +75,12 @@ const place = defineCondition<ReadonlySet<string>>({
   explain(places, { visitor }) {
     const own = visitor.place();
     const where = own === undefined ? 'this node has no [node] place' : `this node is at ${own}`;
-    return `It is for visitors at ${listText(places)}; ${where}.`;
+    return `It applies to nodes at ${listText(places)}; ${where}.`;
   },
   vary: [],
   needs: {},
   preview: {
-    place: textField('The `[node] place` that answers.', (text) => ({ place: text })),
+    place: textField('The `[node] place` of the node that answers.', (text) => ({ place: text })),
   },
 });
 
@@ -94,8 +94,8 @@ const ip = defineCondition<Networks>({
   holds: (networks, context) => context.isIn(networks),
   explain({ texts }, { visitor: { address } }) {
     const from =
-      address === '' ? "the visitor's is not known" : `the visitor comes from ${address}`;
-    return `It is for addresses of ${listText(texts)}; ${from}.`;
+      address === '' ? "the visitor's address is unknown" : `the visitor's address is ${address}`;
+    return `It applies to addresses in ${listText(texts)}; ${from}.`;
   },
   vary: [],
   needs: {},
@@ -114,9 +114,9 @@ const ip = defineCondition<Networks>({
 /** Conditions about where the visitor is. */
 export const locationConditions: readonly ConditionType[] = [country, region, city, place, ip];
 
-const notKnown = 'nothing tells where the visitor is';
+const notKnown = "the visitor's location is unknown";
 
 function explainNames(wanted: ReadonlySet<string>, found: readonly string[]): string {
   const where = found.length === 0 ? notKnown : `the visitor is in ${listText(found)}`;
-  return `It is for visitors in ${listText(wanted)}; ${where}.`;
+  return `It applies to visitors in ${listText(wanted)}; ${where}.`;
 }

@@ -24,7 +24,7 @@ export const percent: ConditionType = {
         nullable: true,
         minimum: 0,
         exclusiveMaximum: 100,
-        description: 'The bucket of the visitor where shares are taken (percent), 0 to 100.',
+        description: "The visitor's bucket for percentages (percent), from 0 to 100.",
       },
       traits: (value) => ({ bucket: Math.floor((Number(value) / 100) * millionths) }),
       form: 'a number from 0 up to 100',
@@ -39,8 +39,8 @@ function shareOf(from: number, size: number): Condition {
     type: percent,
     holds: (context) => (context.bucket() - from + millionths) % millionths < size,
     explain: (context) =>
-      `It takes ${text(size)} % of the visitors, from ${text(from)} to ${text(end)}; ` +
-      `this one drew ${text(context.bucket())}.`,
+      `It applies to ${text(size)} % of the visitors, the buckets from ${text(from)} ` +
+      `to ${text(end)}; this visitor has the bucket ${text(context.bucket())}.`,
     share: { from, size, startingAt: (start) => shareOf(start, size) },
   };
 }

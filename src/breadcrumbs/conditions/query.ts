@@ -26,7 +26,7 @@ export const query = defineCondition<readonly Parameter[]>({
       const sent = context.values(name);
       return values === undefined ? sent.size > 0 : !values.isDisjointFrom(sent);
     }),
-  explain: (parameters) => `It asks for ${parameters.map(text).join(' and ')} in the query.`,
+  explain: (parameters) => `It needs ${parameters.map(text).join(' and ')} in the query.`,
   vary: [],
   needs: {},
   preview: {},

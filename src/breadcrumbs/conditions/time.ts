@@ -4,7 +4,7 @@ import { defineCondition, textField, type ConditionType } from '../condition.ts'
 
 /** The time of the visit. */
 const at = textField(
-  'When the visitor comes, as a date-time; now by default.',
+  'The time of the visit, as a date-time; now by default.',
   (written) => {
     const nowMs = parseMoment(written);
     return nowMs === undefined ? undefined : { nowMs };

@@ -17,10 +17,10 @@ const user = defineCondition<ReadonlySet<string>>({
     return found !== undefined && (users.has('*') || users.has(found.name));
   },
   explain(users, { visitor }) {
-    if (users.has('*')) return 'It is for signed-in users; the visitor is not signed in.';
+    if (users.has('*')) return 'It applies to signed-in users; the visitor is not signed in.';
     const found = visitor.user();
     const who = found === undefined ? notSignedIn : `the visitor is ${found.name}`;
-    return `It is for users named ${listText(users)}; ${who}.`;
+    return `It applies to the users ${listText(users)}; ${who}.`;
   },
   vary: ['Authorization', 'Cookie'],
   needs: { user: true },
@@ -42,14 +42,14 @@ const role = defineCondition<ReadonlySet<string>>({
       has === undefined
         ? notSignedIn
         : has.length === 0
-          ? 'the visitor has none'
+          ? 'the visitor has no roles'
           : `the visitor has ${listText(has)}`;
-    return `It is for users in the role of ${listText(roles)}; ${who}.`;
+    return `It applies to users with the role ${listText(roles)}; ${who}.`;
   },
   vary: ['Authorization', 'Cookie'],
   needs: { user: true },
   preview: {
-    role: textField('Roles of that user, separated by commas.', (text) => ({
+    role: textField('Roles of the signed-in user, separated by commas.', (text) => ({
       roles: text
         .split(',')
         .map((part) => part.trim())

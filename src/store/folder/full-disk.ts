@@ -49,12 +49,12 @@ let isQuiet = false;
 export function silenceDiskFullErrors(): void {
   if (isQuiet) return;
   isQuiet = true;
-  /* oxlint-disable no-console -- lmdb prints by it, and takes no logger */
+  /* oxlint-disable no-console -- lmdb prints errors with it, and accepts no logger */
   const print = console.error.bind(console);
-  console.error = (...told: unknown[]) => {
-    const [error, ...more] = told;
+  console.error = (...values: unknown[]) => {
+    const [error, ...more] = values;
     if (more.length === 0 && isDiskFull(error) && isOfLmdb(error as Error)) return;
-    print(...told);
+    print(...values);
   };
   /* oxlint-enable no-console */
 }

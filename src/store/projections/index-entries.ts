@@ -94,11 +94,11 @@ export function indexEntryProblem(
   const database = databases[name];
   if (isSeveralMark(name, value)) {
     const isOfSeveral = firstValues(database, key, 3).length === 3;
-    return isOfSeveral ? undefined : 'is marked as having several rules, and has not';
+    return isOfSeveral ? undefined : 'has the mark of several rules, but at most one rule';
   }
   const seen = name === 'exact' ? database.get(key) : greatestEntry(database, key)?.last;
   const isSeen = seen === value || seen === severalMarks[name];
-  return isSeen ? undefined : 'has several rules, and is not marked so';
+  return isSeen ? undefined : 'has several rules, but not their mark';
 }
 
 /** Whether a value is the mark of several candidates. */

@@ -61,7 +61,8 @@ function* recordIds({ history, log }: Databases, after: string): Iterable<string
     if (key === undefined) return;
     const seq = new DataView(key.buffer, key.byteOffset).getUint32(key.length - 4);
     const row = log.get(seq);
-    if (row === undefined) throw new Error(`the history names change ${seq}, which the log lacks`);
+    if (row === undefined)
+      throw new Error(`the history refers to change ${seq}, which the log does not have`);
     const { id } = storedJson(row) as { readonly id: string };
     yield id;
     start = historyKey(historyPrefix(id), seqMax);

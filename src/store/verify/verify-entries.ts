@@ -27,11 +27,13 @@ export const entryChecks = {
   txn(databases, key, value) {
     const [first = 0] = value.split(' ').map(Number);
     const row = rowOf(databases, first);
-    return row !== undefined && isKey(key, row.txn) ? undefined : 'begins with no change of it';
+    return row !== undefined && isKey(key, row.txn)
+      ? undefined
+      : 'does not begin with a change of that transaction';
   },
   rule(databases, key, value) {
     const { rule } = JSON.parse(value) as StoredRule;
-    if (!isKey(key, rule.id)) return `holds the rule ${rule.id}`;
+    if (!isKey(key, rule.id)) return `contains the rule ${rule.id}`;
     return hasRows(databases, rule.id, 'userinterface') ? undefined : 'is not in the log';
   },
   exact: (databases, key, value) => checkIndexEntry(databases, 'exact', key, value),
@@ -40,28 +42,30 @@ export const entryChecks = {
   everwildcard: (databases, key, id) => checkFormerEntry(databases, 'wildcard', key, id),
   vk(databases, _key, value) {
     const { seq } = unpackClaim('', value);
-    return rowOf(databases, seq) === undefined ? `claims change ${seq} of no log` : undefined;
+    return rowOf(databases, seq) === undefined
+      ? `refers to change ${seq}, which the log does not have`
+      : undefined;
   },
   key(databases, key, value) {
     const { id } = JSON.parse(value) as ApiKey;
-    if (!isKey(key, id)) return `holds the key ${id}`;
+    if (!isKey(key, id)) return `contains the key ${id}`;
     return hasRows(databases, id, 'key') ? undefined : 'is not in the log';
   },
   keyhash(databases, key, id) {
     const text = databases.key.get(keyOf(id));
     const isOwn = text !== undefined && isKey(key, (JSON.parse(text) as ApiKey).hash);
-    return isOwn ? undefined : `leads to ${id}, whose hash it is not`;
+    return isOwn ? undefined : `refers to ${id}, which has another hash`;
   },
   hook(databases, key, value) {
     const { hook } = JSON.parse(value) as StoredHook;
-    if (!isKey(key, hook.id)) return `holds the hook ${hook.id}`;
+    if (!isKey(key, hook.id)) return `contains the hook ${hook.id}`;
     return hasRows(databases, hook.id, 'webhook') ? undefined : 'is not in the log';
   },
   hooktype(databases, key, id) {
     const text = databases.hook.get(keyOf(id));
     const types = text === undefined ? [] : (JSON.parse(text) as StoredHook).hook.event;
-    const isAsked = types.some((type) => isKey(key, type));
-    return isAsked ? undefined : `leads to ${id}, which does not ask for it`;
+    const isSubscribed = types.some((type) => isKey(key, type));
+    return isSubscribed ? undefined : `refers to ${id}, which does not subscribe to it`;
   },
   hooksecret(databases, key) {
     const id = secretRecordId(Buffer.from(key).toString());
@@ -73,7 +77,7 @@ export const entryChecks = {
 export function checkMark(databases: Databases, seq: number): string | undefined {
   const row = rowOf(databases, seq);
   const isRevertible = row?.family === 'userinterface' || row?.family === 'webhook';
-  return isRevertible ? undefined : 'marks no change of a page rule or a hook';
+  return isRevertible ? undefined : 'does not refer to a change of a page rule or a hook';
 }
 
 function checkIndexEntry(
@@ -89,7 +93,7 @@ function checkIndexEntry(
   const place = stored && indexEntryOf(stored);
   const isOwn =
     place?.database === database && Buffer.compare(place.key, key) === 0 && place.value === value;
-  return isOwn ? problem : `leads to ${id}, which is not there`;
+  return isOwn ? problem : `refers to ${id}, which has another place`;
 }
 
 function checkFormerEntry(
@@ -108,7 +112,7 @@ function checkFormerEntry(
   const rules = rows.filter((row) => row.family === 'userinterface' && row.id === id);
   return foldWithPlaces(rules).places.has(name)
     ? undefined
-    : `leads to ${id}, which was never there`;
+    : `refers to ${id}, which never had this place`;
 }
 
 function storedRule({ rule }: Databases, id: string): StoredRule | undefined {
@@ -146,12 +150,12 @@ export const deliveryChecks = {
     const latest = latestAttempt(databases, queue, n);
     if (dueMs === undefined || latest?.attempt !== attempt) return undefined;
     const isDue = databases.due.doesExist(dueKey(queue, dueMs, n));
-    return isDue ? undefined : 'has a next attempt, which is not due';
+    return isDue ? undefined : 'has a retry that is not in the list of due messages';
   },
   due(databases, key) {
     const { dueMs, n } = dueOf(key);
     const latest = latestAttempt(databases, queueOf(key), n);
-    return latest?.dueMs === dueMs ? undefined : 'refers to no message that is due then';
+    return latest?.dueMs === dueMs ? undefined : 'refers to no message that is due at that time';
   },
   exhausted(databases, key) {
     const latest = latestAttempt(databases, queueOf(key), nOf(key));
@@ -163,13 +167,13 @@ export const deliveryChecks = {
 export const numberedChecks = {
   lane: (databases: Databases, queue: number) => hookProblem(databases, queue),
   job: (databases: Databases, seq: number) =>
-    rowOf(databases, seq)?.family === 'replay' ? undefined : 'is no replay',
+    rowOf(databases, seq)?.family === 'replay' ? undefined : 'is not a replay',
 } as const;
 
 function hookProblem(databases: Databases, queue: QueueKey): string | undefined {
   const row = rowOf(databases, queue);
   const isHook = row?.family === 'webhook' && row.action === 'insert';
-  return isHook ? undefined : 'is of no hook';
+  return isHook ? undefined : 'does not belong to a hook';
 }
 
 function placeProblem(databases: Databases, key: Uint8Array, events = 1): string | undefined {
@@ -182,5 +186,5 @@ function placeProblem(databases: Databases, key: Uint8Array, events = 1): string
 function eventProblem(databases: Databases, logSeq: number): string | undefined {
   const row = rowOf(databases, logSeq);
   const isEvent = row !== undefined && eventOf(row) !== undefined;
-  return isEvent ? undefined : `tells of change ${logSeq}, which is no event`;
+  return isEvent ? undefined : `refers to change ${logSeq}, which is not an event`;
 }

@@ -95,7 +95,7 @@ export function* verifyRecord(
   for (const seq of seqs) {
     const row = rowOf(verified.databases, seq);
     if (row !== undefined && historyPrefix(row.id).equals(prefix)) rows.push(row);
-    else yield { database: 'history', what: `change ${seq} is not of the record it stands under` };
+    else yield { database: 'history', what: `change ${seq} is in the history of another record` };
   }
   const id = rows[0]?.id;
   if (id === undefined) return;
@@ -122,20 +122,20 @@ function* verifyRule(
   }
   const { stored, marks, places } = folded;
   if (!isText(databases.rule.get(keyOf(id)), stored)) {
-    yield { database: 'rule', what: `${id} is not what its rows come to` };
+    yield { database: 'rule', what: `${id} differs from the fold of its rows` };
   }
   yield* verifyMarks(databases, rows, marks);
   if (stored !== undefined) {
     const { database, key, value } = indexEntryOf(stored);
     if (!holds(database, key, value)) {
-      yield { database, what: `${id} is not found at ${stored.rule.origin} ${stored.rule.path}` };
+      yield { database, what: `${id} is missing at ${stored.rule.origin} ${stored.rule.path}` };
     }
   }
   for (const place of places) {
     const [database = '', key = ''] = place.split(' ');
     const ever = `ever${database === 'exact' ? 'exact' : 'wildcard'}` as const;
     if (!holds(ever, Buffer.from(key, 'hex'), id)) {
-      yield { database: ever, what: `${id} is not found where it was once` };
+      yield { database: ever, what: `${id} is missing at a former place` };
     }
   }
 }
@@ -157,7 +157,7 @@ function* verifyMarks(
   for (const { seq } of rows) {
     const [by, expected] = [mark.get(seq), marks.get(seq)];
     if (by !== (expected === undefined ? undefined : String(expected))) {
-      yield { database: 'mark', what: `change ${seq} is not marked as its record's rows say` };
+      yield { database: 'mark', what: `change ${seq} has a wrong or missing mark` };
     }
   }
 }
@@ -176,12 +176,12 @@ function* verifyHook(
   }
   const { stored } = folded;
   if (!isText(databases.hook.get(keyOf(id)), stored)) {
-    yield { database: 'hook', what: `${id} is not what its rows come to` };
+    yield { database: 'hook', what: `${id} differs from the fold of its rows` };
   }
   yield* verifyMarks(databases, rows, marksOf(folded));
   for (const type of stored?.hook.event ?? []) {
     if (!holds('hooktype', keyOf(type), id)) {
-      yield { database: 'hooktype', what: `${id} is not found by the type ${type}` };
+      yield { database: 'hooktype', what: `${id} is missing under the type ${type}` };
     }
   }
 }
@@ -194,7 +194,7 @@ function* verifySecret(
   let folded: HookSecret | undefined;
   for (const row of rows) folded = foldSecret(folded, row);
   if (!isText(hooksecret.get(keyOf(hookOfSecret(id))), folded)) {
-    yield { database: 'hooksecret', what: `${id} is not what its rows come to` };
+    yield { database: 'hooksecret', what: `${id} differs from the fold of its rows` };
   }
 }
 
@@ -215,10 +215,10 @@ function* verifyKey(
     return;
   }
   if (!isText(key.get(keyOf(id)), folded)) {
-    yield { database: 'key', what: `${id} is not what its rows come to` };
+    yield { database: 'key', what: `${id} differs from the fold of its rows` };
   }
   if (folded !== undefined && keyhash.get(keyOf(folded.hash)) !== id) {
-    yield { database: 'keyhash', what: `${id} is not found by its hash` };
+    yield { database: 'keyhash', what: `${id} is missing under its hash` };
   }
 }
 

@@ -47,8 +47,8 @@ function* passes(verified: Verified): Iterable<readonly [string, Iterable<Slice>
     yield [name, verifyEntries(name, databases[name], (seq) => check(databases, seq))];
   }
   for (const [name, check] of strays) {
-    const isEntitled = (key: Uint8Array, value: string) => check(databases, key, value);
-    yield [name, verifyEntries(name, databases[name], isEntitled)];
+    const checkEntry = (key: Uint8Array, value: string) => check(databases, key, value);
+    yield [name, verifyEntries(name, databases[name], checkEntry)];
   }
 }
 
@@ -130,7 +130,7 @@ function* verifyLog(databases: Databases): Iterable<Slice> {
   const { newest, txn, txnLast } = position;
   const differences = [...verifyNewest(databases)];
   if (txnLast !== undefined && txnLast > newest) {
-    const what = `${txn} ends with change ${txnLast}, which the log lacks`;
+    const what = `${txn} ends with change ${txnLast}, which the log does not have`;
     differences.push({ database: 'txn', what });
   }
   yield { entries: 0, differences };
@@ -138,11 +138,11 @@ function* verifyLog(databases: Databases): Iterable<Slice> {
 
 function* verifyNewest({ log, meta }: Databases): Iterable<Difference> {
   const [newest = 0] = log.getKeys({ reverse: true, limit: 1 });
-  const said = meta.get('seq') ?? '0';
-  if (said === String(newest)) return;
+  const recorded = meta.get('seq') ?? '0';
+  if (recorded === String(newest)) return;
   yield {
     database: 'meta',
-    what: `says that the log ends with change ${said}, but it ends with ${newest}`,
+    what: `has ${recorded} as the newest change, but the log ends with ${newest}`,
   };
 }
 
@@ -154,11 +154,11 @@ function* verifyRow(
   const { newest, storedAt, txnLast } = position;
   position.newest = seq;
   if (seq !== newest + 1) {
-    yield { database: 'log', what: `change ${newest + 1} is missing in front of ${seq}` };
+    yield { database: 'log', what: `change ${newest + 1} is missing before ${seq}` };
   }
   const row = changeOf(log.get(seq));
   if (row?.seq !== seq) {
-    yield { database: 'log', what: `change ${seq} cannot be read, or is another` };
+    yield { database: 'log', what: `change ${seq} cannot be read, or has another seq` };
     return;
   }
   if (row.dtu_stored < storedAt) {
@@ -175,7 +175,10 @@ function* verifyRow(
   position.txn = row.txn;
   position.txnLast = isPlaced ? last : undefined;
   if (isPlaced) return;
-  yield { database: 'txn', what: `${row.txn}, of change ${seq}, is not where its changes are` };
+  yield {
+    database: 'txn',
+    what: `${row.txn}, the transaction of change ${seq}, has wrong first or last seqs`,
+  };
 }
 
 /** Checks the records one after the other: a seek for each. */

@@ -220,7 +220,7 @@ for (const [transport, open] of Object.entries(transports)) {
           branch: 'when[0]',
           lost: {
             code: 'device',
-            says: "It is for devices that are mobile; the visitor's is linux, desktop.",
+            says: "It applies to the devices mobile; the visitor's device is linux, desktop.",
           },
         },
         {

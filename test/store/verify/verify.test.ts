@@ -117,26 +117,26 @@ const damages: readonly {
   {
     name: 'several rules of a place without their mark',
     damage: ({ exact }) => exact.removeSync(at('/d'), '!'),
-    says: [/^exact: \* \/d has several rules, and is not marked so/],
+    says: [/^exact: \* \/d has several rules, but not their mark/],
   },
   {
     name: 'several rules of a wildcard without their mark',
     damage: ({ wildcard }) => wildcard.removeSync(at('/f/'), '~'),
-    says: [/^wildcard: \* \/f\/ has several rules, and is not marked so/],
+    says: [/^wildcard: \* \/f\/ has several rules, but not their mark/],
   },
   {
     name: 'a mark at a place with one rule',
     damage: ({ wildcard }) => {
       wildcard.putSync(at('/b/'), '~');
     },
-    says: [/^wildcard: \* \/b\/ is marked as having several rules, and has not/],
+    says: [/^wildcard: \* \/b\/ has the mark of several rules, but at most one rule/],
   },
   {
     name: 'a mark at a place without rules',
     damage: ({ exact }) => {
       exact.putSync(at('/nothing'), '!');
     },
-    says: [/^exact: \* \/nothing is marked as having several rules, and has not/],
+    says: [/^exact: \* \/nothing has the mark of several rules, but at most one rule/],
   },
   {
     name: 'a changed rule',
@@ -144,19 +144,22 @@ const damages: readonly {
       const text = rule.get(keyOf('b')) ?? '';
       rule.putSync(keyOf('b'), text.replace('"kind":"content"', '"kind":"content","lang":"de"'));
     },
-    says: [/^rule: b is not what its rows come to/, /^wildcard: .* leads to b, which is not/],
+    says: [
+      /^rule: b differs from the fold of its rows/,
+      /^wildcard: .* refers to b, which has another/,
+    ],
   },
   {
     name: 'a newest seq beyond the log',
     damage: ({ meta }) => {
       meta.putSync('seq', '9');
     },
-    says: [/^meta: says that the log ends with change 9, but it ends with 26$/],
+    says: [/^meta: has 9 as the newest change, but the log ends with 26$/],
   },
   {
     name: 'a missing rule',
     damage: ({ rule }) => rule.removeSync(keyOf('b')),
-    says: [/^rule: b is not/, /^wildcard: .* leads to b, which is not there/],
+    says: [/^rule: b differs from/, /^wildcard: .* refers to b, which has another place/],
   },
   {
     name: 'a rule that is not in the log',
@@ -170,31 +173,35 @@ const damages: readonly {
     damage: ({ rule }) => {
       rule.putSync(keyOf('b'), '{');
     },
-    says: [/^rule: b is not/, /^rule: b cannot be read/, /^(ever)?wildcard: .* cannot be read/],
+    says: [
+      /^rule: b differs from/,
+      /^rule: b cannot be read/,
+      /^(ever)?wildcard: .* cannot be read/,
+    ],
   },
   {
     name: 'a missing index entry',
     damage: ({ wildcard }) => wildcard.removeSync(at('/b/'), packedB),
-    says: [/^wildcard: b is not found at \* \/b\/\*/],
+    says: [/^wildcard: b is missing at \* \/b\/\*/],
   },
   {
     name: 'an index entry at a former place',
     damage: ({ wildcard }) => {
       wildcard.putSync(at('/moved'), '["a",3,1,"content","en",null,null]');
     },
-    says: [/^wildcard: \* \/moved leads to a, which is not there/],
+    says: [/^wildcard: \* \/moved refers to a, which has another place/],
   },
   {
     name: 'a missing former place',
     damage: ({ everwildcard }) => everwildcard.removeSync(at('/moved'), 'a'),
-    says: [/^everwildcard: a is not found where it was once/],
+    says: [/^everwildcard: a is missing at a former place/],
   },
   {
     name: 'a former place where the rule never was',
     damage: ({ everexact }) => {
       everexact.putSync(at('/never'), 'b');
     },
-    says: [/^everexact: \* \/never leads to b, which was never there/],
+    says: [/^everexact: \* \/never refers to b, which never had this place/],
   },
   {
     name: 'a row that is missing in the history',
@@ -206,26 +213,26 @@ const damages: readonly {
     damage: ({ history }) => {
       history.putSync(historyKey(historyPrefix('b'), 1), '1');
     },
-    says: [/^history: change 1 is not of the record it stands under/],
+    says: [/^history: change 1 is in the history of another record/],
   },
   {
     name: 'a missing mark',
     damage: ({ mark }) => mark.removeSync(3),
-    says: [/^mark: change 3 is not marked/],
+    says: [/^mark: change 3 has a wrong or missing mark/],
   },
   {
     name: 'a mark without an invalidate',
     damage: ({ mark }) => {
       mark.putSync(2, '5');
     },
-    says: [/^mark: change 2 is not marked/],
+    says: [/^mark: change 2 has a wrong or missing mark/],
   },
   {
     name: 'a mark beyond the log',
     damage: ({ mark }) => {
       mark.putSync(99, '5');
     },
-    says: [/^mark: change 99 marks no change/],
+    says: [/^mark: change 99 does not refer to a change/],
   },
   {
     name: 'a transaction with a wrong end',
@@ -233,24 +240,24 @@ const damages: readonly {
       const { txn: name } = JSON.parse(log.get(1) ?? '') as { txn: string };
       txn.putSync(keyOf(name), '1 3');
     },
-    says: [/^txn: .* of change 3, is not where its changes are/],
+    says: [/^txn: .* the transaction of change 3, has wrong first or last seqs/],
   },
   {
     name: 'a transaction without changes',
     damage: ({ txn }) => {
       txn.putSync(keyOf('nobody'), '1 2');
     },
-    says: [/^txn: nobody begins with no change of it/],
+    says: [/^txn: nobody does not begin with a change/],
   },
   {
     name: 'a gap in the log',
     damage: ({ log }) => log.removeSync(3),
     says: [
-      /^log: change 3 is missing in front of 4/,
-      /^history: change 3 is not of the record/,
-      /^txn: .* begins with no change/,
-      /^everwildcard: \* \/moved leads to a, which was never there/,
-      /^mark: change 3 marks/,
+      /^log: change 3 is missing before 4/,
+      /^history: change 3 is in the history of another record/,
+      /^txn: .* does not begin with a change/,
+      /^everwildcard: \* \/moved refers to a, which never had this place/,
+      /^mark: change 3 does not refer/,
     ],
   },
   {
@@ -258,24 +265,24 @@ const damages: readonly {
     damage: ({ vk }) => {
       vk.putSync(keyOf('v'), `99 ${hash}`);
     },
-    says: [/^vk: v claims change 99 of no log/],
+    says: [/^vk: v refers to change 99, which the log does not have/],
   },
   {
     name: 'a missing key',
     damage: ({ key }) => key.removeSync(keyOf('key')),
-    says: [/^key: key is not what its rows come to/, /^keyhash: .* leads to key/],
+    says: [/^key: key differs from the fold of its rows/, /^keyhash: .* refers to key/],
   },
   {
     name: 'a hash of a revoked key',
     damage: ({ keyhash }) => {
       keyhash.putSync(keyOf(`former${hash}`), 'former');
     },
-    says: [/^keyhash: .* leads to former, whose hash it is not/],
+    says: [/^keyhash: .* refers to former, which has another hash/],
   },
   {
     name: 'a missing hash',
     damage: ({ keyhash }) => keyhash.removeSync(keyOf(`key${hash}`)),
-    says: [/^keyhash: key is not found by its hash/],
+    says: [/^keyhash: key is missing under its hash/],
   },
   {
     name: 'a changed hook',
@@ -283,7 +290,7 @@ const damages: readonly {
       const text = hook.get(keyOf('hook')) ?? '';
       hook.putSync(keyOf('hook'), text.replace('x.example', 'y.example'));
     },
-    says: [/^hook: hook is not what its rows come to/],
+    says: [/^hook: hook differs from the fold of its rows/],
   },
   {
     name: 'an invalidated hook',
@@ -291,7 +298,7 @@ const damages: readonly {
       const text = hook.get(keyOf('hook')) ?? '';
       hook.putSync(keyOf('past'), text.replace('"id":"hook"', '"id":"past"'));
     },
-    says: [/^hook: past is not what its rows come to/],
+    says: [/^hook: past differs from the fold of its rows/],
   },
   {
     name: 'a hook that is not in the log',
@@ -303,26 +310,26 @@ const damages: readonly {
   {
     name: 'an invalidated row of a hook without its mark',
     damage: ({ mark }) => mark.removeSync(14),
-    says: [/^mark: change 14 is not marked/],
+    says: [/^mark: change 14 has a wrong or missing mark/],
   },
   {
     name: 'a hook that is missing under its event type',
     damage: ({ hooktype }) => hooktype.removeSync(keyOf('a.b'), 'hook'),
-    says: [/^hooktype: hook is not found by the type a\.b/],
+    says: [/^hooktype: hook is missing under the type a\.b/],
   },
   {
     name: 'a hook under an event type that it does not subscribe to',
     damage: ({ hooktype }) => {
       hooktype.putSync(keyOf('c.d'), 'hook');
     },
-    says: [/^hooktype: c\.d leads to hook, which does not ask for it/],
+    says: [/^hooktype: c\.d refers to hook, which does not subscribe to it/],
   },
   {
     name: 'a changed secret',
     damage: ({ hooksecret }) => {
       hooksecret.putSync(keyOf('hook'), '{"secret":"three"}');
     },
-    says: [/^hooksecret: secret:hook is not what its rows come to/],
+    says: [/^hooksecret: secret:hook differs from the fold of its rows/],
   },
   {
     name: 'a secret that is not in the log',
@@ -337,7 +344,7 @@ const damages: readonly {
       pending.putSync(eventKey(99, 1), '19');
       lane.putSync(99, '1');
     },
-    says: [/^lane: change 99 is of no hook/, /^pending: .* is of no hook/],
+    says: [/^lane: change 99 does not belong to a hook/, /^pending: .* does not belong to a hook/],
   },
   {
     name: 'an event beyond the newest one of its hook',
@@ -351,19 +358,19 @@ const damages: readonly {
     damage: ({ pending }) => {
       pending.putSync(eventKey(12, 4), '13');
     },
-    says: [/^pending: .* tells of change 13, which is no event/],
+    says: [/^pending: .* refers to change 13, which is not an event/],
   },
   {
     name: 'an attempt whose retry is not due',
     damage: ({ due }) => due.removeSync(dueKey(12, 5, 3)),
-    says: [/^attempt: .* has a next attempt, which is not due/],
+    says: [/^attempt: .* has a retry that is not in the list of due messages/],
   },
   {
     name: 'a due time of a delivered message',
     damage: ({ due }) => {
       due.putSync(dueKey(12, 7, 1), '1');
     },
-    says: [/^due: .* refers to no message that is due then/],
+    says: [/^due: .* refers to no message that is due at that time/],
   },
   {
     name: 'a delivered message among those given up',
@@ -377,7 +384,7 @@ const damages: readonly {
     damage: ({ job }) => {
       job.putSync(3, '{}');
     },
-    says: [/^job: change 3 is no replay/],
+    says: [/^job: change 3 is not a replay/],
   },
 ];
 
