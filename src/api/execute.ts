@@ -12,30 +12,31 @@ import { ownSchemas } from './own-schemas.ts';
 
 /** Runs operations by name. */
 export interface Execute {
-  /** The definition of an operation; undefined when there is none of that name. */
+  /** An operation by its name; undefined if there is none. */
   find(name: string): Operation | undefined;
-  /** As find; throws `not_found`, with the nearest name, where there is none. */
+  /** As find; throws `not_found`, with the nearest name, if there is none. */
   require(name: string): Operation;
   /**
-   * Authorises, parses and runs. Rejects with `not_found` for an unknown name, `unauthenticated` or
-   * `forbidden` without the scope, `rate_limited` when the key has used up its rate, `invalid` or
-   * `too_large` for input that does not fit, and with what the operation itself refuses.
+   * Authorises the caller, checks the input and runs the operation. Rejects with `not_found` for an
+   * unknown name, `unauthenticated` or `forbidden` without the scope, `rate_limited` if the key has
+   * used up its rate, `invalid` or `too_large` for input that does not fit, and with the failures
+   * of the operation.
    */
   run(name: string, v: unknown, call: Call): Promise<OperationResult>;
   /**
-   * Authorises anew, and makes the packet of a change for a caller of an operation that streams.
+   * Authorises the caller of an operation that streams again, and makes the packet of a change.
    * Throws `unauthenticated` or `forbidden`.
    */
   packet(name: string, change: RuleChange, call: Call): Packet;
 }
 
-/** Makes the one way in which every transport runs an operation. */
+/** Makes the function by which every transport runs operations. */
 export function createExecute(
   operations: readonly Operation[],
   { keyRates }: { readonly keyRates: KeyRates },
 ): Execute {
   const table = new Map(operations.map((one) => [one.name, one]));
-  // Query strings and forms carry text only, so a numeral stands for its number.
+  // In query strings and forms every value is a text: ajv converts numerals to numbers.
   const ajv = new Ajv({ ...ownSchemas, coerceTypes: true, allErrors: false });
   const validators = new Map<string, ValidateFunction>();
 
@@ -82,7 +83,7 @@ export function createExecute(
         });
       }
       if ((v.as_of ?? null) !== null && !takesMoment(found)) throw presentOnly(name);
-      if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyGuard();
+      if (v.if_seq === '' && declares(found, 'if_seq')) throw emptyIfSeq();
       return found.run(parse(found, v), call);
     },
     packet(name, change, call) {
@@ -94,7 +95,7 @@ export function createExecute(
   };
 }
 
-/** The operation that a misspelt name was probably meant to be: its family first, then its verb. */
+/** The operation with the nearest name: first its family, then its verb. */
 function nearestOperation(name: string, names: readonly string[]): string | undefined {
   const [, family = '', verb = ''] = name.split('.');
   const all = names.map((one) => one.split('.'));
@@ -105,10 +106,7 @@ function nearestOperation(name: string, names: readonly string[]): string | unde
   return meant && names.find((one) => one.startsWith(`svc1.${near}.${meant}`));
 }
 
-/**
- * Throws `unauthenticated` or `forbidden` for a caller without the scope that an operation asks
- * for.
- */
+/** Throws `unauthenticated` or `forbidden` for a caller without the scope of an operation. */
 export function authorise(
   { scope, name }: Pick<Operation, 'scope' | 'name'>,
   caller: Caller,
@@ -120,12 +118,15 @@ export function authorise(
       `${name} needs an API key with the scope ${scope}: send it as apikey or as bearer token.`,
     );
   }
-  throw new Failure('forbidden', `This key may not call ${name}: it lacks the scope ${scope}.`);
+  throw new Failure(
+    'forbidden',
+    `This key may not call ${name}: it lacks the scope ${scope}. Use a key with this scope.`,
+  );
 }
 
 /**
- * The input without the optional fields that are null, as an empty one of a form is: null says that
- * a field is not there. What no schema names, such as the fields of a page rule, stays as it is.
+ * The input without optional fields that are null, which stands for an absent field; an empty field
+ * of a form becomes null. Fields that the schema does not name, as those of a page rule, stay.
  */
 function withoutNulls(v: JsonObject, { properties }: JsonObject): JsonObject {
   if (!isJsonObject(properties)) return v;
@@ -135,7 +136,7 @@ function withoutNulls(v: JsonObject, { properties }: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(v).filter(([name]) => !absent.includes(name)));
 }
 
-/** Whether an operation can answer for the past, or keeps any field that it is sent. */
+/** Whether an operation can answer for the past, or stores any field that it gets. */
 function takesMoment(operation: Operation): boolean {
   return operation.effect === 'writes' || declares(operation, 'as_of');
 }
@@ -144,18 +145,18 @@ function declares({ input: { properties } }: Operation, field: string): boolean 
   return isJsonObject(properties) && properties[field] !== undefined;
 }
 
-/** An answer of now to a question about then would be a wrong one. */
+/** An answer with the present would be wrong for a question about the past. */
 function presentOnly(name: string): Failure {
-  return new Failure('invalid', `${name} knows only the present: leave out as_of.`, {
+  return new Failure('invalid', `${name} answers only for the present. Leave out as_of.`, {
     field: 'as_of',
   });
 }
 
-/** Text without a numeral would be taken for null, and the edit would go unguarded. */
-function emptyGuard(): Failure {
+/** ajv converts an empty text to null, and the edit would not check the version. */
+function emptyIfSeq(): Failure {
   return new Failure(
     'invalid',
-    'if_seq is empty: give the seq that the record has to be at, or leave it out.',
+    'if_seq is empty. Give the seq that the record must have, or leave if_seq out.',
     { field: 'if_seq' },
   );
 }

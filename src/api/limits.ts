@@ -1,9 +1,9 @@
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-/** Members of an enginedata that wait each for itself; of more, those that they are in wait. */
+/** Members of an enginedata that wait one by one; if there are more, their outer members wait. */
 export const waitingMembersMax = 100;
-/** Problems that the answer to a write names. */
+/** Problems in the answer to a write. */
 export const problemsMax = 100;
 /** How long a request and its content may take to arrive. */
 export const requestTimeoutMs = 60_000;

@@ -8,13 +8,13 @@ const text = { type: 'string' } as const;
 /** JSON Schema of the member `problems` in the answer to a write. */
 export const problemsMember: JsonObject = {
   type: 'array',
-  description: 'What is wrong with the fields sent now, one entry a mistake.',
+  description: 'What is wrong with the fields sent now, one entry for each mistake.',
   items: {
     title: 'Problem',
     type: 'object',
     required: ['field', 'reason', 'message'],
     properties: {
-      field: { ...text, description: 'Where the mistake is, such as headers.Host.' },
+      field: { ...text, description: 'The path to the mistake, such as headers.Host.' },
       reason: { ...text, enum: problemReasons },
       message: text,
       suggestion: { ...text, description: 'The nearest known name.' },
@@ -22,14 +22,14 @@ export const problemsMember: JsonObject = {
   },
 };
 
-/** The reasons for which `Prefer: handling=strict` refuses a write: the first seven. */
+/** The reasons for which `Prefer: handling=strict` refuses a write. */
 const mistakes: ReadonlySet<ProblemReason> = new Set(
   problemReasons.slice(0, problemReasons.indexOf('unreachable_private')),
 );
 
 /**
- * Throws `invalid`, with all problems, where a caller that wants strict handling (RFC 7240 §4.4)
- * sends a write with a mistake in it.
+ * In strict mode (RFC 7240 §4.4), throws `invalid` with all problems for a write with a mistake in
+ * it.
  */
 export function requireNoMistakes(
   { isStrict }: Pick<Call, 'isStrict'>,
@@ -46,14 +46,14 @@ export function requireNoMistakes(
   });
 }
 
-/** The problem of a name that no field has; `field` is the path to it, which ends in the name. */
+/** The problem of an unknown name; `field` is the path to it, which ends with the name. */
 export function unknownField(field: string, name: string, known: readonly string[]): Problem {
   const suggestion = nearestName(name, known);
-  const meant = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
+  const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
   return {
     field,
     reason: 'unknown_field',
-    message: `${field} is no field that Waymark knows; it is kept in _unknowns_.${meant}`,
+    message: `${field} is not a known field; it is kept in _unknowns_.${hint}`,
     ...(suggestion !== undefined && { suggestion }),
   };
 }

@@ -4,45 +4,42 @@ import type { MemoryUse } from '../observability/memory-use.ts';
 import type { StoreCounts } from '../store/store.ts';
 import { defineOperation } from './operation.ts';
 
-/**
- * How the configuration stands: the one in force, and what is wrong with the file if it has become
- * unusable.
- */
+/** The state of the configuration in use, and the problems of an ini file that cannot be used. */
 export interface ConfigurationState {
-  /** ISO 8601, UTC: when the configuration in force was read. */
+  /** When the configuration in use was read: ISO 8601, UTC. */
   readonly since: string;
-  /** `current`, or `broken` when the file has changed and cannot be used. */
+  /** `broken` if the ini file has changed and cannot be used. */
   readonly state: 'current' | 'broken';
   /** Settings that have changed in the file and need a restart. */
   readonly restart_needed: readonly string[];
   readonly problems: readonly { readonly line: number; readonly message: string }[];
 }
 
-/** How a certificate stands. */
+/** The state of a certificate. */
 export interface CertificateState {
   /** The section of the ini file. */
   readonly section: string;
-  /** The names and addresses that the certificate in use is for. */
+  /** The names and addresses of the certificate in use. */
   readonly names: readonly string[];
-  /** Distinguished name of who issued it. */
+  /** Distinguished name of its issuer. */
   readonly issuer: string | null;
   /** ISO 8601, UTC. */
   readonly valid_until: string | null;
-  /** Why what is in the files now is not used; null where it is. */
+  /** Why the server does not use the present files; null if it does. */
   readonly problem: string | null;
-  /** How it stands with the ACME server; null for a certificate that is not got from one. */
+  /** The state at the ACME server; null for a certificate that does not come from one. */
   readonly acme: HostState | null;
 }
 
-/** How webhooks stand. */
+/** Counts of webhooks. */
 export interface WebhookState {
-  /** Hooks that are paused, … */
+  /** Paused hooks. */
   readonly paused: number;
-  /** … of these, the ones in which a field is not valid that decides what they get. */
+  /** Hooks that are paused because a field is not valid. */
   readonly waiting: number;
-  /** Hooks for a place where no known node executes them. */
+  /** Hooks that no known node executes. */
   readonly without_node: number;
-  /** The address that deliveries come from, where the ini file says it. */
+  /** The address that deliveries come from, if the ini file sets it. */
   readonly local_address: string | null;
 }
 
@@ -72,20 +69,20 @@ const certificateSchema: JsonObject = {
     valid_until: { type: ['string', 'null'], format: 'date-time' },
     problem: {
       type: ['string', 'null'],
-      description: 'Why what is in the files now is not used; null where it is.',
+      description: 'Why the server does not use the present files; null if it does.',
     },
     acme: {
       type: ['object', 'null'],
-      description: 'How it stands with the ACME server that the certificate is got from.',
+      description: 'The state at the ACME server that issues the certificate.',
       required: ['state', 'since', 'failures', 'next', 'error'],
       properties: {
         state: { type: 'string', enum: ['obtaining', 'valid', 'failed'] },
         since: time,
-        failures: { ...integer, description: 'Tries in a row that failed.' },
+        failures: { ...integer, description: 'Number of failed orders in a row.' },
         next: {
           type: ['string', 'null'],
           format: 'date-time',
-          description: 'When it is tried again, or renewed.',
+          description: 'When the server orders it again.',
         },
         error: { type: ['string', 'null'] },
       },
@@ -114,11 +111,11 @@ const statusSchema: JsonObject = {
       type: 'object',
       required: ['since', 'state', 'restart_needed', 'problems'],
       properties: {
-        since: { ...time, description: 'When the configuration in force was read.' },
+        since: { ...time, description: 'When the configuration in use was read.' },
         state: {
           type: 'string',
           enum: ['current', 'broken'],
-          description: 'broken when the ini file has changed and cannot be used.',
+          description: 'broken if the ini file has changed and cannot be used.',
         },
         restart_needed: {
           type: 'array',
@@ -138,7 +135,7 @@ const statusSchema: JsonObject = {
     certificates: { type: 'array', items: certificateSchema },
     memory: {
       type: 'object',
-      description: 'Memory of the process that answers, and what each of its caches holds.',
+      description: 'Memory of the process that answers, and of each of its caches.',
       required: ['resident_bytes', 'heap_bytes', 'external_bytes', 'caches'],
       properties: {
         resident_bytes: integer,
@@ -166,15 +163,15 @@ const statusSchema: JsonObject = {
         paused: integer,
         waiting: {
           ...integer,
-          description: 'Of the paused ones, those with a value in _unknowns_ to be corrected.',
+          description: 'Number of hooks that are paused because a field is not valid.',
         },
         without_node: {
           ...integer,
-          description: 'Hooks for a place where no known node executes them.',
+          description: 'Number of hooks that no known node executes.',
         },
         local_address: {
           type: ['string', 'null'],
-          description: 'The address that deliveries come from; null for what the system chooses.',
+          description: 'The address that deliveries come from; null if the system chooses it.',
         },
       },
     },

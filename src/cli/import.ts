@@ -6,7 +6,7 @@ import { openData } from '../data.ts';
 import { Failure } from '../model/failure.ts';
 import { refusalsKeptMax } from '../api/transfer/limits.ts';
 import { readBlocks } from '../api/transfer/import-blocks.ts';
-import type { Kept, Refusal } from '../api/transfer/import-line.ts';
+import type { LineProblems, Refusal } from '../api/transfer/import-line.ts';
 import type { ImportReport } from '../api/transfer/import-operation.ts';
 import { createLineReader } from '../api/transfer/import-worker.ts';
 import { importBlocks, type ImportStep } from '../api/transfer/import.ts';
@@ -68,7 +68,7 @@ function linesOf(file: string, terminal: Terminal): AsyncIterable<Uint8Array> {
   return file === '-' ? terminal.input() : fileInput(file);
 }
 
-function printProblems({ line, problems }: Kept, terminal: Pick<Terminal, 'err'>): void {
+function printProblems({ line, problems }: LineProblems, terminal: Pick<Terminal, 'err'>): void {
   for (const { message } of problems) say(terminal.err, `line ${line}: warning: ${message}`);
 }
 
@@ -112,7 +112,7 @@ interface Report {
   readonly refusals: Refusal[];
   /** Imported lines with an invalid field. */
   kept: number;
-  readonly unknowns: Kept[];
+  readonly unknowns: LineProblems[];
 }
 
 /** Shows the progress of an import; on a failure, says first how much was imported. */

@@ -49,7 +49,7 @@ suite('svc1.cache.purge', () => {
     ['another origin', () => ({ prefix: 'http://b.example/' }), [1, 2, 3]],
   ];
   for (const [what, purge, answers] of purges) {
-    test(`lets go of ${what}`, async (t) => {
+    test(`removes ${what}`, async (t) => {
       const shop = await startShop(t);
       const paths = ['/a/x', '/a/y?z=1', '/b/x'];
       for (const path of paths) await shop.ask(path);
@@ -90,7 +90,7 @@ suite('svc1.cache.purge', () => {
   });
 });
 
-test('svc1.cache.list shows what is kept, page by page', async (t) => {
+test('svc1.cache.list shows stored responses, page by page', async (t) => {
   const { site, ask, rules } = await startShop(t);
   for (const path of ['/a/x', '/a/y', '/b/x']) await ask(path);
   await kept(site, 3);
@@ -119,7 +119,7 @@ test('svc1.cache.list shows what is kept, page by page', async (t) => {
   assert.ok(data.bytes > 24);
 });
 
-test('the access log, explain and the metrics say what the cache did', async (t) => {
+test('the access log, explain and the metrics report the use of the cache', async (t) => {
   const { site, ask, rules } = await startShop(t);
   const explain = async (): Promise<readonly [number | null, string]> => {
     const { data } = await site.call('svc1.userinterface.explain', { path: '/a/x' });

@@ -60,7 +60,7 @@ for (const [transport, open] of Object.entries(transports)) {
       );
     });
 
-    test('null removes a field, and what is not valid is kept, named and promoted', async (t) => {
+    test('null removes a field; an invalid value waits, is named, and becomes a field once it is valid', async (t) => {
       const call = await open(await startSite(t));
       const { data: first } = await call(`${rule}.insert`, {
         ...page,
@@ -90,7 +90,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(sentBack.unknowns, []);
     });
 
-    test('a history before its first row is empty, that of no record is not found', async (t) => {
+    test('a history before its first row is empty; without a record it is not found', async (t) => {
       const call = await open(await startSite(t));
       const { id, seq } = (await call(`${rule}.insert`, page)).data;
       const rows = (v: object) => call(`${rule}.read`, { before: seq, ...v }, { qk: 'history' });
@@ -98,7 +98,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await rows({ id: 'x' })).error?.code, 'not_found');
     });
 
-    test('a history of large pages comes in parts that can be sent', async (t) => {
+    test('a history of large pages comes in parts', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call(`${rule}.insert`, page)).data;
       const texts = ['a', 'b', 'c', 'd'].map((text) => text.repeat(5 << 20));
@@ -116,7 +116,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(seen, [...texts.toReversed(), page.content]);
     });
 
-    test('whatever waits of what was sent is named, however it was sent', async (t) => {
+    test('all waiting values are named, also those inside a sent _unknowns_', async (t) => {
       const call = await open(await startSite(t));
       const told = async (_unknowns_: unknown) =>
         (await call(`${rule}.insert`, { ...page, _unknowns_ })).data.unknowns;
@@ -124,7 +124,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(await told('all of them'), ['_unknowns_']);
     });
 
-    test('null stands for an optional field that is not there', async (t) => {
+    test('null means that an optional field is absent', async (t) => {
       const call = await open(await startSite(t));
       const { data } = await call(`${rule}.insert`, page);
       const { id } = data;
@@ -143,7 +143,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('a name that every object has is a name like others', async (t) => {
+    test('constructor, __proto__ and the like are ordinary field names', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const v = {
@@ -158,7 +158,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(data._unknowns_, { engine: 'constructor', toString: 1 });
     });
 
-    test('the same vk gives the first answer again, another request under it is refused', async (t) => {
+    test('the same vk gives the first answer again, and is refused for another request', async (t) => {
       const call = await open(await startSite(t));
       const first = await call(`${rule}.insert`, page, { vk: 'upload-1' });
       await call(`${rule}.edit`, { id: first.data.id, content: 'later' });
@@ -189,7 +189,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(again.replayed, true);
     });
 
-    test('an edit that comes too late is refused', async (t) => {
+    test('an edit of a changed record is refused', async (t) => {
       const call = await open(await startSite(t));
       const { data } = await call(`${rule}.insert`, page);
       const { id, seq } = data;
@@ -199,7 +199,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.read`, { id })).data.rve, 1);
     });
 
-    test('an if_seq that is empty guards nothing and is refused', async (t) => {
+    test('an empty if_seq is refused', async (t) => {
       const call = await open(await startSite(t));
       const { data } = await call(`${rule}.insert`, page);
       const refused = await call(`${rule}.edit`, { id: data.id, if_seq: '', rve: 2 });
@@ -213,7 +213,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('keys are made, listed without their secret, and revoked', async (t) => {
+    test('keys are added, listed without their secret, and revoked', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const made = await call('svc1.key.insert', { name: 'ci', scopes: ['read'] });
@@ -238,7 +238,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(gone.error?.code, 'not_found');
     });
 
-    test('get and get_render show what a page may know, and no secret', async (t) => {
+    test('get and get_render show the data of a page, and no secret', async (t) => {
       const call = await open(await startSite(t));
       await call(`${rule}.insert`, {
         origin: '*',
@@ -332,7 +332,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ],
       ['too deep a value', `${rule}.insert`, { ...page, deep: deepValue(100) }, 'too_large', 'v'],
     ];
-    test('refusals name the field and say what to do', async (t) => {
+    test('failures name the field and say what to do', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const before = await call('svc1.server.status', {});
@@ -349,7 +349,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('each operation asks for its scope', async (t) => {
+test('each operation needs its scope', async (t) => {
   const site = await startSite(t);
   const key = async (...scopes: string[]) =>
     (await site.call('svc1.key.insert', { name: scopes.join('+'), scopes })).data.key as string;
@@ -375,7 +375,7 @@ test('each operation asks for its scope', async (t) => {
   }
 });
 
-test('without anonymous scopes nothing is shown to a caller without a key', async (t) => {
+test('without anonymous scopes, a caller without a key sees nothing', async (t) => {
   const site = await startSite(t, { ini: '[auth]\nanonymous =\n' });
   const { error, status } = await site.call(
     `${rule}.get`,
@@ -403,7 +403,7 @@ function deepValue(levels: number): object {
   return value;
 }
 
-test('no page is shown at addresses of Waymark itself', async (t) => {
+test('no page answers at addresses of Waymark itself', async (t) => {
   const site = await startSite(t, {
     ini: '[disk.site]\nroot = site\n',
     files: { 'site/svc1/health': 'a file' },

@@ -96,7 +96,7 @@ suite('waymark export and import', () => {
     const first = await waymark(['import'], text);
     assert.deepEqual([first.code, first.out], [0, 'imported 3, unchanged 0, refused 0\n']);
     assert.deepEqual(first.err.split('\n'), [
-      'line 2: warning: visits is no field that Waymark knows; it is kept in _unknowns_.',
+      'line 2: warning: visits is not a known field; it is kept in _unknowns_.',
       'line 2: warning: enginedata.target has to be an absolute http or https URL, a path on this ' +
         'site, or key:<key>; it waits in _unknowns_.',
       'line 2: warning: This breadcrumb leads nowhere: enginedata has no target, html, status or ' +

@@ -20,8 +20,8 @@ import type { DocumentParts } from './openapi.ts';
 import { published, type Components } from './schemas.ts';
 
 /**
- * The websocket side of the operations as an AsyncAPI 3 document, for a server that is reached at
- * an origin: as the server sees it, which receives requests and sends answers and packets.
+ * The operations over the websocket as an AsyncAPI 3 document, for a server at an origin. It takes
+ * the server's view: the server receives requests, and sends answers and packets.
  */
 export function asyncApi(
   { operations, version, base, anonymous }: DocumentParts,
@@ -46,8 +46,8 @@ export function asyncApi(
       title: 'Waymark',
       version,
       description:
-        'Operations over the websocket, and the packets of those that stream. Unknown input ' +
-        'fields are never a reason to refuse, and answers may grow further members.',
+        'Operations over the websocket, and the packets of those that stream. The server ' +
+        'accepts unknown input fields, and later versions may add members to answers.',
     },
     defaultContentType: 'application/json',
     servers: {
@@ -82,15 +82,16 @@ const channel: JsonObject = {
   address: '/svc1/ws',
   title: 'The websocket',
   description: [
-    'Envelopes are JSON in text frames. Answers may overtake each other: what a request has as',
-    'id stands in its answer, its failure and its packets.',
-    `At most ${socketRequestsInFlightMax} requests are worked on at a time, others wait. A message`,
+    'Envelopes are JSON in text frames. Answers may overtake each other: the answer, the failure',
+    'and the packets of a request have its id.',
+    `The server runs up to ${socketRequestsInFlightMax} requests at a time, others wait. A message`,
     `has at most ${socketFrameBytesMax} bytes, ${readBodyBytesMax} from a caller that may not`,
     `write, and ${requestTimeoutMs / 1000} s to become whole. The server pings every`,
     `${socketPingMs / 1000} s.`,
-    'It closes with 1001 when it stops, 1003 for a binary frame, 1008 when the caller may not',
-    'read its changes any more or a message is late, 1009 for one that is too large, 1011 when',
-    'changes cannot be read, and 1013 when answers are not read fast enough or too much is held.',
+    'It closes with 1001 when it stops, 1003 for a binary frame, 1008 if the caller may no longer',
+    'read its changes or a message takes too long, 1009 for a message that is too large, 1011 if',
+    'it cannot read the changes, and 1013 if the client does not read fast enough or a limit is',
+    'reached.',
   ].join(' '),
   servers: [{ $ref: '#/servers/here' }],
   bindings: {
@@ -114,19 +115,19 @@ interface Message {
 }
 
 const correlationId: JsonObject = { location: '$message.payload#/id' };
-const id: JsonObject = { description: 'Any JSON value: the answer has the same.' };
+const id: JsonObject = { description: 'Any JSON value; the answer has the same one.' };
 
 const failureMessage: Message = {
   name: 'failure',
   title: 'A failure',
-  summary: 'In place of an answer; for a request that streams also in place of further packets.',
+  summary: 'Comes in place of an answer, or in place of further packets of a request that streams.',
   correlationId,
   payload: {
     title: 'FailureAnswer',
     type: 'object',
     required: ['r', 'error'],
     properties: {
-      r: { type: 'string', description: 'The operation, as far as it was named.' },
+      r: { type: 'string', description: 'The operation, if the request named one.' },
       error: failure,
       id,
     },
@@ -195,7 +196,7 @@ function packetMessage(
     required: ['r', 'data'],
     properties: { r: { const: r }, data, id },
   });
-  return { ...of, summary: `After the answer to ${name}, one for each that it lets through.` };
+  return { ...of, summary: `Follows the answer to ${name}, one for each change that matches.` };
 }
 
 function message(

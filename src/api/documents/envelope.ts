@@ -5,23 +5,23 @@ import type { Scope } from '../../model/key.ts';
 import type { OperationDescription } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
 
-/** What each failure means to a caller (docs/design/failures.md#failures). */
+/** The meaning of each failure (docs/design/failures.md#failures). */
 const meanings: Readonly<Record<FailureCode, string>> = {
   invalid: 'The request is not valid; field names what is wrong with it.',
-  unauthenticated: 'The operation needs an API key, or the one sent is not known.',
+  unauthenticated: 'The operation needs an API key, or the sent one is unknown or revoked.',
   forbidden: 'The API key lacks the scope.',
-  not_found: 'There is no such thing.',
+  not_found: 'The record, page or operation does not exist.',
   method_not_allowed: 'The method is not one of those in Allow.',
   conflict: 'The vk was used before, for another request.',
-  precondition_failed: 'Things have moved on since the caller looked.',
-  too_large: 'The request is past a limit.',
-  unprocessable: 'The request is valid, and cannot be carried out.',
-  rate_limited: 'Too many requests; Retry-After says when to come again.',
-  internal: 'Something went wrong on the server; its log has the details.',
+  precondition_failed: 'The data has changed since the caller read it.',
+  too_large: 'The request exceeds a limit.',
+  unprocessable: 'The request is valid, but the server cannot carry it out.',
+  rate_limited: 'Too many requests; Retry-After says when to try again.',
+  internal: 'The server has a fault; its log has the details under the id.',
   bad_gateway: 'The source behind a page gave no usable answer.',
   gateway_timeout: 'The source behind a page took too long.',
-  unavailable: 'Not at the moment; Retry-After says when to come again.',
-  storage_full: 'The disk of the server is full; reading goes on.',
+  unavailable: 'Not possible now; Retry-After says when to try again.',
+  storage_full: 'The disk of the server is full; operations that read still work.',
 };
 
 const codes = Object.keys(meanings) as FailureCode[];
@@ -42,7 +42,7 @@ export function failuresOf({
   return codes.filter((code) => any.includes(code));
 }
 
-/** What a status means, by the codes of failure that have it. */
+/** A code of failure with its meaning. */
 export function meaningOf(code: FailureCode): string {
   return `\`${code}\`: ${meanings[code]}`;
 }
@@ -58,13 +58,13 @@ export const failure: JsonObject = {
       enum: codes,
       description: codes.map((code) => `- ${meaningOf(code)} (${statusOf[code]})`).join('\n'),
     },
-    message: { type: 'string', description: 'What is wrong, and what to do about it.' },
-    field: { type: 'string', description: 'The input field at fault.' },
+    message: { type: 'string', description: 'What is wrong, and what to do.' },
+    field: { type: 'string', description: 'The input field with the mistake.' },
     problems: {
       ...problemsMember,
-      description: 'What is wrong with each field, where handling=strict refuses a write.',
+      description: 'What is wrong with each field, if handling=strict refuses a write.',
     },
-    id: { type: 'string', description: 'Also stands in the log of the server.' },
+    id: { type: 'string', description: 'The id of the failure, also in the log of the server.' },
   },
 };
 
@@ -82,7 +82,7 @@ export function answerMembers({ name, output, envelope }: OperationDescription):
         vk: { type: 'string', description: 'The idempotency key that was used.' },
         replayed: {
           const: true,
-          description: 'Nothing was done: this is the answer to an earlier request with this vk.',
+          description: 'This is the answer to an earlier request with the same vk.',
         },
       }),
     },
@@ -114,7 +114,7 @@ export function isOpen({ scope }: OperationDescription, anonymous: readonly Scop
   return scope === undefined || anonymous.includes(scope) || anonymous.includes('admin');
 }
 
-/** Who may call an operation, in a sentence. */
+/** The scope that an operation needs, in a sentence. */
 export function scopeSentence({ scope }: OperationDescription): string {
-  return scope === undefined ? 'Anyone may call it.' : `Needs the scope \`${scope}\`.`;
+  return scope === undefined ? 'Every caller may call it.' : `Needs the scope \`${scope}\`.`;
 }

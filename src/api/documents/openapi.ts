@@ -21,7 +21,7 @@ import {
 import { openApiWebhooks } from './event-deliveries.ts';
 import { published, type Components } from './schemas.ts';
 
-/** What a document is made from. */
+/** The parts of a document. */
 export interface DocumentParts {
   readonly operations: readonly OperationDescription[];
   readonly version: string;
@@ -32,8 +32,8 @@ export interface DocumentParts {
 }
 
 /**
- * The HTTP side of the operations as an OpenAPI 3.1 document, for a server that is reached at an
- * origin. Operations that stream are left to the AsyncAPI document.
+ * The operations over HTTP as an OpenAPI 3.1 document, for a server at an origin. Operations that
+ * stream are only in the AsyncAPI document.
  */
 export function openApi(parts: DocumentParts, origin: string): JsonObject {
   const components: Components = new Map();
@@ -48,8 +48,8 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
       version: parts.version,
       description:
         'Operations over HTTP. The same ones, and those that stream, go over the websocket at ' +
-        `${parts.base}/svc1/ws: see ${parts.base}/svc1/asyncapi.json. Unknown input fields are ` +
-        'never a reason to refuse, and answers may grow further members.',
+        `${parts.base}/svc1/ws: see ${parts.base}/svc1/asyncapi.json. The server accepts unknown ` +
+        'input fields, and later versions may add members to answers.',
     },
     servers: [{ url: `${origin}${parts.base}` }],
     tags: [...new Set(spoken.map(familyOf))].map((name) => ({ name })),
@@ -68,7 +68,7 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
   };
 }
 
-/** The path of an operation below the base: dots after its family's are part of its own name. */
+/** The path of an operation below the base; a dot after its family is part of its name. */
 function pathOf({ name }: OperationDescription): string {
   const [, family = '', ...own] = name.split('.');
   return `/svc1/${own.length === 1 ? `${family}/${own[0] ?? ''}` : [family, ...own].join('.')}`;
@@ -133,7 +133,8 @@ function responses(
       ...(etag && { headers: { ETag: header('The validator of the answer.') } }),
       content: { 'application/json': { schema: published(schema, components) } },
     },
-    ...(method === 'get' && etag && { 304: { description: 'The answer is here already.' } }),
+    ...(method === 'get' &&
+      etag && { 304: { description: 'The caller has this answer already.' } }),
     ...Object.fromEntries(
       failuresOf(operation).map((code) => [
         statusOf[code],
@@ -143,7 +144,7 @@ function responses(
   };
 }
 
-/** An HTTP answer of its own: its type is known to whoever wrote the page. */
+/** The replies of an operation whose content is that of a page, of any type. */
 function ownReplies(
   operation: OperationDescription,
   replies: Readonly<Record<string, string>>,

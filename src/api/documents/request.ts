@@ -5,8 +5,7 @@ import { requestMembers, shownInput } from './envelope.ts';
 import { published, textFields, type Components, type TextField } from './schemas.ts';
 
 /**
- * The query parameters of an operation that is asked by GET; undefined where a needed field does
- * not fit into a query string.
+ * The query parameters of a GET; undefined if a required field does not fit into a query string.
  */
 export function queryParameters(
   operation: OperationDescription,
@@ -37,7 +36,7 @@ function queryParameter(
   };
 }
 
-/** Where the body is one input field: the others, as query parameters. */
+/** The query parameters for the other fields, if the body is one field. */
 export function parametersBesideLines(operation: OperationDescription): readonly JsonObject[] {
   const { linesField } = operation;
   const fields = linesField === undefined ? [] : (textFields(shownInput(operation)) ?? []);
@@ -46,7 +45,7 @@ export function parametersBesideLines(operation: OperationDescription): readonly
     .map(({ name, schema }) => queryParameter(name, schema ?? membersOf(name), false));
 }
 
-/** An object in a query string or a form is its members, each a parameter of its own. */
+/** An object in a query string or a form: each member is a parameter of its own. */
 function membersOf(name: string): JsonObject {
   return {
     type: 'object',
@@ -60,7 +59,7 @@ function memberPattern(name: string): string {
   return `^${name.replaceAll('.', '\\.')}\\.`;
 }
 
-/** The preconditions (RFC 9110 §13.1) and preferences that an operation looks at, as parameters. */
+/** The preconditions (RFC 9110 §13.1) and preferences of an operation, as parameters. */
 export function conditionParameters(
   operation: OperationDescription,
   method: 'get' | 'post',
@@ -73,19 +72,19 @@ export function conditionParameters(
   });
   const { properties = {} } = shownInput(operation);
   if (method === 'get') {
-    const says = 'The ETag of an answer that is here already.';
-    return operation.etag === undefined ? [] : [header('If-None-Match', says)];
+    const description = 'The ETag of the answer that the caller has already.';
+    return operation.etag === undefined ? [] : [header('If-None-Match', description)];
   }
   const strict = 'handling=strict refuses a write with a field that is not valid (RFC 7240).';
   return [
     ...(Object.hasOwn(properties as JsonObject, 'if_seq')
-      ? [header('If-Match', 'The ETag that the record still has to have, as if_seq says it.')]
+      ? [header('If-Match', 'The write fails unless the record has this ETag, as with if_seq.')]
       : []),
     ...(operation.envelope?.prefer === undefined ? [] : [header('Prefer', strict)]),
   ];
 }
 
-/** The envelope of a request as JSON, and as a form where all that is needed fits into one. */
+/** The envelope of a request as JSON, and as a form if all required fields fit into one. */
 export function requestBody(operation: OperationDescription, components: Components): JsonObject {
   const { required, properties } = requestMembers(operation);
   const json = {

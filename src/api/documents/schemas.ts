@@ -1,17 +1,22 @@
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 
-/** Named schemas of a document, in the order in which they were met. */
+/** Named schemas of a document, in the order of their first use. */
 export type Components = Map<string, JsonObject>;
 
 /**
- * A schema as a document shows it, in the words that JSON Schema 2020-12 (OpenAPI 3.1) and draft-07
- * (AsyncAPI 3) have in common: `nullable`, which ajv's types ask of every optional field, is left
- * out, and a schema with a title goes into the components, once, and leaves a reference.
+ * A schema for a document, in keywords that JSON Schema 2020-12 (OpenAPI 3.1) and draft-07 (AsyncAPI
+ * 3) share: without `nullable`, which only ajv's types need, and without null in an `enum`. A schema
+ * with a title becomes a component, and a reference takes its place.
  */
 export function published(schema: JsonObject, components: Components): JsonObject {
-  const { nullable: _nullable, ...members } = schema;
+  const { nullable, ...members } = schema;
   const shown = Object.fromEntries(
-    Object.entries(members).map(([name, value]) => [name, publishedValue(name, value, components)]),
+    Object.entries(members).map(([name, value]) => {
+      if (name !== 'enum' || nullable !== true) {
+        return [name, publishedValue(name, value, components)] as const;
+      }
+      return [name, (value as readonly Json[]).filter((one) => one !== null)] as const;
+    }),
   );
   const { title } = shown;
   if (typeof title !== 'string') return shown;
@@ -23,10 +28,10 @@ export function published(schema: JsonObject, components: Components): JsonObjec
   return { $ref: `#/components/schemas/${title}` };
 }
 
-/** What is an instance, not a schema, stays as it is. */
+/** Keywords whose values are instances, not schemas. */
 const instances: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
 
-/** Keywords whose members are named by the data: a property may be called `title` itself. */
+/** Keywords with members by name: a property may have the name `title`. */
 const schemasByName: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
 
 function publishedValue(keyword: string, value: Json, components: Components): Json {
@@ -41,9 +46,9 @@ function publishedValue(keyword: string, value: Json, components: Components): J
   );
 }
 
-/** A field of an input as text carries it, in a query string or a form. */
+/** A field of an input in a query string or a form. */
 export interface TextField {
-  /** With `_v.` before it. */
+  /** Its name with `_v.` before it. */
   readonly name: string;
   readonly isRequired: boolean;
   /** Undefined for an object, whose members are named `<name>.<member>`. */
@@ -51,7 +56,8 @@ export interface TextField {
 }
 
 /**
- * The fields of an input that text can carry; undefined where one is needed that it cannot, a list.
+ * The fields of an input that a query string or form can have; undefined if a required one, such as
+ * a list, cannot be in it.
  */
 export function textFields({
   properties = {},
@@ -83,8 +89,8 @@ function textForm(schema: JsonObject): Pick<TextField, 'schema'> | undefined {
 function formsOf(schema: JsonObject): readonly JsonObject[] {
   const { oneOf, description } = schema;
   if (oneOf === undefined) return [schema];
-  const told = description === undefined ? {} : { description };
-  return (oneOf as readonly JsonObject[]).flatMap(formsOf).map((form) => ({ ...told, ...form }));
+  const common = description === undefined ? {} : { description };
+  return (oneOf as readonly JsonObject[]).flatMap(formsOf).map((form) => ({ ...common, ...form }));
 }
 
 function isScalar(type: Json | undefined): boolean {

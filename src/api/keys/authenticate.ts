@@ -7,19 +7,19 @@ import { createLruCache } from '../../model/lru-cache.ts';
 
 const minuteMs = 60_000;
 
-/** What authentication reads of the store. */
+/** The reads that authentication needs. */
 interface KeyReads {
   keyByHash(hash: string): ApiKey | undefined;
 }
 
-/** The kept form of an API key: its SHA-256 in lower-case hex. */
+/** The form in which an API key is stored: its SHA-256 in lower-case hex. */
 export function keyHash(key: string): string {
   return createHash('sha256').update(key).digest('hex');
 }
 
 /** Counts wrong keys by address over a sliding minute; outlives a reload of the configuration. */
 interface WrongKeys {
-  /** Counts one. Throws `rate_limited` where its address has sent too many of late. */
+  /** Counts one. Throws `rate_limited` if its address has sent too many in the last minute. */
   count(address: string): void;
 }
 
@@ -35,26 +35,30 @@ export function createWrongKeys({ now }: { readonly now: () => number }): WrongK
       const recent = (times.get(client) ?? []).filter((time) => time > now() - minuteMs);
       const [oldest = now()] = recent;
       if (recent.length >= wrongKeysPerMinuteMax) {
-        throw new Failure('rate_limited', 'This address has sent too many wrong API keys.', {
-          retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - now()) / 1000)),
-          limit: 'wrong_keys',
-        });
+        throw new Failure(
+          'rate_limited',
+          'This address has sent too many wrong API keys. Send the right one, or wait.',
+          {
+            retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - now()) / 1000)),
+            limit: 'wrong_keys',
+          },
+        );
       }
       times.set(client, [...recent, now()]);
     },
   };
 }
 
-/** Tells who a caller is by the API key sent; without one, a caller with the anonymous scopes. */
+/** The caller of a request by its API key; without a key, one with the anonymous scopes. */
 export type Authenticate = (sent: {
   readonly apikey: string | undefined;
   readonly address: string;
 }) => Caller;
 
 /**
- * Makes the check of API keys (docs/design/failures.md#keys). It throws `unauthenticated` for a key
- * that is unknown or revoked, and `rate_limited` after too many of those from one address. A right
- * key always passes: a page of any other site can send wrong ones from the address of its visitor.
+ * Makes the check of API keys (docs/design/failures.md#keys). It throws `unauthenticated` for an
+ * unknown or revoked key, and `rate_limited` after too many of those from one address. A right key
+ * always passes, because any web page can send wrong ones from the address of its visitor.
  */
 export function createAuthenticate({
   keys,
@@ -79,15 +83,15 @@ export function createAuthenticate({
       wrongKeys.count(address);
       throw new Failure('unauthenticated', 'The API key is unknown or has been revoked.');
     }
-    // A key never takes away what anybody may do without one.
+    // A caller with a key may do all that anonymous callers may do.
     const scopes = new Set([...anonymous, ...key.scopes]);
     return { scopes, keyId: key.id, rate: key.rate ?? keyRate, address };
   };
 }
 
 /**
- * Holds a caller of a long connection against the store again: throws `unauthenticated` when its
- * key has been revoked since it was checked.
+ * Checks the caller of a long connection again: throws `unauthenticated` if its key has been
+ * revoked since.
  */
 export function requireUnrevoked(
   keys: { key(id: string): ApiKey | undefined },

@@ -3,18 +3,18 @@ import type { Caller } from '../../model/key.ts';
 import { keyRatesRemembered } from './limits.ts';
 import { createLruCache } from '../../model/lru-cache.ts';
 
-/** How many operations each key has called of late; outlives a reload of the configuration. */
+/** Counts the operations of each key; outlives a reload of the configuration. */
 export interface KeyRates {
-  /** Counts an operation of a caller. Throws `rate_limited` when its key has used up its rate. */
+  /** Counts an operation. Throws `rate_limited` if the caller's key has used up its rate. */
   count(caller: Pick<Caller, 'keyId' | 'rate'>): void;
 }
 
 const secondMs = 1000;
 
 /**
- * Holds keys to their rates (docs/design/failures.md#keys): a key may save up the operations of one
- * second and spend them at once, over however many connections. The state of a key is the moment at
- * which it will have saved them all up again, known as GCRA; a refused operation does not move it.
+ * Limits the rate of each key (docs/design/failures.md#keys) by the generic cell rate algorithm
+ * (GCRA): a key may call the operations of one second at once, over any number of connections. Its
+ * state is the time at which it may do so again; a refused operation does not change it.
  * `monotonicMs` measures durations. Each process counts for itself.
  */
 export function createKeyRates({ monotonicMs }: { readonly monotonicMs: () => number }): KeyRates {
@@ -27,9 +27,13 @@ export function createKeyRates({ monotonicMs }: { readonly monotonicMs: () => nu
       const waitMs = restedMs - nowMs - secondMs;
       // Sums of fractions are not exact.
       if (waitMs > secondMs / rate / 2) {
-        throw new Failure('rate_limited', `This key may call ${rate} operations a second.`, {
-          retryAfterSeconds: Math.ceil(waitMs / secondMs),
-        });
+        throw new Failure(
+          'rate_limited',
+          `This key may call ${rate} operations a second. Wait, or call fewer.`,
+          {
+            retryAfterSeconds: Math.ceil(waitMs / secondMs),
+          },
+        );
       }
       restedAtMs.set(keyId, restedMs);
     },

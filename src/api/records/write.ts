@@ -78,7 +78,7 @@ const ifSeq = { ...ifSeqProperty, nullable: true } as const;
 
 /**
  * edit of a family: changes the sent fields, null removes one. Refuses with `not_found`,
- * `precondition_failed` (the record is not at if_seq or If-Match any more), `invalid`, `too_large`,
+ * `precondition_failed` (the record is no longer at if_seq or If-Match), `invalid`, `too_large`,
  * or `conflict` (the vk).
  */
 export function editOperation<Parts extends RecordParts, R extends RecordFields>(

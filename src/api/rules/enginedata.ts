@@ -20,11 +20,11 @@ const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as cons
 const sourceText = { type: 'string', maxLength: 4096 } as const;
 const status = { type: 'integer', minimum: 200, maximum: 599 } as const;
 const sourceWords =
-  'an absolute http or https URL without a user, with at most one *, behind the host';
+  'an absolute http or https URL without a user, with at most one *, after the host';
 
 /**
- * The shape of enginedata by kind (docs/design/rendering.md#generic-pages,
- * docs/design/fetching.md#sources); names not mentioned are free, as the seed has it.
+ * The schemas of enginedata by kind (docs/design/rendering.md#generic-pages,
+ * docs/design/fetching.md#sources). Further members are allowed.
  */
 const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
   'content.fetch': {
@@ -82,14 +82,14 @@ const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
   },
 };
 
-/** The shape of enginedata by engine: the very schemas that the engines' documentation shows. */
+/** The schemas of enginedata by engine: those that the engines' documentation shows. */
 const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([
   ['html', htmlSchema],
   ['template', templateSchema],
   ['form', formSchema],
 ]);
 
-/** Those that name all members there are; the others have members of the designer's own. */
+/** The schemas that name all members. With the others, a designer may add members. */
 const closedSchemas: ReadonlySet<JsonObject> = new Set(
   [kindSchemas['content.fetch'], kindSchemas.resolve, engineSchemas.get('form')].filter(
     (schema) => schema !== undefined,
@@ -97,34 +97,34 @@ const closedSchemas: ReadonlySet<JsonObject> = new Set(
 );
 
 const ajv = new Ajv2020(ownSchemas);
-// Slower, and asked only where something is wrong.
+// It is slower, so it runs only for a value that is not valid.
 const explainingAjv = new Ajv2020({ ...ownSchemas, allErrors: true, verbose: true });
 const compiled = new Map<JsonObject, ValidateFunction>();
 const explaining = new Map<JsonObject, ValidateFunction>();
 
-/** What decides which shape enginedata has to have. */
+/** The fields that decide which schema enginedata has. */
 export interface EnginedataPlacing {
   readonly kind: RuleKind;
   readonly engine: string | undefined;
 }
 
-/** A problem in enginedata, and where the value stands that is not in force because of it. */
+/** A problem in enginedata, and the path to the value that waits because of it. */
 interface EnginedataProblem {
   readonly problem: Problem;
-  /** Names on the way to the value; undefined where no value waits. */
+  /** The names on the path; undefined if no value waits. */
   readonly waits: readonly string[] | undefined;
 }
 
-/** What is wrong with an enginedata for its kind, or else its engine; empty where nothing is. */
+/** The problems of an enginedata by the schema of its kind, or else of its engine. */
 export function enginedataProblems(
   value: JsonObject,
   { kind, engine }: EnginedataPlacing,
 ): readonly EnginedataProblem[] {
   const schema = kindSchemas[kind] ?? engineSchemas.get(engine ?? '');
   const problems = schema === undefined ? [] : schemaProblems(schema, value);
-  const isTold = (name: string): boolean => problems.some(({ waits }) => waits?.[0] === name);
+  const hasProblem = (name: string): boolean => problems.some(({ waits }) => waits?.[0] === name);
   const { source, target } = value;
-  if (kind === 'content.fetch' && source !== undefined && !isTold('source')) {
+  if (kind === 'content.fetch' && source !== undefined && !hasProblem('source')) {
     if (![source].flat().every((one) => parseSource(one) !== undefined)) {
       problems.push(memberProblem(['source'], value, 'bad_format', `has to be ${sourceWords}`));
     }
@@ -135,7 +135,7 @@ export function enginedataProblems(
   }
   if (kind !== 'content.fetch') problems.push(...branchProblems(value, kind));
   if (schema !== undefined && closedSchemas.has(schema)) {
-    // Every engine knows `when`.
+    // Every engine has `when`, which branchProblems checks.
     const { when: _when, ...members } = value;
     const closed = kind === 'content.fetch' ? value : members;
     problems.push(...unknownMembers(schema, closed, 'enginedata'));
@@ -144,56 +144,13 @@ export function enginedataProblems(
 }
 
 /**
- * Takes the members out of an enginedata that are not valid for its kind and engine: one invalid
- * member waits alone, its valid siblings count (docs/design/page-rules.md#invalid-values). What the
- * member was before stays in its place, if that is still valid.
- */
-export function splitEnginedata(
-  value: JsonObject,
-  before: JsonObject | undefined,
-  placing: EnginedataPlacing,
-): { readonly valid: JsonObject; readonly waiting: JsonObject | undefined } {
-  let valid = value;
-  let waiting: JsonObject | undefined;
-  // To take one member out may show what is wrong with another one.
-  for (let round = 0; round < roundsMax; round += 1) {
-    const paths = waitingPaths(valid, placing);
-    if (paths.length === 0) return { valid, waiting };
-    // Of an object, some members may wait already.
-    waiting = mergeEnginedata(waiting ?? {}, withMembers({}, membersAt(valid, paths)));
-    valid = withoutMembers(valid, paths);
-    if (before === undefined) continue;
-    const old = membersAt(before, paths);
-    const wrong = waitingPaths(withMembers(valid, old), placing);
-    const usable = old.filter(([path]) => !wrong.some((one) => isSamePath(one, path)));
-    valid = withMembers(valid, usable);
-  }
-  return { valid: before ?? {}, waiting: value };
-}
-
-/** An enginedata with what waits put into its place: names that both have are those that wait. */
-export function mergeEnginedata(valid: JsonObject, waiting: JsonObject): JsonObject {
-  const merged = new Map(Object.entries(valid));
-  for (const [name, value] of Object.entries(waiting)) {
-    const inner = merged.get(name);
-    merged.set(
-      name,
-      isJsonObject(inner) && isJsonObject(value) ? mergeEnginedata(inner, value) : value,
-    );
-  }
-  return Object.fromEntries(merged);
-}
-
-/**
- * What in a valid enginedata says nothing and is kept all the same, as paths such as
- * `enginedata.when[0].if.colour`: a breadcrumb leaves such a branch out.
+ * The paths in a valid enginedata that have no effect, such as `enginedata.when[0].if.colour`,
+ * because a branch with such a member is never taken.
  */
 export function unreadEnginedata(value: JsonObject, kind: RuleKind): readonly string[] {
   if (kind === 'content.fetch') return [];
   return unreadPaths(value, kind).map((path) => `enginedata.${path}`);
 }
-
-const roundsMax = 8;
 
 function validate(
   validator: Ajv2020,
@@ -225,10 +182,13 @@ function shapeProblems(schema: JsonObject, value: JsonObject): EnginedataProblem
   });
 }
 
-/** Of more, the members that they are in wait as a whole. */
+/** Errors that are examined. */
 const errorsMax = 10 * waitingMembersMax;
 
-/** Of alternatives, what is wrong with each is left out, but for the first of the whole shape. */
+/**
+ * Whether an error is shown: of alternatives, only a missing member of the first one is, because the
+ * error of `anyOf` itself covers the rest.
+ */
 function isOwnError({ schemaPath, keyword, propertyName }: ErrorObject): boolean {
   if (propertyName !== undefined) return false;
   if (schemaPath === '#/anyOf') return false;
@@ -242,7 +202,8 @@ function shapeProblem(error: ErrorObject, value: JsonObject): EnginedataProblem 
   const { keyword, params, data, parentSchema } = error;
   const path = pointerNames(error.instancePath);
   const { description } = (parentSchema ?? {}) as { readonly description?: string };
-  const told = description === undefined || description.length > wordsMax ? undefined : description;
+  const words =
+    description === undefined || description.length > wordsMax ? undefined : description;
   switch (keyword) {
     case 'required':
       return missingProblem([...path, String(params.missingProperty)], value, path);
@@ -257,22 +218,22 @@ function shapeProblem(error: ErrorObject, value: JsonObject): EnginedataProblem 
       );
     }
     case 'type': {
-      const words = typeWords[String(params.type)] ?? String(params.type);
-      return memberProblem(path, value, 'wrong_type', `has to be ${words}`);
+      const type = typeWords[String(params.type)] ?? String(params.type);
+      return memberProblem(path, value, 'wrong_type', `has to be ${type}`);
     }
     case 'anyOf': {
       const isOfType = typeof data === 'string' || Array.isArray(data);
       const reason = isOfType ? 'bad_format' : 'wrong_type';
-      return memberProblem(path, value, reason, `has to be ${told ?? 'of another form'}`);
+      return memberProblem(path, value, reason, `has to be ${words ?? 'of another form'}`);
     }
     case 'enum': {
       const allowed = (params.allowedValues as readonly unknown[]).map(String);
       const suggestion = typeof data === 'string' ? nearestName(data, allowed) : undefined;
-      const words = `has to be ${allowed.join(' or ')}`;
-      return memberProblem(path, value, 'bad_format', words, suggestion);
+      const choice = `has to be ${allowed.join(' or ')}`;
+      return memberProblem(path, value, 'bad_format', choice, suggestion);
     }
     case 'pattern':
-      return memberProblem(path, value, 'bad_format', `has to be ${told ?? 'of another form'}`);
+      return memberProblem(path, value, 'bad_format', `has to be ${words ?? 'of another form'}`);
     default:
       return memberProblem(path, value, 'out_of_range', error.message ?? 'is out of range');
   }
@@ -288,7 +249,7 @@ const typeWords: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-/** What is missing inside a member makes that member wait; the whole never does. */
+/** A member that lacks something waits; enginedata as a whole never does. */
 function missingProblem(
   path: readonly string[],
   value: JsonObject,
@@ -315,7 +276,7 @@ function memberProblem(
   };
 }
 
-/** The part of a path that leads through objects alone: of a list, all waits. */
+/** The part of a path up to the first list: a list waits as a whole. */
 function objectPath(value: JsonObject, path: readonly string[]): readonly string[] {
   let at: Json | undefined = value;
   for (const [index, name] of path.entries()) {
@@ -325,7 +286,7 @@ function objectPath(value: JsonObject, path: readonly string[]): readonly string
   return path;
 }
 
-/** A path as a person writes it: `enginedata.submit.url`, `enginedata.scripts[1]`. */
+/** A path in messages: `enginedata.submit.url`, `enginedata.scripts[1]`. */
 function fieldName(value: JsonObject, path: readonly string[]): string {
   let name = 'enginedata';
   let at: Json | undefined = value;
@@ -360,7 +321,7 @@ function unknownMembers(
   return problems;
 }
 
-/** It is kept and served, as the seed has arbitrary members. */
+/** An unknown member does not wait: it is stored and served. */
 function unknownMember(field: string, name: string, known: readonly string[]): EnginedataProblem {
   const suggestion = nearestName(name, known);
   const hint =
@@ -369,14 +330,14 @@ function unknownMember(field: string, name: string, known: readonly string[]): E
     problem: {
       field,
       reason: 'unknown_field',
-      message: `${field} is no member that Waymark knows, and has no effect: ${hint}`,
+      message: `${field} is not a known member, and has no effect: ${hint}`,
       ...(suggestion !== undefined && { suggestion }),
     },
     waits: undefined,
   };
 }
 
-/** What makes branches of a `when` never be taken; they stay where they are. */
+/** The problems of branches of `when` that are never taken; they do not wait. */
 function branchProblems(value: JsonObject, kind: RuleKind): readonly EnginedataProblem[] {
   const { when } = value;
   if (!Array.isArray(when)) return [];
@@ -429,68 +390,4 @@ function whyUnread(
   if (branch[member] === undefined) return ['missing', 'is missing'];
   if (renderMembers.includes(member)) return ['wrong_type', 'has to be an object'];
   return ['bad_format', 'is not valid'];
-}
-
-/** Where values stand that are not valid, none of them inside another one. */
-function waitingPaths(
-  value: JsonObject,
-  placing: EnginedataPlacing,
-): readonly (readonly string[])[] {
-  const all = enginedataProblems(value, placing).flatMap(({ waits }) =>
-    waits === undefined ? [] : [waits],
-  );
-  const whole = new Set(all.filter(({ length }) => length === 1).map(([name]) => name));
-  // Where a great many are wrong, the members that they are in wait.
-  if (all.length > waitingMembersMax) for (const [name] of all) whole.add(name);
-  const inside = all.filter(([name]) => !whole.has(name));
-  return [...Array.from(whole, (name = '') => [name]), ...inside];
-}
-
-function isSamePath(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((name, at) => name === other[at]);
-}
-
-function memberAt(value: JsonObject, [name = '', ...rest]: readonly string[]): Json | undefined {
-  const member = Object.hasOwn(value, name) ? value[name] : undefined;
-  if (rest.length === 0) return member;
-  return isJsonObject(member) ? memberAt(member, rest) : undefined;
-}
-
-/** Members of an object by the names on the way to them. */
-type Members = readonly (readonly [path: readonly string[], member: Json])[];
-
-function membersAt(value: JsonObject, paths: readonly (readonly string[])[]): Members {
-  return paths.flatMap((path) => {
-    const member = memberAt(value, path);
-    return member === undefined ? [] : [[path, member] as const];
-  });
-}
-
-/** Puts members in, in one pass: there may be thousands of others. */
-function withMembers(value: JsonObject, members: Members): JsonObject {
-  if (members.length === 0) return value;
-  const result = new Map(Object.entries(value));
-  for (const [[name = '', ...rest], member] of members) {
-    if (rest.length === 0) result.set(name, member);
-  }
-  const inner = members.filter(([{ length }]) => length > 1);
-  for (const [name, those] of Map.groupBy(inner, ([[first = '']]) => first)) {
-    const at = result.get(name);
-    const deeper = those.map(([[, ...rest], member]) => [rest, member] as const);
-    result.set(name, withMembers(isJsonObject(at) ? at : {}, deeper));
-  }
-  return Object.fromEntries(result);
-}
-
-/** Takes members out, in one pass. */
-function withoutMembers(value: JsonObject, paths: readonly (readonly string[])[]): JsonObject {
-  const result = new Map(Object.entries(value));
-  for (const [name = '', ...rest] of paths) if (rest.length === 0) result.delete(name);
-  const inner = paths.filter(({ length }) => length > 1);
-  for (const [name, those] of Map.groupBy(inner, ([first = '']) => first)) {
-    const at = result.get(name);
-    const deeper = those.map(([, ...rest]) => rest);
-    if (isJsonObject(at)) result.set(name, withoutMembers(at, deeper));
-  }
-  return Object.fromEntries(result);
 }

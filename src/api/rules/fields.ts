@@ -8,33 +8,26 @@ import { contentBytesMax, enginedataBytesMax, wildcardPathBytesMax } from './lim
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../model/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
 
-/**
- * What decides whether a field's value is valid: the rule's kind and engine, and the engines that
- * exist.
- */
+/** The properties of a write that decide whether a value is valid. */
 export interface Placing {
   readonly kind: RuleKind;
   readonly engine: string | undefined;
   readonly engines: ReadonlySet<string>;
-  /** Whether the values came as a form, which has texts only: a numeral is a number there. */
+  /** Whether the values are those of a form or query, in which a numeral is a number. */
   readonly isText: boolean;
 }
 
-/**
- * One field of a page rule: the kinds it is valid for, what a valid value is, and the value as it
- * is kept, or undefined if not valid.
- */
+/** One field of a page rule. */
 interface FieldDefinition {
+  /** The kinds that have the field. */
   readonly kinds: readonly RuleKind[];
-  /** The types of JSON that valid values have. */
+  /** The JSON types of valid values. */
   readonly types: readonly ('string' | 'number' | 'object')[];
-  /** What a valid value is, behind "has to be". */
+  /** A valid value in words that follow "has to be". */
   readonly expects: string;
+  /** The value in the form that is stored; undefined if it is not valid. */
   readonly parse: (value: Json, placing: Placing) => Json | undefined;
-  /**
-   * Whether a value that was parsed before stays valid when kind or engine have changed; always, if
-   * absent.
-   */
+  /** Whether a stored value is valid for another kind or engine; by default it is. */
   readonly stillValid?: (value: Json, placing: Placing) => boolean;
 }
 
@@ -42,9 +35,9 @@ const recordKinds = ['edit-record', 'insert-record', 'delete-record'] as const;
 const pageKinds = ['content', ...recordKinds] as const;
 
 /**
- * The fields of a page rule that a caller may write (docs/design/page-rules.md#fields), kind and
- * engine first because the others depend on them. A parser throws `too_large` for a value past a
- * limit: such a value is refused, not kept.
+ * The fields of a page rule that callers write (docs/design/page-rules.md#fields), kind and engine
+ * first, because the others depend on them. A parser throws `too_large` for a value past its limit:
+ * the write is refused.
  */
 export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   string,
@@ -134,8 +127,8 @@ export function isRuleKind(value: Json | undefined): value is RuleKind {
 }
 
 /**
- * An origin in its canonical form (RFC 6454 §6.2): lower case, no default port, nothing behind it;
- * or `*`.
+ * An origin in canonical form (RFC 6454 §6.2), in lower case and without a default port; or `*`.
+ * Undefined if it is neither.
  */
 export function parseRuleOrigin(value: Json): string | undefined {
   if (value === '*') return value;
@@ -187,7 +180,7 @@ function parseStatus(value: Json, placing: Placing): number | undefined {
     : undefined;
 }
 
-/** Which of its members are valid is decided one by one: see splitEnginedata. */
+/** Its members are validated one by one: see splitEnginedata. */
 function parseEnginedata(value: Json): JsonObject | undefined {
   if (!isJsonObject(value)) return undefined;
   refuseOver('enginedata', Buffer.byteLength(JSON.stringify(value)), enginedataBytesMax);
@@ -212,7 +205,7 @@ function parseLanguage(value: Json): string | undefined {
 
 function refuseOver(field: string, size: number, sizeMax: number): void {
   if (size <= sizeMax) return;
-  throw new Failure('too_large', `${field} is ${size} bytes; at most ${sizeMax} are kept.`, {
+  throw new Failure('too_large', `${field} has ${size} bytes; the limit is ${sizeMax}.`, {
     field,
   });
 }

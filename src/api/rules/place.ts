@@ -4,7 +4,7 @@ import { requestLineBytesMax } from '../../http/limits.ts';
 import { canonicalPath, encodeNonAscii, queryRefusal, readPath } from '../../model/path.ts';
 import { parseRuleOrigin } from './fields.ts';
 
-/** A visible URL in its parts. */
+/** The parts of a URL on the site. */
 export interface Place {
   origin: string;
   path: string;
@@ -12,8 +12,8 @@ export interface Place {
 }
 
 /**
- * The origin and path of a visible URL in canonical form; the path is written as in a URL, or
- * decoded already, and may bring a query along. Throws `invalid`, naming the field.
+ * The parts of a URL in canonical form. The path is as in a URL, or decoded, and may have a query.
+ * Throws `invalid`.
  */
 export function parsePlace({ origin, path, query = '' }: Place): Required<Place> {
   const [written, ownQuery] = splitQuery(path);
@@ -46,8 +46,9 @@ export function parseOrigin(text: string, field = 'origin'): string {
 }
 
 /**
- * The place of a URL as a person writes it, or of a path alone, which is one of `origin`; `query`
- * is more of it, and a fragment never leaves a browser. Throws `invalid` for what the door refuses.
+ * The parts of a URL as a person writes it, or of a path alone at `origin`; `query` is added to its
+ * own one, and a fragment is ignored, as a browser does not send it. Throws `invalid` for a URL
+ * that request validation refuses.
  */
 export function parseUrl(
   url: string,
@@ -58,7 +59,7 @@ export function parseUrl(
   const [written, ownQuery] = splitQuery(whole.slice(site?.length ?? 0));
   const path = readPath(site !== undefined && written === '' ? '/' : encodeNonAscii(written));
   if (typeof path !== 'string') {
-    throw new Failure('invalid', `url is not let in: ${path.reason}.`, { field: 'url' });
+    throw new Failure('invalid', `The server refuses this url: ${path.reason}.`, { field: 'url' });
   }
   return {
     origin: site === undefined ? origin : parseOrigin(site, 'url'),
@@ -68,8 +69,8 @@ export function parseUrl(
 }
 
 /**
- * A query as a caller writes it, such as a browser's `location.search`, without the `?` that it may
- * begin with. Throws `invalid` for what the door refuses.
+ * A query, such as a browser's `location.search`, without a leading `?`. Throws `invalid` for a
+ * query that request validation refuses.
  */
 export function parseQueryText(query: string): string {
   return query === '' ? '' : joinQueries('', encodeNonAscii(query));
@@ -88,7 +89,7 @@ function splitQuery(text: string): readonly [path: string, query: string] {
   return mark === -1 ? [text, ''] : [text.slice(0, mark), text.slice(mark + 1)];
 }
 
-/** A query is no longer than one that a visitor can send, with the rest of its request line. */
+/** Joins two queries; throws `too_large` for one that no visitor can send. */
 function joinQueries(one: string, other: string): string {
   const query = [one, other.replace(/^\?/, '')].filter((part) => part !== '').join('&');
   if (query.length > requestLineBytesMax) {
@@ -98,5 +99,7 @@ function joinQueries(one: string, other: string): string {
   }
   const refusal = queryRefusal(query);
   if (refusal === undefined) return query;
-  throw new Failure('invalid', `The query is not let in: ${refusal.reason}.`, { field: 'query' });
+  throw new Failure('invalid', `The server refuses this query: ${refusal.reason}.`, {
+    field: 'query',
+  });
 }

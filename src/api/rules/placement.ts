@@ -9,7 +9,7 @@ import {
   type Named,
   type PlacedField,
 } from '../records/placement.ts';
-import { mergeEnginedata, splitEnginedata } from './enginedata.ts';
+import { mergeEnginedata, splitEnginedata } from './enginedata-placement.ts';
 import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';
 import { ruleBytesMax } from './limits.ts';
 

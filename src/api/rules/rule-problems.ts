@@ -8,22 +8,23 @@ import { addressProblem } from '../../outbound/address.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 import { problemsMax } from '../limits.ts';
 import { unknownField } from '../problems.ts';
-import { enginedataProblems, mergeEnginedata } from './enginedata.ts';
+import { mergeEnginedata } from './enginedata-placement.ts';
+import { enginedataProblems } from './enginedata.ts';
 import { fieldDefinitions } from './fields.ts';
 
-/** What a page rule is held against. */
+/** The parts that the checks of a page rule need. */
 export interface RuleChecks {
   /** Names of the engines that exist. */
   readonly engines: ReadonlySet<string>;
-  /** Prefix before `/svc1`; undefined where no site is at hand. */
+  /** Prefix before `/svc1`; undefined in an import, which knows no site. */
   readonly base: string | undefined;
-  /** Networks that content.fetch may reach though they are private; undefined as base. */
+  /** Private networks that content.fetch may connect to; undefined in an import. */
   readonly allowPrivate: readonly Cidr[] | undefined;
 }
 
 /**
- * What is wrong with the fields of a page rule that were sent now, as the rule has become by them:
- * what waits in its `_unknowns_`, what is missing, and what can have no effect
+ * What is wrong with the fields of these names in a page rule: values that wait in its
+ * `_unknowns_`, missing values, and values without an effect
  * (docs/design/page-rules.md#invalid-values).
  */
 export function ruleProblems(
@@ -37,12 +38,12 @@ export function ruleProblems(
       Object.hasOwn(unknowns, name) && !(name === 'enginedata' && isJsonObject(unknowns[name])),
   );
   const sent = new Set(names);
-  const isShaped = ['enginedata', 'kind', 'engine'].some((name) => sent.has(name));
+  const hasShape = ['enginedata', 'kind', 'engine'].some((name) => sent.has(name));
   const problems = [
     ...waiting.map((name) => fieldProblem(name, unknowns[name] ?? null, rule, checks)),
-    ...(isShaped ? shapeProblems(rule) : []),
-    ...(sent.has('enginedata') ? privateSources(rule, checks) : []),
-    ...(sent.has('path') ? ownPath(rule, checks) : []),
+    ...(hasShape ? shapeProblems(rule) : []),
+    ...(sent.has('enginedata') ? privateSourceProblems(rule, checks) : []),
+    ...(sent.has('path') ? ownPathProblems(rule, checks) : []),
   ];
   return problems.slice(0, problemsMax);
 }
@@ -87,7 +88,7 @@ function nearestOf(name: string, value: string, engines: ReadonlySet<string>): s
   return name === 'kind' ? nearestName(value, ruleKinds) : undefined;
 }
 
-/** What is wrong inside enginedata, with what waits of it in its place. */
+/** The problems of enginedata with its waiting members in their places. */
 function shapeProblems(rule: Rule): readonly Problem[] {
   const { kind, engine, enginedata = {}, _unknowns_: unknowns = {} } = rule;
   const waiting = isJsonObject(unknowns.enginedata) ? unknowns.enginedata : {};
@@ -97,20 +98,20 @@ function shapeProblems(rule: Rule): readonly Problem[] {
     Object.keys(waiting).length === 0 &&
     kind !== 'content.fetch'
   ) {
-    return kind === 'resolve' ? leadsNowhere(whole) : [];
+    return kind === 'resolve' ? targetProblems(whole) : [];
   }
   const problems = enginedataProblems(whole, { kind, engine }).map(({ problem }) => problem);
-  return kind === 'resolve' ? [...problems, ...leadsNowhere(enginedata)] : problems;
+  return kind === 'resolve' ? [...problems, ...targetProblems(enginedata)] : problems;
 }
 
-function leadsNowhere({ target, html, status, when }: JsonObject): readonly Problem[] {
+function targetProblems({ target, html, status, when }: JsonObject): readonly Problem[] {
   if ([target, html, status, when].some((member) => member !== undefined)) return [];
   const message = 'This breadcrumb leads nowhere: enginedata has no target, html, status or when.';
   return [{ field: 'enginedata.target', reason: 'no_effect', message }];
 }
 
-/** Sources whose host is a private address: they are refused when they are fetched from. */
-function privateSources(
+/** The problem of sources at private addresses, to which fetches are refused. */
+function privateSourceProblems(
   { kind, enginedata }: Rule,
   { allowPrivate }: RuleChecks,
 ): readonly Problem[] {
@@ -119,12 +120,12 @@ function privateSources(
     const address = typeof source === 'string' ? addressOf(source) : undefined;
     const why = address === undefined ? undefined : addressProblem(address, allowPrivate);
     if (why === undefined) return [];
-    const message = `The source cannot be reached: ${why} of [fetch] in the ini file.`;
+    const message = `Fetches from this source are refused: ${why} of [fetch] in the ini file.`;
     return [{ field: 'enginedata.source', reason: 'unreachable_private' as const, message }];
   });
 }
 
-/** The address that a URL names without a look-up; undefined where its host is a name. */
+/** The address in a URL; undefined if its host is a name that DNS has to resolve. */
 function addressOf(source: string): string | undefined {
   try {
     const host = outboundUrl(source).hostname.replace(/^\[(.*)\]$/, '$1');
@@ -135,8 +136,8 @@ function addressOf(source: string): string | undefined {
   }
 }
 
-function ownPath({ path, kind }: Rule, { base }: RuleChecks): readonly Problem[] {
+function ownPathProblems({ path, kind }: Rule, { base }: RuleChecks): readonly Problem[] {
   if (kind === 'resolve' || base === undefined || servicePath(path, base) === undefined) return [];
-  const message = `${base}/svc1 is Waymark's own: no page rule is served there.`;
+  const message = `${base}/svc1 belongs to Waymark itself: no page rule answers there.`;
   return [{ field: 'path', reason: 'no_effect', message }];
 }

@@ -7,10 +7,9 @@ import { foldRecord } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 
 /**
- * The page rules and hooks that there are, as lines that an import takes
- * (docs/design/configuration.md#commands), in the order of their inserts, which is the last to
- * decide between two rules: those of the moment when the first line is asked for, whatever is
- * written meanwhile. No line has a hook's secret.
+ * All page rules and hooks as lines for an import (docs/design/configuration.md#commands), as they
+ * are when the iteration starts. They are in the order of their inserts, because that is the last
+ * criterion of matching. No line has a hook's secret.
  */
 export function* exportedRecords(
   reads: RecordReads,
@@ -25,7 +24,7 @@ export function* exportedRecords(
 
 type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt'>;
 
-/** Told of each change that cannot be read, for which there is no line then; may throw instead. */
+/** Called for a change that cannot be read and gets no line; may throw. */
 type SkipDamaged = (seq: number, error: Failure) => void;
 
 const skipNothing: SkipDamaged = (_seq, error) => {
@@ -46,7 +45,7 @@ function lineOrSkip(
   }
 }
 
-/** The line of the record that a change has inserted, where it is there as of `upTo`. */
+/** The line of the record that a change has inserted, if it exists at `upTo`. */
 function recordLine(reads: RecordReads, seq: number, upTo: number): string | undefined {
   const { family, action, id } = changeOf(reads, seq);
   if (action !== 'insert') return undefined;
@@ -63,17 +62,16 @@ function recordLine(reads: RecordReads, seq: number, upTo: number): string | und
 }
 
 /**
- * The log, a row a line, as `read` with `qk=history` shows rows
- * (docs/design/history.md#the-change-log), with the family and id of their records; less the hashes
- * of keys and the secrets of hooks. It is that of the moment when the first line is asked for: what
- * was in force then is shown as in force.
+ * The rows of the log as lines, each as in a history (docs/design/history.md#history-rows) with the
+ * family and id of its record, as they are when the iteration starts. The hashes of keys and the
+ * secrets of hooks are left out.
  */
 export function* exportedHistory(
   reads: HistoryReads,
   skip: SkipDamaged = skipNothing,
 ): Iterable<string> {
   const upTo = reads.seq();
-  const invalidatedThen = standingAt(reads, upTo);
+  const invalidatedThen = invalidatedAt(reads, upTo);
   for (let seq = 1; seq <= upTo; seq += 1) {
     const line = lineOrSkip(seq, skip, () => historyLine(changeOf(reads, seq), invalidatedThen));
     if (line !== undefined) yield line;
@@ -93,16 +91,16 @@ function historyLine(change: Change, invalidatedThen: (row: Change) => string | 
 
 type HistoryReads = Pick<Reads, 'seq' | 'change' | 'inForce' | 'history' | 'rows'>;
 
-/** Makes what tells when a row was invalidated, by what the log held up to a seq. */
-function standingAt(reads: HistoryReads, upTo: number): (row: Change) => string | undefined {
-  let looked = upTo;
-  /** Records whose rows stand otherwise by now than they did. */
+/** Makes the function that tells when a row was invalidated, as of a seq of the log. */
+function invalidatedAt(reads: HistoryReads, upTo: number): (row: Change) => string | undefined {
+  let examined = upTo;
+  /** Records with an invalidate after the seq. */
   const others = new Set<string>();
   const folded = new Map<string, ReadonlyMap<number, Change>>();
   return (row) => {
-    for (const newest = reads.seq(); looked < newest;) {
-      looked += 1;
-      const { action, id } = changeOf(reads, looked);
+    for (const newest = reads.seq(); examined < newest;) {
+      examined += 1;
+      const { action, id } = changeOf(reads, examined);
       if (action === 'invalidate') others.add(id);
     }
     const { family, id, seq } = row;
@@ -116,15 +114,15 @@ function standingAt(reads: HistoryReads, upTo: number): (row: Change) => string 
 }
 
 /**
- * The fields of a page rule as an insert takes them and makes the same rule of: a path is read as
- * in a URL, so what would mean something else there is percent-encoded.
+ * The fields of a page rule as input of an insert that makes the same rule: an insert reads a path
+ * as in a URL, so `%`, `?` and `#` are percent-encoded.
  */
 export function exportedFields({ id: _id, origin, path, kind, ...fields }: Rule): JsonObject {
   const written = path.startsWith('/') ? path.replace(/[%?#]/g, encodeURIComponent) : path;
   return { origin, path: written, kind, ...(fields as unknown as JsonObject) };
 }
 
-/** The fields of a hook as an insert takes them; its secret is not among them. */
+/** The fields of a hook as input of an insert. */
 export function exportedHookFields({ id: _id, rotated_at: _rotated, ...fields }: Hook): JsonObject {
   return fields as unknown as JsonObject;
 }
@@ -135,12 +133,12 @@ const prefixes: Readonly<Record<RevertibleFamily, string>> = {
 };
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The vk of an exported record: it says which record the line is. */
+/** The vk of an exported record, which has its id. */
 function exportVk(family: RevertibleFamily, id: string): string {
   return prefixes[family] + id;
 }
 
-/** The id in the vk of an exported record; undefined for a vk that somebody else has chosen. */
+/** The id in the vk of an exported record; undefined for another vk. */
 export function idOfExportVk(family: RevertibleFamily, vk: string): string | undefined {
   const prefix = prefixes[family];
   const id = vk.slice(prefix.length);

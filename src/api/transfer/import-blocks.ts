@@ -7,8 +7,8 @@ import type { ReadBlock } from './import.ts';
 export type ReadWholeLines = (bytes: Uint8Array, first: number) => Promise<ReadLines>;
 
 /**
- * Reads an import as its bytes come: lines are cut into blocks, and several blocks may be with
- * `read` at a time. A line over importLineBytesMax is refused without being kept.
+ * Reads an import as its bytes arrive, in blocks of whole lines; `read` may read several blocks at a
+ * time. A line over importLineBytesMax is refused without being held in memory.
  */
 export async function* readBlocks(
   chunks: AsyncIterable<Uint8Array>,
@@ -18,7 +18,7 @@ export async function* readBlocks(
   let first = 1;
   for await (const bytes of wholeLines(chunks)) {
     const block = bytes === undefined ? tooLong(first) : readBlock(read, bytes, first);
-    // Awaited in its turn; until then, nobody would hear of a failure.
+    // It is awaited later; without this, a failure before that would end the process.
     block.catch(() => undefined);
     ahead.push({ bytes: bytes?.length ?? importBlockBytes, block });
     first += bytes === undefined ? 1 : lineCount(bytes);

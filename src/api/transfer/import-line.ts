@@ -26,23 +26,23 @@ export interface Refusal {
   readonly why: string;
 }
 
-/** A line of which something is not valid, and is kept and waits, or has no effect. */
-export interface Kept {
+/** The problems of a line that can be imported. */
+export interface LineProblems {
   readonly line: number;
-  /** What `unknowns` of an insert would name. */
+  /** The `unknowns` that an insert would answer. */
   readonly names: readonly string[];
-  /** What is wrong with its fields, as an insert would say it. */
+  /** The `problems` that an insert would answer. */
   readonly problems: readonly Problem[];
 }
 
-/** What became of some lines, each kind in the order of its lines. */
+/** Lines that were read, in their order. */
 export interface ReadLines {
-  /** How many lines these were, empty ones included. */
+  /** Number of lines, with empty ones. */
   readonly count: number;
   readonly ready: PackedLines;
   readonly refused: readonly Refusal[];
-  /** Those of the ready lines that have a problem. */
-  readonly kept: readonly Kept[];
+  /** The problems of ready lines. */
+  readonly kept: readonly LineProblems[];
 }
 
 /** The operations whose envelopes are lines, and the families of their records. */
@@ -52,29 +52,29 @@ const inserts: ReadonlyMap<string, RevertibleFamily> = new Map([
 ]);
 const ruleInsert = 'svc1.userinterface.insert';
 const lineFeed = 0x0a;
-/** What is packed of a line has more bytes than the line: its key and its hash stand beside it. */
+/** A packed line has up to so many times the bytes of the line, because of its key and hashes. */
 const packedFactor = 3;
-/** How deep a whole line nests at most: one level more than its v, for the envelope. */
+/** Levels of a line: an exported `_unknowns_` and the envelope add one to its fields each. */
 const lineDepthMax = jsonDepthMax + 2;
 const byteOrderMark = Buffer.from('\ufeff');
 
-/** What lines are held against. */
+/** The parts that the checks of lines need. */
 export interface LineChecks {
-  /** Names of the engines that exist. */
+  /** Names of all engines. */
   readonly engines: ReadonlySet<string>;
-  /** Whether a line with a mistake in it is refused, as by `Prefer: handling=strict`. */
+  /** Whether a line with a mistake is refused, as with `Prefer: handling=strict`. */
   readonly isStrict?: boolean | undefined;
 }
 
-/** What lines are read with; `first` is the number of the first one. */
+/** The parts that read lines; `first` is the number of the first line. */
 interface ReadingParts extends LineChecks {
   readonly first: number;
   readonly newId: () => string;
 }
 
 /**
- * Reads whole lines of NDJSON (docs/design/configuration.md#commands: a rule a line, its vk beside
- * its fields, or an envelope `{a, v, vk}`); empty ones count, too.
+ * Reads whole lines of NDJSON (docs/design/configuration.md#commands): a line is a rule with its vk
+ * beside its fields, or an envelope `{a, v, vk}`. Empty lines are counted.
  */
 export function readImportLines(
   bytes: Uint8Array,
@@ -83,7 +83,7 @@ export function readImportLines(
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const ready = new LinePacker(packedFactor * bytes.length);
   const refused: Refusal[] = [];
-  const kept: Kept[] = [];
+  const kept: LineProblems[] = [];
   let line = first;
   for (let start = 0; start < buffer.length; line += 1) {
     const found = buffer.indexOf(lineFeed, start);
@@ -118,16 +118,16 @@ function textOf(bytes: Buffer, line: number): string {
 function readLine(
   text: string,
   { engines, isStrict = false }: LineChecks,
-): Omit<ImportLine, 'line' | 'newId'> & Pick<Kept, 'names' | 'problems'> {
+): Omit<ImportLine, 'line' | 'newId'> & Pick<LineProblems, 'names' | 'problems'> {
   const { family, v, vk, prefer } = parseLine(text);
   const hashes = hashRequest(`${family}.insert`, v);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   const place = family === 'webhook' ? placeHook : placeRule(engines);
   const data = isExported ? restored(v, place) : place(v);
   const ready = family === 'userinterface' ? prepareRule(data) : undefined;
-  // What an export has written waited where it comes from.
-  const told = isExported ? nothing : toldOf(data, { family, v, engines });
-  requireNoMistakes({ isStrict: isStrict || isStrictPreferred(prefer) }, told.problems);
+  // Fields that wait in an exported record are no mistakes of this import.
+  const found = isExported ? noProblems : lineProblems(data, { family, v, engines });
+  requireNoMistakes({ isStrict: isStrict || isStrictPreferred(prefer) }, found.problems);
   return {
     family,
     text: ready?.text ?? JSON.stringify(data),
@@ -135,13 +135,13 @@ function readLine(
     vk: vk ?? derivedVk(hashes),
     ...hashes,
     standsFor: vk === undefined ? 'fields' : isExported ? 'record' : 'request',
-    ...told,
+    ...found,
   };
 }
 
-const nothing = { names: [], problems: [] } as const;
+const noProblems = { names: [], problems: [] } as const;
 
-function toldOf(
+function lineProblems(
   data: JsonObject,
   {
     family,
@@ -152,7 +152,7 @@ function toldOf(
     readonly v: JsonObject;
     readonly engines: ReadonlySet<string>;
   },
-): Pick<Kept, 'names' | 'problems'> {
+): Pick<LineProblems, 'names' | 'problems'> {
   const { _unknowns_: kept, enginedata, kind } = data;
   const unknowns = isJsonObject(kept) ? kept : {};
   const names = Object.keys(unknowns);
@@ -186,7 +186,7 @@ function parseLine(text: string): ParsedLine {
   }
   const v: Json | undefined = a === undefined ? fields : row.v;
   if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');
-  // One level more than an insert has: an exported `_unknowns_` holds what stood in v.
+  // One level more than in an insert, because an exported record has its `_unknowns_`.
   if (nestsDeeper(v, jsonDepthMax + 1)) throw new Failure('too_large', 'nested too deep.');
   if (vk === undefined) return { family, v, vk, prefer };
   if (typeof vk !== 'string' || vk === '' || vk.length > vkCharactersMax) {
@@ -206,7 +206,7 @@ function parseObject(text: string): JsonObject {
   return row;
 }
 
-/** Puts the fields of a line in their places. */
+/** Places the fields of a line, and returns the data of its insert. */
 type Place = (sent: JsonObject) => JsonObject;
 
 function placeRule(engines: ReadonlySet<string>): Place {
@@ -216,14 +216,13 @@ function placeRule(engines: ReadonlySet<string>): Place {
 const placeHook: Place = (sent) => placeHookFields({ current: undefined, sent });
 
 /**
- * The fields of an exported record, as it was. A name may stand both among its fields and in
- * `_unknowns_`, where an edit has left a value that was not valid: an insert would drop that. And
- * what waits there may be valid by now, and be waiting still, since an invalidate has put back the
- * fields beside it: it moves up with the next edit, as it would have where it comes from.
+ * The data of an exported record. It differs from that of an insert: a name may be both a field and
+ * in `_unknowns_`, where an edit left an invalid value; and a value there may be valid and wait all
+ * the same, because an invalidate restored other fields. It becomes a field with the next edit.
  */
 function restored(sent: JsonObject, place: Place): JsonObject {
   const { _unknowns_: unknowns, ...fields } = sent;
-  // Refuses, too, what is more than a record may hold.
+  // It also refuses a record that is too large.
   const inserted = place(sent);
   if (!isJsonObject(unknowns)) return inserted;
   const data = place(fields);

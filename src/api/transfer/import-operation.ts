@@ -3,7 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { hasScope } from '../../model/key.ts';
 import { authorOf, defineOperation } from '../operation.ts';
 import { problemsMember } from '../problems.ts';
-import type { Kept, Refusal } from './import-line.ts';
+import type { LineProblems, Refusal } from './import-line.ts';
 import { importAll, type ImportParts } from './import.ts';
 import {
   importInlineBytesMax,
@@ -12,20 +12,20 @@ import {
   refusalsNamedMax,
 } from './limits.ts';
 
-/** An import as data: it may be done in another thread. */
+/** An import as data, which another thread can run. */
 export interface ImportRequest {
   readonly bytes: Uint8Array;
-  /** Names of the engines that exist. */
+  /** Names of all engines. */
   readonly engines: ReadonlySet<string>;
-  /** Whether a line with a mistake in it is refused. */
+  /** Whether a line with a mistake is refused. */
   readonly isStrict?: boolean;
   readonly by: string;
-  /** Why a line with a hook is refused; undefined where the caller may write hooks. */
+  /** Why a line with a hook is refused; undefined if the caller may write hooks. */
   readonly hooksRefused: string | undefined;
   readonly dryRun: boolean;
 }
 
-/** What became of the lines of an import, or would. */
+/** The result of an import or its dry run. */
 export interface ImportReport {
   readonly done: boolean;
   readonly imported: number;
@@ -34,11 +34,11 @@ export interface ImportReport {
   readonly refused: number;
   /** The first refused lines. */
   readonly refusals: readonly Refusal[];
-  /** Lines that are imported with something in `_unknowns_`. */
+  /** Lines with a problem. */
   readonly kept: number;
   /** The first of these lines. */
-  readonly unknowns: readonly Kept[];
-  /** The transaction, by which `invalidate` takes the import back; null where nothing is new. */
+  readonly unknowns: readonly LineProblems[];
+  /** The transaction, with which `invalidate` reverts the import; null if nothing is new. */
   readonly txn: string | null;
 }
 
@@ -126,8 +126,8 @@ export const importLines = defineOperation<ImportOperationParts, ImportInput>({
 });
 
 /**
- * Carries out one import, or its dry run. Rejects with `invalid`, naming the first refused lines,
- * when it is no dry run and a line cannot be imported.
+ * Runs one import or its dry run. An import rejects with `invalid`, naming the first refused lines,
+ * if a line cannot be imported.
  */
 export async function runImport(
   parts: Omit<ImportParts, 'engines'>,

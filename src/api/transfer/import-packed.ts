@@ -7,27 +7,27 @@ export interface ImportLine extends RequestHashes {
   readonly vk: string;
   /** Its number, from 1. */
   readonly line: number;
-  /** An id for its record, if that is to have a new one. */
+  /** The id of its record, if that gets a new one. */
   readonly newId: string;
-  /** What it is: a page rule or a hook. */
+  /** The family of its record. */
   readonly family: RevertibleFamily;
-  /** The fields of the record as JSON, each in its place. */
+  /** The data of the insert as JSON. */
   readonly text: string;
   /**
-   * What the vk stands for: a request, as whoever wrote the line means it; or a record, where the
-   * server makes the vk from the fields, or an export from the record's id.
+   * The meaning of the vk: the author of the line chose it for a request, the server derived it from
+   * the fields, or an export made it from the id of the record.
    */
   readonly standsFor: 'request' | 'fields' | 'record';
-  /** What the store puts of a page rule; undefined for a hook. */
+  /** The prepared insert of a page rule; undefined for a hook. */
   readonly ready: PreparedRule | undefined;
 }
 
 /**
- * Lines in a form that goes from one thread to another without a copy, and in which a great many
- * can wait: memory that is not made of objects costs the collector nothing.
+ * Lines in a form that moves from one thread to another without a copy. The garbage collector does
+ * not examine it, so a great many lines may wait.
  */
 export interface PackedLines {
-  /** All their texts and keys, one behind the other. */
+  /** All their texts and keys, one after the other. */
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** `numbersPerLine` of them for each line. */
   readonly numbers: Uint32Array<ArrayBuffer>;
@@ -47,7 +47,7 @@ const databaseShift = 3;
 /** Length of a SHA-256 in hex. */
 const hashCharacters = 64;
 
-/** UTF-8 takes up to this many bytes for one unit of UTF-16. */
+/** Bytes of UTF-8 for one unit of UTF-16, at most. */
 const bytesPerUnitMax = 3;
 
 /** Packs lines, one after the other. */
@@ -58,12 +58,12 @@ export class LinePacker {
   readonly #ids: string[] = [];
   readonly #vks: string[] = [];
 
-  /** `bytesExpected` is about how many bytes their texts and keys take. */
+  /** `bytesExpected` is the estimated size of all texts and keys. */
   constructor(bytesExpected: number) {
     this.#bytes = Buffer.from(new ArrayBuffer(bytesExpected));
   }
 
-  /** The next line. */
+  /** Adds the next line. */
   add(added: ImportLine): void {
     const { line, newId, family, text, vk, standsFor, ready } = added;
     const kinds =
@@ -120,7 +120,7 @@ interface UnpackedLines extends Omit<PackedLines, 'bytes'> {
   readonly bytes: Buffer;
 }
 
-/** A line that is unpacked as far as it is looked at. */
+/** A line that unpacks each member when it is read. */
 class PackedLine implements ImportLine, PreparedRule {
   readonly #lines: UnpackedLines;
   readonly #at: number;

@@ -3,18 +3,18 @@ import { newId } from '../../model/clock.ts';
 import { readImportLines, type LineChecks, type ReadLines } from './import-line.ts';
 import type { ReadWholeLines } from './import-blocks.ts';
 
-/** What the thread of this module is started with. */
+/** The data that the thread of this module gets at its start. */
 interface Reading {
   readonly importChecks: LineChecks;
 }
 
-/** Some lines to read there; they are answered in the order in which they came. */
+/** Lines for the thread, which answers in the order of its jobs. */
 interface Job {
   readonly bytes: Uint8Array;
   readonly first: number;
 }
 
-/** Reads lines of an import, in a thread of its own when there are many. */
+/** Reads lines of an import, many of them in another thread. */
 interface LineReader {
   readonly read: ReadWholeLines;
   /** Ends the thread. */
@@ -22,8 +22,8 @@ interface LineReader {
 }
 
 /**
- * Makes a reader that leaves the thread of the store to the store, for reading lines takes about as
- * long as writing them. The first block is read where it is asked for: most imports are no longer.
+ * Makes a reader with a thread of its own, because reading lines takes about as long as writing
+ * them. The calling thread reads the first block: most imports have only one.
  */
 export function createLineReader(checks: LineChecks): LineReader {
   let thread: ReadingThread | undefined;

@@ -25,14 +25,14 @@ import {
 import { secretDraft } from '../webhooks/hook-family.ts';
 import {
   readImportLines,
-  type Kept,
+  type LineProblems,
   type LineChecks,
   type ReadLines,
   type Refusal,
 } from './import-line.ts';
 import { unpackedLines, type ImportLine } from './import-packed.ts';
 
-/** What an import stands on. */
+/** The parts that an import needs. */
 export interface ImportParts extends LineChecks {
   readonly store: Store;
   /** Makes the secret of a hook. */
@@ -40,37 +40,34 @@ export interface ImportParts extends LineChecks {
   readonly newId: () => string;
 }
 
-/** What read lines are written with. */
+/** The parts that write lines. */
 type WritingParts = Pick<ImportParts, 'store' | 'newSecret'>;
 
-/** What became of the lines of one transaction. */
+/** The result of one transaction. */
 export interface Imported {
   readonly imported: number;
-  /** Lines whose record is here already. */
+  /** Lines whose record exists already. */
   readonly unchanged: number;
   readonly refused: readonly Refusal[];
-  /** Lines that came in, and of which something waits. */
-  readonly kept: readonly Kept[];
+  /** Problems of imported lines. */
+  readonly kept: readonly LineProblems[];
 }
 
 /** A step of a long import. */
 export interface ImportStep extends Imported {
-  /** How many lines have been read so far. */
+  /** Number of lines that have been read so far. */
   readonly read: number;
 }
 
-/** Some lines that were read, with how many bytes they take. */
+/** Some lines that were read, and their size in bytes. */
 export interface ReadBlock extends ReadLines {
   readonly bytes: number;
 }
 
-/** Who the changes of an import are by, where no key has made it. */
+/** The author of changes by an import without a key. */
 const author = 'import';
 
-/**
- * As importAll, but rejects with `invalid`, naming every line that cannot be imported, where there
- * is one.
- */
+/** As importAll, but rejects with `invalid` if any line cannot be imported, naming all of them. */
 export async function importRecords(parts: ImportParts, bytes: Uint8Array): Promise<Imported> {
   const imported = await importAll(parts, bytes);
   const { refused } = imported;
@@ -78,24 +75,24 @@ export async function importRecords(parts: ImportParts, bytes: Uint8Array): Prom
   throw new Failure('invalid', refused.map(({ line, why }) => `line ${line}: ${why}`).join('\n'));
 }
 
-/** How lines are imported all at once. */
-interface AtOnce {
+/** Options of importAll. */
+interface ImportOptions {
   readonly by?: string;
-  /** Why lines with hooks are refused; undefined where they are not. */
+  /** Why lines with hooks are refused; undefined if they are not. */
   readonly hooksRefused?: string | undefined;
   /** Writes nothing. */
   readonly dryRun?: boolean;
 }
 
 /**
- * Imports page rules and hooks from NDJSON in one transaction: all lines, or none where one of them
- * is refused. Resolves to what became of them, and to the transaction. Rejects with `too_large` for
- * more than importRowsMax lines, and as Store.commit does.
+ * Imports page rules and hooks from NDJSON in one transaction: all lines, or none if any is refused.
+ * Resolves to the result and the id of the transaction. Rejects with `too_large` for more than
+ * importRowsMax lines, and as Store.commit does.
  */
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
   bytes: Uint8Array,
-  { by = author, hooksRefused, dryRun = false }: AtOnce = {},
+  { by = author, hooksRefused, dryRun = false }: ImportOptions = {},
 ): Promise<Imported & { readonly txn: string | undefined }> {
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, isStrict, newId });
@@ -118,19 +115,22 @@ export async function importAll(
   return { ...counts, refused: inOrder, txn };
 }
 
-/** Counts lines before any is read: one that cannot be read takes more memory than its bytes. */
+/** Counts lines before it reads any, because the failure of a bad line takes more memory than it. */
 function requireFewLines(bytes: Uint8Array): void {
   let feeds = 0;
   for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) {
     feeds += 1;
     if (feeds <= importRowsMax) continue;
-    throw new Failure('too_large', `One import takes ${importRowsMax} lines at most.`);
+    throw new Failure(
+      'too_large',
+      `An import has at most ${importRowsMax} lines. Send the rest in another one.`,
+    );
   }
 }
 
 const lineFeed = 0x0a;
 
-/** The transaction that has just written lines: that of the newest claim of their keys. */
+/** The transaction that has just written lines: that of the newest of their claims. */
 function txnOf(
   reads: Pick<Reads, 'vkClaim' | 'change'>,
   lines: readonly ImportLine[],
@@ -141,10 +141,10 @@ function txnOf(
 }
 
 /**
- * Imports page rules and hooks from blocks of lines as they come, in transactions of at most
- * importRowsMax: a line that cannot be imported stops no other. While one transaction is written,
- * the next one is read. Yields at each block, and with the counts of a transaction when it is
- * durable. Rejects as Store.commit does; what was yielded before stays.
+ * Imports page rules and hooks from blocks of lines as they arrive, in transactions of at most
+ * importRowsMax lines; a line that cannot be imported does not stop the others. It reads the next
+ * transaction while one is written. Yields after each block, and with the result of a transaction
+ * when it is durable. Rejects as Store.commit does; earlier transactions stay.
  */
 export async function* importBlocks(
   parts: WritingParts,
@@ -163,7 +163,7 @@ export async function* importBlocks(
       if (batch.ready.length < importRowsMax && batch.bytes < commitBatchBytesMax) continue;
       yield { read, ...(await writing) };
       writing = commitBatch(parts, batch);
-      // Awaited before the next one is written; until then, nobody would hear of a failure.
+      // It is awaited later; without this, a failure before that would end the process.
       writing.catch(() => undefined);
       const later = batch.kept.filter((one) => one.line > line.line);
       batch = { ...emptyBatch(), kept: later };
@@ -177,7 +177,7 @@ export async function* importBlocks(
 interface Batch {
   readonly ready: ImportLine[];
   readonly refused: Refusal[];
-  readonly kept: Kept[];
+  readonly kept: LineProblems[];
   bytes: number;
 }
 
@@ -196,7 +196,7 @@ async function commitBatch(
   return { ...counts, refused: all };
 }
 
-/** Writes lines in one transaction, or none of them where `isWithheld` says so of the result. */
+/** Writes lines in one transaction; writes none if `isWithheld` is true for the result. */
 function commitLines(
   { store, newSecret }: WritingParts,
   {
@@ -205,7 +205,7 @@ function commitLines(
     by = author,
   }: {
     readonly ready: readonly ImportLine[];
-    readonly kept: readonly Kept[];
+    readonly kept: readonly LineProblems[];
     readonly by?: string;
   },
   isWithheld: (result: Imported) => boolean = () => false,
@@ -217,12 +217,12 @@ function commitLines(
     const taken = new Map<string, ImportLine>();
     const planned = new Map<string, number>();
     for (const line of lines) {
-      const standing = standingOf(reads, line, { taken, by });
-      if (standing === 'same') continue;
+      const state = stateOf(reads, line, { taken, by });
+      if (state === 'same') continue;
       const { ready } = line;
       const place = ready && `${ready.database} ${ready.key.toString('latin1')}`;
       const more = planned.get(place ?? '') ?? 0;
-      const why = standing === 'other' ? whyOther(line) : whyFull(reads, ready, more);
+      const why = state === 'other' ? whyOther(line) : whyFull(reads, ready, more);
       if (why !== undefined) {
         refused.push({ line: line.line, why });
         continue;
@@ -244,7 +244,10 @@ function commitLines(
   });
 }
 
-function keptOf(kept: readonly Kept[], taken: ReadonlyMap<string, ImportLine>): readonly Kept[] {
+function keptOf(
+  kept: readonly LineProblems[],
+  taken: ReadonlyMap<string, ImportLine>,
+): readonly LineProblems[] {
   if (kept.length === 0) return kept;
   const lines = new Set(Array.from(taken.values(), ({ line }) => line));
   return kept.filter(({ line }) => lines.has(line));
@@ -264,12 +267,12 @@ function hookDrafts(
 }
 
 /**
- * Whether what a line stands for is here: not at all, with the same fields, or with others. A
- * request was made for good (docs/design/history.md#idempotency-and-concurrency); a vk made of the
- * fields or of an id ends with its record, so that an import which was taken back can be repeated.
- * A line read a second time is the same, whatever has been edited since.
+ * Whether the record of a line exists: not, with the same fields, or with others. The vk of a
+ * request is remembered for good (docs/design/history.md#idempotency-and-concurrency); one made of
+ * the fields or of an id ends with its record, so that a reverted import can be repeated. A line
+ * that is imported again is the same, even if its record has been edited since.
  */
-function standingOf(
+function stateOf(
   reads: Reads,
   line: ImportLine,
   { taken, by }: { readonly taken: ReadonlyMap<string, ImportLine>; readonly by: string },
@@ -311,7 +314,7 @@ function keyedLine({ vk, requestHash, formerHash }: ImportLine, by: string): Key
   return { by, vk, requestHash, formerHash };
 }
 
-/** Makes the hash of the line that would be exported of a record; undefined where there is none. */
+/** Makes the hash of a record as an export would write it; undefined if there is none. */
 function currentHash(
   reads: Reads,
   family: RevertibleFamily,
@@ -331,8 +334,8 @@ function insertHash(family: RevertibleFamily, v: JsonObject): string {
 
 function whyOther({ vk, standsFor }: ImportLine): string {
   return standsFor === 'record'
-    ? `${vk} is here with other fields, and an import edits nothing.`
-    : `The vk ${JSON.stringify(vk)} was used before, for something else.`;
+    ? `${vk} exists with other fields, and an import edits no record.`
+    : `The vk ${JSON.stringify(vk)} was used before for another request.`;
 }
 
 function whyFull(
@@ -343,7 +346,7 @@ function whyFull(
   return place && reads.roomFailure(place, planned)?.message;
 }
 
-/** The id that an exported record had, where none has ever had it here. */
+/** The id of an exported record, if no record here ever had it. */
 function freeId(reads: Reads, { family, vk, standsFor }: ImportLine): string | undefined {
   const id = standsFor === 'record' ? idOfExportVk(family, vk) : undefined;
   return id === undefined || reads.rows(family, id).length > 0 ? undefined : id;

@@ -17,19 +17,19 @@ import { outboundUrl } from '../../outbound/url.ts';
 import { readFrequency } from './hook-frequency.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
 
-/** One field of a hook that a caller may write (docs/design/webhooks.md#registration). */
+/** One field of a hook that callers write (docs/design/webhooks.md#registration). */
 export interface HookField {
-  /** What stands there unless a caller says otherwise; undefined for nothing. */
+  /** The default value; undefined for none. */
   readonly standard: Json | undefined;
-  /** Of a field without which there is no hook: what it has to be. */
+  /** A valid value in words, for a field that every hook needs. */
   readonly required?: string;
-  /** Whether members of it that are not valid wait alone, and its other members count. */
+  /** Whether members that are not valid wait one by one. */
   readonly hasMembers?: true;
-  /** Reads a value; `members` are those that count already, where `hasMembers`. */
+  /** Reads a value; with `hasMembers`, `members` are those that are valid already. */
   readonly read: (value: Json, members?: JsonObject) => FieldReading;
 }
 
-/** The fields of a hook, those without which there is none first. */
+/** The fields of a hook, required ones first. */
 export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookField>([
   [
     'event',
@@ -68,7 +68,7 @@ export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookFi
       read: (value) =>
         reading('filter', value, isJsonObject(value) ? value : undefined, {
           reason: 'wrong_type',
-          message: 'filter has to be an object whose members the data of an event must have.',
+          message: 'filter has to be an object with members that the data of an event must have.',
         }),
     },
   ],
@@ -77,7 +77,7 @@ export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookFi
   ['active', { standard: true, read: (value) => readSwitch('active', value) }],
 ]);
 
-/** The reading of a value that is valid as a whole, or waits as a whole. */
+/** The reading of a value that is valid or waits as a whole. */
 function reading(
   field: string,
   sent: Json,
@@ -168,7 +168,7 @@ function headerProblem(
   const mistake = hookHeaderMistake(name, content);
   if (mistake !== undefined) return { reason: 'bad_format', message: mistake };
   if (before.has(name.toLowerCase())) {
-    return { reason: 'bad_format', message: 'This header field is there twice.' };
+    return { reason: 'bad_format', message: 'This header field occurs twice.' };
   }
   if (before.size < customHeadersMax) return undefined;
   return { reason: 'out_of_range', message: `A hook has at most ${customHeadersMax} headers.` };

@@ -20,7 +20,7 @@ const standardZone = 'UTC';
 
 type Mistake = Omit<Problem, 'field'>;
 
-/** The members of a batch, each with what is wrong with a value of it, if anything is. */
+/** The members of a batch, each with the check of its values. */
 const members: Readonly<
   Record<Exclude<keyof HookBatch, 'mode'>, (value: Json) => Mistake | undefined>
 > = {
@@ -38,8 +38,8 @@ const members: Readonly<
 };
 
 /**
- * Reads when a hook is delivered: `{mode: each}`, or `{mode: batch}` with `every` or `at` and
- * `zone`. It is valid as a whole, or waits as a whole.
+ * Reads the frequency of a hook: `{mode: each}`, or `{mode: batch}` with `every`, or `at` and
+ * `zone`. It is valid or waits as a whole.
  */
 export function readFrequency(value: Json): FieldReading {
   if (!isJsonObject(value)) {
@@ -66,10 +66,11 @@ function mistakesIn({ mode, ...given }: JsonObject): readonly Problem[] {
   );
   const field = 'frequency.at';
   if (given.every !== undefined && given.at !== undefined) {
-    const message = 'A batch is sent every so often, or at times of the day: give one of both.';
+    const message =
+      'A batch is sent after an interval (every) or at times of the day (at): give only one of them.';
     problems.push({ field, reason: 'bad_format', message });
   } else if (mode === 'batch' && given.zone !== undefined && given.at === undefined) {
-    const message = 'zone says in which time zone the times in at are; without at it says nothing.';
+    const message = 'zone is the time zone of the times in at; without at it has no effect.';
     problems.push({ field: 'frequency.zone', reason: 'no_effect', message });
   }
   return problems;
@@ -110,7 +111,7 @@ function everyMistake(value: Json): Mistake | undefined {
   const ms = typeof value === 'string' ? durationMs(text) : undefined;
   if (ms !== undefined && ms >= hookBatchEveryMsMin && ms <= hookBatchEveryMsMax) return undefined;
   if (ms !== undefined) {
-    const message = 'every has to be 1s to 24h; for a time of the day there is at.';
+    const message = 'every has to be 1s to 24h. Use at for a time of the day.';
     return { reason: 'out_of_range', message };
   }
   const isNumber = /^\d{1,9}$/.test(text);

@@ -2,7 +2,7 @@ import { isDelivered, isExecutedOn, waitingFields, type Node } from '../../model
 import type { Reads } from '../../store/store.ts';
 import type { WebhookState } from '../server-status.ts';
 
-/** Makes what tells how webhooks stand; they are read again only where one has changed. */
+/** Makes the function that counts webhooks by state; it reads them again only after a change. */
 export function createWebhookState(
   store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>,
   { node, localAddress }: { readonly node: Node; readonly localAddress: string | undefined },

@@ -4,7 +4,7 @@ const KIB = 1024;
 
 /** Times of the day at which a hook's batches are sent. */
 export const hookBatchTimesMax = 48;
-/** Hooks that one answer to an event says not to get it, since no node executes them. */
+/** Hooks in the answer to an event that do not get it, because no node executes them. */
 export const placeProblemsMax = 10;
 export const hooksMax = 10_000;
 export const hookNameCharactersMax = 128;

@@ -146,8 +146,8 @@ const files = { 'lamps.json': '{"type":"object"}' };
 const transports = { HTTP: overHttp, websocket: overWebsocket };
 
 for (const [transport, open] of Object.entries(transports)) {
-  suite(`what the documents say, over ${transport}`, () => {
-    test('answers of every operation are as documented, and hold nothing else', async (t) => {
+  suite(`the documents of the API, over ${transport}`, () => {
+    test('describe the answers of every operation, without other members', async (t) => {
       const site = await startSite(t, { ini: lamps, files });
       const seen = new Set<string>();
       await callAll(await open(site, site.adminKey), seen);
@@ -200,7 +200,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ['svc1.key.revoke', { id: 'none' }, 'not_found'],
       ['svc1.session.authenticate', { apikey: 'wmk_wrong' }, 'unauthenticated'],
     ];
-    test('refusals are as documented', async (t) => {
+    test('describe the failures', async (t) => {
       const site = await startSite(t, {
         rules: [
           { path: 'circle', kind: 'resolve', enginedata: { target: 'key:circle' } },
@@ -230,7 +230,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('a form with the documented names does what JSON does', async (t) => {
+test('describe forms that have the effect of JSON', async (t) => {
   const site = await startSite(t);
   const document = await fetchDocument(`${site.url}/svc1/openapi.json`);
   const { enginedata, ...texts } = everyField;
@@ -255,7 +255,7 @@ test('a form with the documented names does what JSON does', async (t) => {
   assert.deepEqual(data, { ...other, id, seq, path: everyField.path });
 });
 
-test('the packets of a subscription are as documented', async (t) => {
+test('describe the packets of a subscription', async (t) => {
   const site = await startSite(t, { ini: lamps, files });
   const call = await overWebsocket(site, site.adminKey);
   await call(`${rule}.subscribe`, { origin });

@@ -63,12 +63,12 @@ test('the input of every operation is a JSON Schema', () => {
 
 for (const [where, parts, origin] of places) {
   suite(`documents of a server ${where}`, () => {
-    test('OpenAPI 3.1: the official schema takes it, and every reference leads somewhere', async () => {
+    test('OpenAPI 3.1: it is valid by the official schema, and every reference leads to a component', async () => {
       const result = await new Validator().validate(documentOf(openApi, parts, origin));
       assert.deepEqual(result, { valid: true });
     });
 
-    test('AsyncAPI 3: the official schema takes it, and every reference leads somewhere', () => {
+    test('AsyncAPI 3: it is valid by the official schema, and every reference leads to a component', () => {
       const ajv = new Ajv({ strict: false, validateFormats: false });
       const document = documentOf(asyncApi, parts, origin);
       const isValid = ajv.validate(asyncApiSchema, document);
@@ -80,7 +80,7 @@ for (const [where, parts, origin] of places) {
   });
 }
 
-test('the official schemas find what is wrong with a document', async () => {
+test('the official schemas find mistakes in a document', async () => {
   const http = documentOf(openApi);
   delete http.paths['/svc1/key/list'].get.responses['200'].description;
   assert.equal((await new Validator().validate(http)).valid, false);
@@ -94,7 +94,7 @@ suite('every operation of the table is documented', () => {
   const http = documentOf(openApi);
   const websocket = documentOf(asyncApi);
 
-  test('the documents name them all, and nothing else', () => {
+  test('the documents name all of them, and no others', () => {
     const names = operations.map(({ name }) => name);
     const isSpoken = ({ effect }: OperationDescription) => effect !== 'streams';
     const ids = Object.values<Document>(http.paths).map(({ post }) => post.operationId);
@@ -160,7 +160,7 @@ test('both documents have the deliveries of every known event type', () => {
   }
 });
 
-test('a query string carries what text can: fields, members of objects, no lists', () => {
+test('a query string can have fields and members of objects, but no lists', () => {
   const { paths, components } = documentOf(openApi, { operations: [invented] });
   const { get, post } = paths['/svc1/hook/replay'];
   assert.deepEqual(get.parameters, [
@@ -186,12 +186,12 @@ test('a query string carries what text can: fields, members of objects, no lists
   assert.deepEqual(components.schemas.Replayed.properties, { title: { type: 'string' } });
 });
 
-test('an operation that needs a list is not offered as a form', () => {
+test('an operation with a required list has no form', () => {
   const { post } = documentOf(openApi).paths['/svc1/key/insert'];
   assert.deepEqual(Object.keys(post.requestBody.content), ['application/json']);
 });
 
-test('two schemas of one title are a mistake', () => {
+test('two schemas with one title are a mistake', () => {
   const other = { ...invented, name: 'svc1.hook.other', output: { title: 'Replayed' } };
   assert.throws(() => documentOf(openApi, { operations: [invented, other] }), /Replayed/);
 });

@@ -39,7 +39,7 @@ suite('the rate of a key', () => {
     });
   }
 
-  test('comes back one by one', () => {
+  test('is restored one operation at a time', () => {
     let nowMs = 0;
     const rates = createKeyRates({ monotonicMs: () => nowMs });
     assert.deepEqual(burst(rates, 9, { keyId: 'a', rate: 4 }), [4, 1]);
@@ -47,7 +47,7 @@ suite('the rate of a key', () => {
     assert.deepEqual(burst(rates, 9, { keyId: 'a', rate: 4 }), [1, 1]);
   });
 
-  test('is nobody else’s: without a key or a rate, any number passes', () => {
+  test('does not limit callers without a key or a rate', () => {
     const rates = createKeyRates({ monotonicMs: () => 0 });
     assert.deepEqual(burst(rates, 99, { keyId: undefined, rate: undefined }), [99, undefined]);
     assert.deepEqual(burst(rates, 99, { keyId: 'a', rate: undefined }), [99, undefined]);
@@ -55,7 +55,7 @@ suite('the rate of a key', () => {
 });
 
 for (const [name, open] of Object.entries(transports)) {
-  test(`a key that calls too often over ${name} is told so, and others go on`, async (t) => {
+  test(`a key that calls too often over ${name} gets 429, and others go on`, async (t) => {
     const site = await startSite(t);
     const made = await site.call('svc1.key.insert', { name: 'slow', scopes: ['read'], rate: 1 });
     assert.equal(made.data.rate, 1);
@@ -78,7 +78,7 @@ for (const [name, open] of Object.entries(transports)) {
   });
 }
 
-test('the ini file gives a rate to keys that have none of their own', async (t) => {
+test('the ini file sets the rate of keys without their own', async (t) => {
   const site = await startSite(t, { ini: '[auth]\nkey_rate = 1\n' });
   const response = await Promise.all(
     Array.from({ length: 40 }, () =>

@@ -128,7 +128,7 @@ function lampService(): (
   };
 }
 
-suite('a family of records that is only described', () => {
+suite('a record family that is only a description', () => {
   test('has records that are inserted, read, edited and listed', async () => {
     const run = lampService();
     const inserted = await run('insert', { name: 'Heron', watts: 7 });

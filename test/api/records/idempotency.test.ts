@@ -25,7 +25,7 @@ test('a vk that was stored without its key still belongs to the key that sent it
   });
 });
 
-test('a vk made of the fields of a request is the same for every key, and any other is not', () => {
+test('all keys share the vk that is made of the fields; every other vk belongs to its key', () => {
   const hash = 'f'.repeat(64);
   const name = (by: string, vk: string) =>
     claimName({ by, vk, requestHash: hash, formerHash: undefined });
@@ -34,7 +34,7 @@ test('a vk made of the fields of a request is the same for every key, and any ot
   assert.notEqual(name('one', other), name('two', other));
 });
 
-test('a request for a page rule is recognised that an older version stored as insert alone', () => {
+test('a vk of a data folder of Waymark 0.1 is still recognised for page rules', () => {
   const v = { path: '/a', content: 'x' };
   const { requestHash, formerHash = '' } = hashRequest('userinterface.insert', v);
   // SHA-256 of ["insert",{"content":"x","path":"/a"}].

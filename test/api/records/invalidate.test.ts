@@ -20,7 +20,7 @@ async function invalidate(call: Call, v: object) {
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`an invalidate over ${transport}`, () => {
-    test('ends a record, which stays in its history and can come back', async (t) => {
+    test('deletes a record, keeps its history, and can be reverted', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const { id, seq } = (await call(`${rule}.insert`, page)).data;
@@ -55,7 +55,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.read`, { id })).error?.code, 'not_found');
     });
 
-    test('undoes what one key did in a while, tells the fields and the conflicts', async (t) => {
+    test('reverts the changes of one key in a period, and reports fields and conflicts', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const { data: key } = await call('svc1.key.insert', { name: 'bulk', scopes: ['design'] });
@@ -92,7 +92,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(window.error?.field, 'until', 'a day alone is no moment');
     });
 
-    test('does not bring back what the same writer had taken back', async (t) => {
+    test('does not restore what the same author had reverted', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const { data: key } = await call('svc1.key.insert', { name: 'x', scopes: ['design'] });
@@ -116,7 +116,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.invalidate`, { by: key.id })).data.records, 0);
     });
 
-    test('changes nothing of a record whose unknown fields only come in another order', async (t) => {
+    test('does not count another order of unknown fields as a change', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call(`${rule}.insert`, page)).data;
       const { data: first } = await call(`${rule}.edit`, { id, a: 1 });
@@ -129,7 +129,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(data.changes[0].fields, {});
     });
 
-    test('does nothing when things have moved on since the dry run', async (t) => {
+    test('is refused if the data has changed since the dry run', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const { id } = (await call(`${rule}.insert`, page)).data;
@@ -140,7 +140,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.read`, { id })).data.content, 'two');
     });
 
-    test('under a vk is done once, whoever asks again', async (t) => {
+    test('runs once under a vk, also if it is repeated', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const { id } = (await call(`${rule}.insert`, page)).data;
@@ -160,7 +160,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual([error?.code, error?.field], ['conflict', 'vk']);
     });
 
-    test('refuses to guess what is meant', async (t) => {
+    test('is refused if the input does not say what to revert', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       for (const [v, code, field] of [
@@ -180,7 +180,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('a large import is taken back, in a thread of its own, and put back', async (t) => {
+test('a large import is reverted in another thread, and restored', async (t) => {
   const rules = Array.from({ length: 3_000 }, (_, at) => ({ ...page, path: `/${at}` }));
   const site = await startSite(t, { rules });
   const call: Call = (name, v) => site.call(name, v);
@@ -210,7 +210,7 @@ suite('a record with a long history', () => {
     ['many rows', Array.from({ length: invalidateInlineRowsMax }, String), 'elsewhere'],
     ['few and large rows', [`${much}1`, `${much}2`], 'elsewhere'],
   ] as const) {
-    test(`is taken back where nobody waits for it: ${title}`, async (t) => {
+    test(`is reverted in another thread if the work is large: ${title}`, async (t) => {
       const store = await scratchStore(t);
       await commit(store, inserted('a', { path: '/a' }));
       await commit(store, ...contents.map((content) => edited('a', { content })));

@@ -51,7 +51,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual([await target(), await target(crumb.seq)], ['/july', '/june']);
     });
 
-    test('a moment that is none is refused, and so is one asked of the present', async (t) => {
+    test('an impossible moment is refused, and so is as_of for operations of the present', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       for (const [name, v] of [
@@ -68,7 +68,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('get_content shows a page as it was, by HTTP its own answer', async (t) => {
+test('get_content shows a page of the past, over HTTP as its own response', async (t) => {
   const site = await startSite(t, { rules: [{ path: '/a', kind: 'content', content: 'one' }] });
   const { data } = await site.call(`${rule}.get`, { origin: site.url, path: '/a' });
   await site.call(`${rule}.edit`, { id: data.id, content: 'two', httpresponse: 203 });
@@ -82,7 +82,7 @@ test('get_content shows a page as it was, by HTTP its own answer', async (t) => 
   assert.deepEqual(await fetched(`&_v.as_of=${data.seq}`), [200, 'one']);
 });
 
-test('the past is for those who may read, and asks no other server', async (t) => {
+test('the past needs the scope read, and is never fetched from another server', async (t) => {
   const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
   const source = 'http://127.0.0.1:9/';
   const rules = [

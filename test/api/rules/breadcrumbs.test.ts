@@ -66,7 +66,7 @@ for (const where of [
       ],
       ['by one who takes anything', { accept: '*/*' }, 302, '/shop/'],
     ];
-    test('lands where its conditions say', async (t) => {
+    test('leads to the target that its conditions select', async (t) => {
       const site = await startSite(t, {
         rules,
         server: 'trust_proxy = 127.0.0.0/8, ::1',
@@ -83,7 +83,7 @@ for (const where of [
       assert.equal(mail.headers.get('location'), '/post/?ref=mail');
     });
 
-    test('answers who prefers JSON as get_resolve does', async (t) => {
+    test('answers a client that prefers JSON as get_resolve does', async (t) => {
       const site = await startSite(t, { rules });
       for (const accept of ['application/json', 'application/json, text/html;q=0.5']) {
         const reply = await follow(site, { accept, 'user-agent': phone }, where);
@@ -99,7 +99,7 @@ for (const where of [
       }
     });
 
-    test('says by which fields of the request it was chosen', async (t) => {
+    test('names in Vary the request fields that selected the target', async (t) => {
       const site = await startSite(t, { rules });
       const reply = await follow(site, {}, where);
       assert.equal(
@@ -111,7 +111,7 @@ for (const where of [
   });
 }
 
-test('a key that ends in a * is followed as any other, and stands for nothing there', async (t) => {
+test('a key that ends with * is an ordinary key, not a wildcard', async (t) => {
   const crumb = (path: string, enginedata: object) => ({ path, kind: 'resolve', enginedata });
   const site = await startSite(t, {
     rules: [
@@ -131,8 +131,8 @@ test('a key that ends in a * is followed as any other, and stands for nothing th
   assert.equal((await follow(site, {}, '/svc1/userinterface.link.htm?k=/g*')).status, 404);
 });
 
-suite('a breadcrumb that nothing comes of', () => {
-  test('is a page to a browser, and an envelope to a program', async (t) => {
+suite('a breadcrumb that fails', () => {
+  test('gives a browser a page, and a program an envelope', async (t) => {
     const site = await startSite(t);
     const where = '/svc1/userinterface.link.htm?k=none';
     const page = await follow(site, { accept: 'text/html,*/*;q=0.8' }, where);
@@ -151,7 +151,7 @@ suite('a breadcrumb for a share of the visitors', () => {
     kind: 'resolve',
     enginedata: { target: '/a', when: [{ if: { percent: 50 }, target: '/b' }] },
   };
-  test('keeps each where it was, also when its address changes', async (t) => {
+  test('keeps each visitor in its share, also if its address changes', async (t) => {
     const site = await startSite(t, {
       rules: [crumb],
       server: 'trust_proxy = 127.0.0.0/8, ::1',
@@ -174,7 +174,7 @@ suite('a breadcrumb for a share of the visitors', () => {
     assert.deepEqual([...landings].toSorted(), ['/a', '/b']);
   });
 
-  test('leaves no cookie where nobody asks for a share, and none with JSON read over get_resolve', async (t) => {
+  test('sets no cookie without a condition on shares, and none with get_resolve', async (t) => {
     const site = await startSite(t, { rules: [crumb, ...rules] });
     assert.equal((await follow(site)).headers.get('set-cookie'), null);
     const path = '/svc1/userinterface/get_resolve?_v.k=%2Fhalf';
@@ -182,7 +182,7 @@ suite('a breadcrumb for a share of the visitors', () => {
   });
 });
 
-test('a browser that may be a tablet is asked to say so', async (t) => {
+test('a browser that may be a tablet is asked for client hints', async (t) => {
   const site = await startSite(t, { rules });
   const hints = { 'sec-ch-ua-mobile': '?0', 'sec-ch-ua-platform': '"Linux"' };
   const { headers } = await follow(site, hints, '/visit');
@@ -200,7 +200,7 @@ test('a browser that may be a tablet is asked to say so', async (t) => {
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`breadcrumbs, over ${transport}`, () => {
-    test('are followed as another visitor', async (t) => {
+    test('are resolved for another visitor', async (t) => {
       const site = await startSite(t, { rules });
       const call = await open(site);
       const cases: readonly (readonly [preview: object, target: string | undefined, string])[] = [
@@ -232,7 +232,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('take no description of a visitor that makes no sense', async (t) => {
+    test('refuse an impossible visitor', async (t) => {
       const call = await open(await startSite(t, { rules }));
       const cases: readonly (readonly [preview: object, field: string])[] = [
         [{ device: 'fridge' }, 'device'],
@@ -250,7 +250,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('name what cannot be read of their conditions, and keep it', async (t) => {
+    test('store conditions that are not valid, and name them', async (t) => {
       const call = await open(await startSite(t));
       const when = [
         { if: { country: 'Switzerland', weekday: 1 }, target: '/a' },
@@ -279,7 +279,7 @@ for (const [transport, open] of Object.entries(transports)) {
 }
 
 for (const [transport, open] of Object.entries(transports)) {
-  test(`get_content shows a breadcrumb as it is for the fields that it is asked with, over ${transport}`, async (t) => {
+  test(`get_content resolves a breadcrumb with the header fields of its input, over ${transport}`, async (t) => {
     const site = await startSite(t, { rules });
     const call = await open(site);
     const place = { origin: site.url, path: '/visit' };
@@ -297,7 +297,7 @@ for (const [transport, open] of Object.entries(transports)) {
     assert.equal(data.headers.location, 'https://apps.example/ios');
   });
 
-  test(`as of another moment, times are held against that one, over ${transport}`, async (t) => {
+  test(`with as_of, conditions on time use that moment, over ${transport}`, async (t) => {
     const site = await startSite(t);
     const call = await open(site);
     const when = [{ if: { after: '2099-01-01' }, target: '/new' }];
@@ -319,7 +319,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('a query may be written as a browser tells it, and is one of a URL', async (t) => {
+test('a query may start with ?, and must be valid in a URL', async (t) => {
   const site = await startSite(t, { rules });
   const socket = await site.socket();
   for (const [query, target] of [
@@ -339,7 +339,7 @@ test('a query may be written as a browser tells it, and is one of a URL', async 
   assert.deepEqual([error?.code, error?.field], ['invalid', 'query']);
 });
 
-test('over a websocket, a breadcrumb is what get_resolve answers', async (t) => {
+test('over a websocket, a breadcrumb is the answer of get_resolve', async (t) => {
   const site = await startSite(t, { rules });
   const socket = await site.socket();
   const { r, data } = await socket.call(`${rule}.link.htm`, { k: 'shop', query: 'ref=mail' });
@@ -347,7 +347,7 @@ test('over a websocket, a breadcrumb is what get_resolve answers', async (t) => 
   assert.deepEqual([data.status, data.target, data.matched], [302, '/post/?ref=mail', 'when[3]']);
 });
 
-test('what another visitor sees is for keys with the scope read', async (t) => {
+test('a preview as another visitor needs the scope read', async (t) => {
   const site = await startSite(t, { rules });
   const ask = (apikey: string | undefined, v: object = { user: 'ann' }) =>
     site.call(`${rule}.get_resolve`, { k: 'shop', ...v }, { apikey });

@@ -54,7 +54,7 @@ suite('enginedata of the engine html', async () => {
     ['a page after a line break', { page: '\n/a' }, false],
   ];
   for (const kind of ['content', 'edit-record', 'insert-record', 'delete-record'] as const) {
-    test(`is the same to the server and in its documentation, for ${kind}`, () => {
+    test(`has one schema in the server and its documentation, for ${kind}`, () => {
       for (const [title, enginedata, valid] of cases) {
         assert.equal(validEnginedata(enginedata, { kind, engine: 'html' }), valid, title);
         assert.equal(documented(enginedata), valid, `${title}, as documented`);
@@ -62,7 +62,7 @@ suite('enginedata of the engine html', async () => {
     });
   }
 
-  test('is the same to the server and in its documentation, whatever it holds', () => {
+  test('has one schema in the server and its documentation, with any content', () => {
     const values = fc.oneof(
       fc.jsonValue({ maxDepth: 2 }),
       fc.array(fc.oneof(fc.string(), fc.integer()), { maxLength: 3 }),
@@ -137,7 +137,7 @@ suite('enginedata of the engine form', () => {
   }
 });
 
-suite('enginedata of no engine, or of one that has no shape', () => {
+suite('enginedata without an engine, or of one without a schema', () => {
   for (const engine of [undefined, 'mine']) {
     check('content', engine, [
       [`anything for ${engine ?? 'none'}`, { ...own, html: 5, source: 5, target: 'x' }, true],

@@ -36,7 +36,7 @@ const files = {
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`explain, over ${transport}`, () => {
-    test('names what the rule that answers does not heed', async (t) => {
+    test('names fields of the winning rule that have no effect', async (t) => {
       const site = await startSite(t, { ini: '' });
       const call = await open(site);
       const fields = { path: '/x', kind: 'resolve', enginedata: { target: 'shop.example' } };
@@ -48,7 +48,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ]);
     });
 
-    test('says of any request what the server answers to it', async (t) => {
+    test('predicts the answer of the server to any request', async (t) => {
       const source = await httpSource(t, (request, response) => {
         request.resume();
         response.end('from afar');
@@ -82,7 +82,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('takes a URL or a path, and says how it was understood', async (t) => {
+    test('accepts a URL or a path, and repeats it in canonical form', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const cases: readonly (readonly [v: object, request: object])[] = [
@@ -121,7 +121,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(data.says, `${asked} is answered by no source: the status is 404.`);
     });
 
-    test('says in words who answers', async (t) => {
+    test('says in a sentence which source answers', async (t) => {
       const site = await startSite(t, { ini, files });
       const call = await open(site);
       const insert = async (v: object) => (await call(`${rule}.insert`, v)).data.id as string;
@@ -154,7 +154,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual([own.data.winner, own.data.status, own.data.tried], [null, null, []]);
     });
 
-    test('answers as of any moment', async (t) => {
+    test('explains any moment of the past', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const page = { origin, path: '/a', kind: 'content', content: 'one' };
@@ -171,7 +171,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.explain`, { url: `${origin}/a` })).data.winner, null);
     });
 
-    test('refuses what asks for no page, naming the field', async (t) => {
+    test('refuses input that requests no page, and names the field', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const cases: readonly (readonly [v: object, field: string])[] = [
@@ -197,7 +197,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('tells of each branch of a breadcrumb why the visitor does not take it', async (t) => {
+    test('gives the reason why a visitor does not take a branch of a breadcrumb', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const when = [
@@ -236,7 +236,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('explain is for keys with the scope read', async (t) => {
+test('explain needs the scope read', async (t) => {
   const site = await startSite(t);
   const call = (apikey?: string) => site.call(`${rule}.explain`, { url: '/' }, { apikey });
   assert.equal((await call()).status, 401);
@@ -250,7 +250,7 @@ test('explain is for keys with the scope read', async (t) => {
   }
 });
 
-test('explain says where the ini file names no such origin', async (t) => {
+test('explain says if the ini file does not name the origin', async (t) => {
   const site = await startSite(t, {
     server: 'public_url = https://www.example.org',
     ini,

@@ -25,7 +25,7 @@ function messages({
 }
 
 suite('a visitor who follows a place', () => {
-  test('is told of each change of a rule that covers it, and nothing else of it', async (t) => {
+  test('gets a packet without data for each change of a rule that covers it', async (t) => {
     const site = await startSite(t);
     const visitor = await site.socket();
     const received: Answer[] = [];
@@ -69,7 +69,7 @@ suite('a visitor who follows a place', () => {
     );
   });
 
-  test('goes on behind from_seq', async (t) => {
+  test('resumes after from_seq', async (t) => {
     const paths = ['/1', '/page', '/2', '/*'];
     const site = await startSite(t, { rules: paths.map((path) => ({ path, kind: 'content' })) });
     const visitor = await site.socket();
@@ -87,7 +87,7 @@ suite('a visitor who follows a place', () => {
     ['from_seq', { origin, path: '/a', from_seq: 99 }],
     ['from_seq', { origin, path: '/a', from_seq: -1 }],
   ];
-  test('is refused what is no place, and a seq that the log has not reached', async (t) => {
+  test('cannot follow an impossible place, or a seq in the future', async (t) => {
     const site = await startSite(t);
     const visitor = await site.socket();
     for (const [field, v] of mistakes) {

@@ -27,8 +27,8 @@ async function rotatedSite(t: TestContext) {
 
 const texts = (answer: unknown): string => JSON.stringify(answer);
 
-suite('a header value that a rule has no more', () => {
-  test('is masked for the scope read, wherever the past is shown', async (t) => {
+suite('a header value that a rule no longer has', () => {
+  test('is masked for the scope read in all views of the past', async (t) => {
     const { site, id, seq, read } = await rotatedSite(t);
     const call = (name: string, v: object, more = {}): ReturnType<TestSite['call']> =>
       site.call(`svc1.userinterface.${name}`, v, { apikey: read, ...more });
@@ -51,7 +51,7 @@ suite('a header value that a rule has no more', () => {
     assert.deepEqual(await found('Bearer former'), [], 'nor can it be searched for');
   });
 
-  test('is masked where it was written as a text or a list, which is no header', async (t) => {
+  test('is masked, too, if it was written as a text or a list', async (t) => {
     const { site, id, read } = await rotatedSite(t);
     for (const headers of [former, [former], [{ authorization: former }]]) {
       const wrong = { id, enginedata: { ...enginedataWith(current), headers } };
@@ -77,7 +77,7 @@ suite('a header value that a rule has no more', () => {
     assert.match(texts(packets.at(-1)), /Bearer current/);
   });
 
-  test('is shown to who may write rules, and so put it back', async (t) => {
+  test('is shown to the scope design, which could restore it', async (t) => {
     const { site, id, seq } = await rotatedSite(t);
     const history = await site.call('svc1.userinterface.read', { id }, { qk: 'history' });
     assert.match(texts(history), /Bearer second.*Bearer former/);
@@ -87,7 +87,7 @@ suite('a header value that a rule has no more', () => {
     );
   });
 
-  test('of a rule that is gone is masked as well', async (t) => {
+  test('is masked for a deleted rule, too', async (t) => {
     const { site, id, read } = await rotatedSite(t);
     const dry = await site.call('svc1.userinterface.invalidate', { id });
     const confirm = { id, confirm: dry.data.digest };

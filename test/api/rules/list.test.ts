@@ -63,7 +63,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('says how long a content is, and leaves it to read', async (t) => {
+    test('has the length of content, which only read returns', async (t) => {
       const site = await startSite(t, {
         rules: [
           { path: '/a', kind: 'content', content: 'é' },
@@ -80,7 +80,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(data.next, null);
     });
 
-    test('comes in pages that nothing disturbs, and as it was', async (t) => {
+    test('comes in stable pages, also of the past', async (t) => {
       const rules = Array.from({ length: 25 }, (_, at) => ({ path: `/${at}`, kind: 'content' }));
       const site = await startSite(t, { rules: rules.map((one) => ({ ...one, engine: 'html' })) });
       const call = await open(site);
@@ -111,7 +111,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${rule}.list`, {})).data.rows.length, 22);
     });
 
-    test('refuses a filter that can never fit, by name', async (t) => {
+    test('refuses a filter that can never match, by name', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       for (const [field, value] of [
@@ -127,7 +127,7 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
-test('a list of the past lets others have their turn, also among what came later', async (t) => {
+test('a list of the past yields to other requests, also among later records', async (t) => {
   const store = await scratchStore(t);
   await commit(store, inserted('a', { path: '/a' }));
   const later = Array.from({ length: listSliceRecords }, (_, at) =>
@@ -148,7 +148,7 @@ for (const [when, v] of [
   ['now', { kind: 'resolve' }],
   ['then', { kind: 'resolve', as_of: '8' }],
 ] as const) {
-  test(`a list of ${when} lets others have their turn among few rules that are large`, async (t) => {
+  test(`a list of ${when} yields to other requests among few large rules`, async (t) => {
     const store = await scratchStore(t);
     const enginecomments = 'x'.repeat((listSliceRecords * ruleCharacters) / 4);
     const large = Array.from({ length: 8 }, (_, at) =>
@@ -164,7 +164,7 @@ for (const [when, v] of [
   });
 }
 
-test('a list of events lets others have their turn among few rows that are large', async (t) => {
+test('a list of events yields to other requests among few large rows', async (t) => {
   const store = await scratchStore(t);
   const enginecomments = 'x'.repeat((eventSliceRows * ruleCharacters) / 4);
   const large = Array.from({ length: 8 }, (_, at) =>

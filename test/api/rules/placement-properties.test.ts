@@ -130,7 +130,7 @@ function checkWrite(before: JsonObject, sent: JsonObject): JsonObject {
   return after;
 }
 
-test('whatever is sent finds its place, and nothing is lost', () => {
+test('every sent value becomes a field or waits, and none is lost', () => {
   fc.assert(
     fc.property(fc.array(sentFields, { minLength: 1, maxLength: 5 }), (writes) => {
       let record: JsonObject = nothing;

@@ -100,7 +100,7 @@ suite('an insert', () => {
     });
   }
 
-  test('may bring 256 unknown fields, and long content', () => {
+  test('may have 256 unknown fields, and long content', () => {
     const { unknowns } = write(nothing, { ...page, ...numbered(256) });
     assert.equal(unknowns.length, 256);
     assert.equal(
@@ -206,13 +206,13 @@ suite('an edit', () => {
     });
   }
 
-  test('moves up an engine that exists by now', () => {
+  test('uses a waiting engine that exists by now', () => {
     const before = { ...page, origin: '*', _unknowns_: { engine: 'mine' } };
     const { after } = write(before, { lang: 'de' }, { engines: new Set(['mine']) });
     assert.deepEqual(after, { ...page, origin: '*', engine: 'mine', lang: 'de' });
   });
 
-  test('is refused where the rule would lose its path or its kind', () => {
+  test('is refused if the rule would lose its path or its kind', () => {
     const crumb = { path: 'spring', kind: 'resolve', origin: '*' };
     const edit = (before: JsonObject, sent: JsonObject) => code(() => write(before, sent));
     assert.equal(edit(crumb, { kind: 'content' }), 'invalid path');
@@ -227,7 +227,7 @@ suite('a field with any name', () => {
     ...['__defineGetter__', '__lookupSetter__', 'toJSON', 'length', 'then', '', '0'],
   ];
   for (const name of names) {
-    test(`${JSON.stringify(name)} is kept, changed, sent back and removed as any other`, () => {
+    test(`${JSON.stringify(name)} is stored, changed, sent back and removed as any other`, () => {
       const field = (value: Json) => Object.fromEntries([[name, value]]);
       const inserted = write(nothing, { ...page, ...field({ polluted: 1 }) });
       assert.deepEqual(inserted.unknowns, [name]);

@@ -140,7 +140,7 @@ const cases: readonly (readonly [
 ];
 
 for (const [transport, open] of Object.entries(transports)) {
-  suite(`the answer to a write names what is wrong, over ${transport}`, () => {
+  suite(`the answer to a write names its problems, over ${transport}`, () => {
     for (const [title, sent, problems, waiting = {}] of cases) {
       test(title, async (t) => {
         const call = await open(await startSite(t));
@@ -158,7 +158,7 @@ for (const [transport, open] of Object.entries(transports)) {
       });
     }
 
-    test('and strict handling refuses it, where it is a mistake', async (t) => {
+    test('strict handling refuses a write with a mistake', async (t) => {
       const site = await startSite(t);
       const strict = await strictly(site, transport);
       const lax = ['unreachable_private', 'no_effect', 'shadowed'];
@@ -189,7 +189,7 @@ async function strictly(site: TestSite, transport: string) {
     socket.call(`${rule}.${name}`, v, { prefer: 'handling=strict' } as object);
 }
 
-test('an invalid member waits alone, and moves up when it is valid', async (t) => {
+test('an invalid member waits alone, and becomes a field once it is valid', async (t) => {
   const site = await startSite(t);
   const { data } = await site.call(`${rule}.insert`, {
     ...{ path: '/e', kind: 'content', engine: 'template' },
@@ -205,7 +205,7 @@ test('an invalid member waits alone, and moves up when it is valid', async (t) =
   assert.deepEqual(again._unknowns_, { enginedata: { html: 5 } });
 });
 
-test('of a great many invalid members, the one that they are in waits', async (t) => {
+test('with very many invalid members, their outer member waits', async (t) => {
   const site = await startSite(t);
   const wrong = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`w${at}`, at]));
   const { data } = await site.call(`${rule}.insert`, {
@@ -244,7 +244,7 @@ test('a rule whose origin is not valid matches nothing, and explain says so', as
   assert.equal(await status(), 200);
 });
 
-test('rules and files that hide each other are told', async (t) => {
+test('a rule that a file or rule hides is a problem', async (t) => {
   const site = await startSite(t, {
     ini: '[disk.site]\nroot = site\n',
     files: { 'site/hidden.html': 'x' },
@@ -272,7 +272,7 @@ test('rules and files that hide each other are told', async (t) => {
   assert.deepEqual(told(await insert({ ...behind, path: '/y/*' })), []);
 });
 
-test('a form has numbers as text', async (t) => {
+test('a form has numbers as texts', async (t) => {
   const site = await startSite(t);
   const body = new URLSearchParams({
     ...{ '_v.path': '/n', '_v.content': 'x', '_v.httpresponse': '404', '_v.rve': '1.5' },
@@ -304,11 +304,11 @@ test('the command line prints problems as warnings, and refuses with --strict', 
   const fields = '{"path":"/c","content":"x","contnt":"y"}';
   const warned = await runHere(['rule', 'insert', fields], { env });
   assert.equal(warned.code, 0);
-  assert.match(warned.err, /^warning: contnt is no field .* Did you mean content\?$/m);
+  assert.match(warned.err, /^warning: contnt is not a known field; .* Did you mean content\?$/m);
   const refused = await runHere(['rule', 'insert', fields.replace('/c', '/d'), '--strict'], {
     env,
   });
   assert.equal(refused.code, 1);
-  assert.match(refused.err, /^waymark: contnt is no field .* refuses the write\.$/m);
+  assert.match(refused.err, /^waymark: contnt is not a known field; .* refuses the write\.$/m);
   assert.equal((await fetch(`${site.url}/d`)).status, 404);
 });

@@ -62,14 +62,14 @@ suite('a generic page whose enginedata varies by visitor', () => {
     });
   }
 
-  test('lets a branch take a member away', async (t) => {
+  test('can lose a member in a branch', async (t) => {
     const site = await start(t);
     const headers = { 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' };
     const { data } = (await (await render(site, headers)).json()) as Answer;
     assert.equal(Object.hasOwn(data.enginedata as object, 'css'), false);
   });
 
-  test('is private, and says which fields of the request it varies by', async (t) => {
+  test('is private, and names the request fields in Vary', async (t) => {
     const site = await start(t);
     const reply = await render(site);
     assert.equal(reply.headers.get('cache-control'), 'private, no-cache');
@@ -84,7 +84,7 @@ suite('a generic page whose enginedata varies by visitor', () => {
     assert.equal(other.status, 200);
   });
 
-  test('hides other branches from get as well, and shows designers all of them', async (t) => {
+  test('hides other branches in get, too, and shows designers all of them', async (t) => {
     const site = await start(t);
     const v = { origin: site.url, path: '/offers' };
     const { data } = await site.call('userinterface.get', v, { apikey: undefined });
@@ -93,13 +93,13 @@ suite('a generic page whose enginedata varies by visitor', () => {
     assert.deepEqual(read.data.enginedata, enginedata);
   });
 
-  test('says which part of a branch Waymark cannot read', async (t) => {
+  test('reports the part of a branch that is not valid', async (t) => {
     const site = await start(t);
     const answer = await site.call('userinterface.insert', { ...rules[0], path: '/other' });
     assert.ok((answer.data.unknowns as string[]).includes('enginedata.when[3].if.weekday'));
   });
 
-  test('is explained as it is shown, whoever the visitor is', async (t) => {
+  test('is explained to every visitor as it is shown', async (t) => {
     const site = await start(t);
     const some = <T>(...values: readonly T[]) =>
       fc.option(fc.constantFrom(...values), { nil: undefined });
@@ -128,7 +128,7 @@ suite('a generic page whose enginedata varies by visitor', () => {
     );
   });
 
-  test('answers everybody else alike where a rule has no branches', async (t) => {
+  test('has one answer for all visitors if its rule has no branches', async (t) => {
     const site = await start(t);
     const v = { origin: site.url, path: '/plain', query: { a: ['1', '2'], b: 'x' } };
     const { data } = await site.call('userinterface.get_render', v, { apikey: undefined });

@@ -9,7 +9,7 @@ const rule = 'svc1.userinterface';
 const origin = 'http://shop.example';
 
 suite('a subscriber', () => {
-  test('is told the seq of now, then every change as the scope read sees it', async (t) => {
+  test('gets the current seq, then every change as the scope read sees it', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/before', kind: 'content' }] });
     const socket = await site.socket(site.adminKey);
     const subscriber = await subscribe(socket);
@@ -42,7 +42,7 @@ suite('a subscriber', () => {
     assert.ok(first.enginereference.startsWith(site.url));
   });
 
-  test('gets the changes behind from_seq first, then those that come', async (t) => {
+  test('gets the changes after from_seq first, then new ones', async (t) => {
     const paths = ['/1', '/2', '/3'];
     const site = await startSite(t, { rules: paths.map((path) => ({ path, kind: 'content' })) });
     const socket = await site.socket(site.adminKey);
@@ -72,7 +72,7 @@ suite('a subscriber', () => {
     ['id', { id: '' }],
     ['as_of', { as_of: '1' }],
   ];
-  test('is refused a filter or a seq that cannot be meant', async (t) => {
+  test('cannot use an impossible filter or a seq in the future', async (t) => {
     const site = await startSite(t);
     const socket = await site.socket(site.adminKey);
     for (const [field, v] of mistakes) {
@@ -82,7 +82,7 @@ suite('a subscriber', () => {
     await assert.rejects(subscribe(socket, late), { message: /newest seq, \d+/ });
   });
 
-  test('has to come by websocket: over HTTP it is told where to', async (t) => {
+  test('must use a websocket: over HTTP the answer gives its address', async (t) => {
     const site = await startSite(t);
     const { status, error } = await site.call(`${rule}.subscribe`, {});
     assert.deepEqual([status, error?.code], [400, 'invalid']);
@@ -93,7 +93,7 @@ suite('a subscriber', () => {
     assert.deepEqual([options.status, options.headers.get('allow')], [204, 'OPTIONS']);
   });
 
-  test('finds the id of its request in every packet, and keeps it short', async (t) => {
+  test('finds the id of its request in every packet; the id has a limit', async (t) => {
     const site = await startSite(t);
     const socket = await site.socket(site.adminKey);
     const messages: { id?: unknown; r: string }[] = [];
@@ -155,7 +155,7 @@ suite('a filter', () => {
     ['by an id that is none', { id: 'nobody' }, () => false],
   ];
 
-  test('lets through what fits before or after the change', async (t) => {
+  test('selects changes whose record matches before or after', async (t) => {
     const site = await startSite(t);
     const socket = await site.socket(site.adminKey);
     const subscribers = await Promise.all(cases.map(([, filter]) => subscribe(socket, filter)));
@@ -190,7 +190,7 @@ suite('a filter', () => {
 });
 
 suite('many changes at once', () => {
-  test('reach every subscriber without gap or repeat, whoever writes them', async (t) => {
+  test('reach every subscriber without gap or repeat, from all processes', async (t) => {
     const site = await startSite(t);
     const [one, two] = [await site.socket(site.adminKey), await site.socket(site.adminKey)];
     const subscribers = [

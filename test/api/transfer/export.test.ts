@@ -87,10 +87,10 @@ suite('an export', () => {
     assert.equal((await imported(copy, lines)).unchanged, 2);
     const others = lines.map((line) => line.replace('"order":false', '"order":true'));
     const { refused } = await imported(copy, others);
-    assert.match(refused[0]?.why ?? '', /is here with other fields/);
+    assert.match(refused[0]?.why ?? '', /exists with other fields/);
   });
 
-  test('is here already, and is the same site in an empty folder, ids and all', async (t) => {
+  test('changes nothing where it comes from, and restores the site with its ids in an empty folder', async (t) => {
     const { store } = await sample(t);
     await write(store, uuidv7(), { path: 'key', kind: 'resolve', enginedata: { target: '/a' } });
     const lines = [...exportedRecords(store)];
@@ -102,7 +102,7 @@ suite('an export', () => {
     assert.deepEqual([...exportedRecords(copy)].map(parsed), lines.map(parsed));
   });
 
-  test('writes paths as URLs have them, so that import reads the same', async (t) => {
+  test('writes paths as in URLs, so that an import reads the same ones', async (t) => {
     const { store, id } = await sample(t);
     for (const [path, written] of [
       ['/50%25', '/50%25'],
@@ -121,7 +121,7 @@ suite('an export', () => {
     }
   });
 
-  test('keeps the order of inserts, which decides when nothing else does', async (t) => {
+  test('keeps the order of inserts, the last criterion of matching', async (t) => {
     const store = await scratchStore(t);
     const ids = [uuidv7(), uuidv7(), uuidv7()].reverse();
     for (const id of ids) await write(store, id, { path: '/same', content: id });
@@ -134,7 +134,7 @@ suite('an export', () => {
     );
   });
 
-  test('is of one moment, whatever is written while it is read', async (t) => {
+  test('is a snapshot, even if records are written meanwhile', async (t) => {
     const { store, id } = await sample(t);
     const other = uuidv7();
     await write(store, other, { path: '/other', content: 'x' });
@@ -154,7 +154,7 @@ suite('an export', () => {
     );
   });
 
-  test('leaves edits alone that came after it', async (t) => {
+  test('does not undo later edits when it is imported', async (t) => {
     const { store, id } = await sample(t);
     const lines = [...exportedRecords(store)];
     const copy = await scratchStore(t);
@@ -165,13 +165,13 @@ suite('an export', () => {
     await write(store, id, { content: 'edited otherwise' });
     const { refused } = await imported(copy, exportedRecords(store));
     assert.deepEqual(refused, [
-      { line: 1, why: `rule:${id} is here with other fields, and an import edits nothing.` },
+      { line: 1, why: `rule:${id} exists with other fields, and an import edits no record.` },
     ]);
     await write(store, id, { content: 'edited' });
     assert.equal((await imported(copy, exportedRecords(store))).unchanged, 1);
   });
 
-  test('brings a rule back that was taken back, under another id', async (t) => {
+  test('restores a deleted rule under another id', async (t) => {
     const { store, id } = await sample(t);
     const lines = [...exportedRecords(store)];
     const takenBack = { family: 'userinterface', id, action: 'invalidate' } as const;
@@ -184,7 +184,7 @@ suite('an export', () => {
     assert.equal(store.rule(id)?.rule.path, '/a', 'and that can be undone as ever');
   });
 
-  test('keeps a value that waits in _unknowns_ while another is in its place', async (t) => {
+  test('keeps both a field and the value of that name that waits', async (t) => {
     const { store, id } = await sample(t);
     await write(store, id, { lang: 'en', rve: 1 });
     await write(store, id, { lang: 5, kind: 'blog', _unknowns_: { colour: { deep: [null] } } });
@@ -196,7 +196,7 @@ suite('an export', () => {
   });
 });
 
-test('an export brings what waits although it is valid, as it was', async (t) => {
+test('an export keeps valid values that wait', async (t) => {
   const { store, id } = await sample(t);
   await write(store, id, { engine: 'html' });
   await write(store, id, { kind: 'resolve', lang: 'de' });
@@ -212,7 +212,7 @@ test('an export brings what waits although it is valid, as it was', async (t) =>
 });
 
 suite('an export of the history', () => {
-  test('has every change in order, and what became of it', async (t) => {
+  test('has every change in order, and whether it was invalidated', async (t) => {
     const store = await scratchStore(t);
     const data = { name: 'ci', scopes: ['read'], hash: 'f'.repeat(64), created: '2026' };
     await commit(store, { family: 'key', id: 'key', action: 'insert', data });
@@ -235,7 +235,7 @@ suite('an export of the history', () => {
   });
 });
 
-test('an export of the history is of one moment, whatever is taken back meanwhile', async (t) => {
+test('an export of the history is a snapshot, even if changes are reverted meanwhile', async (t) => {
   const store = await scratchStore(t);
   const invalidate = (id: string, ...rows: number[]) =>
     commit(store, { family: 'userinterface', id, action: 'invalidate', data: { rows } });
@@ -298,7 +298,7 @@ const sent = fc
   .array(field, { minLength: 1, maxLength: 5 })
   .map((entries): JsonObject => Object.fromEntries(entries));
 
-test('export then import gives equal rules, whatever has been written to them', async (t) => {
+test('an export and its import give equal rules after any writes', async (t) => {
   const property = fc.asyncProperty(
     fc.array(fc.tuple(fc.nat(2), sent), { minLength: 1, maxLength: 8 }),
     async (writes) => {

@@ -43,7 +43,7 @@ async function post(site: TestSite, body: string, query = '') {
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`userinterface.import, over ${transport}`, () => {
-    test('adds all lines in one transaction, which can be taken back', async (t) => {
+    test('adds all lines in one transaction, which can be reverted', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const rows = [
@@ -53,7 +53,7 @@ for (const [transport, open] of Object.entries(transports)) {
       ];
       const dry = await call(operation, { ndjson: ndjson(rows), dry_run: true });
       const counts = { imported: 3, unchanged: 0, refused: 0, refusals: [], kept: 1 };
-      const message = 'colour is no field that Waymark knows; it is kept in _unknowns_.';
+      const message = 'colour is not a known field; it is kept in _unknowns_.';
       const problem = { field: 'colour', reason: 'unknown_field', message };
       const unknowns = [{ line: 2, names: ['colour'], problems: [problem] }];
       assert.deepEqual(dry.data, { done: false, ...counts, unknowns, txn: null });
@@ -75,7 +75,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(await statusOf(site, '/a'), 404);
     });
 
-    test('refuses lines with a mistake, where strict handling is wanted', async (t) => {
+    test('refuses lines with a mistake in strict mode', async (t) => {
       const site = await startSite(t);
       const lines = ndjson([
         { path: '/a', content: 'a' },
@@ -83,11 +83,14 @@ for (const [transport, open] of Object.entries(transports)) {
       ]);
       const headers = { prefer: 'handling=strict' };
       const { error } = await site.call(operation, { ndjson: lines }, { headers });
-      assert.match(error?.message ?? '', /^Nothing was imported\.\nline 2: colour is no field/);
+      assert.match(
+        error?.message ?? '',
+        /^Nothing was imported\.\nline 2: colour is not a known field/,
+      );
       assert.equal(await statusOf(site, '/a'), 404);
     });
 
-    test('adds nothing where a line is refused, and names the line', async (t) => {
+    test('adds nothing if a line is refused, and names the line', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const text = `${ndjson([{ path: '/a', content: 'a' }])}nonsense\n{"path":"b","content":"x"}\n`;
@@ -113,7 +116,7 @@ for (const [transport, open] of Object.entries(transports)) {
 }
 
 suite('userinterface.import', () => {
-  test('takes the lines as the body, and the rest in the query', async (t) => {
+  test('accepts the lines as the body, and other fields in the query', async (t) => {
     const site = await startSite(t);
     const body = ndjson([{ path: '/a', content: 'a' }]);
     const dry = await post(site, body, '?_v.dry_run=true');
@@ -149,7 +152,7 @@ suite('userinterface.import', () => {
     );
   });
 
-  test('takes the scope design, and for hooks the scope webhook', async (t) => {
+  test('needs the scope design, and for hooks the scope webhook', async (t) => {
     const site = await startSite(t);
     const keyWith = async (...scopes: string[]) =>
       (await site.call('svc1.key.insert', { name: 'k', scopes })).data.key as string;
@@ -165,7 +168,7 @@ suite('userinterface.import', () => {
   });
 });
 
-test('waymark import --url has a server import a file', async (t) => {
+test('waymark import --url sends a file to a server', async (t) => {
   const { site, env } = await startClient(t);
   const file = join(site.folder, 'rules.ndjson');
   await writeFile(file, ndjson([{ path: '/a', content: 'a', colour: 'red' }]));
@@ -177,7 +180,7 @@ test('waymark import --url has a server import a file', async (t) => {
   assert.equal(done.code, 0, done.err);
   assert.match(
     done.err,
-    /^line 1: warning: colour is no field .*\nTo undo this: waymark rule invalidate --txn \S+\n$/,
+    /^line 1: warning: colour is not a known field; .*\nTo undo this: waymark rule invalidate --txn \S+\n$/,
   );
   assert.equal(await statusOf(site, '/a'), 200);
   await writeFile(file, 'nonsense');

@@ -92,7 +92,7 @@ suite('a line of an import', () => {
     assert.ok(store.vkClaim('import\none') && store.vkClaim('import\ntwo'));
   });
 
-  test('that is too long is refused without being kept, and the next one is read', async (t) => {
+  test('that is too long is refused without being held in memory, and the next one is read', async (t) => {
     const store = await scratchStore(t);
     const piece = Buffer.alloc(importBlockBytes, 'x');
     async function* chunks() {
@@ -107,7 +107,7 @@ suite('a line of an import', () => {
 });
 
 suite('an import', () => {
-  test('can be run again, and changes nothing then', async (t) => {
+  test('can be repeated without an effect', async (t) => {
     const store = await scratchStore(t);
     const text = line({ path: '/a' }) + line({ path: '/b', vk: 'b' }) + line({ path: '/a' });
     assert.deepEqual(await imported(store, inChunks(text)), {
@@ -125,18 +125,18 @@ suite('an import', () => {
     assert.equal(store.rule(a?.id ?? '')?.rule.content, 'edited');
   });
 
-  test('refuses a vk that stands for something else, in the folder or in the import', async (t) => {
+  test('refuses a vk of another request, in the folder or in the import', async (t) => {
     const store = await scratchStore(t);
     await imported(store, inChunks(line({ path: '/a', vk: 'a' })));
     const text = line({ path: '/b', vk: 'a' }) + line({ path: '/c', vk: 'c' });
     const { refused } = await imported(store, inChunks(text, line({ path: '/d', vk: 'c' })));
     assert.deepEqual(refused, [
-      { line: 1, why: 'The vk "a" was used before, for something else.' },
-      { line: 3, why: 'The vk "c" was used before, for something else.' },
+      { line: 1, why: 'The vk "a" was used before for another request.' },
+      { line: 3, why: 'The vk "c" was used before for another request.' },
     ]);
   });
 
-  test('that was taken back can be repeated, but for what a vk names for good', async (t) => {
+  test('that was reverted can be repeated, except for lines with a chosen vk', async (t) => {
     const store = await scratchStore(t);
     const text = line({ path: '/a' }) + line({ path: '/b', vk: 'b' });
     await imported(store, inChunks(text));
@@ -185,7 +185,7 @@ suite('an import', () => {
     });
   });
 
-  test('reads the same, however its bytes arrive', async (t) => {
+  test('reads the same lines from any pieces of bytes', async (t) => {
     const store = await scratchStore(t);
     let path = 0;
     const piece = fc.constantFrom('ä𝄞', '\n', '\r\n', 'not JSON', '{}', '#');
@@ -219,7 +219,7 @@ suite('an import', () => {
   });
 });
 
-test('long imports are read in another thread, to the same effect', async (t) => {
+test('a long import is read in another thread, with the same result', async (t) => {
   const reader = createLineReader({ engines });
   t.after(() => reader.close());
   const fields = { path: '/a', content: 'ä', colour: { ['__proto__']: [null] } };

@@ -11,7 +11,7 @@ function told({ data }: Answer): unknown[] {
   return data.rows.map(({ type, data: said }: { type: string; data: object }) => [type, said]);
 }
 
-test('a source that cannot be had is an event, once a minute for a rule', async (t) => {
+test('a source that fails is an event, once a minute for a rule', async (t) => {
   const rule = { path: '/far/*', kind: 'content.fetch' };
   const site = await startSite(t, {
     rules: [{ ...rule, enginedata: { source: 'http://127.0.0.1:1/*' } }],
@@ -79,7 +79,7 @@ test('each key has vks of its own', async (t) => {
 
 for (const [transport, open] of Object.entries(transports)) {
   suite(`events over ${transport}`, () => {
-    test('an event is durable when it is answered, and says how many hooks get it', async (t) => {
+    test('an event is durable once it is answered; the answer counts its hooks', async (t) => {
       const call = await open(await startSite(t));
       const insert = (v: object) => call('svc1.webhook.insert', { url, ...v });
       await insert({ event: ['sale.completed'] });
@@ -99,7 +99,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.match(time, /Z$/);
     });
 
-    test('a vk makes a repeat harmless; without one, an event of now is another one', async (t) => {
+    test('a repeat with a vk stores no second event; without a vk and time it does', async (t) => {
       const call = await open(await startSite(t));
       const first = await call('svc1.event.insert', sale, { vk: 'till-1' });
       const again = await call('svc1.event.insert', sale, { vk: 'till-1' });
@@ -121,7 +121,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual([time, counter], ['2026-11-21T11:00:00.000Z', 'Harbour 7']);
     });
 
-    test('the answer always has a vk, by which the request can be repeated', async (t) => {
+    test('the answer always has a vk, with which the request can be repeated', async (t) => {
       const call = await open(await startSite(t));
       for (const v of [sale, { ...sale, occurred_at: '2026-11-21T12:00:00Z' }]) {
         const { data, vk } = await call('svc1.event.insert', v);
@@ -151,7 +151,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('what is no event is refused', async (t) => {
+    test('an invalid event is refused', async (t) => {
       const call = await open(await startSite(t));
       for (const [v, code, field] of [
         [{ type: 'Sale' }, 'invalid', 'type'],
@@ -165,7 +165,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('a change of a record is an event, which tells no secret', async (t) => {
+    test('a change of a record is an event without secrets', async (t) => {
       const call = await open(await startSite(t));
       const page = { path: '/a', kind: 'content', content: 'one' };
       const rule = (await call('svc1.userinterface.insert', page)).data;
@@ -188,7 +188,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.ok(!/whsec_|hash|"one"/.test(JSON.stringify(list)));
     });
 
-    test('data that its type does not know is told as it is, and named', async (t) => {
+    test('data that does not fit its type is delivered, and named', async (t) => {
       const call = await open(await startSite(t));
       const insert = async (type: string, data: object) =>
         (await call('svc1.event.insert', { type, data })).data.unknowns;
@@ -219,7 +219,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(told(await of({ type: 'sale.completed' })), []);
     });
 
-    test('a test that was asked for by a vk is answered as it was once its hook is paused', async (t) => {
+    test('a repeated test gets the first answer, even after its hook was paused', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call('svc1.webhook.insert', { url, event: ['sale.completed'] })).data;
       const first = await call('svc1.webhook.test', { id }, { vk: 'test' });
@@ -229,7 +229,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual([again.replayed, again.data], [true, first.data]);
     });
 
-    test('a test is an event for one hook', async (t) => {
+    test('a test is an event for one hook only', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call('svc1.webhook.insert', { url, event: ['sale.completed'] })).data;
       await call('svc1.webhook.insert', { url, event: '*', name: 'all' });

@@ -18,7 +18,7 @@ const standard = {
   active: true,
 };
 
-test('numbers and switches of a form are read as such, and of JSON are not', async (t) => {
+test('texts become numbers and switches in a form, but not in JSON', async (t) => {
   const site = await startSite(t);
   const form = {
     ...{ '_v.url': shop.url, '_v.event': 'sale.completed', '_v.order': 'true', '_v.name': '7' },
@@ -35,7 +35,7 @@ test('numbers and switches of a form are read as such, and of JSON are not', asy
   assert.equal(data.frequency.max_events, 7);
 });
 
-test('a hook or an event for a place that no node runs is told', async (t) => {
+test('a hook or an event for a place without a node is a problem, and is logged', async (t) => {
   const site = await startSite(t, { ini: '[node]\nrole = central\nname = centre\n' });
   const insert = (v: object) => site.call(`${hook}.insert`, { ...shop, ...v });
   for (const [where, isKnown] of [
@@ -123,7 +123,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(other.error?.code, 'conflict');
     });
 
-    test('the answer to an insert makes another hook, which does not show its secret', async (t) => {
+    test('the answer to an insert, sent back, makes another hook that does not show the secret', async (t) => {
       const call = await open(await startSite(t));
       const first = await call(`${hook}.insert`, { ...shop, name: 'one' });
       const { secret } = first.data;
@@ -138,7 +138,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('a hook needs a usable url and event, all else waits until it is valid', async (t) => {
+    test('a hook needs a usable url and event; other fields wait until they are valid', async (t) => {
       const call = await open(await startSite(t));
       for (const [field, value] of [
         ['url', 'ftp://shop.example/'],
@@ -277,7 +277,7 @@ for (const [transport, open] of Object.entries(transports)) {
       }
     });
 
-    test('an edit that is not valid pauses a hook, and leaves what it had', async (t) => {
+    test('an edit that is not valid pauses a hook, and keeps the former value', async (t) => {
       const call = await open(await startSite(t));
       const frequency = { mode: 'batch', every: '5m' };
       const { id } = (await call(`${hook}.insert`, { ...shop, frequency })).data;
@@ -322,7 +322,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(replaced._unknowns_, undefined);
     });
 
-    test('fields that the delivery has of its own cannot be a hook’s', async (t) => {
+    test('a hook cannot set the header fields of the delivery itself', async (t) => {
       const call = await open(await startSite(t));
       for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'webhook-id', 'a b', '']) {
         const { data } = await call(`${hook}.insert`, { ...shop, headers: { [name]: '1' } });
@@ -333,7 +333,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(data.unknowns, ['headers']);
     });
 
-    test('an edit that comes too late is refused', async (t) => {
+    test('an edit of a changed record is refused', async (t) => {
       const call = await open(await startSite(t));
       const { id, seq } = (await call(`${hook}.insert`, shop)).data;
       await call(`${hook}.edit`, { id, order: true });
@@ -351,7 +351,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal((await call(`${hook}.resume`, { id: 'none' })).error?.code, 'not_found');
     });
 
-    test('a new secret is shown once; taking changes back brings no old one back', async (t) => {
+    test('a new secret is shown once; a revert restores no former one', async (t) => {
       const site = await startSite(t);
       const call = await open(site);
       const { id, secret, seq } = (await call(`${hook}.insert`, shop)).data;
@@ -376,7 +376,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.ok(newest);
     });
 
-    test('a hook is taken back, and that is taken back', async (t) => {
+    test('a hook is deleted by a revert, and restored', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call(`${hook}.insert`, shop)).data;
       const before = (await call(`${hook}.read`, { id })).data;
@@ -393,7 +393,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual(back, was);
     });
 
-    test('page rules and hooks are not taken for one another', async (t) => {
+    test('an id of a hook is no page rule, and the reverse', async (t) => {
       const call = await open(await startSite(t));
       const { id } = (await call(`${hook}.insert`, shop)).data;
       for (const [name, v] of [
@@ -406,7 +406,7 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.equal(all.data.records, 0);
     });
 
-    test('hooks are listed by what they ask for', async (t) => {
+    test('hooks are listed by event type and state', async (t) => {
       const call = await open(await startSite(t));
       const insert = async (v: object) => (await call(`${hook}.insert`, v)).data.id as string;
       const sales = await insert({ ...shop, name: 'The "Sales" desk' });
