@@ -4,9 +4,9 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 export type Components = Map<string, JsonObject>;
 
 /**
- * A schema for a document, in keywords that JSON Schema 2020-12 (OpenAPI 3.1) and draft-07 (AsyncAPI
- * 3) share: without `nullable`, which only ajv's types need, and without null in an `enum`. A schema
- * with a title becomes a component, and a reference takes its place.
+ * A schema for a document, in keywords that JSON Schema 2020-12 (OpenAPI 3.1) and draft-07
+ * (AsyncAPI 3) share: without `nullable`, which only ajv's types need, and without null in an
+ * `enum`. A schema with a title becomes a component, and a reference takes its place.
  */
 export function published(schema: JsonObject, components: Components): JsonObject {
   const { nullable, ...members } = schema;

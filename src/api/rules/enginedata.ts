@@ -186,8 +186,8 @@ function shapeProblems(schema: JsonObject, value: JsonObject): EnginedataProblem
 const errorsMax = 10 * waitingMembersMax;
 
 /**
- * Whether an error is shown: of alternatives, only a missing member of the first one is, because the
- * error of `anyOf` itself covers the rest.
+ * Whether an error is shown: of alternatives, only a missing member of the first one is, because
+ * the error of `anyOf` itself covers the rest.
  */
 function isOwnError({ schemaPath, keyword, propertyName }: ErrorObject): boolean {
   if (propertyName !== undefined) return false;

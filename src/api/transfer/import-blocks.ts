@@ -7,8 +7,8 @@ import type { ReadBlock } from './import.ts';
 export type ReadWholeLines = (bytes: Uint8Array, first: number) => Promise<ReadLines>;
 
 /**
- * Reads an import as its bytes arrive, in blocks of whole lines; `read` may read several blocks at a
- * time. A line over importLineBytesMax is refused without being held in memory.
+ * Reads an import as its bytes arrive, in blocks of whole lines; `read` may read several blocks at
+ * a time. A line over importLineBytesMax is refused without being held in memory.
  */
 export async function* readBlocks(
   chunks: AsyncIterable<Uint8Array>,

@@ -14,8 +14,8 @@ export interface ImportLine extends RequestHashes {
   /** The data of the insert as JSON. */
   readonly text: string;
   /**
-   * The meaning of the vk: the author of the line chose it for a request, the server derived it from
-   * the fields, or an export made it from the id of the record.
+   * The meaning of the vk: the author of the line chose it for a request, the server derived it
+   * from the fields, or an export made it from the id of the record.
    */
   readonly standsFor: 'request' | 'fields' | 'record';
   /** The prepared insert of a page rule; undefined for a hook. */

@@ -85,9 +85,9 @@ interface ImportOptions {
 }
 
 /**
- * Imports page rules and hooks from NDJSON in one transaction: all lines, or none if any is refused.
- * Resolves to the result and the id of the transaction. Rejects with `too_large` for more than
- * importRowsMax lines, and as Store.commit does.
+ * Imports page rules and hooks from NDJSON in one transaction: all lines, or none if any is
+ * refused. Resolves to the result and the id of the transaction. Rejects with `too_large` for more
+ * than importRowsMax lines, and as Store.commit does.
  */
 export async function importAll(
   { engines, isStrict, newId, ...parts }: ImportParts,
@@ -115,7 +115,7 @@ export async function importAll(
   return { ...counts, refused: inOrder, txn };
 }
 
-/** Counts lines before it reads any, because the failure of a bad line takes more memory than it. */
+/** Counts lines before it reads any: the failure of a bad line takes more memory than the line. */
 function requireFewLines(bytes: Uint8Array): void {
   let feeds = 0;
   for (let at = bytes.indexOf(lineFeed); at !== -1; at = bytes.indexOf(lineFeed, at + 1)) {

@@ -67,7 +67,7 @@ function mistakesIn({ mode, ...given }: JsonObject): readonly Problem[] {
   const field = 'frequency.at';
   if (given.every !== undefined && given.at !== undefined) {
     const message =
-      'A batch is sent after an interval (every) or at times of the day (at): give only one of them.';
+      'A batch is sent after an interval (every) or at times of the day (at): give one of them.';
     problems.push({ field, reason: 'bad_format', message });
   } else if (mode === 'batch' && given.zone !== undefined && given.at === undefined) {
     const message = 'zone is the time zone of the times in at; without at it has no effect.';
