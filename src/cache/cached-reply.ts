@@ -1,4 +1,4 @@
-import { holdPage, sendHeld } from '../http/held-page.ts';
+import { preparePage, replyWithPage } from '../http/prepared-page.ts';
 import { contentRange, parseRanges, rangeBytes } from '../http/ranges.ts';
 import {
   fieldLines,
@@ -12,7 +12,7 @@ import {
   type Part,
   type Reply,
 } from '../http/reply.ts';
-import { asksForLess, select, type Representation } from '../http/represent.ts';
+import { hasPreconditionOrRange, select, type Representation } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { Failure } from '../model/failure.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
@@ -36,7 +36,7 @@ export function toCachedResponse(
 export function withContent(cached: CachedResponse, bytes: Buffer): CachedResponse {
   const { answer } = cached;
   const page = { representation: representationOfAnswer(answer), bytes };
-  return Object.assign(cached, { page: holdPage(page, sourceOf(answer)) });
+  return Object.assign(cached, { page: preparePage(page, sourceOf(answer)) });
 }
 
 /**
@@ -80,13 +80,13 @@ export function hitReply(
     const { freshness } = cached.answer;
     const reply = cachedReply(cached, request, nowMs, hitStatus(freshness, nowMs));
     if (remainingMs(freshness, nowMs) <= 0) return reply;
-    const holds = (atMs: number): boolean =>
+    const isCurrent = (atMs: number): boolean =>
       secondOf(atMs) === second &&
       remainingMs(freshness, atMs) > 0 &&
       isOnlyChoice(cached, answers.find(cached.answer.url));
-    return { ...reply, isReusable: true, holds };
+    return { ...reply, isReusable: true, isCurrent };
   };
-  const isPlain = request.method === 'GET' && !asksForLess(request.fields);
+  const isPlain = request.method === 'GET' && !hasPreconditionOrRange(request.fields);
   // Each response from a file opens the file itself.
   if (!isPlain || cached.page === undefined) return make();
   if (cached.whole?.second !== second) cached.whole = { second, reply: make() };
@@ -132,7 +132,7 @@ function wholeReply(
   cached: CachedResponse,
   request: Pick<ContentRequest, 'method' | 'fields'>,
 ): Reply {
-  if (cached.page !== undefined) return sendHeld(cached.page, request);
+  if (cached.page !== undefined) return replyWithPage(cached.page, request);
   const { answer } = cached;
   const { status, fields, parts, bytesLength } = select(representationOfAnswer(answer), request);
   const body = parts.length === 0 ? noBody : fileBody(cached, parts, bytesLength);

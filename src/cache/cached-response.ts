@@ -1,6 +1,6 @@
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { Row } from './storage/record.ts';
-import type { HeldPage } from '../http/held-page.ts';
+import type { PreparedPage } from '../http/prepared-page.ts';
 import type { ClockReading, Freshness } from './freshness.ts';
 import type { ContentFile } from './content-file.ts';
 
@@ -42,7 +42,7 @@ export interface CachedResponse {
   /** Its row in the storage; undefined while it is being written. */
   row: Row<StoredResponse> | undefined;
   /** Its content with its constant fields; undefined if it is not loaded. */
-  page: HeldPage | undefined;
+  page: PreparedPage | undefined;
   /** The file of content that is too long for memory. */
   readonly file: ContentFile | undefined;
   /** When its use was last recorded, in seconds since 1970. */

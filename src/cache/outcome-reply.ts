@@ -9,7 +9,7 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import { asksForLess, select } from '../http/represent.ts';
+import { hasPreconditionOrRange, select } from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 import {
@@ -203,7 +203,7 @@ function notModifiedReply(
   { status, fields, source }: Pick<Reply, 'status' | 'fields' | 'source'>,
   request: ContentRequest,
 ): Reply | undefined {
-  if (status !== 200 || !asksForLess(request.fields)) return undefined;
+  if (status !== 200 || !hasPreconditionOrRange(request.fields)) return undefined;
   const date = replyField({ fields }, 'date') ?? '';
   const said = { status, bytesLength: 0, receivedMs: parseHttpDate(date, 0) ?? 0 };
   const selection = select(representationOf(fields, said), request);

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { wantedCodings, type ByCoding } from '../http/coding.ts';
-import { holdPage, sendHeld, type HeldPage, type Page } from '../http/held-page.ts';
+import { preferredCodings, type ByCoding } from '../http/coding.ts';
+import { preparePage, replyWithPage, type PreparedPage, type Page } from '../http/prepared-page.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
@@ -17,7 +17,7 @@ import {
 
 /** A page in memory, uncompressed and in the codings that it has been compressed with so far. */
 export interface CompressiblePage {
-  readonly identity: HeldPage;
+  readonly identity: PreparedPage;
   /** Undefined for a page that is never compressed. */
   readonly variants: ByCoding<PageVariant> | undefined;
 }
@@ -54,9 +54,13 @@ export function createPageCompressor({
   const queue = createCompressionQueue({ compress, variantsBytesMax, queueBytesMax });
 
   /** The page in the best coding that exists; if the first choice does not, it is queued. */
-  function choose(identity: HeldPage, variants: ByCoding<PageVariant>, fields: Fields): HeldPage {
+  function choose(
+    identity: PreparedPage,
+    variants: ByCoding<PageVariant>,
+    fields: Fields,
+  ): PreparedPage {
     let isQueued = false;
-    for (const coding of wantedCodings(fields['accept-encoding'])) {
+    for (const coding of preferredCodings(fields['accept-encoding'])) {
       const variant = variants[coding];
       if (variant.page !== undefined) {
         queue.touch(variant);
@@ -73,22 +77,22 @@ export function createPageCompressor({
   return {
     prepare(page, source) {
       if (!isWorthCompressing(page)) {
-        return { identity: holdPage(page, source), variants: undefined };
+        return { identity: preparePage(page, source), variants: undefined };
       }
       const { representation, bytes } = page;
       const fields = withVary(representation.fields, 'Accept-Encoding');
       const negotiated = { ...representation, fields, sharesDate: true };
       return {
-        identity: holdPage({ representation: negotiated, bytes }, source),
+        identity: preparePage({ representation: negotiated, bytes }, source),
         variants: newVariants(),
       };
     },
     respond({ identity, variants }, request) {
       const { fields } = request;
       if (variants === undefined || fields['accept-encoding'] === undefined) {
-        return sendHeld(identity, request);
+        return replyWithPage(identity, request);
       }
-      return sendHeld(choose(identity, variants, fields), request);
+      return replyWithPage(choose(identity, variants, fields), request);
     },
     memory: () => queue.memory(),
     close() {
@@ -100,7 +104,7 @@ export function createPageCompressor({
 /** Compresses variants of pages one by one, and keeps them. */
 interface CompressionQueue {
   /** Queues a variant, unless too much is waiting already. */
-  add(identity: HeldPage, variant: PageVariant): void;
+  add(identity: PreparedPage, variant: PageVariant): void;
   /** Marks a variant as recently used, so that others are evicted first. */
   touch(variant: PageVariant): void;
   memory(): CacheUse;
@@ -119,7 +123,7 @@ function createCompressionQueue({
   readonly variantsBytesMax: number;
   readonly queueBytesMax: number;
 }): CompressionQueue {
-  const kept = new LRUCache<PageVariant, HeldPage>({
+  const kept = new LRUCache<PageVariant, PreparedPage>({
     maxSize: variantsBytesMax,
     sizeCalculation: ({ bytes }) => bytes.length + variantOverheadBytes,
     dispose: (_, variant) => {
@@ -127,7 +131,7 @@ function createCompressionQueue({
       variant.missingReason = 'not_requested';
     },
   });
-  let waiting: { readonly identity: HeldPage; readonly variant: PageVariant }[] = [];
+  let waiting: { readonly identity: PreparedPage; readonly variant: PageVariant }[] = [];
   let waitingBytes = 0;
   let isWorking = false;
   let isClosed = false;
@@ -143,9 +147,9 @@ function createCompressionQueue({
   }
 
   async function compressPage(
-    identity: HeldPage,
+    identity: PreparedPage,
     { coding }: PageVariant,
-  ): Promise<HeldPage | undefined> {
+  ): Promise<PreparedPage | undefined> {
     try {
       return variantPage(identity, coding, await compress(identity.bytes, coding));
     } catch {
@@ -154,7 +158,7 @@ function createCompressionQueue({
     }
   }
 
-  function keep(variant: PageVariant, page: HeldPage | undefined): void {
+  function keep(variant: PageVariant, page: PreparedPage | undefined): void {
     if (page !== undefined) kept.set(variant, page);
     if (kept.has(variant)) variant.page = page;
     else variant.missingReason = 'not_smaller';

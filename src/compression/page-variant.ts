@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ByCoding, Coding } from '../http/coding.ts';
 import { isCompressible } from '../http/compressible.ts';
-import { holdPage, type HeldPage, type Page } from '../http/held-page.ts';
+import { preparePage, type PreparedPage, type Page } from '../http/prepared-page.ts';
 import { etagListed } from '../http/preconditions.ts';
 import { isEmptyStatus } from '../http/reply.ts';
 import { compressBytesMin } from './limits.ts';
@@ -10,7 +10,7 @@ import { compressBytesMin } from './limits.ts';
 export interface PageVariant {
   readonly coding: Coding;
   /** Undefined until the page has been compressed, and after the variant was evicted. */
-  page: HeldPage | undefined;
+  page: PreparedPage | undefined;
   /** Why `page` is undefined. `not_smaller` also covers a lack of memory: it is not tried again. */
   missingReason: 'not_requested' | 'queued' | 'not_smaller';
 }
@@ -44,14 +44,14 @@ export function isWorthCompressing({ representation, bytes }: Page): boolean {
  * compression saves less than a tenth.
  */
 export function variantPage(
-  { representation, bytes, source }: HeldPage,
+  { representation, bytes, source }: PreparedPage,
   coding: Coding,
   compressed: Buffer,
-): HeldPage | undefined {
+): PreparedPage | undefined {
   if (compressed.length > 0.9 * bytes.length) return undefined;
   const digest = createHash('sha256').update(compressed).digest('base64url');
   const hash = digest.slice(0, tagHashCharacters);
-  return holdPage(
+  return preparePage(
     {
       representation: {
         ...representation,
@@ -71,10 +71,10 @@ export function variantPage(
  * needs no bytes. Undefined if it lists no such tag.
  */
 export function pageByTag(
-  { representation, ...page }: HeldPage,
+  { representation, ...page }: PreparedPage,
   coding: Coding,
   ifNoneMatch: string | undefined,
-): HeldPage | undefined {
+): PreparedPage | undefined {
   const { etag, status } = representation;
   if (ifNoneMatch === undefined || etag === undefined || status !== 200) return undefined;
   const prefix = tagPrefix(etag, coding);

@@ -4,8 +4,8 @@ const chunkLine = new RegExp(`^([0-9A-Fa-f]{1,16})(?:;${tokenSource}(?:=${valueS
 const fieldName = new RegExp(`^(${tokenSource}):`);
 
 /**
- * Fields that change how a request is framed, routed, authenticated or read, and so mean nothing
- * behind its content (RFC 9110 §6.5.1).
+ * Fields that a trailer section must not have (RFC 9110 §6.5.1): they change the framing, routing,
+ * authentication or meaning of a request.
  */
 const refusedNames: ReadonlySet<string> = new Set(
   (
@@ -18,8 +18,8 @@ const refusedNames: ReadonlySet<string> = new Set(
 );
 
 /**
- * The size of a chunk in bytes, from the line before it with its CR LF; undefined where the line is
- * not a plain size with well-formed extensions (RFC 9112 §7.1).
+ * Parses the line before a chunk, with its CR LF, and returns the size of the chunk in bytes;
+ * undefined unless the line is a plain size with well-formed extensions (RFC 9112 §7.1).
  */
 export function chunkSize(line: string): number | undefined {
   const [, digits] = chunkLine.exec(line) ?? [];
@@ -28,12 +28,15 @@ export function chunkSize(line: string): number | undefined {
   return Number.isSafeInteger(size) ? size : undefined;
 }
 
-/** Why a line of a trailer section cannot stand there, as a sentence; undefined where it can. */
-export function refusedTrailer(line: string): string | undefined {
+/**
+ * Returns the reason against a line of a trailer section, as a sentence; undefined if it is
+ * allowed.
+ */
+export function trailerRefusal(line: string): string | undefined {
   if (line === '\r\n') return undefined;
   const [, name] = fieldName.exec(line) ?? [];
   if (name === undefined) return 'A trailer field is not a name, a colon and a value.';
   return refusedNames.has(name.toLowerCase())
-    ? `The field ${name} may not come behind the content.`
+    ? `The field ${name} is not allowed in a trailer section.`
     : undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * What is neither `text/…` nor says by its suffix that it is text, and not yet compressed itself.
+ * Compressible types that are neither `text/…` nor have a suffix below, and are not compressed
+ * already.
  */
 const types: ReadonlySet<string> = new Set(
   (
@@ -14,12 +15,12 @@ const types: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Structured syntax suffixes (RFC 6839) of text. */
+/** Structured syntax suffixes (RFC 6839) of text formats. */
 const suffix = /\+(?:json|xml|yaml|text)$/;
 
 /**
- * Whether content of a media type (RFC 9110 §8.3.1) becomes smaller when it is compressed. An event
- * stream would, but what a coder holds back of it is an event that comes late.
+ * Whether compression makes content of a media type (RFC 9110 §8.3.1) smaller. False for an event
+ * stream, because the buffering of an encoder delays events.
  */
 export function isCompressible(contentType: string | undefined): boolean {
   if (contentType === undefined) return false;

@@ -7,13 +7,10 @@ const namePattern = new RegExp(`^${tokenSource}$`);
 /** Visible characters, space, tab and obs-text (RFC 9110 §5.5). */
 const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Fields that must not come twice, not even with equal values (RFC 9112 §3.2, §6.3). */
+/** Fields that must not occur twice, not even with equal values (RFC 9112 §3.2, §6.3). */
 const onceOnly: ReadonlySet<string> = new Set(['host', 'content-length', 'transfer-encoding']);
 
-/**
- * Names that nearly every request has, as they are mostly written, so that they need neither check
- * nor lower-casing.
- */
+/** The usual spellings of common names; `lowerCaseName` neither checks nor converts these. */
 const commonNames: ReadonlyMap<string, string> = new Map(
   (
     'Host Connection User-Agent Accept Accept-Encoding Accept-Language Cache-Control Cookie ' +
@@ -31,9 +28,9 @@ const commonNames: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * The fields of a request by lower-case name (RFC 9110 §5.1 to §5.3), from a flat list of name,
- * value, … Throws `invalid` for a name that is no token, a value with a control character, or a
- * second Host, Content-Length or Transfer-Encoding; `too_large` for more than headerFieldsMax.
+ * Parses a flat list of name, value, … into fields by lower-case name (RFC 9110 §5.1 to §5.3).
+ * Throws `invalid` for a name that is not a token, a value with a control character, or a second
+ * Host, Content-Length or Transfer-Encoding; `too_large` for more than headerFieldsMax.
  */
 export function readFields(rawFields: readonly string[]): Fields {
   if (rawFields.length > 2 * headerFieldsMax) {
@@ -47,7 +44,9 @@ export function readFields(rawFields: readonly string[]): Fields {
     const name = lowerCaseName(rawFields[at] ?? '');
     const value = rawFields[at + 1] ?? '';
     if (!valuePattern.test(value)) {
-      throw new Failure('invalid', `The field ${name} holds a control character.`, { field: name });
+      throw new Failure('invalid', `The field ${name} contains a control character.`, {
+        field: name,
+      });
     }
     const before = fields[name];
     fields[name] = before === undefined ? value : joined(name, before, value);
@@ -56,8 +55,8 @@ export function readFields(rawFields: readonly string[]): Fields {
 }
 
 /**
- * Refuses a request whose length two readers could see differently (RFC 9112 §6): throws `invalid`
- * for Content-Length beside Transfer-Encoding, a Content-Length that is not a plain number, a
+ * Throws `invalid` for a request whose length two recipients could read differently (RFC 9112 §6):
+ * Content-Length together with Transfer-Encoding, a Content-Length that is not a plain number, a
  * transfer coding other than exactly `chunked`, and any transfer coding in HTTP/1.0.
  */
 export function requireFraming(fields: Fields, httpVersion: string): void {
@@ -82,26 +81,25 @@ export function requireFraming(fields: Fields, httpVersion: string): void {
     throw new Failure('invalid', 'Transfer-Encoding may only be chunked.', { field });
   }
   if (httpVersion === '1.0') {
-    throw new Failure('invalid', 'HTTP/1.0 knows no Transfer-Encoding.', { field });
+    throw new Failure('invalid', 'HTTP/1.0 has no Transfer-Encoding.', { field });
   }
 }
 
 /**
- * Throws `invalid` for an expectation that is not met here (RFC 9110 §10.1.1); one in HTTP/1.0 is
- * none.
+ * Throws `invalid` for an expectation that the server does not support (RFC 9110 §10.1.1). HTTP/1.0
+ * has no expectations.
  */
 export function requireExpectation({ expect }: Fields, httpVersion: string): void {
   if (expect === undefined || httpVersion === '1.0' || /^100-continue$/i.test(expect)) return;
-  throw new Failure('invalid', 'The only expectation that is met here is 100-continue.', {
+  throw new Failure('invalid', 'The server supports no expectation but 100-continue.', {
     field: 'expect',
     status: 417,
   });
 }
 
 /**
- * A field's lower-case name with `_` in place of each character that CGI, WSGI and PHP cannot tell
- * from it in the names of their variables (RFC 3875 §4.1.18): `x-user`, `x_user` and `x.user` are
- * one there.
+ * Returns a lower-case field name with `_` for each character that CGI, WSGI and PHP map to `_` in
+ * variable names (RFC 3875 §4.1.18): they cannot distinguish `x-user`, `x_user` and `x.user`.
  */
 export function cgiName(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, '_');
@@ -118,7 +116,9 @@ function lowerCaseName(name: string): string {
 
 function joined(name: string, before: string, value: string): string {
   if (onceOnly.has(name)) {
-    throw new Failure('invalid', `The field ${name} may come only once.`, { field: name });
+    throw new Failure('invalid', `The field ${name} must not occur more than once.`, {
+      field: name,
+    });
   }
   return before + (name === 'cookie' ? '; ' : ', ') + value;
 }

@@ -8,14 +8,14 @@ const readDescriptor = promisify(read);
 const closeDescriptor = promisify(close);
 
 /**
- * An open file as a source of content, which owns the descriptor from now on; closing it twice does
- * no harm.
+ * Makes a file source of an open file. The source owns the descriptor and closes it once, however
+ * often `close` is called.
  */
 export function createFileSource(descriptor: number): FileSource {
   let open = true;
   return {
     async read(buffer, position) {
-      // A closed descriptor's number may already be another file's.
+      // After `close`, the number of the descriptor may belong to another file.
       if (!open) return 0;
       const { bytesRead } = await readDescriptor(descriptor, buffer, 0, buffer.length, position);
       return bytesRead;
@@ -28,7 +28,7 @@ export function createFileSource(descriptor: number): FileSource {
   };
 }
 
-/** Bytes in memory as a source of content. */
+/** Makes a file source of bytes in memory. */
 export function bytesSource(bytes: Buffer): FileSource {
   return {
     read: (buffer, position) => Promise.resolve(bytes.copy(buffer, 0, position)),
@@ -36,12 +36,12 @@ export function bytesSource(bytes: Buffer): FileSource {
   };
 }
 
-/** Reads so many bytes from the beginning of a file; undefined where it has fewer. */
+/** Reads the first `bytesLength` bytes of a file; resolves to undefined if it has fewer. */
 export async function readBytes(
   source: FileSource,
   bytesLength: number,
 ): Promise<Buffer | undefined> {
-  // Not from Node's pool, of which a small slice would keep a large piece alive.
+  // Not from Node's buffer pool: a small slice would keep the whole pool in memory.
   const bytes = Buffer.allocUnsafeSlow(bytesLength);
   let filled = 0;
   while (filled < bytes.length) {
@@ -53,8 +53,8 @@ export async function readBytes(
 }
 
 /**
- * So many bytes from the beginning of a file as a stream, which closes it once it has been read
- * from; it fails where the file has fewer.
+ * Returns the first `bytesLength` bytes of a file as a stream that closes the file at its end. The
+ * stream fails if the file has fewer bytes.
  */
 export function fileStream(source: FileSource, bytesLength: number): Readable {
   let position = 0;

@@ -5,19 +5,18 @@ import { parseAuthority, type Scheme } from '../model/authority.ts';
 import type { Fields } from './request.ts';
 import { splitList, tokenSource, unquote, valueSource } from './syntax.ts';
 
-/** Where a request came from, as believed. */
+/** The address of a client, and the scheme and authority of its request. */
 interface Client {
   readonly address: string;
   readonly scheme: Scheme;
   /**
-   * Canonical `host[:port]` that the client asked for; undefined where only the Host field tells.
+   * The canonical `host[:port]` of a forwarding field; undefined if only the Host field names one.
    */
   readonly authority: string | undefined;
 }
 
 /**
- * What proxies say of the way of a request: hops from the client's on, and what the last of them
- * was asked for.
+ * The parsed forwarding fields: the hops from the client on, and scheme and host at the last proxy.
  */
 interface Forwarding {
   readonly hops: readonly (string | undefined)[];
@@ -32,20 +31,20 @@ const nodePattern =
 const schemes: ReadonlyMap<string, Scheme> = new Map([
   ['http', 'http'],
   ['https', 'https'],
-  // What some proxies write for the request that opens a websocket.
+  // Some proxies write these for the handshake of a websocket.
   ['ws', 'http'],
   ['wss', 'https'],
 ]);
 
 /**
- * The client behind a connection: the peer itself, or what Forwarded (RFC 7239) or X-Forwarded-For,
- * -Proto and -Host say, if the peer is a trusted proxy and the two do not contradict each other.
- * The client is the right-most address that is no trusted proxy; what stands left of it is the
- * client's own claim and is not looked at. Scheme and authority are those of the last hop. Where
- * any of it is malformed, all of it is ignored. An address that the proxy hides (`unknown`,
- * `_name`) leaves the hop behind it.
+ * Returns the client of a connection: the peer itself, or the client in Forwarded (RFC 7239) or
+ * X-Forwarded-For, -Proto and -Host, if the peer is a trusted proxy and the two kinds of field
+ * agree. The client is the right-most address that is not a trusted proxy; the client itself can
+ * invent all hops to the left, so they are not read. Scheme and authority are those of the last
+ * hop. One malformed value makes the function ignore all of them. If a proxy hides an address
+ * (`unknown`, `_name`), the client is the hop after it.
  */
-export function believedClient({
+export function resolveClient({
   fields,
   peerAddress,
   scheme,
@@ -58,18 +57,18 @@ export function believedClient({
 }): Client {
   const peer = { address: plainAddress(peerAddress), scheme, authority: undefined };
   if (!isForwarded(fields) || !isTrustedPeer(peerAddress, trustProxy)) return peer;
-  const told = readForwarding(fields).map(
-    (forwarding) => forwarding && believe(forwarding, peer, trustProxy),
+  const clients = readForwarding(fields).map(
+    (forwarding) => forwarding && clientOf(forwarding, peer, trustProxy),
   );
-  const [client] = told;
-  // A proxy that sets one kind of field may pass on what a client wrote into the other.
-  const agreed = told.every((other) => isDeepStrictEqual(other, client));
-  return (agreed ? client : undefined) ?? peer;
+  const [client] = clients;
+  // A proxy that sets one kind of field may pass on the other kind from the client.
+  const isAgreed = clients.every((other) => isDeepStrictEqual(other, client));
+  return (isAgreed ? client : undefined) ?? peer;
 }
 
 /**
- * Whether what a peer says of its clients is believed: it is in a trusted network, or at the other
- * end of a unix socket, which has no address and lets in whom its file's mode does.
+ * Whether the server trusts the forwarding fields of a peer: its address is in a trusted network,
+ * or the connection is a unix socket, which has no address and whose file mode restricts its peers.
  */
 export function isTrustedPeer(peerAddress: string, trustProxy: readonly Cidr[]): boolean {
   return peerAddress === '' || cidrsContain(trustProxy, plainAddress(peerAddress));
@@ -84,7 +83,7 @@ function isForwarded(fields: Fields): boolean {
   );
 }
 
-/** What each kind of field says; undefined for one that is malformed. */
+/** Parses each kind of field; undefined for a malformed one. */
 function readForwarding(fields: Fields): readonly (Forwarding | undefined)[] {
   const { forwarded } = fields;
   const others = {
@@ -93,12 +92,12 @@ function readForwarding(fields: Fields): readonly (Forwarding | undefined)[] {
     host: lastOf(fields['x-forwarded-host']),
   };
   if (forwarded === undefined) return [others];
-  const said = parseForwarded(forwarded);
-  if (said === undefined || fields['x-forwarded-for'] === undefined) return [said];
-  return [merged(said, others), merged(others, said)];
+  const standard = parseForwarded(forwarded);
+  if (standard === undefined || fields['x-forwarded-for'] === undefined) return [standard];
+  return [merged(standard, others), merged(others, standard)];
 }
 
-/** Proto and host may stand in one kind of field alone. */
+/** Adds proto and host of another kind of field: a proxy may send each in one kind only. */
 function merged(one: Forwarding, other: Forwarding): Forwarding {
   return { ...one, proto: one.proto ?? other.proto, host: one.host ?? other.host };
 }
@@ -117,8 +116,8 @@ function parseForwarded(value: string): Forwarding | undefined {
 }
 
 /**
- * The pairs of one hop (RFC 7239 §4) by lower-case name; undefined when malformed or when a name
- * comes twice.
+ * Parses the pairs of one hop (RFC 7239 §4) by lower-case name; undefined if malformed, or if a
+ * name occurs twice.
  */
 function parseElement(element: string): ReadonlyMap<string, string> | undefined {
   const pairs = splitList(element, ';')?.map((pair) => pairPattern.exec(pair));
@@ -128,7 +127,7 @@ function parseElement(element: string): ReadonlyMap<string, string> | undefined 
   return values.has('') || values.size !== pairs?.length ? undefined : values;
 }
 
-function believe(
+function clientOf(
   { hops, proto, host }: Forwarding,
   peer: Client,
   trustProxy: readonly Cidr[],
@@ -159,8 +158,8 @@ function clientAddress(
 }
 
 /**
- * The address of a node (RFC 7239 §6) without its port; an IPv6 address may also stand without its
- * brackets.
+ * Returns the address of a node (RFC 7239 §6) without its port, `hidden` for an obfuscated one,
+ * undefined if malformed. An IPv6 address may lack its brackets.
  */
 function parseNode(text: string): string | undefined {
   const bare = parseAddress(text);
@@ -175,7 +174,7 @@ function lastOf(list: string | undefined): string | undefined {
   return list === undefined ? undefined : (splitList(list, ',')?.at(-1) ?? '');
 }
 
-/** An IPv4 client of an IPv6 socket is known by its IPv4 address. */
+/** Returns the IPv4 address of an IPv4-mapped IPv6 address, and any other address unchanged. */
 export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
 }

@@ -5,7 +5,7 @@ import { tokenSource, trimOws } from './syntax.ts';
 /** How the content of a request is delimited (RFC 9112 §6.3). */
 interface Framing {
   readonly isChunked: boolean;
-  /** Bytes; 0 where there is none, or where it comes in chunks. */
+  /** Bytes; 0 for a request without content, and for chunked content. */
   readonly length: number;
 }
 
@@ -13,15 +13,15 @@ const requestLine = new RegExp(`^${tokenSource} [\\x21-\\x7e\\x80-\\xff]+ HTTP/[
 const methodStart = new RegExp(`^${tokenSource}`);
 const isFramed = /\r\n(?:content-length|transfer-encoding)[ \t]*:/i;
 const framing = /\r\n(content-length|transfer-encoding)[ \t]*:([^\r\n]*)/gi;
-/** No sign, no leading zero, which some take for octal. */
+/** No sign, and no leading zero: some programs read a leading zero as octal. */
 const decimal = /^(?:0|[1-9]\d{0,15})$/;
 
 const none: Framing = { isChunked: false, length: 0 };
 
-/** What a head says of its method, as far as it has come. */
+/** How far a scanner has read the method of a head, and with which result. */
 type MethodState = 'unfinished' | 'malformed' | 'implemented' | 'not_implemented';
 
-/** Reads the method that a head begins with (RFC 9112 §3.1): a token, and a space behind it. */
+/** Reads the method at the beginning of a head (RFC 9112 §3.1): a token, then a space. */
 export function methodState(head: string): MethodState {
   const length = methodStart.exec(head)?.[0].length ?? 0;
   if (length === head.length && length <= methodBytesMax) return 'unfinished';
@@ -30,20 +30,21 @@ export function methodState(head: string): MethodState {
   return isImplemented(head.slice(0, length)) ? 'implemented' : 'not_implemented';
 }
 
-/** Whether a line is `method SP request-target SP HTTP-version`, and nothing more (RFC 9112 §3). */
+/** Whether a line is exactly `method SP request-target SP HTTP-version` (RFC 9112 §3). */
 export function isRequestLine(line: string): boolean {
   return requestLine.test(line);
 }
 
 /**
- * How long the content behind a head is; a sentence where two readers could see it differently
- * (RFC 9112 §6.1, §6.3). `head` is latin1 and ends with its last field's CR LF.
+ * Returns the framing of the content after a head, or a sentence about why recipients could
+ * disagree on it (RFC 9112 §6.1, §6.3). `head` is latin1 and ends with the CR LF of its last field.
  */
-export function bodyOf(head: string): Framing | string {
+export function contentFraming(head: string): Framing | string {
   if (!isFramed.test(head)) return none;
   const [field, second] = head.matchAll(framing);
   if (field === undefined) return none;
-  if (second !== undefined) return 'The length of the content is given more than once.';
+  if (second !== undefined)
+    return 'There is more than one Content-Length or Transfer-Encoding field.';
   const [, name = '', spelled = ''] = field;
   const value = trimOws(spelled);
   if (name.toLowerCase() === 'transfer-encoding') {

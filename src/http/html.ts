@@ -6,14 +6,14 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text made safe inside HTML text and quoted attribute values. */
+/** Escapes text for HTML text and quoted attribute values. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
 /**
- * A small page of its own with a title, one sentence and perhaps more paragraphs, all but the title
- * as HTML; without scripts or anything to load.
+ * Makes a small self-contained page without scripts or subresources: a title in plain text, one
+ * sentence and further paragraphs in HTML.
  */
 export function plainPage(title: string, sentence: string, further = ''): string {
   return `<!doctype html>

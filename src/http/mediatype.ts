@@ -1,6 +1,6 @@
 import { tokenSource, trimOws, unquote, valueSource } from './syntax.ts';
 
-/** JSON values, one a line. */
+/** The type of newline-delimited JSON. */
 export const ndjsonType = 'application/x-ndjson';
 
 /** A media type (RFC 9110 §8.3.1). */
@@ -8,8 +8,8 @@ export interface MediaType {
   /** `type/subtype`, lower case. */
   readonly type: string;
   /**
-   * Values by lower-case name, quoted-strings unquoted; of a name that occurs twice the first
-   * value.
+   * Values by lower-case name, without the quotes of quoted-strings; if a name occurs twice, the
+   * first value.
    */
   readonly parameters: ReadonlyMap<string, string>;
 }
@@ -22,8 +22,8 @@ const parameterPattern = new RegExp(
 const noParameters: ReadonlyMap<string, string> = new Map();
 
 /**
- * Parses a media type such as `text/html; charset=utf-8` (RFC 9110 §8.3.1); undefined when it is
- * not one.
+ * Parses a media type such as `text/html; charset=utf-8` (RFC 9110 §8.3.1); returns undefined if
+ * malformed.
  */
 export function parseMediaType(text: string): MediaType | undefined {
   const trimmed = trimOws(text);
@@ -37,8 +37,8 @@ export function parseMediaType(text: string): MediaType | undefined {
 const notAscii = /[\u0080-\uffff]/;
 
 /**
- * The media type of a text that is sent as UTF-8: of that charset, whichever other one it names
- * (RFC 9110 §8.3.2), and also where it names none and a reader of `text/…` would guess.
+ * Returns the Content-Type of a text sent as UTF-8. `charset=utf-8` replaces any other charset (RFC
+ * 9110 §8.3.2); it is added to `text/…` with non-ASCII characters, so that clients do not guess.
  */
 export function utf8Type(contentType: string, text: string): string {
   const { type, parameters } = parseMediaType(contentType) ?? {
@@ -53,18 +53,18 @@ export function utf8Type(contentType: string, text: string): string {
   }
   if (/^utf-?8$/i.test(charset)) return contentType;
   const others = [...parameters].filter(([name]) => name !== 'charset');
-  const kept = others.map(([name, value]) => `; ${name}=${quoted(value)}`).join('');
-  return `${type}${kept}; charset=utf-8`;
+  const rest = others.map(([name, value]) => `; ${name}=${quoted(value)}`).join('');
+  return `${type}${rest}; charset=utf-8`;
 }
 
-/** As a quoted-string (RFC 9110 §5.6.4), which any value of a parameter may be. */
+/** Quotes a parameter value as a quoted-string (RFC 9110 §5.6.4). */
 function quoted(value: string): string {
   return `"${value.replace(/["\\]/g, '\\$&')}"`;
 }
 
 /**
- * Parses `;name=value` repeated from a position of a text to its end (RFC 9110 §5.6.6); undefined
- * when malformed.
+ * Parses repeated `;name=value` from a position to the end of a text (RFC 9110 §5.6.6); returns
+ * undefined if malformed.
  */
 export function parseParameters(
   text: string,

@@ -12,20 +12,17 @@ interface Preference {
   readonly q: number;
 }
 
-/** How well languages suit a caller. */
+/** A client's preference among languages. */
 export interface LanguagePreference {
   /**
-   * The rank of a content's language tag, undefined for content without one; a lower rank is
-   * better. No rank at all means that the caller excluded the language, so that such content is
-   * only for when there is no other.
+   * Returns the rank of a language tag, or of content without one (undefined); a lower rank is
+   * better. Returns undefined for a language that the client excludes: such content is the last
+   * resort.
    */
   rank(lang: string | undefined): number | undefined;
 }
 
-/**
- * Weights as RFC 9110 §12.4.2 has them, and without the leading zero, as Java's own client writes
- * them.
- */
+/** A weight as in RFC 9110 §12.4.2, or without the leading zero, as Java's own client writes it. */
 const weightPattern = /^(?:[01](?:\.\d{0,3})?|\.\d{1,3})$/;
 
 const languageRange = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,7}$/;
@@ -33,8 +30,9 @@ const languageRange = /^[a-z]{1,8}(?:-[a-z0-9]{1,8}){0,7}$/;
 const anyLanguage: LanguagePreference = { rank: (lang) => (lang === undefined ? 0 : 2) };
 
 /**
- * The elements of a field with weights (RFC 9110 §12.4.2), heaviest first, equal ones in the order
- * they came in. Malformed elements, and all after the first acceptElementsMax, are left out.
+ * Parses the elements of a field with weights (RFC 9110 §12.4.2). The heaviest comes first, equal
+ * ones stay in order. Malformed elements, and those after the first acceptElementsMax, are left
+ * out.
  */
 export function parseAccept(value: string): readonly Preference[] {
   const elements = splitList(value, ',')?.slice(0, acceptElementsMax) ?? [];
@@ -45,9 +43,9 @@ export function parseAccept(value: string): readonly Preference[] {
 }
 
 /**
- * Which of some media types a caller prefers (RFC 9110 §12.5.1): for each type the most specific
- * range that matches it gives the weight; the heaviest type wins, the first of them on a tie.
- * Undefined when the caller wants none of them. No Accept, or one without a readable element,
+ * Returns the media type that an Accept field prefers (RFC 9110 §12.5.1): the most specific
+ * matching range gives a type its weight, the heaviest type wins, and the first one on a tie.
+ * Returns undefined if the field accepts none. No Accept field, or one without a valid element,
  * accepts everything.
  */
 export function preferredType(
@@ -59,31 +57,31 @@ export function preferredType(
   return heaviest(types, (type) => typeWeight(preferences, type));
 }
 
-/** Whether a caller would take a media type at all (RFC 9110 §12.5.1). */
+/** Whether an Accept field accepts a media type (RFC 9110 §12.5.1). */
 export function acceptsType(accept: string | undefined, type: string): boolean {
   return preferredType(accept, [type]) !== undefined;
 }
 
 /**
- * Whether a caller would rather read HTML than plain text: a browser does, one that takes anything
- * alike does not.
+ * Whether an Accept field prefers HTML to plain text: true for a browser, false for a client that
+ * accepts everything equally.
  */
 export function prefersHtml(accept: string | undefined): boolean {
   return preferredType(accept, ['text/plain', 'text/html']) === 'text/html';
 }
 
 /**
- * Reads an Accept-Language field into a preference (docs/design/page-rules.md#matching, RFC 9110
- * §12.5.4), without regard to case. From the best rank to the worst:
- * 1. each tag of the field by its weight, equal ones in their order, and right after a tag the
- *    shorter ones that lookup (RFC 4647 §3.4) makes of it: `zh-hant-tw`, `zh-hant`, `zh`; a tag
- *    keeps the best place it gets;
+ * Parses an Accept-Language field, ignoring case (docs/design/page-rules.md#matching, RFC 9110
+ * §12.5.4). The ranks, from best to worst:
+ * 1. the tags of the field by weight, equal ones in order. Directly after a tag come its truncated
+ *    forms of lookup (RFC 4647 §3.4): `zh-hant-tw`, `zh-hant`, `zh`. A tag that occurs twice has
+ *    the better rank;
  * 2. content without a language;
  * 3. languages that begin with a tag of 1, such as de-AT for `de` (RFC 4647 §3.3.1);
- * 4. all others.
+ * 4. all other languages.
  *
- * Excluded are tags with weight 0 and languages that begin with them, unless they begin with a
- * longer tag of 1 as well; by `*;q=0` all of 4. Another `*` changes nothing: lookup skips it.
+ * A tag with weight 0 excludes itself and the languages that begin with it, except those that begin
+ * with a longer tag of 1. `*;q=0` excludes rank 4. Any other `*` has no effect: lookup skips it.
  */
 export function languagePreference(acceptLanguage: string | undefined): LanguagePreference {
   if (acceptLanguage === undefined || acceptLanguage === '*') return anyLanguage;
@@ -111,7 +109,7 @@ export function languagePreference(acceptLanguage: string | undefined): Language
   };
 }
 
-/** The tag that an Accept-Language field likes best, the first of equal ones, lower case. */
+/** Returns the language tag with the highest weight, the first of equal ones, in lower case. */
 export function preferredLanguage(acceptLanguage: string | undefined): string | undefined {
   if (acceptLanguage === undefined) return undefined;
   return parseAccept(acceptLanguage).find(({ range, q }) => q > 0 && range !== '*')?.range;
@@ -142,7 +140,9 @@ function typeWeight(preferences: readonly Preference[], type: string): number {
   return weight;
 }
 
-/** How closely a media range matches a type, `*` alone standing for any; -1 when it does not. */
+/**
+ * Returns how closely a media range matches a type, -1 for no match. `*` alone matches any type.
+ */
 function specificity({ range, parameters }: Preference, { type, ...actual }: MediaType): number {
   if (range === '*/*' || range === '*') return 0;
   if (range.endsWith('/*')) return type.startsWith(range.slice(0, -1)) ? 1 : -1;
@@ -166,12 +166,12 @@ function parsePreference(element: string): Preference | undefined {
   return { range, parameters, q: Math.min(1, Number(weight)) };
 }
 
-/** A tag and what progressive truncation leaves of it, longest first (RFC 4647 §3.4). */
+/** Returns a tag and its progressively truncated forms, longest first (RFC 4647 §3.4). */
 function withShorterTags(tag: string): readonly string[] {
   const tags = [tag];
   let subtags = tag.split('-');
   while (subtags.length > 1) {
-    // A single letter or digit introduces what follows it, so it does not stand at an end.
+    // A subtag of one character introduces the next one, so it cannot be the last.
     const end = subtags.at(-2)?.length === 1 && subtags.length > 2 ? -2 : -1;
     subtags = subtags.slice(0, end);
     tags.push(subtags.join('-'));

@@ -1,13 +1,13 @@
 import { parseHttpDate } from './date.ts';
 import type { Fields } from './request.ts';
 
-/** What tells one state of a representation from another (RFC 9110 §8.8). */
+/** The validators of a representation (RFC 9110 §8.8). */
 interface Validators {
   /** Entity tag with its quotes, and `W/` before them if it is weak. */
   readonly etag: string | undefined;
   /** Milliseconds since 1970; compared in whole seconds, as HTTP-dates are. */
   readonly lastModifiedMs: number | undefined;
-  /** Whether representations in other codings may be of the same date. */
+  /** Whether representations in other content codings may have the same date. */
   readonly sharesDate?: boolean;
 }
 
@@ -15,9 +15,9 @@ const entityTag = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/y;
 const betweenTags = /[\t ]*(?:,[\t ,]*|$)/y;
 
 /**
- * Whether a GET or HEAD whose answer would be 200 is to be answered so, or by 304 or 412: the
- * preconditions in the order of RFC 9110 §13.2.2. A date that is none, or that has nothing to be
- * compared with, is ignored (§13.1.3, §13.1.4).
+ * Evaluates the preconditions of a GET or HEAD whose answer would be 200, in the order of RFC 9110
+ * §13.2.2: `proceed` is a 200, `not_modified` a 304, `failed` a 412. A malformed date is ignored,
+ * and so is a date for a representation without one (§13.1.3, §13.1.4).
  */
 export function evaluatePreconditions(
   validators: Validators,
@@ -39,9 +39,9 @@ export function evaluatePreconditions(
 }
 
 /**
- * Whether a Range is to be honoured (RFC 9110 §13.1.5): there is no If-Range, or it is the strong
- * entity tag of the representation, or exactly its date, which is taken for a strong validator as
- * every common server takes it, unless representations share it (§8.8.2.2).
+ * Whether If-Range (RFC 9110 §13.1.5) allows a partial answer: there is no If-Range, or it is the
+ * strong entity tag of the representation, or exactly its date. As all common servers do, it
+ * accepts the date as a strong validator, unless other representations share it (§8.8.2.2).
  */
 export function ifRangeHolds(
   { etag, lastModifiedMs, sharesDate }: Validators,
@@ -55,9 +55,9 @@ export function ifRangeHolds(
 }
 
 /**
- * Whether an If-Match (strong comparison) or If-None-Match (weak) names an entity tag (RFC 9110
- * §8.8.3.2), `*` naming any there is, also for a representation without one. Reading of a malformed
- * list ends where it is malformed.
+ * Whether an If-Match (strong comparison) or If-None-Match (weak) lists an entity tag (RFC 9110
+ * §8.8.3.2). `*` matches every representation, also one without a tag. In a malformed list, only
+ * the tags before the error count.
  */
 export function etagListed(
   list: string,
@@ -84,16 +84,16 @@ export function etagListed(
 }
 
 /**
- * Whether there was a change after a date of the request; undefined when there is nothing to
- * compare.
+ * Whether the representation changed after a date of the request; undefined without one of the two
+ * dates.
  */
 function changedSince(
   { lastModifiedMs }: Validators,
   date: string | undefined,
 ): boolean | undefined {
   if (date === undefined || lastModifiedMs === undefined) return undefined;
-  // The clock plays no part: two-digit years are read as a repetition of what was sent as
-  // Last-Modified.
+  // The reference is not the current time: the client repeats a Last-Modified, so a two-digit year
+  // must resolve as it was sent.
   const dateMs = parseHttpDate(date, lastModifiedMs);
   return dateMs === undefined ? undefined : wholeSeconds(lastModifiedMs) > dateMs;
 }

@@ -4,14 +4,14 @@ import { isUtf8 } from 'node:buffer';
 export interface QueryParameter {
   readonly name: string;
   readonly value: string;
-  /** Whether name and value are UTF-8; if not, U+FFFD stands for what is not. */
+  /** Whether name and value are valid UTF-8; U+FFFD replaces invalid bytes. */
   readonly isUtf8: boolean;
 }
 
 /**
- * The parameters of a query or form, in their order, as URLSearchParams reads them. In Node that
- * throws and catches an error for each text that decodeURIComponent does not take, such as `%ff`:
- * a form of 256 KiB takes it a second.
+ * Parses the parameters of a query or form, in order, with the same result as URLSearchParams. In
+ * Node, URLSearchParams throws and catches an error for each text that decodeURIComponent rejects,
+ * such as `%ff`: a form of 256 KiB takes it a second.
  */
 export function parseQuery(text: string): readonly QueryParameter[] {
   const parameters: QueryParameter[] = [];
@@ -26,7 +26,10 @@ export function parseQuery(text: string): readonly QueryParameter[] {
   return parameters;
 }
 
-/** The first value of a parameter, and the query without all of that name; undefined for none. */
+/**
+ * Returns the first value of a parameter, and the query without all parameters of that name;
+ * undefined if there is none.
+ */
 export function takeParameter(
   query: string,
   name: string,
@@ -46,7 +49,9 @@ function decode(encoded: string): { readonly text: string; readonly isUtf8: bool
   return { text: octets.toString(), isUtf8: isUtf8(octets) };
 }
 
-/** Percent-decodes in place (RFC 3986 §2.1); a `%` without two hexadecimal digits stays. */
+/**
+ * Percent-decodes in place (RFC 3986 §2.1); leaves a `%` without two hexadecimal digits unchanged.
+ */
 function percentDecoded(bytes: Buffer): Buffer {
   let length = 0;
   for (let at = 0; at < bytes.length; at += 1) {
@@ -62,7 +67,7 @@ function percentDecoded(bytes: Buffer): Buffer {
 
 const percent = 0x25;
 
-/** The value of a hexadecimal digit in ASCII; -1 for anything else. */
+/** Returns the value of a hexadecimal digit in ASCII; -1 for any other byte. */
 function hexDigit(byte = 0): number {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const letter = byte | 0x20;

@@ -6,17 +6,17 @@ import { splitList } from './syntax.ts';
 const rangeSpec = /^(\d*)-(\d*)$/;
 
 /**
- * The ranges of a representation that a Range field asks for (RFC 9110 §14.1.2, §14.2), clamped to
- * its length, those that overlap or touch made one (§15.3.7.2), in the order in which they were
- * first asked for. Undefined when the field is to be ignored: an unknown unit, malformed, more than
- * rangesMax ranges, or the end of what is empty. An empty list when none of the ranges can be
- * satisfied.
+ * Parses a Range field (RFC 9110 §14.1.2, §14.2) for a representation of a length. Returns the
+ * ranges clamped to that length, in the order of the field; ranges that overlap or touch are merged
+ * (§15.3.7.2). Returns undefined for a field to ignore: an unknown unit, a syntax error, more than
+ * rangesMax ranges, or a suffix of an empty representation. Returns an empty list if no range is
+ * satisfiable.
  */
 export function parseRanges(value: string, bytesLength: number): readonly ByteRange[] | undefined {
   const specs = rangeSpecs(value);
   if (specs.length === 0 || specs.length > rangesMax) return undefined;
-  // A non-zero suffix of nothing is satisfiable (§14.1.2), but there is no first byte to name in
-  // Content-Range.
+  // A non-zero suffix of an empty representation is satisfiable (§14.1.2), but Content-Range cannot
+  // express it: there is no first byte.
   if (bytesLength === 0 && specs.some((spec) => /^-0*[1-9]/.test(spec))) return undefined;
   const ranges: ByteRange[] = [];
   for (const spec of specs) {
@@ -27,23 +27,25 @@ export function parseRanges(value: string, bytesLength: number): readonly ByteRa
   return coalesce(ranges);
 }
 
-/** Whether a Range field is ignored because it asks for more than rangesMax ranges. */
-export function asksTooMuch(value: string): boolean {
+/** Whether a Range field has more than rangesMax ranges, so that the server ignores it. */
+export function hasTooManyRanges(value: string): boolean {
   return rangeSpecs(value).length > rangesMax;
 }
 
-/** The ranges of a Range field as they are written; none of another unit than bytes. */
+/** Returns the unparsed ranges of a Range field; none for a unit other than bytes. */
 function rangeSpecs(value: string): readonly string[] {
   if (!/^bytes=/i.test(value)) return [];
   return splitList(value.slice('bytes='.length), ',') ?? [];
 }
 
-/** The value of Content-Range (RFC 9110 §14.4) for a range, or for none that could be satisfied. */
+/**
+ * Returns the value of Content-Range (RFC 9110 §14.4) for a range; for undefined, the one of a 416.
+ */
 export function contentRange(range: ByteRange | undefined, bytesLength: number): string {
   return `bytes ${range === undefined ? '*' : `${range.first}-${range.last}`}/${bytesLength}`;
 }
 
-/** A multipart/byteranges content (RFC 9110 §14.6). */
+/** Content of type multipart/byteranges (RFC 9110 §14.6). */
 interface Multipart {
   readonly contentType: string;
   readonly parts: readonly Part[];
@@ -51,9 +53,9 @@ interface Multipart {
 }
 
 /**
- * Frames ranges as multipart/byteranges. The boundary is a hash of the entity tag or other text
- * that goes with the content: it is the same for the same representation, has hexadecimal digits
- * only, and neither content nor field can come to hold it by chance.
+ * Frames ranges as multipart/byteranges. The boundary is the hash of the representation's
+ * validator, type and length: the same representation always gets the same boundary, and the
+ * content cannot contain it by chance.
  */
 export function multipartRanges(
   ranges: readonly ByteRange[],
@@ -64,7 +66,7 @@ export function multipartRanges(
     validator,
   }: {
     readonly contentType: string;
-    /** The coding of the bytes that the ranges are cut from; undefined for none. */
+    /** The content coding of the representation; undefined for none. */
     readonly contentEncoding?: string | undefined;
     readonly bytesLength: number;
     readonly validator: string;
@@ -94,12 +96,15 @@ export function multipartRanges(
   };
 }
 
-/** How many bytes a range has. */
+/** Returns the number of bytes in a range. */
 export function rangeBytes({ first, last }: ByteRange): number {
   return last - first + 1;
 }
 
-/** One int-range or suffix-range, clamped; last lies before first when it cannot be satisfied. */
+/**
+ * Parses one int-range or suffix-range and clamps it; `last` is less than `first` if it is
+ * unsatisfiable. Returns undefined on a syntax error.
+ */
 function parseRange(spec: string, bytesLength: number): ByteRange | undefined {
   const match = rangeSpec.exec(spec);
   if (match === null || spec === '-') return undefined;
@@ -115,8 +120,8 @@ function parseRange(spec: string, bytesLength: number): ByteRange | undefined {
 
 function coalesce(ranges: readonly ByteRange[]): readonly ByteRange[] {
   if (ranges.length < 2) return ranges;
-  const merged: { first: number; last: number; asked: number }[] = [];
-  const ascending = ranges.map((range, asked) => ({ ...range, asked }));
+  const merged: { first: number; last: number; position: number }[] = [];
+  const ascending = ranges.map((range, position) => ({ ...range, position }));
   ascending.sort((one, other) => one.first - other.first);
   for (const range of ascending) {
     const before = merged.at(-1);
@@ -124,9 +129,9 @@ function coalesce(ranges: readonly ByteRange[]): readonly ByteRange[] {
       merged.push(range);
     } else {
       before.last = Math.max(before.last, range.last);
-      before.asked = Math.min(before.asked, range.asked);
+      before.position = Math.min(before.position, range.position);
     }
   }
-  merged.sort((one, other) => one.asked - other.asked);
+  merged.sort((one, other) => one.position - other.position);
   return merged.map(({ first, last }) => ({ first, last }));
 }

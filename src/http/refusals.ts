@@ -1,7 +1,7 @@
 import { Failure } from '../model/failure.ts';
 import { headerBlockBytesMax, requestLineBytesMax } from './limits.ts';
 
-/** What a client is told whose request line is longer than it may be (RFC 9110 §15.5.15). */
+/** Makes the 414 for a request line of more than `requestLineBytesMax` (RFC 9110 §15.5.15). */
 export function requestLineTooLong(): Failure {
   return new Failure('too_large', `The request line is longer than ${requestLineBytesMax} bytes.`, {
     status: 414,
@@ -9,7 +9,7 @@ export function requestLineTooLong(): Failure {
   });
 }
 
-/** What a client is told whose header section is larger than it may be (RFC 6585 §5). */
+/** Makes the 431 for a header section of more than `headerBlockBytesMax` (RFC 6585 §5). */
 export function headerSectionTooLarge(): Failure {
   return new Failure(
     'too_large',
@@ -18,9 +18,9 @@ export function headerSectionTooLarge(): Failure {
   );
 }
 
-/** What a client is told whose request has a method that nobody here knows (RFC 9110 §15.6.2). */
+/** Makes the 501 for a method that the server does not implement (RFC 9110 §15.6.2). */
 export function methodNotImplemented(): Failure {
-  return new Failure('invalid', 'The method of the request is not implemented here.', {
+  return new Failure('invalid', 'The server does not implement the method of the request.', {
     status: 501,
   });
 }

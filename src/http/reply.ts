@@ -4,30 +4,31 @@ import type { Cancellation } from '../model/cancellation.ts';
 /** Header fields of an answer as a flat list: name, value, name, value. */
 export type FieldList = readonly string[];
 
-/** A piece of a file, first byte and last byte included (RFC 9110 §14.1.2). */
+/** A range of a file, with its first and last byte included (RFC 9110 §14.1.2). */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
 }
 
 /**
- * What is sent of a representation, in order: literal bytes (multipart framing) or a range of its
- * content.
+ * A part of an answer's content: literal bytes (multipart framing), or a range of the
+ * representation.
  */
 export type Part = Buffer | ByteRange;
 
-/** An open file that an answer is read from; whoever sends the answer closes it. */
+/** An open file with the content of an answer. The sender of the answer closes it. */
 export interface FileSource {
   /**
-   * Reads into the buffer from a position of the file; resolves to the bytes read, 0 at its end.
+   * Fills the buffer from a position of the file; resolves to the bytes read, 0 at the end of the
+   * file.
    */
   read(buffer: Buffer, position: number): Promise<number>;
   close(): Promise<void>;
 }
 
 /**
- * The content of an answer. A `stream` is destroyed by whoever sends the answer when the client
- * goes away.
+ * The content of an answer. The sender of the answer destroys a `stream` when the client
+ * disconnects.
  */
 export type Body =
   | { readonly kind: 'none' }
@@ -42,68 +43,67 @@ export type Body =
       readonly kind: 'stream';
       readonly stream: Readable;
       readonly bytesLength: number | undefined;
-      /** Fields that go out behind the content (RFC 9110 §6.5), once it has ended. */
+      /** Trailer fields (RFC 9110 §6.5), complete once the content has ended. */
       readonly trailers?: () => FieldList;
     };
 
 /**
- * What the cache did for an answer: it had it (`hit`), had one that was stale, had one that the
- * source confirmed, had none (`miss`), or was left out of it (`pass`).
+ * The cache status of an answer: a fresh entry (`hit`), a stale entry, an entry that the source
+ * confirmed (`revalidated`), no entry (`miss`), or a request that bypasses the cache (`pass`).
  */
 export type CacheOutcome = 'hit' | 'stale' | 'revalidated' | 'miss' | 'pass';
 
-/** Who waits for an answer: somebody else each time that the same is asked. */
-export interface Asking {
-  /** Aborts when nobody waits for the answer any more. */
+/** The client of one request: where its interim answers go, and when it stops waiting. */
+export interface Recipient {
+  /** Aborts when the client no longer waits for the answer. */
   readonly signal: Cancellation;
   /**
-   * Sends an answer ahead of the one that counts (RFC 9110 §15.2), by its status and fields: not
-   * 100, nor 101.
+   * Sends an interim answer (RFC 9110 §15.2) with a status and fields; the status is neither 100
+   * nor 101.
    */
   readonly interim?: ((status: number, fields: FieldList) => void) | undefined;
 }
 
-/** An answer before it has met a socket. */
+/** An answer, independent of its connection and HTTP version. */
 export interface Reply {
   readonly status: number;
   /**
-   * All fields but Connection, Server-Timing and framing; Content-Length where it is known, Date
-   * where it is not that of this moment.
+   * All fields except Connection, Server-Timing and framing. Content-Length is present if the
+   * length is known; Date only if it differs from the current time.
    */
   readonly fields: FieldList;
   readonly body: Body;
   /**
-   * Who answered, for Server-Timing and the access log: `disk:<name>`, `rule:<id>` or `none`
-   * (docs/design/requests.md#precedence).
+   * The part of Waymark that made the answer, for Server-Timing and the access log: `disk:<name>`,
+   * `rule:<id>` or `none` (docs/design/requests.md#precedence).
    */
   readonly source: string;
-  /** The id of the failure that it tells of, under which the log knows it too. */
+  /** The id of the failure in the answer; the log has the same id. */
   readonly failureId?: string;
-  /** Undefined where no cache was in its way. */
+  /** Undefined for an answer that passed no cache. */
   readonly cache?: CacheOutcome;
   /**
-   * True where whoever asks for the same target, with the same values of the fields that Vary
-   * names, would have the same answer: until the log or the configuration changes, and for as long
-   * as a look at the disk is believed.
+   * True if every request for the same target, with the same values of the fields in Vary, gets the
+   * same answer, until the log or the configuration changes or the checks of files on disk expire.
    */
   readonly isReusable?: true;
   /**
-   * Of one that is reusable, asked each time before it is used again, with the milliseconds since
-   * 1970: whether it still holds. Who says something of caches (Cache-Control) has it found out.
+   * Whether a reusable answer is still current at a time, in milliseconds since 1970; called before
+   * each reuse. A request with Cache-Control skips reuse, so that the cache decides again.
    */
-  readonly holds?: ((nowMs: number) => boolean) | undefined;
+  readonly isCurrent?: ((nowMs: number) => boolean) | undefined;
 }
 
 /** An answer without content. */
 export const noBody: Body = { kind: 'none' };
 
-/** Frees what an answer holds when it is not going to be sent. */
+/** Closes the file or stream of an answer that will not be sent. */
 export async function discard({ body }: Pick<Reply, 'body'>): Promise<void> {
   if (body.kind === 'stream') body.stream.destroy();
   if (body.kind === 'file') await body.file.close();
 }
 
-/** The value of a field of a reply, by lower-case name; undefined where it is absent. */
+/** Returns the value of a field by its lower-case name; undefined without the field. */
 export function replyField({ fields }: Pick<Reply, 'fields'>, name: string): string | undefined {
   for (let at = 0; at < fields.length; at += 2) {
     if (isNamed(fields[at], name)) return fields[at + 1];
@@ -111,7 +111,7 @@ export function replyField({ fields }: Pick<Reply, 'fields'>, name: string): str
   return undefined;
 }
 
-/** The values of a field by lower-case name, one for each line that it comes in. */
+/** Returns the values of a field by its lower-case name, one for each field line. */
 export function fieldLines(fields: FieldList, name: string): readonly string[] {
   let lines: string[] | undefined;
   for (let at = 0; at + 1 < fields.length; at += 2) {
@@ -122,7 +122,7 @@ export function fieldLines(fields: FieldList, name: string): readonly string[] {
 
 const noLines: readonly string[] = [];
 
-/** Whether a field has a name, in whatever case. */
+/** Whether a field name equals a lower-case name, ignoring case. */
 function isNamed(field: string | undefined, name: string): boolean {
   return field?.length === name.length && field.toLowerCase() === name;
 }
@@ -132,7 +132,7 @@ export function isEmptyStatus(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-/** Fields without those of some lower-case names. */
+/** Returns the fields except those with the given lower-case names. */
 export function withoutFields(fields: FieldList, ...names: readonly string[]): FieldList {
   const isLeftOut = (field: string | undefined): boolean =>
     names.some((name) => isNamed(field, name));

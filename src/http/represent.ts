@@ -5,23 +5,23 @@ import { contentRange, multipartRanges, parseRanges, rangeBytes } from './ranges
 import { replyField, withoutFields, type ByteRange, type FieldList, type Part } from './reply.ts';
 import type { Fields } from './request.ts';
 
-/** What a target has to show at the moment, its content left where it is. */
+/** The representation of a target, without its content. */
 export interface Representation {
   readonly status: number;
-  /** Undefined where another server has sent content without saying what it is. */
+  /** Undefined if another server sent content without a Content-Type. */
   readonly contentType: string | undefined;
   /** Entity tag with its quotes, and `W/` before them if it is weak. */
   readonly etag: string | undefined;
   /**
-   * Milliseconds since 1970. Whoever makes it sees to it that it is not in the future (RFC 9110
-   * §8.8.2.1).
+   * Milliseconds since 1970. The maker of a representation never sets a time in the future (RFC
+   * 9110 §8.8.2.1).
    */
   readonly lastModifiedMs: number | undefined;
-  /** The same as another server has written it. */
+  /** The text of Last-Modified that another server sent. */
   readonly lastModified?: string | undefined;
   /**
-   * Whether the target has other representations, in other codings, that may be of the same date:
-   * it does not tell bytes of the one from bytes of the other (RFC 9110 §8.8.2.2).
+   * Whether representations in other content codings may have the same date, so that the date does
+   * not identify the bytes (RFC 9110 §8.8.2.2).
    */
   readonly sharesDate?: boolean;
   /** Further fields: Cache-Control, Vary, Content-Language, Content-Encoding … */
@@ -29,17 +29,20 @@ export interface Representation {
   readonly bytesLength: number;
 }
 
-/** What of a representation is sent. */
+/** The status, fields and content of an answer with a representation. */
 export interface Selection {
   readonly status: number;
   readonly fields: FieldList;
-  /** In order; none when no content is sent. */
+  /** In order; empty for an answer without content. */
   readonly parts: readonly Part[];
   /** Bytes of all parts together. */
   readonly bytesLength: number;
 }
 
-/** What a 304 has of the fields of a 200 (RFC 9110 §15.4.5), beside ETag or Last-Modified. */
+/**
+ * The fields of a 200 that its 304 repeats (RFC 9110 §15.4.5). `notModified` adds ETag or
+ * Last-Modified.
+ */
 const notModifiedNames: ReadonlySet<string> = new Set([
   'cache-control',
   'content-location',
@@ -49,11 +52,12 @@ const notModifiedNames: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Answers a request with a representation: whole, in part, not modified, or refused by a
- * precondition. The one order is that of RFC 9110 §13.2.2. Preconditions and ranges apply to a
- * representation with status 200 alone (§13.2.1), for GET and HEAD, ranges for GET only (§14.2).
- * Fields are complete but for Date and connection fields: Content-Length is there unless the status
- * is 204 or 304 (§8.6). A HEAD gets the fields of its GET without Range, and no parts (§9.3.2).
+ * Selects the answer to a request for a representation: whole, partial, not modified, or a failed
+ * precondition, in the order of RFC 9110 §13.2.2. Preconditions and ranges apply only to a
+ * representation with status 200 (§13.2.1) and to GET and HEAD, ranges only to GET (§14.2). The
+ * fields are complete except for Date and connection fields; Content-Length is present unless the
+ * status is 204 or 304 (§8.6). A HEAD gets the fields of its GET without Range, and no parts
+ * (§9.3.2).
  */
 export function select(
   representation: Representation,
@@ -77,8 +81,8 @@ export function select(
   return ranges === undefined ? whole(representation, method) : inPart(representation, ranges);
 }
 
-/** Whether a request has a precondition or a range (RFC 9110 §13, §14), and may be sent less. */
-export function asksForLess(fields: Fields): boolean {
+/** Whether a request has a precondition or a range (RFC 9110 §13, §14). */
+export function hasPreconditionOrRange(fields: Fields): boolean {
   return (
     fields['if-none-match'] !== undefined ||
     fields['if-modified-since'] !== undefined ||
@@ -93,14 +97,14 @@ function whole(representation: Representation, method: string): Selection {
   if (status === 304) return notModified(representation);
   if (status === 204 || status === 205) {
     const length = status === 205 ? ['Content-Length', '0'] : [];
-    return without(status, [
+    return withoutContent(status, [
       ...length,
       ...validatorFields(representation),
       ...representation.fields,
     ]);
   }
   const fields = contentFields(representation, contentType, bytesLength);
-  if (method === 'HEAD' || bytesLength === 0) return without(status, fields);
+  if (method === 'HEAD' || bytesLength === 0) return withoutContent(status, fields);
   return { status, fields, parts: [{ first: 0, last: bytesLength - 1 }], bytesLength };
 }
 
@@ -124,7 +128,7 @@ function inPart(representation: Representation, ranges: readonly ByteRange[]): S
     bytesLength,
     validator,
   });
-  // The pieces are of encoded content, their frame is not: each piece says it for itself.
+  // The parts are encoded, the multipart frame is not: each part has its own Content-Encoding.
   const framed =
     contentEncoding === undefined
       ? representation
@@ -138,32 +142,33 @@ function inPart(representation: Representation, ranges: readonly ByteRange[]): S
 }
 
 /**
- * Only what a cache needs to go on with what it has; the date where no entity tag does that (RFC
- * 9110 §15.4.5).
+ * Makes the 304 (RFC 9110 §15.4.5): the ETag (Last-Modified if there is none) and the fields in
+ * `notModifiedNames`.
  */
 function notModified({ fields, ...validators }: Representation): Selection {
   const { etag } = validators;
-  return without(304, [
+  return withoutContent(304, [
     ...validatorFields(etag === undefined ? validators : { etag, lastModifiedMs: undefined }),
     ...fieldsWhere(fields, (name) => notModifiedNames.has(name)),
   ]);
 }
 
-/** Content of which nothing is known (RFC 9110 §8.3). */
+/** The type of content without a Content-Type (RFC 9110 §8.3). */
 const unknownType = 'application/octet-stream';
 
 /**
- * Without content, and without the fields that speak of the content or of how long it may be kept.
+ * Makes a 412 or 416: without content, and without the fields that describe the content or its
+ * caching.
  */
 function refused({ fields }: Representation, status: 412 | 416, own: FieldList): Selection {
-  const kept = fieldsWhere(
+  const others = fieldsWhere(
     fields,
     (name) => !name.startsWith('content-') && name !== 'cache-control' && name !== 'expires',
   );
-  return without(status, ['Content-Length', '0', ...own, ...kept]);
+  return withoutContent(status, ['Content-Length', '0', ...own, ...others]);
 }
 
-function without(status: number, fields: FieldList): Selection {
+function withoutContent(status: number, fields: FieldList): Selection {
   return { status, fields, parts: [], bytesLength: 0 };
 }
 

@@ -1,9 +1,8 @@
 import { parseHttpDate } from './date.ts';
 
 /**
- * The wait that a Retry-After field asks for (RFC 9110 §10.2.3), in milliseconds, at most `msMax`;
- * undefined where it is missing or malformed. A date is held against `nowMs`, milliseconds since
- * 1970.
+ * Parses Retry-After (RFC 9110 §10.2.3) into milliseconds to wait, at most `msMax`; undefined if it
+ * is missing or malformed. A date counts from `nowMs`, milliseconds since 1970.
  */
 export function readRetryAfter(
   field: string | undefined,

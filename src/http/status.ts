@@ -1,6 +1,6 @@
 import type { Failure, FailureCode } from '../model/failure.ts';
 
-/** The HTTP status of each failure: the only such map (docs/design/failures.md#failures). */
+/** The HTTP status of each failure code: the only such table (docs/design/failures.md#failures). */
 export const statusOf: Readonly<Record<FailureCode, number>> = {
   invalid: 400,
   unauthenticated: 401,
@@ -19,7 +19,7 @@ export const statusOf: Readonly<Record<FailureCode, number>> = {
   storage_full: 507,
 };
 
-/** The HTTP status that a failure is answered with. */
+/** Returns the HTTP status of a failure. */
 export function statusFor({ code, status }: Failure): number {
   return status ?? statusOf[code];
 }

@@ -8,8 +8,7 @@ const quotedSource =
 export const valueSource = `(?:${tokenSource}|${quotedSource})`;
 
 /**
- * A text without the spaces and tabs around it (OWS, RFC 9110 §5.6.3); takes linear time, unlike
- * `/\s+$/`.
+ * Removes the spaces and tabs around a text (OWS, RFC 9110 §5.6.3) in linear time, unlike `/\s+$/`.
  */
 export function trimOws(text: string): string {
   let first = 0;
@@ -20,15 +19,15 @@ export function trimOws(text: string): string {
 }
 
 /**
- * The elements of a list (RFC 9110 §5.6.1), trimmed, empty ones left out; a separator inside a
- * quoted-string does not separate. Undefined when a quoted-string does not end.
+ * Splits a list (RFC 9110 §5.6.1) into its trimmed elements, without empty ones; ignores separators
+ * in quoted-strings. Returns undefined if a quoted-string does not end.
  */
 export function splitList(text: string, separator: ',' | ';'): readonly string[] | undefined {
   const elements = text.includes('"') ? splitQuoted(text, separator) : text.split(separator);
   return elements?.map(trimOws).filter((element) => element !== '');
 }
 
-/** The text that a token or quoted-string stands for. */
+/** Returns the text of a token or quoted-string. */
 export function unquote(value: string): string {
   return value.startsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
 }

@@ -5,12 +5,12 @@ import { requestLineBytesMax } from './limits.ts';
 import { queryRefusal, readPath } from '../model/path.ts';
 import { isImplemented } from '../model/method.ts';
 import { readFields, requireExpectation, requireFraming } from './fields.ts';
-import { believedClient } from './forwarded.ts';
+import { resolveClient } from './forwarded.ts';
 import { methodNotImplemented, requestLineTooLong } from './refusals.ts';
 import type { Fields, RequestTarget } from './request.ts';
 import { tokenSource } from './syntax.ts';
 
-/** The head of a request as it came in: nothing of it has been checked. */
+/** The head of a request before validation. */
 export interface RequestHead {
   readonly method: string;
   readonly target: string;
@@ -23,20 +23,21 @@ export interface RequestHead {
   readonly peerAddress: string;
 }
 
-/** A request that was let in. */
+/** A request that passed validation. */
 export interface ValidatedRequest {
   readonly target: RequestTarget;
   readonly fields: Fields;
-  /** The client's address as believed: the peer's, or what a trusted proxy said of it. */
+  /** The address of the client: the peer's, or the one in a trusted proxy's fields. */
   readonly address: string;
 }
 
 const isToken = new RegExp(`^${tokenSource}$`);
 const absoluteForm = /^(https?):\/\/([^/?#]*)/i;
+
 /**
- * The door (docs/design/requests.md#validation): turns the head of a request into its one canonical
- * target, its fields and its client, and throws `invalid` for anything that two readers could
- * understand differently (RFC 9110 §7, RFC 9112 §3 and §6).
+ * Validates the head of a request (docs/design/requests.md#validation). Returns its one canonical
+ * target, its fields and its client. Throws `invalid` for a head that two recipients could read
+ * differently (RFC 9110 §7, RFC 9112 §3 and §6).
  */
 export function parseRequest(
   head: RequestHead,
@@ -48,7 +49,7 @@ export function parseRequest(
   const fields = readFields(head.rawFields);
   requireFraming(fields, head.httpVersion);
   requireExpectation(fields, head.httpVersion);
-  const { address, scheme, authority } = believedClient({
+  const { address, scheme, authority } = resolveClient({
     fields,
     peerAddress: head.peerAddress,
     scheme: head.secure ? 'https' : 'http',
@@ -63,8 +64,8 @@ export function parseRequest(
 }
 
 /**
- * The one target that a request line and its Host field name (RFC 9110 §7.1). Throws `invalid` or
- * `too_large` where they name none, `method_not_allowed` for CONNECT.
+ * Returns the canonical target of a request line and its Host field (RFC 9110 §7.1). Throws
+ * `invalid` or `too_large` if they name no target, `method_not_allowed` for CONNECT.
  */
 export function canonicalTarget(
   line: Pick<RequestHead, 'method' | 'target'>,
@@ -79,7 +80,7 @@ export function canonicalTarget(
 
 function requireVersion({ httpVersion }: RequestHead): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') {
-    throw new Failure('invalid', 'Only HTTP/1.1 and HTTP/1.0 are spoken here.');
+    throw new Failure('invalid', 'The server supports HTTP/1.1 and HTTP/1.0 only.');
   }
 }
 
@@ -96,7 +97,8 @@ function requireMethod({ method }: RequestHead): void {
 }
 
 /**
- * The canonical authority of the Host field, which HTTP/1.0 has to send here too (RFC 9112 §3.2).
+ * Returns the canonical authority of the Host field. It is required in HTTP/1.0 too, where RFC 9112
+ * §3.2 does not require it.
  */
 function requireHost(value: string | undefined, scheme: Scheme): string {
   if (value === undefined) {
@@ -111,7 +113,7 @@ function requireHost(value: string | undefined, scheme: Scheme): string {
   return host;
 }
 
-/** Path and query of any form of request target that an origin server gets (RFC 9112 §3.2). */
+/** Returns path and query of a request target in any form for an origin server (RFC 9112 §3.2). */
 function readTarget(
   { method, target }: Pick<RequestHead, 'method' | 'target'>,
   site: { readonly scheme: Scheme; readonly host: string },
@@ -127,14 +129,17 @@ function readTarget(
   return { path, query };
 }
 
-/** The rest of an absolute-form target, which has to name the same site as scheme and Host do. */
+/**
+ * Returns an absolute-form target without its scheme and authority, which must equal the
+ * connection's scheme and the Host field.
+ */
 function withoutSite(
   target: string,
   { scheme, host }: { readonly scheme: Scheme; readonly host: string },
 ): string {
   const match = absoluteForm.exec(target);
   if (match === null) {
-    throw new Failure('invalid', 'The request target has to be a path that starts with /.');
+    throw new Failure('invalid', 'The request target must be a path that starts with /.');
   }
   const [site, targetScheme = '', authority = ''] = match;
   if (targetScheme.toLowerCase() !== scheme || parseAuthority(authority, scheme) !== host) {
@@ -144,12 +149,12 @@ function withoutSite(
   return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
-/** What a client is told that wants a tunnel: this is no proxy (RFC 9110 §9.3.6). */
+/** Makes the failure for CONNECT: the server is not a proxy (RFC 9110 §9.3.6). */
 function noTunnel(target: string, scheme: Scheme): Failure {
   if (parseAuthority(target, scheme) === undefined) {
-    return new Failure('invalid', 'The target of CONNECT has to be a host and its port.');
+    return new Failure('invalid', 'The target of CONNECT must be a host and its port.');
   }
-  return new Failure('method_not_allowed', 'No tunnels are opened here.', {
+  return new Failure('method_not_allowed', 'The server is not a proxy and opens no tunnels.', {
     allow: ['GET', 'HEAD', 'OPTIONS'],
   });
 }

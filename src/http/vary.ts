@@ -1,8 +1,8 @@
 import { replyField, type FieldList } from './reply.ts';
 
 /**
- * Fields with one Vary that names some request fields besides those that it names already (RFC 9110
- * §12.5.5); `*` stands for every field. Several Vary become one.
+ * Returns the fields with one Vary (RFC 9110 §12.5.5) that names the given request fields and those
+ * that the fields name already. `*` replaces all names; several Vary fields become one.
  */
 export function withVary(fields: FieldList, ...names: readonly string[]): FieldList {
   if (replyField({ fields }, 'vary') === undefined) return [...fields, ...varyOf(names)];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
-import type { Page } from '../http/held-page.ts';
+import type { Page } from '../http/prepared-page.ts';
 import { utf8Type } from '../http/mediatype.ts';
 import { pageFields } from '../http/page-fields.ts';
 import type { FieldList, Reply } from '../http/reply.ts';

@@ -5,7 +5,7 @@ import {
   noBody,
   replyField,
   withoutFields,
-  type Asking,
+  type Recipient,
   type Body,
   type FieldList,
   type Reply,
@@ -151,7 +151,7 @@ export function withFailureEvents(
   report: (failure: FetchFailure) => void,
 ): Fetcher {
   const failing =
-    ({ id }: FetchRule, { signal }: Asking) =>
+    ({ id }: FetchRule, { signal }: Recipient) =>
     (error: unknown): never => {
       if (error instanceof Failure && !signal.aborted) {
         const { code, message } = error;

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { wantedCodings, type Coding } from '../http/coding.ts';
+import { preferredCodings, type Coding } from '../http/coding.ts';
 import { isCompressible } from '../http/compressible.ts';
 import {
   discard,
@@ -120,7 +120,7 @@ function uncompressedReply(reply: Reply, request: ContentRequest): Reply | undef
   const fields = withVary(reply.fields, 'Accept-Encoding');
   if (status === 304)
     return { ...reply, fields: notModifiedFields(fields, asked['if-none-match']) };
-  if (status === 200 && wantedCodings(asked['accept-encoding']).length > 0) return undefined;
+  if (status === 200 && preferredCodings(asked['accept-encoding']).length > 0) return undefined;
   return { ...reply, fields };
 }
 
@@ -132,7 +132,7 @@ async function compressReply(
 ): Promise<Reply> {
   const { body } = reply;
   const plain = { ...reply, fields: withVary(reply.fields, 'Accept-Encoding') };
-  const [coding] = wantedCodings(asked['accept-encoding']);
+  const [coding] = preferredCodings(asked['accept-encoding']);
   if (coding === undefined) return plain;
   switch (body.kind) {
     case 'none':

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { asksTooMuch } from '../http/ranges.ts';
+import { hasTooManyRanges } from '../http/ranges.ts';
 import { prefersHtml } from '../http/negotiation.ts';
 import {
   discard,
   noBody,
   withoutFields,
-  type Asking,
+  type Recipient,
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
@@ -75,7 +75,7 @@ export class Exchange {
       const elsewhere = early instanceof Promise ? await early : early;
       if (elsewhere !== undefined) return elsewhere;
       const { range } = incoming.fields;
-      if (range !== undefined && asksTooMuch(range)) {
+      if (range !== undefined && hasTooManyRanges(range)) {
         this.#parts.limits.passed('ranges', this.address);
       }
       const path = servicePath(incoming.target.path, serving.config.server.base);
@@ -139,7 +139,7 @@ export class Exchange {
   /** What the site answers. */
   #content(incoming: IncomingRequest): Reply | Promise<Reply> {
     const message = this.#message;
-    const asking: Asking = {
+    const recipient: Recipient = {
       signal: new ClientGone(this.#response, message.socket),
       interim: (status, fields) => {
         // Who speaks HTTP/1.0 does not know what it is.
@@ -149,7 +149,7 @@ export class Exchange {
     const { site, visitors } = this.#moment.serving;
     return site.respond({
       ...incoming.target,
-      ...asking,
+      ...recipient,
       method: message.method ?? '',
       fields: incoming.fields,
       address: incoming.address,

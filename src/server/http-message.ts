@@ -43,7 +43,7 @@ export interface Prepared {
   readonly isDated: boolean;
   readonly cache: CacheOutcome | undefined;
   /** As in Reply. */
-  readonly holds: Reply['holds'];
+  readonly isCurrent: Reply['isCurrent'];
 }
 
 /** A response that sends a reply in its own way; all others are written as Node's are. */

@@ -95,8 +95,8 @@ export class PreparedReplies {
     const entry = this.#entries.get(key);
     if (entry === undefined || !isSame(entry.moment, moment)) return undefined;
     const found = fromVariant(entry.variants.get(variantOf(head, entry.varies)), head);
-    if (found?.holds === undefined) return found;
-    return !head.tellsCaches && found.holds(moment.nowMs) ? found : undefined;
+    if (found?.isCurrent === undefined) return found;
+    return !head.tellsCaches && found.isCurrent(moment.nowMs) ? found : undefined;
   }
 
   /** What is in memory of them. */
@@ -107,7 +107,7 @@ export class PreparedReplies {
   /** Keeps an answer that was found out for a request that had come at a moment. */
   keep({ key, head }: PlainRequest, moment: Moment, reply: Reply): void {
     if (reply.isReusable !== true) return;
-    if (reply.holds !== undefined && head.tellsCaches) return;
+    if (reply.isCurrent !== undefined && head.tellsCaches) return;
     const varies = variesBy(reply);
     const prepared = preparedOf(reply);
     if (varies === undefined || prepared === undefined) return;
@@ -276,9 +276,9 @@ function variesBy(reply: Reply): readonly ChoosingField[] | undefined {
 }
 
 function preparedOf(reply: Reply): Prepared | undefined {
-  const { status, fields, body, source, cache, holds } = reply;
+  const { status, fields, body, source, cache, isCurrent } = reply;
   const isDated = replyField(reply, 'date') !== undefined;
-  const said = { status, fields, source, head: headText(reply), isDated, cache, holds };
+  const said = { status, fields, source, head: headText(reply), isDated, cache, isCurrent };
   if (body.kind === 'none') return { ...said, content: undefined, bytes: 0 };
   if (body.kind !== 'bytes') return undefined;
   const { bytes } = body;

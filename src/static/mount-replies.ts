@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { createFileSource } from '../http/file-source.ts';
-import { sendBytes, type Page } from '../http/held-page.ts';
+import { replyWithBytes, type Page } from '../http/prepared-page.ts';
 import { pageFields } from '../http/page-fields.ts';
 import {
   noBody,
@@ -11,7 +11,12 @@ import {
   type FieldList,
   type Reply,
 } from '../http/reply.ts';
-import { asksForLess, select, type Representation, type Selection } from '../http/represent.ts';
+import {
+  hasPreconditionOrRange,
+  select,
+  type Representation,
+  type Selection,
+} from '../http/represent.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { withVary } from '../http/vary.ts';
 import { encodePath } from '../model/path.ts';
@@ -64,7 +69,7 @@ export function createMountReplies({
     loaded: LoadedContent,
     request: Pick<ContentRequest, 'method' | 'fields'>,
   ): Reply {
-    const { status, fields, body } = sendBytes(loaded, request, source);
+    const { status, fields, body } = replyWithBytes(loaded, request, source);
     return { ...reply(status, fields, body), isReusable: true };
   }
 
@@ -74,7 +79,7 @@ export function createMountReplies({
       fullReply: fromBytes(loaded, { method: 'GET', fields: {} }),
     }),
     fromMemory(content, request) {
-      return request.method === 'GET' && !asksForLess(request.fields)
+      return request.method === 'GET' && !hasPreconditionOrRange(request.fields)
         ? content.fullReply
         : fromBytes(content, request);
     },

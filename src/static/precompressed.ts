@@ -1,6 +1,6 @@
 import { closeSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
-import { codings, wantedCodings, type ByCoding, type Coding } from '../http/coding.ts';
+import { codings, preferredCodings, type ByCoding, type Coding } from '../http/coding.ts';
 import type { Fields } from '../http/request.ts';
 import { undefinedIfForbidden } from './file-errors.ts';
 import { locateFile, openLocated, type LocatedFile } from './find-file.ts';
@@ -38,7 +38,7 @@ export function choosePrecompressed<T>(
   fields: Fields,
 ): T | undefined {
   if (precompressed === undefined) return undefined;
-  for (const coding of wantedCodings(fields['accept-encoding'])) {
+  for (const coding of preferredCodings(fields['accept-encoding'])) {
     const found = precompressed[coding];
     if (found !== undefined) return found;
   }

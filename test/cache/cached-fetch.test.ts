@@ -50,14 +50,14 @@ suite('what is kept', () => {
     });
     assert.equal((await rig.reply()).isReusable, undefined);
     const nowMs = Date.parse(rig.date());
-    const { isReusable, holds } = await rig.reply();
+    const { isReusable, isCurrent } = await rig.reply();
     assert.equal(isReusable, true);
     assert.deepEqual(
-      [0, 999, 1_000].map((laterMs) => holds?.(nowMs + laterMs)),
+      [0, 999, 1_000].map((laterMs) => isCurrent?.(nowMs + laterMs)),
       [true, true, false],
     );
     await rig.ask({ fields: { 'accept-language': 'de', 'cache-control': 'no-cache' } });
-    assert.equal(holds?.(nowMs), false);
+    assert.equal(isCurrent?.(nowMs), false);
   });
 
   test('answers one URL of one origin, whole queries included', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { codings, wantedCodings } from '../../src/http/coding.ts';
+import { codings, preferredCodings } from '../../src/http/coding.ts';
 import { acceptEncodingsKnownMax } from '../../src/http/limits.ts';
 
 suite('Accept-Encoding', () => {
@@ -42,19 +42,19 @@ suite('Accept-Encoding', () => {
   ];
   for (const [accept, wanted] of cases) {
     test(`by ${accept === undefined ? 'no Accept-Encoding' : `"${accept}"`}`, () => {
-      assert.equal(wantedCodings(accept).join(' '), wanted);
+      assert.equal(preferredCodings(accept).join(' '), wanted);
       // The second time it is remembered.
-      assert.equal(wantedCodings(accept).join(' '), wanted);
+      assert.equal(preferredCodings(accept).join(' '), wanted);
     });
   }
 
   test('is cached for the values that browsers send, not for arbitrary ones', () => {
-    const first = wantedCodings('gzip, br');
-    assert.equal(wantedCodings('gzip, br'), first);
+    const first = preferredCodings('gzip, br');
+    assert.equal(preferredCodings('gzip, br'), first);
     const long = `gzip, ${'x'.repeat(300)}`;
-    assert.notEqual(wantedCodings(long), wantedCodings(long));
-    for (let at = 0; at <= acceptEncodingsKnownMax; at += 1) wantedCodings(`gzip, x${at}`);
-    assert.notEqual(wantedCodings('gzip, br'), first);
+    assert.notEqual(preferredCodings(long), preferredCodings(long));
+    for (let at = 0; at <= acceptEncodingsKnownMax; at += 1) preferredCodings(`gzip, x${at}`);
+    assert.notEqual(preferredCodings('gzip, br'), first);
   });
 
   test('yields each coding once, for any value', () => {
@@ -72,7 +72,7 @@ suite('Accept-Encoding', () => {
     );
     fc.assert(
       fc.property(fc.array(fc.oneof(piece, fc.string()), { maxLength: 20 }), (parts) => {
-        const wanted = wantedCodings(parts.join(''));
+        const wanted = preferredCodings(parts.join(''));
         assert.equal(new Set(wanted).size, wanted.length);
         assert.ok(wanted.every((coding) => codings.includes(coding)));
       }),

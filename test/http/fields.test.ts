@@ -14,13 +14,13 @@ function enter(rawFields: readonly string[], head: Partial<RequestHead> = {}) {
   return parseRequest(whole, { trustProxy: [] });
 }
 
-const once = /may come only once/;
+const once = /must not occur more than once/;
 const badHost = /not a host with an optional port/;
 const noNumber = /not a number of bytes/;
 const exclude = /exclude each other/;
 const onlyChunked = /may only be chunked/;
 const notToken = /name that is not a token/;
-const control = /holds a control character/;
+const control = /contains a control character/;
 
 const refused: readonly (readonly [
   rawFields: readonly string[],
@@ -126,8 +126,8 @@ const refused: readonly (readonly [
   [[...host, 'a', '\x7f'], control],
   [[...host, 'a', '\u2028'], control],
   [[...host, ...Array.from({ length: 200 }, () => 'a')], /more than 100 header fields/],
-  [host, /Only HTTP\/1.1 and HTTP\/1.0/, { httpVersion: '0.9' }],
-  [host, /Only HTTP\/1.1 and HTTP\/1.0/, { httpVersion: '2.0' }],
+  [host, /HTTP\/1.1 and HTTP\/1.0 only/, { httpVersion: '0.9' }],
+  [host, /HTTP\/1.1 and HTTP\/1.0 only/, { httpVersion: '2.0' }],
 ];
 
 suite('a request head', () => {

@@ -30,7 +30,7 @@ suite('Retry-After', () => {
     ['Sun, 31 Feb 2026 12:01:00 GMT', undefined],
   ];
   for (const [field, expected] of cases) {
-    test(field === undefined ? 'none' : JSON.stringify(field), () => {
+    test(field === undefined ? 'absent' : JSON.stringify(field), () => {
       assert.equal(readRetryAfter(field, { nowMs, msMax: day }), expected);
     });
   }

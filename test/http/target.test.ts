@@ -28,7 +28,7 @@ const character =
   /holds the character U\+[0-9A-F]{4}, which has to be percent-encoded|has a backslash/;
 const fragment = /fragment/;
 const slashes = /starts with \/\//;
-const form = /has to be a path/;
+const form = /must be a path/;
 const site = /names another site/;
 
 const refused: readonly (readonly [target: string, message: RegExp])[] = [

@@ -152,7 +152,10 @@ suite('a request target', () => {
   test('with an unknown method gets an error that names the method', async (t) => {
     const site = await startSite(t, { files, ini });
     const answer = await site.raw('FOO /a/b.txt HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    assert.match(answer, /^HTTP\/1\.1 501 .*The method of the request is not implemented here\./s);
+    assert.match(
+      answer,
+      /^HTTP\/1\.1 501 .*The server does not implement the method of the request\./s,
+    );
   });
 
   test('has one line in the access log, and cannot forge another', async (t) => {

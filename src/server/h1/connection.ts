@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Wire } from '../../http/wire.ts';
+import { RequestScanner } from '../../http/request-scanner.ts';
 import type { Failure } from '../../model/failure.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
 import { isNodeResponse } from './node-http.ts';
@@ -34,7 +34,7 @@ interface Answering {
 
 /**
  * One open connection of HTTP/1.1. Node's HTTP server gets it with the first bytes that its parser
- * has to read, and after that gets only the bytes that `http/wire.ts` lets pass.
+ * has to read, and after that gets only the bytes that `http/request-scanner.ts` lets pass.
  */
 export class Connection {
   readonly socket: Socket;
@@ -48,7 +48,7 @@ export class Connection {
   /** Whether Node's server has read a request: before that, it bounds the time for one. */
   hasParsed = false;
   readonly #parts: ConnectionParts;
-  #wire: Wire | undefined;
+  #scanner: RequestScanner | undefined;
   /** The listeners of Node's parser for data. */
   #parsers: readonly ((chunk: Buffer) => void)[] = [];
   #headTimer: NodeJS.Timeout | undefined;
@@ -73,12 +73,12 @@ export class Connection {
 
   /** Whether Node's HTTP server has the connection. */
   get isParsed(): boolean {
-    return this.#wire !== undefined;
+    return this.#scanner !== undefined;
   }
 
   /** What has arrived of the head of the newest request, latin1. */
   get head(): string {
-    return this.#wire?.head ?? '';
+    return this.#scanner?.head ?? '';
   }
 
   /** The newest request and its response while that is not written; undefined otherwise. */
@@ -114,14 +114,14 @@ export class Connection {
   }
 
   get #isBetweenMessages(): boolean {
-    return this.#wire?.isBetweenMessages ?? true;
+    return this.#scanner?.isBetweenMessages ?? true;
   }
 
-  /** Has Node's HTTP server read the connection, through a wire. */
+  /** Has Node's HTTP server read the connection, behind a `RequestScanner`. */
   serve(): void {
-    if (this.#wire !== undefined) return;
+    if (this.#scanner !== undefined) return;
     const { socket } = this;
-    this.#wire = new Wire();
+    this.#scanner = new RequestScanner();
     this.#parts.serve(socket);
     socket.off('data', this.#read);
     this.#parsers = socket.listeners('data') as ((chunk: Buffer) => void)[];
@@ -189,20 +189,20 @@ export class Connection {
   #parse(chunk: Buffer): void {
     this.serve();
     const { socket } = this;
-    const wire = this.#wire ?? new Wire();
+    const scanner = this.#scanner ?? new RequestScanner();
     let at = 0;
     while (at < chunk.length && this.#readsHttp()) {
       // The parser may be full: the rest comes again when it is not.
       if (at > 0 && socket.isPaused()) break;
-      const end = wire.read(chunk, at);
-      if (wire.isHeld) this.#limitHeadTime(wire);
+      const end = scanner.read(chunk, at);
+      if (scanner.isMethodUnknown) this.#limitHeadTime(scanner);
       else if (end > at) {
         const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
         for (const parse of this.#parsers) parse.call(socket, part);
       }
       at = end;
-      if (wire.refusal !== undefined && this.#readsHttp()) {
-        this.#parts.refused(socket, wire.refusal);
+      if (scanner.refusal !== undefined && this.#readsHttp()) {
+        this.#parts.refused(socket, scanner.refusal);
       }
     }
     if (this.reader === 'other') socket.off('data', this.#read);
@@ -213,9 +213,9 @@ export class Connection {
     return this.reader === 'http';
   }
 
-  #limitHeadTime(wire: Wire): void {
+  #limitHeadTime(scanner: RequestScanner): void {
     this.#headTimer ??= setTimeout(() => {
-      if (wire.refusal === undefined) this.#parts.refused(this.socket, tooLate('header_time'));
+      if (scanner.refusal === undefined) this.#parts.refused(this.socket, tooLate('header_time'));
     }, this.#parts.headMs).unref();
   }
 }

@@ -5,7 +5,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { readPlainHead, type PlainHead } from '../../../src/server/h1-fast/plain-head.ts';
-import { Wire } from '../../../src/http/wire.ts';
+import { RequestScanner } from '../../../src/http/request-scanner.ts';
 import { headerFieldsMax } from '../../../src/http/limits.ts';
 
 const host = 'Host: localhost\r\n';
@@ -68,7 +68,7 @@ suite('the plain head of a request', () => {
     });
   }
 
-  test('is understood alike by the wire and by the parser of Node', async (t) => {
+  test('is read alike by the request scanner and by the parser of Node', async (t) => {
     const askNode = await startParser(t);
     let read = 0;
     const property = fc.asyncProperty(anyHead, async (text) => {
@@ -76,9 +76,9 @@ suite('the plain head of a request', () => {
       if (head === undefined) return;
       read += 1;
       const bytes = Buffer.from(text, 'latin1');
-      const wire = new Wire();
-      assert.equal(wire.read(bytes, 0), bytes.length);
-      assert.ok(wire.refusal === undefined && wire.isBetweenMessages);
+      const scanner = new RequestScanner();
+      assert.equal(scanner.read(bytes, 0), bytes.length);
+      assert.ok(scanner.refusal === undefined && scanner.isBetweenMessages);
       assert.deepEqual(await askNode(bytes), head);
     });
     await fc.assert(property, { numRuns: 600 });

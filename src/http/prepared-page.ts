@@ -1,5 +1,5 @@
 import { noBody, type Body, type Part, type Reply } from './reply.ts';
-import { asksForLess, select, type Representation } from './represent.ts';
+import { hasPreconditionOrRange, select, type Representation } from './represent.ts';
 import type { ContentRequest } from './request.ts';
 import { partsCopiedBytesMax } from './limits.ts';
 import { bytesSource } from './file-source.ts';
@@ -10,35 +10,37 @@ export interface Page {
   readonly bytes: Buffer;
 }
 
-/** A page that is ready to be sent, as often as it is asked for. */
-export interface HeldPage extends Page {
-  /** Who answers with it, as a Reply names it. */
+/** A page with the answer to a plain GET made in advance. */
+export interface PreparedPage extends Page {
+  /** The source of its answers, as in `Reply`. */
   readonly source: string;
-  /** The answer to a GET without preconditions and ranges, made once. */
+  /** The answer to a GET without preconditions or ranges. */
   readonly whole: Reply;
 }
 
-/** Makes a page ready to be sent. */
-export function holdPage({ representation, bytes }: Page, source: string): HeldPage {
-  const whole = sendBytes({ representation, bytes }, { method: 'GET', fields: {} }, source);
+/** Makes the answer to a plain GET of a page in advance. */
+export function preparePage({ representation, bytes }: Page, source: string): PreparedPage {
+  const whole = replyWithBytes({ representation, bytes }, { method: 'GET', fields: {} }, source);
   return { representation, bytes, source, whole };
 }
 
-/** The answer of a held page, as the request's preconditions and ranges ask for it. */
-export function sendHeld(
-  page: HeldPage,
+/**
+ * Returns the answer to a request for a prepared page: the one made in advance, or one for its
+ * preconditions and ranges.
+ */
+export function replyWithPage(
+  page: PreparedPage,
   request: Pick<ContentRequest, 'method' | 'fields'>,
 ): Reply {
-  return request.method === 'GET' && !asksForLess(request.fields)
+  return request.method === 'GET' && !hasPreconditionOrRange(request.fields)
     ? page.whole
-    : sendBytes(page, request, page.source);
+    : replyWithBytes(page, request, page.source);
 }
 
 /**
- * The answer that sends a representation held in memory, as the request's preconditions and ranges
- * ask for it.
+ * Makes the answer to a request for a page in memory, with its preconditions and ranges evaluated.
  */
-export function sendBytes(
+export function replyWithBytes(
   { representation, bytes }: Page,
   request: Pick<ContentRequest, 'method' | 'fields'>,
   source: string,
@@ -48,7 +50,7 @@ export function sendBytes(
 }
 
 function bodyOf(bytes: Buffer, parts: readonly Part[], bytesLength: number): Body {
-  // Each client that asks for several parts would hold a copy of its own.
+  // Over this size, the copied ranges of each client would take too much memory.
   if (parts.length > 1 && bytesLength > partsCopiedBytesMax) {
     return { kind: 'file', file: bytesSource(bytes), parts, bytesLength };
   }

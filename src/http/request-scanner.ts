@@ -7,54 +7,56 @@ import {
   trailerBytesMax,
 } from './limits.ts';
 import { beginsMethod } from '../model/method.ts';
-import { chunkSize, refusedTrailer } from './chunked.ts';
-import { bodyOf, isRequestLine, methodState } from './head.ts';
+import { chunkSize, trailerRefusal } from './chunked.ts';
+import { contentFraming, isRequestLine, methodState } from './head.ts';
 import { headerSectionTooLarge, methodNotImplemented, requestLineTooLong } from './refusals.ts';
 
 const cr = 13;
 const lf = 10;
 const headEnd = '\r\n\r\n';
-/** In front of the digit for the minor version, in the request line. */
+/** The request line up to the digit of the minor version. */
 const versionStart = Buffer.from(' HTTP/1.');
 const [minor1, minor9] = [0x31, 0x39];
+const manyEmptyLines = `More than ${emptyLinesMax} empty lines come before the request line.`;
 
 /**
- * Reads along what a client sends on a connection of HTTP/1.1, to find what the parser behind it
- * would take more lightly than others do (RFC 9112 §2 to §7): line ends other than CR LF where the
- * parser skips them, a request line with other than two single spaces, other protocols in it, sizes
- * of chunks that overflow, chunk extensions and trailers that should not be there, and heads that
- * are longer than they may be. What the parser refuses itself is none of its business.
+ * Scans the bytes of an HTTP/1.1 connection before Node's parser gets them, and refuses input that
+ * the parser accepts but other recipients could read differently (RFC 9112 §2 to §7): line ends
+ * other than CR LF where the parser skips them, a request line without exactly two single spaces,
+ * other protocols in it, overflowing chunk sizes, forbidden chunk extensions and trailers, and
+ * heads over the size limits. Input that the parser refuses itself is not checked here.
  */
-export class Wire {
-  /** Why nothing more may be read; stays. */
+export class RequestScanner {
+  /** The reason to read nothing more; once set, it stays. */
   refusal: Failure | undefined;
   /**
-   * Whether the bytes since the last message begin no method that the parser knows: it is to get
-   * none of them. What follows within a few bytes says how they are refused.
+   * Whether the bytes since the last message begin no method of the parser: the parser must not get
+   * them. The next few bytes decide the refusal.
    */
-  isHeld = false;
-  /** What comes next. */
+  isMethodUnknown = false;
+  /** The reader of the next bytes. */
   #next: (chunk: Buffer, from: number) => number = this.#readStart;
   #emptyLines = 0;
-  /** Pieces of a head, or the line of a chunk or trailer, that has not come to its end. */
+  /** Pieces of a head, chunk line or trailer line whose end has not arrived. */
   #pieces: string[] = [];
   #piecesBytes = 0;
   #head = '';
-  /** Bytes of the request line; undefined while it has not come to its end. */
+  /** Bytes of the request line; undefined until its end arrives. */
   #lineBytes: number | undefined;
-  /** How much of `versionStart` the request line ends in so far. */
+  /** The bytes of `versionStart` that the request line ends in so far. */
   #versionBytes = 0;
   #hasMethod = false;
-  /** Up to where the content goes, in bytes from here. */
+  /** Bytes of content that have not arrived. */
   #contentLeft = 0;
   #trailerBytes = 0;
   #isBoundary = false;
 
   /**
-   * Up to where a chunk may be passed on, counted as `from` is. Short of its end either `refusal`
-   * says why, or a head or a message has come to its end. What follows is to be read here only if
-   * that has not turned the connection over to another protocol; and the parser is given it apart,
-   * since Node loses what it gets together with a message whose Upgrade it does not act upon.
+   * Scans a chunk from a position, and returns the position up to which the parser may have it. A
+   * result before the end of the chunk means that `refusal` is set, or that a head or message has
+   * ended. The caller reads on only if that message did not switch the connection to another
+   * protocol. It gives each part to the parser separately: Node loses bytes that it gets together
+   * with a message whose Upgrade it ignores.
    */
   read(chunk: Buffer, from: number): number {
     let at = from;
@@ -67,12 +69,12 @@ export class Wire {
     return this.refusal !== undefined || this.#isBoundary;
   }
 
-  /** Whether all that has come so far is whole messages. */
+  /** Whether the bytes so far are whole messages. */
   get isBetweenMessages(): boolean {
     return this.#next === this.#readStart && this.#emptyLines === 0;
   }
 
-  /** The newest head as far as it has come, latin1. */
+  /** The newest head, or the part of it that has arrived; latin1. */
   get head(): string {
     return this.#head === '' ? this.#pieces.join('') : this.#head;
   }
@@ -81,7 +83,7 @@ export class Wire {
     this.refusal = new Failure('invalid', message);
   }
 
-  /** Between two messages: a few empty lines are let pass (RFC 9112 §2.2). */
+  /** Reads between two messages: a few empty lines are allowed (RFC 9112 §2.2). */
   #readStart(chunk: Buffer, from: number): number {
     const first = chunk[from];
     if (first === cr) {
@@ -89,7 +91,7 @@ export class Wire {
       return from + 1;
     }
     if (first === lf) {
-      this.#refuse('A line ends in CR LF.');
+      this.#refuse('A line of the request does not end with CR LF.');
       return from;
     }
     this.#emptyLines = 0;
@@ -102,8 +104,8 @@ export class Wire {
 
   #readStartLf(chunk: Buffer, from: number): number {
     this.#emptyLines += 1;
-    if (chunk[from] !== lf) this.#refuse('A line ends in CR LF.');
-    else if (this.#emptyLines > emptyLinesMax) this.#refuse('There are too many empty lines.');
+    if (chunk[from] !== lf) this.#refuse('A line of the request does not end with CR LF.');
+    else if (this.#emptyLines > emptyLinesMax) this.#refuse(manyEmptyLines);
     this.#next = this.#readStart;
     return this.refusal === undefined ? from + 1 : from;
   }
@@ -115,16 +117,16 @@ export class Wire {
       const end = text.indexOf(headEnd);
       if (end !== -1) return this.#takeHead(text.slice(0, end + 2), from, end + headEnd.length);
     }
-    return this.#readHeadOn(text, from);
+    return this.#readHeadPiece(text, from);
   }
 
-  /** The same for a head that comes in pieces: each byte is looked at once. */
-  #readHeadOn(text: string, from: number): number {
+  /** Reads a head that arrives in pieces; scans each byte once. */
+  #readHeadPiece(text: string, from: number): number {
     const tail = this.#pieces.at(-1) ?? '';
     const joined = tail + text;
     const end = joined.indexOf(headEnd);
     if (end === -1) {
-      this.#keepPiece(text);
+      this.#storePiece(text);
       return this.refusal === undefined ? from + text.length : from;
     }
     const taken = end + headEnd.length - tail.length;
@@ -132,8 +134,11 @@ export class Wire {
     return this.#takeHead(head.slice(0, -2), from, taken);
   }
 
-  /** Keeps the last three characters apart: the end of a head may be in the middle of them. */
-  #keepPiece(text: string): void {
+  /**
+   * Stores a piece of a head. The last three characters are a piece of their own, because the end
+   * of the head may begin in them.
+   */
+  #storePiece(text: string): void {
     const tail = (this.#pieces.pop() ?? '') + text;
     const lineEnd = this.#lineBytes === undefined ? tail.indexOf('\r\n') : -1;
     if (lineEnd !== -1) this.#lineBytes = this.#piecesBytes + text.length - tail.length + lineEnd;
@@ -145,8 +150,8 @@ export class Wire {
   }
 
   /**
-   * Has the parser read HTTP/1.2 to HTTP/1.9 as HTTP/1.1 (RFC 9110 §2.5): it knows none of them.
-   * Where the line goes on behind that, it is refused as a whole.
+   * Changes HTTP/1.2 to HTTP/1.9 to HTTP/1.1 for the parser, which knows none of them (RFC 9110
+   * §2.5). If the line does not end after the version, `isRequestLine` refuses it.
    */
   #lowerVersion(chunk: Buffer, from: number): void {
     const lineEnd = chunk.indexOf(lf, from);
@@ -165,7 +170,7 @@ export class Wire {
     this.#hasMethod = state !== 'unfinished';
     if (state === 'malformed') this.#refuse('The request does not begin with a method.');
     else if (state === 'not_implemented') this.refusal = methodNotImplemented();
-    else if (state === 'unfinished') this.isHeld = !beginsMethod(head);
+    else if (state === 'unfinished') this.isMethodUnknown = !beginsMethod(head);
   }
 
   #requireSizes(lineBytes: number, blockBytes: number): void {
@@ -173,7 +178,9 @@ export class Wire {
     else if (blockBytes > headerBlockBytesMax) this.refusal = headerSectionTooLarge();
   }
 
-  /** Reads a whole head, its last line's end included; `taken` are its bytes in this chunk. */
+  /**
+   * Checks a whole head, its last line end included; `taken` counts the bytes of it in this chunk.
+   */
   #takeHead(head: string, from: number, taken: number): number {
     this.#pieces = [];
     this.#piecesBytes = 0;
@@ -187,7 +194,7 @@ export class Wire {
       this.#refuse('The request line is not: method, space, target, space, HTTP/1.1.');
       return from;
     }
-    const body = bodyOf(head);
+    const body = contentFraming(head);
     if (typeof body === 'string') {
       this.#refuse(body);
       return from;
@@ -225,7 +232,7 @@ export class Wire {
     return end;
   }
 
-  /** A chunk's content and the line end behind it, which the parser looks at. */
+  /** Skips the content of a chunk and its line end, which the parser checks. */
   #readChunk(chunk: Buffer, from: number): number {
     const end = this.#skipContent(chunk, from);
     if (this.#contentLeft === 0) this.#next = this.#readChunkLine;
@@ -243,7 +250,7 @@ export class Wire {
     const line = this.#wholeLine();
     if (line === undefined) return end;
     this.#trailerBytes += line.length;
-    const refused = refusedTrailer(line);
+    const refused = trailerRefusal(line);
     if (refused !== undefined) {
       this.#refuse(refused);
       return from;
@@ -252,7 +259,7 @@ export class Wire {
     return end;
   }
 
-  /** Takes a line, or as much as there is of it, up to its LF; returns where it ends. */
+  /** Reads a line up to its LF, or the part that has arrived; returns the position after it. */
   #readLine(chunk: Buffer, from: number, bytesMax: number): number {
     const found = chunk.indexOf(lf, from);
     const end = found === -1 ? chunk.length : found + 1;

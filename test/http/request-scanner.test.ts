@@ -2,28 +2,28 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { statusFor } from '../../src/http/status.ts';
-import { Wire } from '../../src/http/wire.ts';
+import { RequestScanner } from '../../src/http/request-scanner.ts';
 
 const host = 'Host: localhost\r\n';
 const get = `GET /a HTTP/1.1\r\n${host}\r\n`;
 const chunked = `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n`;
 
 /** Reads pieces one after the other; what was let pass, and what was refused. */
-function readAll(pieces: readonly Buffer[]): { passed: string; wire: Wire } {
-  const wire = new Wire();
+function readAll(pieces: readonly Buffer[]): { passed: string; scanner: RequestScanner } {
+  const scanner = new RequestScanner();
   let passed = '';
   for (const piece of pieces) {
     let at = 0;
-    while (at < piece.length && wire.refusal === undefined) {
-      const end = wire.read(piece, at);
+    while (at < piece.length && scanner.refusal === undefined) {
+      const end = scanner.read(piece, at);
       passed += piece.toString('latin1', at, end);
       at = end;
     }
   }
-  return { passed, wire };
+  return { passed, scanner };
 }
 
-function read(text: string): { passed: string; wire: Wire } {
+function read(text: string): { passed: string; scanner: RequestScanner } {
   return readAll([Buffer.from(text, 'latin1')]);
 }
 
@@ -60,7 +60,7 @@ suite('the strict reader of HTTP/1.1', () => {
         const ends = [...places, whole.length].filter((at) => at <= whole.length);
         ends.sort((a, b) => a - b);
         const pieces = ends.map((end, at) => whole.subarray(ends[at - 1] ?? 0, end));
-        const [once, often] = [read(text).wire, readAll(pieces).wire];
+        const [once, often] = [read(text).scanner, readAll(pieces).scanner];
         assert.equal(often.refusal?.message, once.refusal?.message);
       }),
       { numRuns: 2_000 },
@@ -68,18 +68,18 @@ suite('the strict reader of HTTP/1.1', () => {
   });
 
   test('passes on every byte before a malformed part, and none after it', () => {
-    const { passed, wire } = read(`${get}${get}GET  /a HTTP/1.1\r\n${host}\r\n${get}`);
+    const { passed, scanner } = read(`${get}${get}GET  /a HTTP/1.1\r\n${host}\r\n${get}`);
     assert.equal(passed, get + get);
-    assert.equal(wire.refusal?.code, 'invalid');
-    assert.match(wire.head, /^GET {2}\/a HTTP\/1\.1\r\n/);
+    assert.equal(scanner.refusal?.code, 'invalid');
+    assert.match(scanner.head, /^GET {2}\/a HTTP\/1\.1\r\n/);
   });
 
   test('stops after each head and each message', () => {
     const text = `${chunked}3\r\nabc\r\n0\r\nX: y\r\n\r\n${get}`;
     const chunk = Buffer.from(text);
-    const wire = new Wire();
+    const scanner = new RequestScanner();
     const ends: number[] = [];
-    for (let at = 0; at < chunk.length; ends.push(at)) at = wire.read(chunk, at);
+    for (let at = 0; at < chunk.length; ends.push(at)) at = scanner.read(chunk, at);
     assert.deepEqual(ends, [chunked.length, text.length - get.length, text.length]);
   });
 
@@ -97,7 +97,7 @@ suite('the strict reader of HTTP/1.1', () => {
   ];
   for (const [title, text, status] of limits) {
     test(`${title}: ${status ?? 'passed on'}`, () => {
-      const { refusal } = read(text).wire;
+      const { refusal } = read(text).scanner;
       assert.equal(refusal && statusFor(refusal), status);
     });
   }
