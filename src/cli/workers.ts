@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config, ConfigResult } from '../config/config.ts';
 import type { Log } from '../observability/log.ts';
-import { returnHandedOver } from './handed-over.ts';
+import { returnHandedOver } from '../server/node-internals.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from './limits.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { LeaderMetrics } from './worker-metrics.ts';

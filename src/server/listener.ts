@@ -14,6 +14,7 @@ import { createServer } from './h1/node-http.ts';
 import { timeouts, type Timeouts } from './h1/timeouts.ts';
 import { notTls, parserFailure } from './h1/refusal.ts';
 import type { Certificates } from './tls/certificates.ts';
+import { allowHalfOpen } from './node-internals.ts';
 import { handshake } from './tls/handshake.ts';
 import type { Tls } from './tls/tls.ts';
 
@@ -83,8 +84,7 @@ function limited<L extends Listener>(
 ): L {
   // One more than is allowed, so that validation sees too many fields instead of a cut list.
   server.maxHeadersCount = headerFieldsMax + 1;
-  // Who has asked all it wants may close its side, and is answered all the same.
-  Object.assign(server, { httpAllowHalfOpen: true });
+  allowHalfOpen(server);
   // Node would take an answer that has been made for one that has been taken, and cut it.
   server.closeIdleConnections = (): void => undefined;
   connections.watch(server, watch);

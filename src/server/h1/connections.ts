@@ -11,6 +11,7 @@ import type { LimitLog } from '../../observability/limit-log.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import type { RequestMessage, ResponseMessage } from '../http-message.ts';
 import { lingerMs } from '../limits.ts';
+import { tcpBelow } from '../node-internals.ts';
 import { breakBody } from './body.ts';
 import { Connection, isArriving, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
@@ -180,10 +181,10 @@ export class Connections {
 
   /**
    * Answers in the clear what came so where TLS is spoken; Node ends the connection right behind
-   * it. What the handshake ran over has no public name: without it, nobody is answered.
+   * it.
    */
-  refuseInClear(handshake: Duplex & { readonly _parent?: Duplex }, failure: Failure): void {
-    const { _parent: socket } = handshake;
+  refuseInClear(handshake: Duplex, failure: Failure): void {
+    const socket = tcpBelow(handshake);
     if (socket?.writable === true) this.#parts.refuse(socket, failure, '');
   }
 

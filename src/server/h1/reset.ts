@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net';
 import type { ResponseMessage } from '../http-message.ts';
+import { tcpBelow } from '../node-internals.ts';
 import { isNodeResponse } from './node-http.ts';
 
 /**
@@ -10,9 +10,8 @@ import { isNodeResponse } from './node-http.ts';
  */
 export function resetIfUnframed(response: ResponseMessage): void {
   if (!isNodeResponse(response) || response.req.httpVersion !== '1.0') return;
-  // Node has no public name for the connection below TLS.
-  const socket: (Socket & { readonly _parent?: Socket }) | null = response.socket;
-  const tcp = socket !== null && 'encrypted' in socket ? socket._parent : socket;
+  const { socket } = response;
+  const tcp = socket !== null && 'encrypted' in socket ? tcpBelow(socket) : socket;
   // A unix socket has no reset.
   if (tcp?.remoteAddress !== undefined) tcp.resetAndDestroy();
 }

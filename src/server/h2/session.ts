@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { http2ControlBytesMax } from './limits.ts';
 import { lingerMs, stalledMs } from '../limits.ts';
+import { queuedBytes } from '../node-internals.ts';
 import { HeadWatch } from './head-watch.ts';
 import type { StreamAnswer } from './stream-answer.ts';
 import type { Peer, StreamMessage } from './stream-message.ts';
@@ -78,32 +79,18 @@ export function lookAtFlow(
   nowMs: number,
 ): boolean {
   const { remoteWindowSize = 0, outboundQueueSize = 0 } = session.state;
-  const queuedBytes = queuedBytesOf(known.socket);
+  const queued = queuedBytes(known.socket);
   const { bytesWritten: writtenBytes } = known.socket;
   const isWaiting = [...known.open].some(({ answer }) => answer.waitsSinceMs !== undefined);
   // Both grow by what the client sends, whether or not it reads.
-  const isLess = !(remoteWindowSize >= known.window) || queuedBytes < known.queuedBytes;
+  const isLess = !(remoteWindowSize >= known.window) || queued < known.queuedBytes;
   // A window that is used up as soon as it opens looks the same each time.
   const isMore = writtenBytes - known.writtenBytes > http2ControlBytesMax;
   if (isLess || isMore || !isWaiting) known.movedMs = nowMs;
   known.window = remoteWindowSize;
-  known.queuedBytes = queuedBytes;
+  known.queuedBytes = queued;
   known.writtenBytes = writtenBytes;
-  return remoteWindowSize > 0 && outboundQueueSize === 0 && queuedBytes === 0;
-}
-
-/** What of a handle of Node's says how much waits in it: there is no public name for it. */
-interface Handle {
-  readonly writeQueueSize?: number;
-  /** What TLS writes to. */
-  readonly _parent?: Handle;
-}
-
-/** What has been written to a socket and waits for its client. */
-function queuedBytesOf(socket: Socket): number {
-  const { _handle: handle } = socket as { _handle?: Handle | null };
-  // TLS frees what it writes when all of it is written, however long that takes.
-  return handle?._parent?.writeQueueSize ?? handle?.writeQueueSize ?? 0;
+  return remoteWindowSize > 0 && outboundQueueSize === 0 && queued === 0;
 }
 
 /**

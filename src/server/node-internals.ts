@@ -1,0 +1,96 @@
+import type { Worker } from 'node:cluster';
+import type { Server as HttpServer } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+
+/**
+ * Parts of Node that have no public name, and what the server does without them. No other file uses
+ * any; `test/server/node-internals.test.ts` shows that they are there.
+ */
+
+/** The releases of Node on which all of them were tested. */
+export const testedNodeMajors: readonly number[] = [24, 26];
+
+/**
+ * The TCP connection below a TLS socket: `_parent`. Undefined without it: an answer that is cut ends
+ * with the TLS session then, and a client that speaks plain HTTP to a TLS port gets no answer.
+ */
+export function tcpBelow(socket: Duplex & { readonly _parent?: Socket }): Socket | undefined {
+  return socket._parent;
+}
+
+/** The handle of a socket. */
+interface Handle {
+  readonly writeQueueSize?: number;
+  /** What TLS writes to. */
+  readonly _parent?: Handle;
+}
+
+/**
+ * Bytes that are written to a socket and wait for its client: `_handle.writeQueueSize`. TLS frees
+ * what it writes only when all of it is written, so the handle below it counts. Without that, the
+ * bytes that the socket has not passed on, which shrink later.
+ */
+export function queuedBytes(socket: Pick<Socket, 'writableLength'>): number {
+  const { _handle: handle } = socket as { readonly _handle?: Handle | null };
+  return handle?._parent?.writeQueueSize ?? handle?.writeQueueSize ?? socket.writableLength;
+}
+
+/**
+ * Has a server answer requests of clients that have closed their side: `httpAllowHalfOpen`. Without
+ * it, Node closes the connection of such a client.
+ */
+export function allowHalfOpen(server: HttpServer): void {
+  Object.assign(server, { httpAllowHalfOpen: true });
+}
+
+/** A connection that the primary process has accepted. */
+interface AcceptedConnection {
+  close(): void;
+}
+
+/**
+ * Has connections answered that were on their way to a worker when it died. The primary process
+ * waits for each worker's message that it has taken a connection; from a dead worker none comes,
+ * and the client would wait for as long as it likes (nodejs/node#3551, still so in Node 26). This
+ * sends Node that message (`internalMessage`) as if the worker had refused the connection: Node
+ * gives it to another worker. Where `hasOthers` says that there is none, it closes the connection.
+ * With messages of another form, it does nothing.
+ */
+export function returnHandedOver(worker: Worker, hasOthers: () => boolean): void {
+  const { process: child } = worker;
+  const underWay = new Map<number, AcceptedConnection>();
+  const send = child.send.bind(child) as (...given: readonly unknown[]) => boolean;
+  child.send = (message: unknown, ...more: readonly unknown[]): boolean => {
+    const [connection] = more;
+    const number = numberOf(message, 'seq');
+    if (number !== undefined && isConnection(connection)) underWay.set(number, connection);
+    return send(message, ...more);
+  };
+  child.on('internalMessage', (message: unknown) => {
+    const number = numberOf(message, 'ack');
+    if (number !== undefined) underWay.delete(number);
+  });
+  // Either may be the last event of a worker; from then on Node gives it no connection.
+  const giveBack = (): void => {
+    if (worker.isConnected()) return;
+    for (const [ack, connection] of underWay) {
+      if (hasOthers()) child.emit('internalMessage', { cmd: clusterCommand, ack, accepted: false });
+      else connection.close();
+    }
+    underWay.clear();
+  };
+  worker.once('disconnect', giveBack).once('exit', giveBack);
+}
+
+const clusterCommand = 'NODE_CLUSTER';
+
+/** The number of a message of Node's own, or of the one that it answers. */
+function numberOf(message: unknown, name: 'seq' | 'ack'): number | undefined {
+  const { cmd, [name]: number } = (message ?? {}) as Readonly<Record<string, unknown>>;
+  return cmd === clusterCommand && typeof number === 'number' ? number : undefined;
+}
+
+function isConnection(value: unknown): value is AcceptedConnection {
+  return typeof value === 'object' && value !== null && 'close' in value;
+}
