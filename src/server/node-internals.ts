@@ -12,8 +12,8 @@ import type { Duplex } from 'node:stream';
 export const testedNodeMajors: readonly number[] = [24, 26];
 
 /**
- * The TCP connection below a TLS socket: `_parent`. Undefined without it: an answer that is cut ends
- * with the TLS session then, and a client that speaks plain HTTP to a TLS port gets no answer.
+ * The TCP connection below a TLS socket: `_parent`. Without it, a broken answer ends with the TLS
+ * session, and a client that speaks plain HTTP to a TLS port gets no answer.
  */
 export function tcpBelow(socket: Duplex & { readonly _parent?: Socket }): Socket | undefined {
   return socket._parent;
