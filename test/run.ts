@@ -12,7 +12,8 @@ import { parseArgs } from 'node:util';
  * The report of a folder is printed when the folder is done. At the end come all failures again,
  * the skipped tests with their reasons (a test without one fails), and the line `N passed, N failed`.
  *
- * `--also DIR` runs the tests again with the `node` in a directory: all, or those of each `--folder`.
+ * `--also DIR` runs tests again with the `node` in DIR: all, or those below `test/NAME` for each
+ * `--folder NAME`.
  */
 const { values: options } = parseArgs({
   options: {
@@ -23,19 +24,8 @@ const { values: options } = parseArgs({
   },
 });
 
-/** The folders that take longest start first. */
-const longest = [
-  'server',
-  'browser',
-  'cli',
-  'api',
-  'webhooks',
-  'proxy',
-  'cache',
-  'outbound',
-  'acme',
-  'static',
-];
+/** Folders that take long: these and the folders below them start first. */
+const slow = ['browser', 'cli', 'server', 'store'];
 
 const flags = [
   `--import=${import.meta.resolve('./compile-cache.js')}`,
@@ -78,16 +68,15 @@ function folderRuns(): readonly FolderRun[] {
   const node = `${also}/node`;
   const versionOf = () => execFileSync(node, ['--version'], { encoding: 'utf8' }).trim();
   const suffix = also === undefined ? '' : ` on Node.js ${versionOf()}`;
-  const folderOf = (file: string): string => dirname(file).split(sep)[1] ?? '.';
-  const rank = (folder: string): number =>
-    longest.includes(folder) ? longest.indexOf(folder) : longest.length;
+  const topOf = (folder: string): string => folder.split(sep)[1] ?? '';
+  const rank = (folder: string): number => (slow.includes(topOf(folder)) ? 0 : 1);
   const found = globSync('test/**/*.test.ts', { exclude: ['**/node_modules'] }).sort();
-  return Object.entries(Object.groupBy(found, folderOf))
+  return Object.entries(Object.groupBy(found, dirname))
     .sort(([one], [other]) => rank(one) - rank(other))
-    .flatMap(([folder, files = []]) => {
-      const run = { name: `test/${folder}`, files, node: process.execPath };
-      if (also === undefined || wanted?.includes(folder) === false) return run;
-      return [run, { files, name: run.name + suffix, node }];
+    .flatMap(([name, files = []]) => {
+      const run = { name, files, node: process.execPath };
+      if (also === undefined || wanted?.includes(topOf(name)) === false) return run;
+      return [run, { files, name: name + suffix, node }];
     });
 }
 
