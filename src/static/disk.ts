@@ -43,11 +43,11 @@ export function createDisk({
   const withErrorPages = all.filter((_, at) => mounts[at]?.errors !== undefined);
 
   /** Tries the mounts from an index on, and waits only for one that reads from the disk. */
-  function respondFrom(first: number, request: ContentRequest): ReplyOrPromise {
+  function respond(request: ContentRequest, first = 0): ReplyOrPromise {
     for (let at = first; at < all.length; at += 1) {
       const reply = all[at]?.respond(request);
       if (reply instanceof Promise) {
-        return reply.then((read) => read ?? respondFrom(at + 1, request));
+        return reply.then((read) => read ?? respond(request, at + 1));
       }
       if (reply !== undefined) return reply;
     }
@@ -56,7 +56,7 @@ export function createDisk({
 
   return {
     mounts: all,
-    respond: (request) => respondFrom(0, request),
+    respond,
     async fallback(request) {
       for (const mount of all) {
         const reply = await mount.fallback(request);

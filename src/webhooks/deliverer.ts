@@ -102,7 +102,7 @@ export class Deliverer {
 
   *#queues(): Iterable<HookQueue> {
     const { store, now } = this.#parts;
-    for (const queue of store.deliveries.busy()) {
+    for (const queue of store.deliveries.nonEmptyQueues()) {
       const { queued, waiting } = store.deliveries.depth(queue);
       const oldest = store.deliveries.oldest(queue)?.stored_at;
       const oldestMs = oldest === undefined ? 0 : Math.max(0, now() - Date.parse(oldest));
@@ -192,7 +192,7 @@ export class Deliverer {
     });
     await retention.begin(lastMs);
     try {
-      await this.#wakeAll(deliveries.busy(), parts, signal);
+      await this.#wakeAll(deliveries.nonEmptyQueues(), parts, signal);
       await this.#follow(parts, retention, signal);
     } finally {
       await retention.end();
@@ -213,7 +213,7 @@ export class Deliverer {
       }
       retention.look();
       if (deliveries.isReplaying()) {
-        const { queue } = await deliveries.replaySome(clockMs());
+        const { queue } = await deliveries.continueReplay(clockMs());
         if (queue !== undefined) this.#senderOf(queue, parts).wakeForDue();
         continue;
       }

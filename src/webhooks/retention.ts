@@ -45,7 +45,7 @@ export class Retention {
     const nowMs = clockMs();
     const known = deliveries.outages();
     const outages = outagesAt(nowMs, { lastMs, retentionMs: retentionMs(), known });
-    await deliveries.noteClock(nowMs, outages);
+    await deliveries.storeClock(nowMs, outages);
     this.#notedMs = nowMs;
   }
 
@@ -81,7 +81,7 @@ export class Retention {
 
   async #note(): Promise<void> {
     this.#notedMs = this.#parts.clockMs();
-    await this.#parts.deliveries.noteClock(this.#notedMs);
+    await this.#parts.deliveries.storeClock(this.#notedMs);
   }
 }
 

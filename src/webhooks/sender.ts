@@ -205,7 +205,7 @@ export class Sender {
     const { deliveries, now, clockMs } = this.#parts;
     const made = { at: new Date(now()).toISOString(), dueMs: Math.trunc(clockMs()) };
     this.#holds += 1;
-    const isDone = await this.#written(() => deliveries.freeze(this.#queue, batch, made));
+    const isDone = await this.#written(() => deliveries.storeBatch(this.#queue, batch, made));
     this.#holds -= 1;
     if (!isDone) return;
     this.#upcoming.takeBatch();

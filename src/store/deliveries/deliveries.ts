@@ -130,14 +130,14 @@ export interface Deliveries {
   /** The long periods without a delivering process, oldest first. */
   outages(): readonly Outage[];
   /** Stores the deliverer's clock, and the outages if given. */
-  noteClock(clockMs: number, outages?: readonly Outage[]): Promise<void>;
+  storeClock(clockMs: number, outages?: readonly Outage[]): Promise<void>;
   /**
    * Appends the next events of the log to the queues of the hooks that get them on this node, and
    * moves the cursor, in one transaction.
    */
   dispatch(node: Node): Promise<Dispatched>;
   /** The queues that are not empty. */
-  busy(): readonly QueueKey[];
+  nonEmptyQueues(): readonly QueueKey[];
   /** Events of a queue without a recorded attempt, after `n`, in order. */
   queued(queue: QueueKey, after: number, limit: number): readonly QueuedEvent[];
   /** Messages that wait for their next attempt, the earliest due first. */
@@ -189,7 +189,7 @@ export interface Deliveries {
     before: string,
   ): Promise<{ readonly ended: number; readonly unsent: number }>;
   /** Stores a batch of events from the queue as a message that is due. */
-  freeze(
+  storeBatch(
     queue: QueueKey,
     batch: Batch,
     made: { readonly at: string; readonly dueMs: number },
@@ -198,5 +198,5 @@ export interface Deliveries {
    * Makes the next messages of the first replay due. Resolves to their queue, or to undefined if
    * there is no replay.
    */
-  replaySome(clockMs: number): Promise<{ readonly queue: QueueKey | undefined }>;
+  continueReplay(clockMs: number): Promise<{ readonly queue: QueueKey | undefined }>;
 }

@@ -52,7 +52,7 @@ export function createDeliveryLog(
         delivery.putSync('settled', String(seq));
       }),
     waitUntilApplied: (seq) => waitUntilApplied(databases, seq),
-    noteClock: (clockMs, outages) =>
+    storeClock: (clockMs, outages) =>
       write(() => {
         delivery.putSync('clock', String(Math.trunc(clockMs)));
         if (outages !== undefined) delivery.putSync('outages', JSON.stringify(outages));
@@ -74,11 +74,11 @@ export function createDeliveryLog(
         putAttempt(databases, recorded);
         delivery.putSync('clock', String(Math.trunc(clockMs)));
       }),
-    freeze: (of, batch, made) =>
+    storeBatch: (of, batch, made) =>
       write(() => {
         putBatch(databases, of, batch, made);
       }),
-    replaySome: (clockMs) => write(() => putReplay(databases, Math.trunc(clockMs))),
+    continueReplay: (clockMs) => write(() => putReplay(databases, Math.trunc(clockMs))),
     expire: (of, before) => write(() => putExpired(databases, of, before)),
   };
 }

@@ -13,7 +13,7 @@ import { hasExpired } from './retention.ts';
 /** The reads among Deliveries. */
 type DeliveryReads = Pick<
   Deliveries,
-  | 'busy'
+  | 'nonEmptyQueues'
   | 'queued'
   | 'waiting'
   | 'firstWaiting'
@@ -40,7 +40,7 @@ export function createDeliveryReads(databases: Databases): DeliveryReads {
   return {
     clockMs: () => Number(delivery.get('clock') ?? 0),
     outages: () => storedJson(delivery.get('outages') ?? '[]') as readonly Outage[],
-    busy: () => [...new Set([...queuesIn(pending), ...queuesIn(due)])],
+    nonEmptyQueues: () => [...new Set([...queuesIn(pending), ...queuesIn(due)])],
     queued(of, after, limit) {
       const { end } = queueRange(of);
       const range = pending.getRange({ start: eventKey(of, after + 1), end, limit });

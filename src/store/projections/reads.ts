@@ -15,7 +15,7 @@ import { findExact, findWildcards, roomFailure } from './rule-index.ts';
  * newest committed one.
  */
 export function createReads(databases: Databases): Reads {
-  const { log, mark, txn, rule, vk, key, keyhash } = databases;
+  const { meta, log, mark, txn, rule, vk, key, keyhash } = databases;
 
   const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
   const keyById = (id: string) => parsed(key.get(keyOf(id))) as ApiKey | undefined;
@@ -81,7 +81,7 @@ export function createReads(databases: Databases): Reads {
     },
     keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
     ...createHookReads(databases, rows),
-    seq: () => newestSeq(databases),
+    seq: () => Number(meta.get('seq') ?? 0),
   };
 }
 
@@ -132,14 +132,9 @@ function historyRow(change: Change, invalidating: Change | undefined): HistoryRo
   return { seq, txn, by, action, dtu_stored, dtu_txn, data, invalidated };
 }
 
-/** Every request reads it; reading the log would take several times as long. */
-function newestSeq({ meta }: Databases): number {
-  return Number(meta.get('seq') ?? 0);
-}
-
 /** Times of rows never go back, so a binary search finds the row. */
 function seqAt(databases: Databases, timeMs: number): number {
-  let [low, high] = [0, newestSeq(databases)];
+  let [low, high] = [0, Number(databases.meta.get('seq') ?? 0)];
   while (low < high) {
     const middle = Math.ceil((low + high) / 2);
     const storedMs = Date.parse(storedAt(databases, middle) ?? '');
