@@ -1,6 +1,11 @@
 import { statusOf } from '../http/status.ts';
-import type { BranchLoss, Explanation, Tried, TriedBranch } from '../model/explanation.ts';
-import { waitingOrigin, type StoredRule } from '../model/rule.ts';
+import type {
+  BranchLossReason,
+  Explanation,
+  ExplainedSource,
+  BranchExplanation,
+} from '../model/explanation.ts';
+import { unmatchableOrigin, type StoredRule } from '../model/rule.ts';
 import { explainCandidates, explainWaiting } from '../rules/find.ts';
 import type { RuleReader } from '../rules/rule-cache.ts';
 import { replyOrFailure, type ExplainedReply } from '../rules/source.ts';
@@ -76,9 +81,9 @@ export function explainKey(
 
 /** Adds branches to the first candidate. */
 export function withBranches(
-  candidates: Tried['candidates'],
-  branches: readonly TriedBranch[],
-): Tried['candidates'] {
+  candidates: ExplainedSource['candidates'],
+  branches: readonly BranchExplanation[],
+): ExplainedSource['candidates'] {
   const [first, ...others] = candidates;
   return first === undefined ? [] : [{ ...first, branches }, ...others];
 }
@@ -88,13 +93,13 @@ function lookUp(
   key: string,
   visit: BreadcrumbVisit,
   step?: Omit<BreadcrumbHop, 'key'>,
-): { readonly tried: Tried; readonly winner: StoredRule | undefined } {
+): { readonly tried: ExplainedSource; readonly winner: StoredRule | undefined } {
   const ordered = breadcrumbCandidates(rules, key, visit);
   const [winner] = ordered;
   const { candidates, ...omitted } = explainCandidates(ordered, visit.fields);
   const branches = step === undefined ? undefined : branchesOf(step.breadcrumb, step);
   const named = branches === undefined ? candidates : withBranches(candidates, branches);
-  const waiting = rules.exactRules(waitingOrigin, key).filter(({ kind }) => kind === 'resolve');
+  const waiting = rules.exactRules(unmatchableOrigin, key).filter(({ kind }) => kind === 'resolve');
   return {
     tried: {
       source: 'stored',
@@ -111,7 +116,7 @@ export function explainRender(
   renderWhen: RenderWhen,
   stored: StoredRule,
   visit: Pick<BreadcrumbVisit, 'visitor' | 'query'>,
-): readonly TriedBranch[] {
+): readonly BranchExplanation[] {
   const context = new EvaluationContext(stored.rule.id, visit);
   return branchesOf(renderWhen, { context, branch: decideRender(renderWhen, stored, visit) });
 }
@@ -120,7 +125,7 @@ export function explainRender(
 function branchesOf(
   all: { readonly when: readonly Branch<unknown>[]; readonly otherwise: Branch<unknown> },
   { context, branch: taken }: { context: EvaluationContext; branch: Branch<unknown> },
-): readonly TriedBranch[] {
+): readonly BranchExplanation[] {
   const branches = [...all.when, all.otherwise];
   const wonAt = branches.indexOf(taken);
   return branches.map((branch, at) => {
@@ -130,7 +135,7 @@ function branchesOf(
   });
 }
 
-function earlier({ name }: Branch<unknown>): BranchLoss {
+function earlier({ name }: Branch<unknown>): BranchLossReason {
   return {
     code: 'earlier_branch',
     says: `${name} comes before it, and its conditions hold.`,
@@ -140,7 +145,7 @@ function earlier({ name }: Branch<unknown>): BranchLoss {
 function lossOf(
   { problems, conditions }: Branch<unknown>,
   context: EvaluationContext,
-): BranchLoss | undefined {
+): BranchLossReason | undefined {
   if (problems.length > 0) {
     return {
       code: 'invalid',

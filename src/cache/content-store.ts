@@ -1,5 +1,5 @@
 import { cacheHeldFileBytesMax } from './limits.ts';
-import { ownBytes } from '../model/own-bytes.ts';
+import { unpooled } from '../model/unpooled.ts';
 import type { AnswerCache, NewContent } from './storage/cache.ts';
 import type { Row } from './storage/record.ts';
 import { readBytes } from '../http/file-source.ts';
@@ -25,7 +25,7 @@ export class ContentStore {
 
   /** The content of a new response as it is served from now on. */
   taken(answer: StoredResponse, content: NewContent): Buffer | ContentFile {
-    return content.kind === 'bytes' ? ownBytes(content.bytes) : this.#fileOf(answer, content.crc);
+    return content.kind === 'bytes' ? unpooled(content.bytes) : this.#fileOf(answer, content.crc);
   }
 
   /** The file of a row whose content is too long for memory; else undefined. */

@@ -1,5 +1,9 @@
 import { previewFields } from '../breadcrumbs/conditions/table.ts';
-import type { Tried, TriedBranch, TriedCandidate } from '../model/explanation.ts';
+import type {
+  ExplainedSource,
+  BranchExplanation,
+  CandidateExplanation,
+} from '../model/explanation.ts';
 import { isJsonObject } from '../model/json.ts';
 import { say, type DefineCommand } from './command.ts';
 import { choiceOption, jsonOption } from './options.ts';
@@ -42,10 +46,10 @@ function linesOf(data: unknown): readonly string[] {
 interface Explained {
   readonly says: string;
   readonly notes: readonly string[];
-  readonly tried: readonly Tried[];
+  readonly tried: readonly ExplainedSource[];
 }
 
-function sourceLines({ source, key, candidates, omitted = 0 }: Tried): readonly string[] {
+function sourceLines({ source, key, candidates, omitted = 0 }: ExplainedSource): readonly string[] {
   return [
     key === undefined ? source : `${source}, key ${key}`,
     ...(candidates.length === 0 ? ['  no candidate'] : candidates.flatMap(candidateLines)),
@@ -61,7 +65,7 @@ function candidateLines({
   kind,
   lost,
   branches = [],
-}: TriedCandidate): readonly string[] {
+}: CandidateExplanation): readonly string[] {
   const name = mount ?? `${id} (${kind ?? 'rule'})`;
   const where = origin === '*' ? path : `${origin}${path.startsWith('/') ? '' : ' '}${path}`;
   const lines =
@@ -72,7 +76,7 @@ function candidateLines({
   return branches.length < 2 ? lines : [...lines, ...branches.flatMap(branchLines)];
 }
 
-function branchLines({ branch, lost }: TriedBranch): readonly string[] {
+function branchLines({ branch, lost }: BranchExplanation): readonly string[] {
   if (lost === undefined) return [`      * ${branch}`];
   return [`        ${branch}`, `          ${lost.says} [${lost.code}]`];
 }

@@ -15,7 +15,7 @@ import {
   type ZstdOptions,
 } from 'node:zlib';
 import type { ByCoding, Coding } from '../http/coding.ts';
-import { ownBytes } from '../model/own-bytes.ts';
+import { unpooled } from '../model/unpooled.ts';
 import { compressBestBytesMax, compressSyncBytesMax, compressWindowLog } from './limits.ts';
 
 /** A compressor of node:zlib: `flush` writes out everything that it holds back. */
@@ -72,12 +72,12 @@ const codecs: ByCoding<Codec> = {
  */
 export async function compressBest(bytes: Buffer, coding: Coding): Promise<Buffer> {
   const effort = bytes.length <= compressBestBytesMax ? 'best' : 'good';
-  return ownBytes(await codecs[coding].compress(bytes, effort));
+  return unpooled(await codecs[coding].compress(bytes, effort));
 }
 
 /** Compresses fetched content quickly, in Node's thread pool. Rejects as compressBest does. */
 export async function compressFast(bytes: Buffer, coding: Coding): Promise<Buffer> {
-  return ownBytes(await codecs[coding].compress(bytes, 'fast'));
+  return unpooled(await codecs[coding].compress(bytes, 'fast'));
 }
 
 /** Whether content is so short that compressing it costs less than handing it to a thread. */
@@ -87,7 +87,7 @@ export function isCompressedInline({ length }: Buffer, coding: Coding): boolean 
 
 /** The synchronous form of compressFast. Throws where that rejects. */
 export function compressFastSync(bytes: Buffer, coding: Coding): Buffer {
-  return ownBytes(codecs[coding].compressSync(bytes));
+  return unpooled(codecs[coding].compressSync(bytes));
 }
 
 /**

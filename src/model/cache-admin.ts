@@ -1,38 +1,38 @@
-/** Which kept answers of other servers a purge is about. */
+/** Selects the stored responses that a purge removes. */
 export type CachePurge =
   | { readonly kind: 'url'; readonly url: string }
-  /** URLs that begin so. */
+  /** URLs that start with `prefix`. */
   | { readonly kind: 'prefix'; readonly prefix: string }
-  /** Those that a page rule has asked for, by its id. */
+  /** Responses that a page rule has fetched, by its id. */
   | { readonly kind: 'rule'; readonly rule: string }
   | { readonly kind: 'all' };
 
-/** A kept answer as a list shows it. */
+/** A stored response in a list. */
 export interface CacheListRow {
   readonly url: string;
-  /** Id of the page rule that asked for it. */
+  /** Id of the page rule that fetched it. */
   readonly rule: string;
   readonly status: number;
   readonly contentType: string | undefined;
-  /** Of its content. */
+  /** Length of its content. */
   readonly bytes: number;
   readonly ageSeconds: number;
-  /** For how long it holds from now on; negative for one that is stale. */
+  /** The rest of its freshness lifetime; negative if it is stale. */
   readonly freshSeconds: number;
-  /** The request fields that it varies by, lower case. */
+  /** The request fields of its Vary field, in lower case. */
   readonly vary: readonly string[];
-  /** `first-last/length` of what is kept, in bytes; undefined for all of it. */
+  /** The stored part in bytes, `first-last/length`; undefined if all of it is stored. */
   readonly range: string | undefined;
 }
 
-/** One page of a list of kept answers. */
+/** One page of a list of stored responses. */
 export interface CacheListPage {
   readonly rows: readonly CacheListRow[];
-  /** The URL behind which the next page begins; undefined at the end. */
+  /** The last URL of this page, after which the next one begins; undefined on the last page. */
   readonly next: string | undefined;
 }
 
-/** How much is kept. */
+/** The size of the cache. */
 export interface CacheCounts {
   readonly answers: number;
   readonly urls: number;
@@ -40,12 +40,15 @@ export interface CacheCounts {
   readonly bytesMax: number;
 }
 
-/** The kept answers as those see them who look after them. */
+/** The operations of an administrator on the cache. */
 export interface CacheAdmin {
-  /** Lets go of answers, those on their way included; resolves to how many URLs had some. */
+  /** Removes responses, also those that are arriving; resolves to the number of URLs with one. */
   purge(purge: CachePurge): Promise<number>;
-  /** About so many of those whose URL begins so, of one rule where that is given, behind a URL. */
-  list(asked: {
+  /**
+   * Lists about `limit` responses after the URL `after`, whose URLs start with `prefix`, of one
+   * rule or of all.
+   */
+  list(query: {
     readonly prefix: string;
     readonly rule: string | undefined;
     readonly after: string | undefined;

@@ -1,6 +1,6 @@
 /**
- * Says when nobody waits for an answer any more: what is used of an AbortSignal for that, since one
- * of those costs more to make than a small page to answer.
+ * Reports that a client no longer waits for its answer. It is the part of AbortSignal that the code
+ * uses: creating an AbortSignal takes longer than answering with a small page.
  */
 export interface Cancellation {
   readonly aborted: boolean;

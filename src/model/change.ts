@@ -1,24 +1,26 @@
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
-/** The kinds of record whose changes can be taken back (docs/design/history.md#the-change-log). */
+/**
+ * The families of records whose changes can be reverted (docs/design/history.md#the-change-log).
+ */
 export type RevertibleFamily = 'userinterface' | 'webhook';
 
 /**
- * The kinds of record that the log holds: `secret` is that of a hook; `event`, `replay`, which asks
- * for messages to be sent again, and `purge`, which says what was taken out of the log, have a row
- * and nothing else.
+ * The families of records in the log. `secret` is the secret of a hook. The other three have a
+ * single row for each record: `event`; `replay`, a request to send messages again; and `purge`,
+ * which records the removal of secrets from the log.
  */
 export type Family = RevertibleFamily | 'key' | 'secret' | 'event' | 'replay' | 'purge';
 
-/** What can be done to a record. */
+/** The kinds of change. */
 export const actions = ['insert', 'edit', 'invalidate'] as const;
 
-/** What was done to a record. */
+/** The kind of a change. */
 type Action = (typeof actions)[number];
 
 /**
- * One row of the append-only log (docs/design/history.md#the-change-log): all state is a fold of
- * these.
+ * One row of the append-only log (docs/design/history.md#the-change-log); all state is a fold of
+ * the rows.
  */
 export interface Change {
   /** Position in the log: 1, 2, 3 … without gaps. */
@@ -27,7 +29,7 @@ export interface Change {
   readonly dtu_txn: string;
   /** When the row was stored, ISO 8601 UTC. */
   readonly dtu_stored: string;
-  /** Id of the key that wrote it, or the name of the command that did. */
+  /** Id of the key, or name of the command, that wrote it. */
   readonly by: string;
   /** Id of the transaction; rows of one import share it. */
   readonly txn: string;
@@ -36,9 +38,9 @@ export interface Change {
   readonly id: string;
   readonly action: Action;
   /**
-   * For an insert the record's fields; for an edit what changed, null standing for a removed field;
-   * for an invalidate of a page rule or a hook `{rows: [seq, …]}`, the rows of its record that do
-   * not count any more.
+   * For an insert, the fields of the record. For an edit, the changed fields, with null for a
+   * removed one. For an invalidate of a page rule or a hook, `{rows: [seq, …]}`: the rows of the
+   * record that no longer apply.
    */
   readonly data: JsonObject;
 }
@@ -52,11 +54,11 @@ export interface HistoryRow {
   readonly dtu_stored: string;
   readonly dtu_txn: string;
   readonly data: JsonObject;
-  /** When the row was invalidated, ISO 8601 UTC; undefined for one that counts. */
+  /** When the row was invalidated, ISO 8601 UTC; undefined if it applies. */
   readonly invalidated: string | undefined;
 }
 
-/** What a caller of commit wants written: a change before the log gave it a place. */
+/** A change for commit, before it has a place in the log. */
 export interface Draft {
   readonly family: Family;
   readonly id: string;
@@ -64,11 +66,9 @@ export interface Draft {
   readonly data: JsonObject;
 }
 
-/**
- * Merges an edit into the fields before it: null removes, `_unknowns_` is merged name by name.
- */
+/** Merges an edit into fields: null removes a field, and `_unknowns_` is merged name by name. */
 export function mergeFields(fields: JsonObject, edit: JsonObject): JsonObject {
-  // A Map, for a field may have any name, `__proto__` too.
+  // A Map, because a field may have any name, such as `__proto__`.
   const merged = new Map(Object.entries(fields));
   for (const [name, value] of Object.entries(edit)) {
     const next = name === '_unknowns_' ? mergeUnknowns(merged.get(name), value) : value;

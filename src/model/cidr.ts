@@ -1,13 +1,13 @@
 import ipaddr from 'ipaddr.js';
 
-/** A network, e.g. `10.0.0.0/8` or `::1/128`, in the written form it was given. */
+/** A network such as `10.0.0.0/8` or `::1/128`, with the text that was parsed. */
 export interface Cidr {
   readonly text: string;
   readonly network: ipaddr.IPv4 | ipaddr.IPv6;
   readonly prefixBits: number;
 }
 
-/** Parses `address/bits` or a single address; undefined when it is neither. */
+/** Parses `address/bits` or a single address; undefined for any other text. */
 export function parseCidr(text: string): Cidr | undefined {
   if (!text.includes('/')) {
     const network = parseAddress(text);
@@ -18,7 +18,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { text, network, prefixBits };
 }
 
-/** Whether a value of any kind is a network that has been parsed. */
+/** Whether an object is a parsed network. */
 export function isCidr(value: object): value is Cidr {
   return (
     'network' in value &&
@@ -27,7 +27,7 @@ export function isCidr(value: object): value is Cidr {
 }
 
 /**
- * Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as its IPv4
+ * Whether one of the networks contains an address; an IPv4-mapped IPv6 address counts as its IPv4
  * address.
  */
 export function cidrsContain(cidrs: readonly Cidr[], address: string): boolean {
@@ -53,7 +53,7 @@ export function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefine
   return ipaddr.IPv4.isValidFourPartDecimal(text) ? ipaddr.IPv4.parse(text) : undefined;
 }
 
-/** An IPv4 address as a number of 32 bits; undefined for every other text. */
+/** An IPv4 address as a number of 32 bits; undefined for any other text. */
 export function ipv4Number(text: string): number | undefined {
   let [address, octet, digits, dots] = [0, 0, 0, 0];
   for (let at = 0; at < text.length; at += 1) {
@@ -63,7 +63,7 @@ export function ipv4Number(text: string): number | undefined {
       [octet, digits, dots] = [0, 0, dots + 1];
       continue;
     }
-    // Some take a number with a leading zero for an octal one.
+    // Some programs read a number with a leading zero as octal.
     if (digits > 0 && octet === 0) return undefined;
     octet = octet * 10 + code - 0x30;
     digits += 1;
@@ -72,7 +72,7 @@ export function ipv4Number(text: string): number | undefined {
   return dots === 3 && digits > 0 ? address * 256 + octet : undefined;
 }
 
-/** ipaddr.js takes `::a.b.c.d` for an IPv4-mapped address, which only `::ffff:a.b.c.d` is. */
+/** ipaddr.js reads `::a.b.c.d` as an IPv4-mapped address, but only `::ffff:a.b.c.d` is one. */
 function withoutDots(address: string): string {
   return address.replace(/(?<=:)(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_, ...octets: string[]) => {
     const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
@@ -81,8 +81,8 @@ function withoutDots(address: string): string {
 }
 
 /**
- * The network that stands for a client wherever clients are counted: of an IPv6 address the first
- * 64 bits, for its holder has all the others as well (RFC 6177); else the address itself.
+ * The network by which a client is counted: for an IPv6 address the first 64 bits, because a client
+ * usually controls all addresses below them (RFC 6177); for IPv4, the address itself.
  */
 export function addressNetwork(address: string): string {
   if (!address.includes(':')) return address;

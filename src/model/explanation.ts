@@ -1,6 +1,4 @@
-/**
- * The sources of content in the order in which they are asked (docs/design/requests.md#precedence).
- */
+/** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
 export const sourceNames = ['disk', 'stored', 'content.fetch', 'fallback'] as const;
 
 /** The name of a source of content. */
@@ -31,13 +29,10 @@ const ruleLosses = [
   'older_insert',
 ] as const;
 
-/**
- * The criteria of matching (docs/design/page-rules.md#matching) by which a page rule comes after
- * another one.
- */
+/** Why another page rule takes precedence (docs/design/page-rules.md#matching). */
 export type RuleLoss = (typeof ruleLosses)[number];
 
-/** Codes of what a candidate lost by: scripts may count on them. */
+/** All codes for why a candidate does not answer; scripts may rely on them. */
 export const lossCodes = [
   'earlier_source',
   'earlier_mount',
@@ -50,73 +45,73 @@ export const lossCodes = [
 export type LossCode = (typeof lossCodes)[number];
 
 /** The first reason why a candidate does not answer: a stable code, and a sentence for a person. */
-export interface Loss {
+export interface LossReason {
   readonly code: LossCode;
   readonly says: string;
 }
 
 /** Why a branch of a breadcrumb was not taken. */
-export interface BranchLoss {
+export interface BranchLossReason {
   /** `invalid`, `earlier_branch`, or the name of the condition that does not hold. */
   readonly code: string;
   readonly says: string;
 }
 
-/** A branch of a breadcrumb that could have been taken. */
-export interface TriedBranch {
+/** A branch of a breadcrumb. */
+export interface BranchExplanation {
   /** `when[0]`, `when[1]` …, or `default`. */
   readonly branch: string;
   /** The first of its conditions that does not hold; absent for the branch that is taken. */
-  readonly lost?: BranchLoss;
+  readonly lost?: BranchLossReason;
 }
 
-/** A mount or page rule that could have answered. */
-export interface TriedCandidate {
+/** A mount or page rule that could answer. */
+export interface CandidateExplanation {
   readonly mount?: string;
   readonly id?: string;
   readonly kind?: string;
   readonly origin: string;
   readonly path: string;
-  /** Absent for the candidate that answers, or that leads on to the key of the next entry. */
-  readonly lost?: Loss;
-  /** Of a breadcrumb that was followed, its branches in order. */
-  readonly branches?: readonly TriedBranch[];
+  /** Absent for the candidate that answers, or that leads to the key of the next entry. */
+  readonly lost?: LossReason;
+  /** The branches of a breadcrumb that was resolved, in order. */
+  readonly branches?: readonly BranchExplanation[];
 }
 
-/** One look into a source. */
-export interface Tried {
+/** The candidates of one source. */
+export interface ExplainedSource {
   readonly source: SourceName;
-  /** The breadcrumb's key that was looked up, where it was not the path. */
+  /** The key of a breadcrumb that was looked up, if it is not the path. */
   readonly key?: string;
-  /** In the order in which they win; mounts in the order in which they are asked. */
-  readonly candidates: readonly TriedCandidate[];
-  /** How many more candidates there are than are named; absent for none. */
+  /** In their order of precedence. */
+  readonly candidates: readonly CandidateExplanation[];
+  /** The number of candidates that are left out; absent for none. */
   readonly omitted?: number;
 }
 
-/** Who answers. */
+/** The candidate that answers. */
 export interface Winner {
   readonly source: SourceName;
   readonly mount?: string;
   readonly id?: string;
-  /** HTTP status of the answer; null where only another server knows it. */
+  /** HTTP status of the answer; null if another server decides it. */
   readonly status: number | null;
 }
 
-/**
- * How a request would be answered, and why so (docs/design/operations.md#explain,
- * userinterface.explain).
- */
+/** What answers a request, and why (docs/design/operations.md#explain). */
 export interface Explanation {
   readonly winner: Winner | null;
-  /** HTTP status of the answer; null where only another server knows it. */
+  /** HTTP status of the answer; null if another server decides it. */
   readonly status: number | null;
-  readonly tried: readonly Tried[];
-  /** What else is worth knowing, a sentence each. */
+  readonly tried: readonly ExplainedSource[];
+  /** Further notes, a sentence each. */
   readonly notes: readonly string[];
 }
 
-/** What answers, as Server-Timing and the access log name it: `disk:<name>` or `rule:<id>`. */
+/**
+ * The name of the answering candidate in Server-Timing and the access log: `disk:<name>` or
+ * `rule:<id>`.
+ */
 export function winnerName({ mount, id }: Pick<Winner, 'mount' | 'id'>): string {
   return mount === undefined ? `rule:${id ?? ''}` : `disk:${mount}`;
 }

@@ -18,38 +18,37 @@ const failureCodes = [
   'storage_full',
 ] as const;
 
-/** The closed set of ways in which Waymark says no (docs/design/failures.md#failures). */
+/** All codes of failures (docs/design/failures.md#failures). */
 export type FailureCode = (typeof failureCodes)[number];
 
-/** Whether a value is one of the codes, as an answer of the API carries them. */
+/** Whether a value is one of the codes. */
 export function isFailureCode(value: unknown): value is FailureCode {
   return failureCodes.some((code) => code === value);
 }
 
-/** What a caller may want to know of a failure besides its code and message. */
+/** Details of a failure besides its code and message. */
 interface FailureDetail {
-  /** The input field at fault, in the caller's own spelling. */
+  /** The invalid input field, as the caller has written it. */
   readonly field?: string;
-  /** The methods that would have been allowed (RFC 9110 §15.5.6). */
+  /** The allowed methods (RFC 9110 §15.5.6). */
   readonly allow?: readonly string[];
   readonly retryAfterSeconds?: number;
-  /** Versions of the websocket protocol that are understood (RFC 6455 §4.4). */
+  /** The supported versions of the websocket protocol (RFC 6455 §4.4). */
   readonly websocketVersion?: string;
-  /** The HTTP status, where there is a more exact one than that of the code. */
+  /** The HTTP status, if it is not that of the code. */
   readonly status?: number;
-  /** The limit that a client has run into, where the log is to tell of it. */
+  /** The limit that a client has exceeded, if the log reports it. */
   readonly limit?: LimitName;
-  /** Who has failed, as Server-Timing and the access log name who answers: `rule:<id>`. */
+  /** The candidate that has failed, as in Server-Timing and the access log: `rule:<id>`. */
   readonly source?: string;
-  /** What is wrong with the fields of a write that strict handling refuses. */
+  /** The problems of a write that strict handling refuses. */
   readonly problems?: readonly Problem[];
   readonly cause?: unknown;
 }
 
 /**
- * The one error class that is meant to be seen by a caller: `message` says what to do and holds
- * neither a secret nor a path of this machine. Everything else that is thrown is a bug and is
- * answered as `internal`.
+ * The only error that a caller sees: `message` says what to do, and contains neither a secret nor a
+ * path of this machine. Any other error is a bug and is answered as `internal`.
  */
 export class Failure extends Error {
   readonly code: FailureCode;
@@ -78,15 +77,15 @@ export class Failure extends Error {
     this.#detail = detail;
   }
 
-  /** The same failure as that of a source. */
+  /** A copy of the failure that names its source. */
   of(source: string): Failure {
     return new Failure(this.code, this.message, { ...this.#detail, source });
   }
 }
 
 /**
- * Turns anything thrown into a Failure: itself, `unavailable` where no file descriptor was left, or
- * `internal` with the original as its cause.
+ * Converts anything thrown into a Failure: a Failure itself, `unavailable` if no file descriptor
+ * was left, or else `internal` with the original as its cause.
  */
 export function failureFrom(thrown: unknown): Failure {
   if (lacksDescriptors(thrown)) return tooManyOpenFiles();
@@ -96,12 +95,12 @@ export function failureFrom(thrown: unknown): Failure {
   });
 }
 
-/** What whatever comes is refused with when nothing new is begun any more. */
+/** The failure of requests that arrive while the server stops. */
 export function stoppingFailure(): Failure {
   return new Failure('unavailable', 'The server is stopping.', { retryAfterSeconds: 1 });
 }
 
-/** What a request is refused with for which the process has no file descriptor left. */
+/** The failure of a request for which the process has no file descriptor left. */
 export function tooManyOpenFiles(): Failure {
   return new Failure('unavailable', 'The server has too many files open; try again in a moment.', {
     retryAfterSeconds: 1,
@@ -109,7 +108,7 @@ export function tooManyOpenFiles(): Failure {
   });
 }
 
-/** Whether an error, or one of its causes, is that no file descriptor was left (open(2)). */
+/** Whether an error, or one of its causes, says that no file descriptor was left (open(2)). */
 export function lacksDescriptors(error: unknown): boolean {
   for (let one = error; one instanceof Error; one = one.cause) {
     const { code } = one as NodeJS.ErrnoException;
@@ -119,8 +118,8 @@ export function lacksDescriptors(error: unknown): boolean {
 }
 
 /**
- * Why a field that was sent is not in force, or has no effect (docs/design/page-rules.md#fields).
- * The first seven are mistakes: `Prefer: handling=strict` refuses a write that has one of them.
+ * Why a field of a write is invalid or has no effect (docs/design/page-rules.md#fields). The first
+ * seven are mistakes: `Prefer: handling=strict` refuses a write with one of them.
  */
 export const problemReasons = [
   'unknown_field',
@@ -138,13 +137,13 @@ export const problemReasons = [
 /** One of problemReasons. */
 export type ProblemReason = (typeof problemReasons)[number];
 
-/** What is wrong with a field that was sent, as the answer to the write says it. */
+/** A problem of a field, in the answer to a write. */
 export interface Problem {
-  /** Where the mistake is: `enginedata.headers.X Y`. */
+  /** The path of the field: `enginedata.headers.X Y`. */
   readonly field: string;
   readonly reason: ProblemReason;
-  /** A sentence for a person: what is wrong, and what a valid value is. */
+  /** A sentence: what is wrong, and what a valid value is. */
   readonly message: string;
-  /** The nearest known name, where the field or value has one. */
+  /** The nearest known name or value, if there is one. */
   readonly suggestion?: string;
 }

@@ -1,15 +1,15 @@
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 
-/** What a caller sees in place of a header value that only those who write rules may see. */
+/** Replaces header values in answers to callers without the scope to write rules. */
 export const maskedValue = '***';
-/** What stands in the log in place of a header value, or of a hook's secret, that was purged. */
+/** Replaces purged header values and purged secrets of hooks in the log. */
 export const purgedValue = '[purged]';
 
 /**
- * The fields of a record, or of a row about it, with `mark` in place of each header value that the
- * record does not have now: in every object under the name `headers`, also in `_unknowns_`, where
- * headers that are a text or a list count as one value. Such a value was a credential of a source
- * or a receiver, and may still be one. Fields without any come back as they are.
+ * Replaces each header value that a record no longer has by `mark`, in the fields of the record or
+ * of a row about it. Header values are those in objects named `headers`; in `_unknowns_`, `headers`
+ * may also be a text or a list, which counts as one value. A former value may still be a valid
+ * credential of a source or a receiver. Returns the same object if nothing is replaced.
  */
 export function replaceFormerHeaders(
   fields: JsonObject,
@@ -41,7 +41,7 @@ function replaced(object: JsonObject, replace: Replace, areUnknowns = false): Js
     if (name === headersName && isJsonObject(member)) {
       return mapMembers(member, (_name, value) => replace(value));
     }
-    // What an engine knows as `headers` may be the headings of a table.
+    // In the data of an engine, a text or list `headers` may be the headings of a table.
     if (name === headersName && areUnknowns && member !== null) return replace(member);
     return replacedIn(member, replace, areUnknowns || name === unknownsName);
   });
@@ -55,7 +55,7 @@ function replacedIn(json: Json, replace: Replace, areUnknowns: boolean): Json {
   return members.some((member, at) => member !== before[at]) ? members : before;
 }
 
-/** The same object where no member becomes another. */
+/** Maps the members of an object; returns the same object if no member changes. */
 function mapMembers(object: JsonObject, map: (name: string, member: Json) => Json): JsonObject {
   const entries = Object.entries(object);
   const mapped = entries.map(([name, member]) => [name, map(name, member)] as const);

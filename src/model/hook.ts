@@ -1,59 +1,58 @@
 import type { WaymarkEvent } from './event.ts';
 import { sameJson, type Json, type JsonObject } from './json.ts';
 
-/** The methods by which a hook can be delivered (docs/design/webhooks.md#registration). */
+/** The HTTP methods of deliveries (docs/design/webhooks.md#registration). */
 export const hookMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const;
 
-/** How a hook is delivered. */
+/** The HTTP method of a hook's deliveries. */
 type HookMethod = (typeof hookMethods)[number];
 
-/** The event type that stands for all of them. */
+/** The event type that matches all types. */
 export const anyEvent = '*';
 
-/** When a hook is delivered: each event by itself, or many of them together. */
+/** Whether a hook gets each event in a message of its own, or in batches. */
 type HookFrequency = { readonly mode: 'each' } | HookBatch;
 
-/** How the events of a hook are put together. */
+/** When a batch of events is sent, and its limits. */
 export interface HookBatch {
   readonly mode: 'batch';
-  /** A time such as `60s`: the oldest event of a batch waits no longer. In place of it … */
+  /** The longest time that an event waits for its batch, such as `60s`; or instead … */
   readonly every?: string;
-  /** … times of the day such as `02:00`: batches are sent then, and at no other time. */
+  /** … the times of the day, such as `02:00`, at which batches are sent. */
   readonly at?: readonly string[];
   /** The time zone of `at`. */
   readonly zone?: string;
   readonly max_events: number;
-  /** A size such as `1MiB`: no batch's body is larger, unless one event is. */
+  /** The largest body of a batch, such as `1MiB`; a single larger event is a batch of its own. */
   readonly max_bytes: string;
 }
 
-/**
- * A webhook as it is registered (docs/design/webhooks.md#registration,
- * docs/design/webhooks.md#registration).
- */
+/** A registered webhook (docs/design/webhooks.md#registration). */
 export interface Hook {
-  /** UUIDv7, given by the server. */
+  /** A UUIDv7 that the server assigns. */
   readonly id: string;
   readonly name?: string;
   /** Event types, or `*` alone. */
   readonly event: readonly string[];
-  /** Absolute http(s) URL without a user. */
+  /** An absolute http(s) URL without credentials. */
   readonly url: string;
   readonly method: HookMethod;
-  /** Fields added to each request, by their names as they were written. */
+  /** Header fields that are added to each request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Where it is executed: `central`, `counters` or a node's name; if absent, where events say. */
+  /**
+   * Where it is executed: `central`, `counters` or a node's name; by default, each event decides.
+   */
   readonly where?: string;
   readonly frequency: HookFrequency;
-  /** Members that the data of an event must have, each equal. */
+  /** Members that the data of an event must have with equal values. */
   readonly filter: JsonObject;
-  /** Whether a delivery waits until the one before it has come to its end. */
+  /** Whether a message waits until the previous one is delivered or given up. */
   readonly order: boolean;
-  /** Attempts before a delivery is given up. */
+  /** Attempts before a message is given up. */
   readonly retry_limit: number;
-  /** Whether it is delivered; while it is not, its events are kept. */
+  /** Whether it is delivered; otherwise, its events wait. */
   readonly active: boolean;
-  /** When its secret was changed last, ISO 8601, UTC. */
+  /** When its secret was last rotated, ISO 8601, UTC. */
   readonly rotated_at?: string;
   readonly _unknowns_?: JsonObject;
 }
@@ -63,32 +62,32 @@ export interface StoredHook {
   readonly hook: Hook;
   /** Seq of the record's newest change: its version. */
   readonly seq: number;
-  /** Seq of its insert: it gets the events behind it. */
+  /** Seq of its insert: it gets the later events. */
   readonly insertedSeq: number;
 }
 
-/** The secret that a hook's deliveries are signed with. */
+/** The secret that signs a hook's deliveries. */
 export interface HookSecret {
   /** `whsec_` and base64. */
   readonly secret: string;
-  /** The one before it, which signs too until `until`, ISO 8601, UTC. */
+  /** The previous secret, which also signs until `until`, ISO 8601, UTC. */
   readonly previous?: string;
   readonly until?: string;
 }
 
-/** The fields that decide which events a hook gets, and when. */
+/** Fields that decide which events a hook gets, and when. */
 const decidingFields = ['active', 'where', 'frequency', 'filter'] as const;
 
 /**
- * The fields of a hook for which a value waits that is not valid, of those that decide what it
- * gets: it is paused as long as there are any, for it would be told more than was meant
+ * The fields with an invalid value among those that decide what a hook gets. A hook with such a
+ * field is paused, because it could get more events than intended
  * (docs/design/webhooks.md#registration).
  */
 export function waitingFields({ _unknowns_: unknowns = {} }: Hook): readonly string[] {
   return decidingFields.filter((name) => Object.hasOwn(unknowns, name));
 }
 
-/** Whether a hook is delivered, and not paused. */
+/** Whether a hook is active and not paused. */
 export function isDelivered(hook: Hook): boolean {
   return hook.active && waitingFields(hook).length === 0;
 }
@@ -96,44 +95,44 @@ export function isDelivered(hook: Hook): boolean {
 const secretPrefix = 'secret:';
 
 /**
- * The id of the record that holds a hook's secret: a record of its own, which stays as it is when
- * changes of the hook are taken back.
+ * The id of the record with a hook's secret. It is a separate record, so that reverting changes of
+ * the hook does not change the secret.
  */
 export function secretRecordId(hookId: string): string {
   return secretPrefix + hookId;
 }
 
-/** The hook whose secret a record holds. */
+/** The id of the hook for the id of such a record. */
 export function hookOfSecret(recordId: string): string {
   return recordId.slice(secretPrefix.length);
 }
 
-/** Which node of the service this is (docs/design/configuration.md#the-ini-file, `[node]`). */
+/** The role and name of this node (docs/design/configuration.md#the-ini-file, `[node]`). */
 export interface Node {
   readonly role: 'all' | 'central' | 'counter';
   readonly name: string;
 }
 
 /**
- * Whether a hook gets an event on this node: its type, its data, and the place where it is executed
- * (docs/design/webhooks.md#registration). A test is for the hook that it names alone.
+ * Whether a node delivers an event to a hook: by the event's type, its data, and the place of
+ * execution (docs/design/webhooks.md#registration). Only the hook of a test gets its event.
  */
-export function hookTakes(hook: Hook, event: WaymarkEvent, node: Node): boolean {
-  return hookWants(hook, event) && isExecutedHere(hook, event, node);
+export function isDeliveredOn(hook: Hook, event: WaymarkEvent, node: Node): boolean {
+  return hookMatches(hook, event) && isExecutedHere(hook, event, node);
 }
 
-/** Whether a hook gets an event on the node where it is executed. */
-export function hookWants(hook: Hook, event: WaymarkEvent): boolean {
+/** Whether a hook gets an event on the node that executes it. */
+export function hookMatches(hook: Hook, event: WaymarkEvent): boolean {
   if (event.hook !== undefined) return event.hook === hook.id;
   if (!hook.event.includes(event.type) && !hook.event.includes(anyEvent)) return false;
-  // A hook that fails is not told of that: it would fail again.
+  // A failing hook gets no event about its own failure, because that would fail again.
   if (event.about === hook.id) return false;
   return isWanted(hook, event);
 }
 
 /**
- * Whether a hook is executed on this node for any event at all: one without `where` is where its
- * events say.
+ * Whether a node executes a hook for any event. Without `where`, each event decides, so it may be
+ * any node.
  */
 export function isExecutedOn({ where }: Hook, { role, name }: Node): boolean {
   if (role === 'all' || where === undefined || where === name) return true;
@@ -157,7 +156,7 @@ function isWanted(
   event: WaymarkEvent,
 ): boolean {
   const hasNoFilter = Object.keys(filter).length === 0;
-  // What is to narrow it down is not known yet.
+  // The intended filter or place is not known while its value is invalid.
   if (hasNoFilter && Object.hasOwn(unknowns, 'filter')) return false;
   if (where === undefined && Object.hasOwn(unknowns, 'where')) return false;
   return hasAll(event.data, filter);
@@ -171,7 +170,7 @@ function member(data: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(data, name) ? data[name] : undefined;
 }
 
-/** What every delivery says itself, and what belongs to the framing of a message (RFC 9112). */
+/** Fields that Waymark sets in every delivery, and fields of the message's framing (RFC 9112). */
 const reserved: ReadonlySet<string> = new Set([
   'connection',
   'content-encoding',
@@ -196,17 +195,17 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 const content = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 /**
- * Whether a hook may add a field to its deliveries (docs/design/webhooks.md#registration): one that
- * HTTP carries unchanged (RFC 9110 §5.1, §5.5) and that Waymark does not say itself.
+ * Whether a hook may add a header field to its deliveries (docs/design/webhooks.md#registration):
+ * it must be valid (RFC 9110 §5.1, §5.5), and Waymark must not set it itself.
  */
 export function isHookHeader(name: string, value: string): boolean {
   return hookHeaderMistake(name, value) === undefined;
 }
 
-/** Why a hook may not add a field to its deliveries, as a sentence; undefined where it may. */
+/** Why a hook may not add a header field to its deliveries, a sentence; undefined if it may. */
 export function hookHeaderMistake(name: string, value: string): string | undefined {
   if (!token.test(name)) return 'The name of a header field has 1 to 128 letters, digits, or -_.';
   if (reserved.has(name.toLowerCase())) return 'Waymark sets this header field itself.';
-  if (!content.test(value)) return 'The value has to be visible ASCII, in one line.';
+  if (!content.test(value)) return 'The value must be one line of visible ASCII.';
   return undefined;
 }

@@ -1,18 +1,18 @@
-/** A value at the top level of a JSON text: where it stands, and how deep its containers nest. */
+/** A member of the outermost object of a JSON text: the position and depth of its value. */
 export interface JsonMember {
   readonly start: number;
   readonly end: number;
-  /** 0 for a string, a number or a literal; 1 for an array or object without others in it. */
+  /** 0 for a string, a number or a literal; 1 for an array or object without nested ones. */
   readonly depth: number;
 }
 
-/** How a JSON text is built, as far as that can be told without making its values. */
+/** The structure of a JSON text, found without creating its values. */
 export interface JsonOutline {
   /** How deep arrays and objects nest. */
   readonly depth: number;
-  /** How many values there are, those in arrays and objects included. */
+  /** The number of values, including those in arrays and objects. */
   readonly values: number;
-  /** The members of the outermost object by name; of those with the same name the last one. */
+  /** The members of the outermost object by name; of several with one name, the last. */
   readonly members: ReadonlyMap<string, JsonMember>;
 }
 
@@ -26,10 +26,10 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Reads the outline of a JSON text in UTF-8, in one pass and without making its values: JSON.parse
- * of an untrusted text takes a second and a hundred times the memory where it nests deeply. `names`
- * are the members to look for, in ASCII. For a text that is not JSON the outline says nothing; that
- * is for JSON.parse to find out.
+ * Reads the outline of a JSON text in UTF-8 in one pass, without creating its values: JSON.parse
+ * can take a second, and a hundred times the memory, for a text that nests deeply. `names` are the
+ * members to find, in ASCII. It does not validate the text: for invalid JSON, the result has no
+ * meaning, and JSON.parse reports the error.
  */
 export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutline {
   const members = new Map<string, JsonMember>();
@@ -38,7 +38,7 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
   let depth = 0;
   let deepest = 0;
   let values = 1;
-  // Of the member that is being read: the index behind its colon, 0 before that.
+  // The index after the colon of the current member; 0 before the colon.
   let start = 0;
   let name: string | undefined;
   let memberDepth = 0;
@@ -70,17 +70,17 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
   return { depth: deepest, values, members };
 }
 
-/** The index behind the string that begins at an index. */
+/** The index after the string that begins at an index. */
 function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
   return at + 1;
 }
 
-/** A name takes at most six characters for each of its own: `\u0061`. */
+/** JSON can write one character as six: `\u0061`. */
 const escapedCharacters = 6;
 
-/** The name that the JSON string between two indexes stands for, if it is one of those wanted. */
+/** The name in the JSON string between two indexes, if it is one of `names`. */
 function wantedName(
   bytes: Buffer,
   start: number,

@@ -20,7 +20,7 @@ export function canonicalJson(value: Json): string {
   return text;
 }
 
-/** Whether two JSON values are equal, whatever the order of their members. */
+/** Whether two JSON values are equal; the order of members does not matter. */
 export function sameJson(one: Json | undefined, other: Json | undefined): boolean {
   if (one === other) return true;
   if (Array.isArray(one) || Array.isArray(other)) {
@@ -30,14 +30,14 @@ export function sameJson(one: Json | undefined, other: Json | undefined): boolea
   }
   if (!isJsonObject(one) || !isJsonObject(other)) return false;
   const names = Object.keys(one);
-  // The members first: most objects that differ do so in one of these.
+  // Compared before the number of members: most differing objects differ in a value.
   const isWithin = names.every(
     (name) => Object.hasOwn(other, name) && sameJson(one[name], other[name]),
   );
   return isWithin && Object.keys(other).length === names.length;
 }
 
-/** Whether a value nests deeper than a number of levels; looks no deeper than that itself. */
+/** Whether a value nests deeper than `levelsMax`; it does not recurse deeper than that. */
 export function nestsDeeper(value: unknown, levelsMax: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return levelsMax <= 0 || Object.values(value).some((one) => nestsDeeper(one, levelsMax - 1));

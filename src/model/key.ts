@@ -1,18 +1,18 @@
 import { keyNameCharactersMax } from './limits.ts';
 
-/** What a key may do (docs/design/failures.md#keys); `admin` implies every other scope. */
+/** The scopes of keys (docs/design/failures.md#keys); `admin` includes all others. */
 export const scopes = ['render', 'read', 'design', 'webhook', 'event', 'verify', 'admin'] as const;
 
-/** What the name of a key looks like: one line of text. */
+/** The pattern for the name of a key: one line of text. */
 export const keyNamePattern = `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${keyNameCharactersMax}}$`;
 
-/** What every API key begins with: nobody takes it for a token of somebody else. */
+/** The prefix of every API key, which distinguishes it from tokens of other services. */
 export const keyPrefix = 'wmk_';
 
-/** One thing that a key may do. */
+/** A permission of a key. */
 export type Scope = (typeof scopes)[number];
 
-/** An API key as it is kept: never the key itself, only its SHA-256. */
+/** An API key as it is stored: with its SHA-256 instead of its text. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
@@ -21,18 +21,18 @@ export interface ApiKey {
   readonly hash: string;
   /** ISO 8601, UTC. */
   readonly created: string;
-  /** Operations a second that it may call; without it, what the ini file says. */
+  /** The most operations a second; by default, the ini file decides. */
   readonly rate?: number;
 }
 
-/** Whoever sent a request: what they may do, and the name under which their changes are logged. */
+/** The sender of a request: its scopes, and the key by which the log records its changes. */
 export interface Caller {
   readonly scopes: ReadonlySet<Scope>;
   /** The id of the caller's key, or undefined for a caller without a key. */
   readonly keyId: string | undefined;
-  /** Operations a second that its key may call; undefined for any number. */
+  /** The most operations a second for its key; undefined for no limit. */
   readonly rate: number | undefined;
-  /** The peer's address, for limits and the log. */
+  /** The address of the client, for limits and the log. */
   readonly address: string;
 }
 
@@ -41,12 +41,12 @@ export function isKeyName(text: string): boolean {
   return new RegExp(keyNamePattern, 'u').test(text);
 }
 
-/** Whether a text names a scope. */
+/** Whether a text is the name of a scope. */
 export function isScope(text: string): text is Scope {
   return (scopes as readonly string[]).includes(text);
 }
 
-/** Whether a caller has a scope, directly or by `admin`; one who inserts events may read them. */
+/** Whether a caller has a scope, directly or by `admin`; `event` includes `verify`. */
 export function hasScope(caller: Caller, scope: Scope): boolean {
   const isImplied = scope === 'verify' && caller.scopes.has('event');
   return isImplied || caller.scopes.has(scope) || caller.scopes.has('admin');

@@ -1,4 +1,4 @@
-/** Limits of values that several parts of the server use, each with its unit in its name. */
+/** Limits of values that many folders use. Other limits are in the `limits.ts` of their folder. */
 
 const KIB = 1024;
 

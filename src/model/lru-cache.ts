@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 
 /**
- * Remembers the `max` entries that were used last, of the kind that says nothing of its size, and
- * for `ttl` milliseconds where that is given. Room is made as entries come: told of `max`, LRUCache
- * makes all of it at once, and each start of a process would take ten milliseconds longer.
+ * Creates an LRU cache for `max` entries, which expire after `ttl` milliseconds if that is given.
+ * It uses `maxSize` with entries of size 1: with `max`, LRUCache allocates all memory at once, and
+ * each start of a process takes ten milliseconds longer.
  */
 export function createLruCache<V extends object | string | number | boolean>(
   max: number,
@@ -12,7 +12,7 @@ export function createLruCache<V extends object | string | number | boolean>(
   return new LRUCache<string, V>({
     maxSize: max,
     sizeCalculation: one,
-    // It need not be exact: each look at the clock sets a timer.
+    // A coarse clock is enough: LRUCache sets a timer for each reading of the clock.
     ...(ttl > 0 && { ttl, ttlResolution: 1_000 }),
   });
 }

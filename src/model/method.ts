@@ -1,4 +1,4 @@
-/** Methods that change nothing (RFC 9110 §9.2.1 and the registry of its §16.1). */
+/** Safe methods (RFC 9110 §9.2.1 and the registry of §16.1). */
 const safe: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -10,19 +10,19 @@ const safe: ReadonlySet<string> = new Set([
   'TRACE',
 ]);
 
-/** Whether a method is known to change nothing. */
+/** Whether a method is safe (RFC 9110 §9.2.1). */
 export function isSafe(method: string): boolean {
   return safe.has(method);
 }
 
-/** Whether a request may be sent again that may have been acted upon (RFC 9110 §9.2.2). */
+/** Whether a method is idempotent, so that a request may be repeated (RFC 9110 §9.2.2). */
 export function isIdempotent(method: string): boolean {
   return safe.has(method) || method === 'PUT' || method === 'DELETE';
 }
 
 /**
- * The methods that a request may have, those that Node's parser reads: every other one is answered
- * with 501 (RFC 9110 §9.1), over HTTP/2 too.
+ * The methods of Node's parser. Other methods are answered with 501 (RFC 9110 §9.1), also over
+ * HTTP/2.
  */
 const implemented: ReadonlySet<string> = new Set(
   (
@@ -32,12 +32,12 @@ const implemented: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Whether requests of that method are answered at all. */
+/** Whether the server implements a method. */
 export function isImplemented(method: string): boolean {
   return implemented.has(method);
 }
 
-/** Whether a text is what a method begins with whose requests are answered. */
+/** Whether a text is the beginning of an implemented method. */
 export function beginsMethod(text: string): boolean {
   return [...implemented].some((method) => method.startsWith(text));
 }

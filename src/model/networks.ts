@@ -1,20 +1,17 @@
 import { ipv4Number, parseAddress, parseCidr } from './cidr.ts';
 
 /**
- * An address that can be compared with `<`: a number of 32 bits for IPv4, a text with a UTF-16 unit
- * for each of the eight groups of IPv6.
+ * An address that can be compared with `<`: a number of 32 bits for IPv4, and a text of eight
+ * UTF-16 units, one for each group, for IPv6.
  */
 export type ComparableAddress = number | string;
 
 /** First and last address of a network. */
 type Range<T extends ComparableAddress> = readonly [first: T, last: T];
 
-/**
- * A set of networks that finds out in a few steps whether it holds an address, however many
- * networks there are: sorted ranges of addresses, searched by halves.
- */
+/** A set of networks as sorted ranges of addresses, with binary search. */
 export class Networks {
-  /** As they were written. */
+  /** The texts of the networks. */
   readonly texts: readonly string[];
   readonly #ipv4: readonly Range<number>[];
   readonly #ipv6: readonly Range<string>[];
@@ -25,7 +22,7 @@ export class Networks {
     this.#ipv6 = joined(ranges.filter((range) => typeof range[0] === 'string') as Range<string>[]);
   }
 
-  /** Parses networks as parseCidr does; undefined where one of the texts is none. */
+  /** Parses networks as parseCidr does; undefined if one of the texts is invalid. */
   static parse(texts: readonly string[]): Networks | undefined {
     const ranges: Range<ComparableAddress>[] = [];
     for (const text of texts) {
@@ -36,7 +33,7 @@ export class Networks {
     return new Networks(texts, ranges);
   }
 
-  /** Whether one of the networks holds an address. */
+  /** Whether one of the networks contains an address. */
   contains(address: ComparableAddress): boolean {
     return typeof address === 'number'
       ? isInside(this.#ipv4, address)
@@ -62,7 +59,7 @@ function parseRange(text: string): Range<ComparableAddress> | undefined {
     const prefixBits = bits === undefined ? bitsMax : Number(bits);
     return prefixBits <= bitsMax ? rangeOf(number, prefixBits) : undefined;
   }
-  // A notation that few use: ipaddr.js reads it, which takes some 20 times as long.
+  // ipaddr.js parses rare notations; it takes about 20 times as long.
   const parsed = parseCidr(text);
   return parsed && rangeOf(fromBytes(parsed.network.toByteArray()), parsed.prefixBits);
 }
@@ -88,7 +85,7 @@ function rangeOf(address: ComparableAddress, prefixBits: number): Range<Comparab
   return [first, last];
 }
 
-/** Ranges in order, those that overlap made one. */
+/** Sorts ranges and merges overlapping ones. */
 function joined<T extends ComparableAddress>(ranges: readonly Range<T>[]): readonly Range<T>[] {
   const inOrder = ranges.toSorted(([one], [other]) => (one < other ? -1 : Number(one > other)));
   const disjoint: Range<T>[] = [];
@@ -113,11 +110,11 @@ function isInside<T extends ComparableAddress>(ranges: readonly Range<T>[], addr
 }
 
 /**
- * An IPv6 address in hexadecimal groups (RFC 4291 §2.2); undefined for every other text, and for an
- * IPv4-mapped address.
+ * Parses an IPv6 address of hexadecimal groups (RFC 4291 §2.2); undefined for any other text, and
+ * for an IPv4-mapped address.
  */
 function plainIpv6(text: string): string | undefined {
-  // Each side of a `::` in groups; without one, all stand on the left.
+  // The groups before and after `::`; without it, all groups are on the left.
   const gap = text.indexOf('::');
   const left =
     gap === -1 ? readGroups(text, 0) : gap === 0 ? '' : readGroups(text.slice(0, gap), 0);
@@ -133,7 +130,7 @@ const groupsMax = ipv6Bits / groupBits;
 const zeros = '\0'.repeat(groupsMax);
 const mappedPrefix = `${'\0'.repeat(5)}\uffff`;
 
-/** Groups of at most four hexadecimal digits with a `:` between them, from an index on. */
+/** Parses groups of at most four hexadecimal digits, separated by `:`, from an index on. */
 function readGroups(text: string, from: number): string | undefined {
   let [groups, group, digits] = ['', 0, 0];
   for (let at = from; at < text.length; at += 1) {

@@ -1,12 +1,9 @@
-/** Why something is not a path, as a clause for whoever wrote it. */
+/** Why a path or query is invalid, as a clause of a message. */
 interface Refusal {
   readonly reason: string;
 }
 
-/**
- * pchar and `/` (RFC 3986 §3.3) and the brackets that every browser sends as they are, but nothing
- * to decode.
- */
+/** pchar and `/` (RFC 3986 §3.3), and brackets, which browsers do not encode; no escapes. */
 const plainPath = /^[A-Za-z0-9\-._~!$&'()*+,;=:@[\]/]*$/;
 const notInPath = /[^A-Za-z0-9\-._~!$&'()*+,;=:@[\]/%]/;
 const badEscape = /%(?![0-9A-Fa-f]{2})/;
@@ -14,7 +11,7 @@ const encodedSeparator = /%(?:2f|5c)/i;
 /** C0, DEL, C1 and the line and paragraph separators. */
 const control = /[^\x20-\x7e\xa0-\u2027\u202a-\uffff]/;
 /**
- * `.` and `..`, also with path parameters: there are servers that drop those and see a dot segment
+ * `.` and `..`, also with path parameters, because some servers remove those and find a dot segment
  * (RFC 3986 §3.3).
  */
 const dotSegment = /\/\.\.?(?:[;/]|$)/;
@@ -22,10 +19,10 @@ const needsNoEncoding = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]*$/;
 const notInUrl = /[ "<>^`{|}\u{80}-\u{d7ff}\u{e000}-\u{10ffff}]/gu;
 
 /**
- * The canonical form of an encoded path: percent escapes decoded exactly once (RFC 3986 §2.4),
- * everything else as it stands, empty inner segments too. Undefined when it does not start with
+ * The canonical form of an encoded path: percent escapes are decoded exactly once (RFC 3986 §2.4),
+ * and everything else stays, including empty inner segments. Undefined if it does not start with
  * exactly one `/`, or has a dot segment, an encoded `/`, a backslash, a control character, a bad
- * escape, bytes that are not UTF-8, or a character that a path of a URL cannot hold.
+ * escape, bytes that are not UTF-8, or a character that a path of a URL cannot contain.
  */
 export function canonicalPath(encoded: string): string | undefined {
   const path = readPath(encoded);
@@ -33,16 +30,16 @@ export function canonicalPath(encoded: string): string | undefined {
 }
 
 /**
- * The path of a URL for a canonical path: all is percent-encoded as UTF-8 but unreserved
- * characters, sub-delims, `:`, `@` and `/` (RFC 3986 §3.3), so that canonicalPath gives the same
- * path back.
+ * The path of a URL for a canonical path, which canonicalPath decodes to the same path. Everything
+ * except unreserved characters, sub-delims, `:`, `@` and `/` is percent-encoded as UTF-8 (RFC 3986
+ * §3.3).
  */
 export function encodePath(path: string): string {
   if (needsNoEncoding.test(path)) return path;
   return encodeURI(path.toWellFormed()).replace(/[?#]/g, encodeURIComponent);
 }
 
-/** The one URL of an origin, a canonical path and a query, which may be empty. */
+/** The URL for an origin, a canonical path and a query, which may be empty. */
 export function urlOf({
   origin,
   path,
@@ -56,15 +53,14 @@ export function urlOf({
 }
 
 /**
- * A path as a person writes it, in the form of a URL: non-ASCII characters (RFC 3987 §3.1), spaces
- * and the other visible characters that no URL holds are percent-encoded; escapes and all else are
- * left alone.
+ * Percent-encodes the characters of a hand-written path that a URL cannot contain: non-ASCII
+ * characters (RFC 3987 §3.1), spaces, and some visible ones. Escapes stay unchanged.
  */
 export function encodeNonAscii(text: string): string {
   return text.replace(notInUrl, encodeURIComponent);
 }
 
-/** Reads an encoded path as canonicalPath does, and says why it is none. */
+/** As canonicalPath, but says why a path is invalid. */
 export function readPath(encoded: string): string | Refusal {
   if (!encoded.startsWith('/')) return { reason: 'the path does not start with /' };
   if (encoded.startsWith('//')) return { reason: 'the path starts with //' };
@@ -75,7 +71,7 @@ export function readPath(encoded: string): string | Refusal {
     : path;
 }
 
-/** The part of a path behind `{base}/svc1`; undefined for a path that is content. */
+/** The part of a path after `{base}/svc1`; undefined for a path of content. */
 export function servicePath(path: string, base: string): string | undefined {
   const prefix = `${base}/svc1`;
   if (!path.startsWith(prefix)) return undefined;
@@ -100,22 +96,22 @@ function decodePath(encoded: string): string | Refusal {
 }
 
 /**
- * What no query may hold: controls, space, `#`, `<`, `>` and everything that is not ASCII. The
- * other characters that RFC 3986 §3.4 leaves out (`"`, `\\`, `^`, a backtick, `{`, `|`, `}`) are
- * what browsers and people at a command line send in queries, and a query is opaque here.
+ * Characters that a query must not contain: controls, space, `#`, `<`, `>` and non-ASCII. The other
+ * characters that RFC 3986 §3.4 excludes (`"`, `\\`, `^`, a backtick, `{`, `|`, `}`) are allowed:
+ * browsers and command lines send them, and the server does not interpret a query.
  */
 const notInQuery = /[^\x21\x22\x24-\x3b\x3d\x3f-\x7e]/;
 
-/** Why a text cannot be the query of a URL; undefined where it can. */
+/** Why a text cannot be the query of a URL; undefined if it can. */
 export function queryRefusal(query: string): Refusal | undefined {
   const illegal = notInQuery.exec(query);
   return illegal === null ? undefined : { reason: illegalCharacter(illegal[0], 'query') };
 }
 
-/** Says which character a part of a target may not hold as it is. */
+/** Names the character that must be encoded. */
 function illegalCharacter(character: string, where: 'path' | 'query'): string {
   if (character === '#') return 'the request target has a fragment';
   if (character === '\\') return `the ${where} has a backslash`;
   const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-  return `the ${where} holds the character U+${code}, which has to be percent-encoded`;
+  return `the ${where} contains the character U+${code}, which must be percent-encoded`;
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { ownBytes } from './own-bytes.ts';
+import { unpooled } from './unpooled.ts';
 
-/** A JSON value with its text, made once for as long as its owner is in memory. */
+/** A JSON value with its text, which is created once. */
 export class PreparedJson {
   readonly #value: unknown;
   readonly bytes: Buffer;
@@ -9,27 +9,27 @@ export class PreparedJson {
 
   constructor(value: unknown) {
     this.#value = value;
-    this.bytes = ownBytes(Buffer.from(JSON.stringify(value)));
+    this.bytes = unpooled(Buffer.from(JSON.stringify(value)));
   }
 
-  /** Stands for the text in a validator. */
+  /** A digest of the text, for validators. */
   get digest(): string {
     this.#digest ??= createHash('sha256').update(this.bytes).digest('base64url');
     return this.#digest;
   }
 
-  /** JSON.stringify writes the value itself. */
+  /** JSON.stringify uses this: it writes the value. */
   toJSON(): unknown {
     return this.#value;
   }
 }
 
-/** From this length on, the bytes of a prepared value are sent as they are: less costs no time. */
+/** From this length on, texts share the bytes of a prepared value; shorter ones are copied. */
 const sharedBytesMin = 65_536;
 
 /**
- * The text of an object as UTF-8, in pieces. Where its members, or theirs, are prepared and large,
- * their bytes are pieces of their own, which all texts with them share.
+ * The JSON text of an object as UTF-8, in pieces. A large prepared value among its members, or
+ * their members, is a piece of its own, whose bytes all texts share.
  */
 export function jsonPieces(object: object): readonly Buffer[] {
   const pieces: Buffer[] = [];
@@ -46,10 +46,7 @@ export function jsonPieces(object: object): readonly Buffer[] {
   return small.length === 0 ? pieces : [...pieces, joined(small)];
 }
 
-/**
- * The text of an object as UTF-8. Of its members that are prepared, the bytes are taken as they
- * are, so that a large value costs a copy and no more.
- */
+/** The JSON text of an object as UTF-8; the bytes of prepared members are only copied. */
 export function jsonBytes(object: object): Buffer {
   return joined(jsonPieces(object));
 }
@@ -59,10 +56,10 @@ function joined(pieces: readonly Buffer[]): Buffer {
   return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
 }
 
-/** Stands for the text of an object, in base64url: no other text has the same one. */
+/** A digest of the JSON text of an object, in base64url. */
 export function jsonDigest(object: object): string {
   const hash = createHash('sha256');
-  // Where a prepared value stands there can be no other text, so its digest is unambiguous.
+  // A digest cannot be mistaken for JSON text, so two different texts cannot have equal input.
   for (const piece of piecesOf(object)) {
     hash.update(typeof piece === 'string' ? piece : piece.digest);
   }
@@ -95,7 +92,7 @@ function addPieces(object: object, pieces: (string | PreparedJson)[]): void {
   pieces.push(`${text}}`);
 }
 
-/** How deep below a member prepared values are looked for. */
+/** How many levels below the object prepared values are found. */
 const preparedLevels = 2;
 
 function hasPrepared(value: unknown, levels: number): value is object {
@@ -105,7 +102,7 @@ function hasPrepared(value: unknown, levels: number): value is object {
   );
 }
 
-/** Prepares what `make` makes of an owner, once for as long as the owner is in memory. */
+/** Returns a function that calls `make` once for each owner, as long as the owner is in memory. */
 export function preparedFor<T extends object>(make: (owner: T) => unknown) {
   const prepared = new WeakMap<T, PreparedJson>();
   return (owner: T): PreparedJson => {

@@ -11,22 +11,21 @@ export const ruleKinds = [
   'delete-record',
 ] as const;
 
-/** What a page rule does with the path it defines. */
+/** The kind of a page rule. */
 export type RuleKind = (typeof ruleKinds)[number];
 
 /** The body of a stored page: text, or bytes in base64. */
 export type RuleContent = string | { readonly base64: string };
 
 /**
- * A page rule (docs/design/page-rules.md#fields, docs/design/page-rules.md#fields) as it is kept;
- * every field but the first four may be absent.
+ * A page rule (docs/design/page-rules.md#fields); all fields except the first four are optional.
  */
 export interface Rule {
-  /** UUIDv7, given by the server. */
+  /** A UUIDv7 that the server assigns. */
   readonly id: string;
   /** `scheme://host[:port]`, lower case, or `*`. */
   readonly origin: string;
-  /** Canonical path, perhaps with one `*` at its end; for a breadcrumb any key. */
+  /** A canonical path, which may end with `*`; for a breadcrumb, any key. */
   readonly path: string;
   readonly kind: RuleKind;
   readonly table?: string;
@@ -43,27 +42,28 @@ export interface Rule {
 }
 
 /**
- * The origin that a rule is found under. A rule whose origin waits in `_unknowns_` matches nothing
- * (docs/design/page-rules.md#invalid-values): it stands under an origin that no request has.
+ * The origin by which a rule is indexed. A rule with an invalid origin in `_unknowns_` matches
+ * nothing (docs/design/page-rules.md#invalid-values), so it has an origin that no request has.
  */
 export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'>): string {
-  return unknowns?.origin === undefined ? origin : waitingOrigin;
+  return unknowns?.origin === undefined ? origin : unmatchableOrigin;
 }
 
-/** Stands for the origin of rules whose own one waits. */
-export const waitingOrigin = '';
+/** The index entry of rules with an invalid origin. */
+export const unmatchableOrigin = '';
 
 /** A rule with its place in the log. */
 export interface StoredRule {
   readonly rule: Rule;
-  /** Seq of the record's newest change: its version, used by if_seq and as its validator. */
+  /** Seq of the newest change: the version for if_seq and validators. */
   readonly seq: number;
   /** Seq of its insert: the last tie-breaker of matching. */
   readonly insertedSeq: number;
 }
 
 /**
- * What matching needs to know of a rule, kept apart from its content so that a match reads little.
+ * The fields of a rule that matching needs, stored without its content, so that a match reads
+ * little.
  */
 export interface Candidate {
   readonly id: string;
@@ -78,41 +78,38 @@ export interface Candidate {
   readonly designedAtMs: number | undefined;
 }
 
-/**
- * The engines that Waymark brings along (docs/design/page-rules.md#fields); `[engine.*]` of the ini
- * file adds to them.
- */
+/** The built-in engines (docs/design/page-rules.md#fields); `[engine.*]` adds others. */
 export const builtInEngines = ['html', 'template', 'form'] as const;
 
-/** The page rule that won a match, with what its wildcard covered. */
+/** The page rule that won a match, with the part of the path that its wildcard matched. */
 export interface FoundRule {
   readonly stored: StoredRule;
   /** The part of the path under the rule's `*`; undefined for an exact rule. */
   readonly capture: string | undefined;
-  /** Whether another Accept-Language could have made another rule win. */
+  /** Whether another rule could win for another Accept-Language. */
   readonly variesByLanguage: boolean;
 }
 
 /**
- * What a breadcrumb comes to (docs/design/rendering.md#breadcrumbs): a redirect to `target`, or
- * `content` to show, or a bare status.
+ * The result of a breadcrumb (docs/design/rendering.md#breadcrumbs): a redirect to `target`, or
+ * `content`, or only a status.
  */
 export interface Resolution {
-  /** Id of the rule that decided, the last one of a `key:` chain. */
+  /** Id of the deciding rule: the last one of a `key:` chain. */
   readonly id: string;
   readonly status: number;
-  /** Absolute URL, or path on the same site, ready for a Location field. */
+  /** An absolute URL, or a path on the same site, for the Location field. */
   readonly target: string | undefined;
   readonly content: string | undefined;
   readonly contenttype: string | undefined;
-  /** Which branch of it decided: `when[0]`, `when[1]` …, or `default`. */
+  /** The branch that decided: `when[0]`, `when[1]` …, or `default`. */
   readonly matched: string;
 }
 
 /**
  * Whether a text can be the target of a breadcrumb (docs/design/rendering.md#breadcrumbs): an
- * http(s) URL without a user, a path on this site, or `key:` with another breadcrumb's key; never a
- * script. A `*` may stand at its end, behind the host.
+ * http(s) URL without credentials, a path on this site, or `key:` with another breadcrumb's key,
+ * but no script. It may end with `*`, but not within the host.
  */
 export function isTarget(text: string): boolean {
   if (text.length > targetCharactersMax) return false;
@@ -125,7 +122,7 @@ export function isTarget(text: string): boolean {
 }
 
 /**
- * Whether a text can be a breadcrumb's key: 1 to 512 characters, none of them a control character.
+ * Whether a text can be the key of a breadcrumb: 1 to 512 characters without control characters.
  */
 export function isBreadcrumbKey(text: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for

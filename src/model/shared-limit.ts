@@ -3,21 +3,21 @@ import { Failure } from './failure.ts';
 import type { Caller } from './key.ts';
 import type { LimitName } from './limit.ts';
 
-/** How much of something there is for all clients of a process, and how much one of them gets. */
+/** The sizes of a limit that all clients of a process share. */
 export interface Shares {
-  /** What it is, in the plural, for messages. */
+  /** The limited things in the plural, for messages. */
   readonly what: string;
-  /** The name under which the log tells of it. */
+  /** The name of the limit in the log. */
   readonly limit: LimitName;
   readonly max: number;
-  /** For all callers without a key: the rest is kept for callers with one. */
+  /** For all callers without a key; the rest is for callers with a key. */
   readonly withoutKeyMax: number;
   /** For callers without a key from one address, or IPv6 network of 64 bits. */
   readonly perAddressMax: number;
   readonly perKeyMax: number;
 }
 
-/** Counts what clients hold of something that all of them share. */
+/** Counts what clients use of a limit that all of them share. */
 export class SharedLimit {
   readonly #shares: Shares;
   readonly #held = new Map<string, number>();
@@ -28,25 +28,25 @@ export class SharedLimit {
     this.#shares = shares;
   }
 
-  /** What all clients hold together. */
+  /** The amount that all clients use together. */
   get size(): number {
     return this.#all;
   }
 
-  /** What a caller holds for one purpose: nothing at first. */
+  /** Creates an allocation of a caller; it is empty at first. */
   allocation(caller: Pick<Caller, 'keyId' | 'address'>): Allocation {
     return new Allocation(this, caller);
   }
 
   /**
-   * Takes an amount for a caller. Throws `rate_limited` where that is more than its share, and
-   * `unavailable` where all clients together hold too much.
+   * Takes an amount for a caller. Throws `rate_limited` if the caller exceeds its share, and
+   * `unavailable` if all clients together exceed the limit.
    */
   take({ keyId, address }: Pick<Caller, 'keyId' | 'address'>, amount: number): void {
     const { what, limit, max, withoutKeyMax, perAddressMax, perKeyMax } = this.#shares;
     const client = clientName(keyId, address);
     const held = (this.#held.get(client) ?? 0) + amount;
-    // A unix socket has no address: the proxy behind it speaks for many clients.
+    // A unix socket has no address: its proxy represents many clients.
     const share = keyId !== undefined ? perKeyMax : address === '' ? Infinity : perAddressMax;
     if (held > share) {
       const holder = keyId === undefined ? 'address' : 'key';
@@ -65,7 +65,7 @@ export class SharedLimit {
     this.#add(keyId, client, amount);
   }
 
-  /** Gives back an amount that was taken for a caller. */
+  /** Releases an amount of a caller. */
   giveBack({ keyId, address }: Pick<Caller, 'keyId' | 'address'>, amount: number): void {
     this.#add(keyId, clientName(keyId, address), -amount);
   }
@@ -83,7 +83,7 @@ function clientName(keyId: string | undefined, address: string): string {
   return keyId === undefined ? addressNetwork(address) : `key ${keyId}`;
 }
 
-/** What one caller holds of a shared limit, for one purpose. */
+/** The amount that one caller uses of a shared limit, for one purpose. */
 export class Allocation {
   readonly #limit: SharedLimit;
   readonly #caller: Pick<Caller, 'keyId' | 'address'>;
@@ -100,7 +100,7 @@ export class Allocation {
     this.#amount += amount;
   }
 
-  /** Gives back all of it. */
+  /** Releases the whole amount. */
   free(): void {
     if (this.#amount > 0) this.#limit.giveBack(this.#caller, this.#amount);
     this.#amount = 0;

@@ -3,7 +3,7 @@ import { createLruCache } from './lru-cache.ts';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-/** Time zones whose rules are kept at hand. */
+/** Time zones whose formatters are cached. */
 const zonesRememberedMax = 64;
 
 /** Minutes since midnight of a time such as `02:00`; undefined for other texts. */
@@ -12,7 +12,9 @@ export function minutesOfDay(text: string): number | undefined {
   return hour === '' ? undefined : Number(hour) * 60 + Number(minute);
 }
 
-/** Whether a text names a time zone: of the IANA database, `UTC`, or an offset such as `+02:00`. */
+/**
+ * Whether a text is a time zone: a name of the IANA database, `UTC`, or an offset such as `+02:00`.
+ */
 export function isTimeZone(text: string): boolean {
   try {
     localClock(text);
@@ -23,15 +25,14 @@ export function isTimeZone(text: string): boolean {
 }
 
 /**
- * The first moment after another at which clocks in a time zone show one of some times of the day,
- * given in minutes since midnight, of which there is at least one. Where clocks are put forward
- * over that time, it is the moment at which they are; where they show it twice, the first time.
- * Milliseconds since 1970.
+ * The first moment after `afterMs` at which clocks in a time zone show one of the times of the day
+ * in `minutes` since midnight, which must not be empty. If clocks skip the time, it is the moment
+ * of the change; if they show it twice, the first one. In milliseconds since 1970.
  */
 export function nextTimeOfDay(afterMs: number, minutes: readonly number[], zone: string): number {
   const local = localClock(zone);
   const today = Math.floor(local(afterMs) / dayMs) * dayMs;
-  // A zone can skip a day: Samoa did so in 2011.
+  // A zone can skip a day, as Samoa did in 2011.
   for (let midnight = today - dayMs; ; midnight += dayMs) {
     const moments = minutes.map((at) => momentOf(midnight + at * minuteMs, local));
     const next = Math.min(...moments.filter((moment) => moment > afterMs));
@@ -39,13 +40,13 @@ export function nextTimeOfDay(afterMs: number, minutes: readonly number[], zone:
   }
 }
 
-/** What clocks show at a moment, as the milliseconds since 1970 of a zone without an offset. */
+/** The local time at a moment, as milliseconds since 1970 in a zone without an offset. */
 type LocalClock = (ms: number) => number;
 
-/** The first moment at which clocks show a time, or have just been put forward over it. */
+/** The first moment at which clocks show a local time, or at which they skip it. */
 function momentOf(shownMs: number, local: LocalClock): number {
   const offsetAt = (ms: number): number => local(ms) - ms;
-  // Clocks are not changed twice within two days.
+  // No zone changes its clocks twice within two days.
   const [before, after] = [offsetAt(shownMs - dayMs), offsetAt(shownMs + dayMs)];
   const shows = [shownMs - before, shownMs - after].filter((ms) => local(ms) === shownMs);
   if (shows.length > 0) return Math.min(...shows);
@@ -86,19 +87,18 @@ function localClock(zone: string): LocalClock {
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|z|[+-]\d\d:\d\d)?$/;
 
 /**
- * An ISO 8601 date-time, kept as UTC; without an offset it is UTC already
- * (docs/design/page-rules.md#fields).
+ * Parses an ISO 8601 date-time, which is in UTC if it has no offset, and returns it in UTC
+ * (docs/design/page-rules.md#fields); undefined for any other value.
  */
 export function parseDateTime(value: Json): string | undefined {
   const match = typeof value === 'string' ? dateTime.exec(value) : null;
   if (match === null) return undefined;
   const [, date = '', time = '', offset = 'Z'] = match;
   const dayMs = Date.parse(`${date}T00:00:00Z`);
-  // Date.parse takes 31 February for 3 March: a day that does not come back as it was written does
-  // not exist.
+  // Date.parse reads 31 February as 3 March: a day that is formatted differently does not exist.
   if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== date) return undefined;
   const timeMs = Date.parse(`${date}T${time}${offset.toUpperCase()}`);
-  // An offset can lead out of the years that have four digits.
+  // An offset can lead to a year outside 0000 to 9999.
   const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs).toISOString();
   return /^\d/.test(iso) ? iso : undefined;
 }

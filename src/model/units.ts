@@ -18,14 +18,14 @@ const bytesPerUnit: Readonly<Record<string, number>> = {
   tib: 2 ** 40,
 };
 
-/** A time such as `500ms`, `3s`, `5m`, `2h` or `30d` in milliseconds; undefined for other texts. */
+/** Parses a time such as `500ms`, `3s`, `5m`, `2h` or `30d` to milliseconds; or undefined. */
 export function durationMs(text: string): number | undefined {
   const [, digits = '', unit = ''] = /^(\d{1,12})\s?(ms|s|m|h|d)$/.exec(text) ?? [];
   return digits === '' ? undefined : Number(digits) * (msPerUnit[unit] ?? NaN);
 }
 
 /**
- * A number of bytes such as `64KiB`, `256MiB`, `10MB` or plain digits; undefined for other texts.
+ * Parses a size such as `64KiB`, `256MiB`, `10MB` or `4096` to bytes; undefined for other texts.
  */
 export function sizeBytes(text: string): number | undefined {
   const [, digits = '', unit = ''] = /^(\d{1,15})\s?([a-z]{1,3})?$/i.exec(text) ?? [];
@@ -37,13 +37,13 @@ export function sizeBytes(text: string): number | undefined {
 const timeUnits = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 } as const;
 const sizeUnits = { TiB: 2 ** 40, GiB: 2 ** 30, MiB: 2 ** 20, KiB: 2 ** 10 } as const;
 
-/** A time in milliseconds as durationMs reads it, in the largest unit that it is whole in. */
+/** Formats milliseconds for durationMs, in the largest unit that gives a whole number. */
 export function durationText(ms: number): string {
   const unit = Object.entries(timeUnits).find(([, unitMs]) => ms % unitMs === 0 && ms > 0);
   return unit === undefined ? `${ms}ms` : `${ms / unit[1]}${unit[0]}`;
 }
 
-/** A number of bytes as sizeBytes reads it, in the largest unit that it is whole in. */
+/** Formats bytes for sizeBytes, in the largest unit that gives a whole number. */
 export function sizeText(bytes: number): string {
   const unit = Object.entries(sizeUnits).find(([, unitBytes]) => bytes % unitBytes === 0);
   return unit === undefined || bytes === 0 ? String(bytes) : `${bytes / unit[1]}${unit[0]}`;

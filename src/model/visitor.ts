@@ -1,9 +1,9 @@
-/** What a percentage is counted in. */
+/** The unit of percentages: 100 % is a million. */
 export const millionths = 1_000_000;
 
 /**
- * What a device can be told to be (docs/design/rendering.md#generic-pages); a telephone is `mobile`
- * and, say, `ios`.
+ * The classes of devices (docs/design/rendering.md#conditions); a device may have several, such as
+ * `mobile` and `ios`.
  */
 export const deviceClasses = [
   'mobile',
@@ -20,64 +20,64 @@ export const deviceClasses = [
 /** One of the classes. */
 export type DeviceClass = (typeof deviceClasses)[number];
 
-/** Whether a text names a class of devices. */
+/** Whether a text is a class of devices. */
 export function isDeviceClass(text: string): text is DeviceClass {
   return (deviceClasses as readonly string[]).includes(text);
 }
 
-/** A signed-in user, as a trusted proxy or a verified token names it. */
+/** A signed-in user, named by a trusted proxy or a verified token. */
 export interface User {
   readonly name: string;
   readonly roles: readonly string[];
 }
 
-/** What of a visitor has to be found out somewhere else before it can be told. */
+/** The properties of a visitor that must be loaded asynchronously. */
 export interface VisitorNeeds {
   readonly user: boolean;
   readonly location: boolean;
 }
 
-/** The signed-in user alone. */
+/** Only the signed-in user. */
 export const needsUser: VisitorNeeds = { user: true, location: false };
 
 /**
- * Who asks for something: whatever an answer may depend on besides the URL. Nothing is found out
- * before somebody asks for it, and nothing twice.
+ * The client of a request: everything that an answer may depend on besides the URL. Each property
+ * is computed when it is first used, and only once.
  */
 export interface Visitor {
-  /** Address as believed; empty where nobody knows it. */
+  /** The address of the client, also behind trusted proxies; empty if it is unknown. */
   readonly address: string;
-  /** When it asks, in milliseconds since 1970. */
+  /** The time of the request, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** The language tag that it likes best, lower case; undefined where it names none. */
+  /** The preferred language tag in lower case; undefined if the request names none. */
   language(): string | undefined;
-  /** What its device is; empty where nothing tells. */
+  /** The classes of its device; empty if they are unknown. */
   devices(): ReadonlySet<DeviceClass>;
   /**
-   * A number below visitorSeeds that stays the same for a visitor; all are equally likely. The
-   * buckets for percentages are made of it.
+   * A number below visitorSeeds that stays the same for a visitor, uniformly distributed. Buckets
+   * for percentages derive from it.
    */
   seed(): number;
-  /** Its bucket at a rule, in millionths: the same each time, and independent of other rules. */
+  /** Its bucket for a rule, in millionths: always the same, and independent of other rules. */
   bucket(ruleId: string): number;
   /**
-   * Finds out what is needed of the following; undefined where nothing has to be waited for. Never
+   * Loads the needed properties; returns undefined if there is nothing to wait for. It never
    * rejects.
    */
   prepare(needs: VisitorNeeds): Promise<void> | undefined;
-  /** The signed-in user, once that is prepared; undefined for nobody. */
+  /** The signed-in user, after `prepare`; undefined for an anonymous visitor. */
   user(): User | undefined;
-  /** Where it is, once that is prepared. */
+  /** The location, after `prepare`. */
   location(): Location;
-  /** The `[node] place` that answers it; undefined for a node without one. */
+  /** The `[node] place` of the answering node, if it has one. */
   place(): string | undefined;
-  /** A field of its request by lower-case name. */
+  /** A header field of the request by its lower-case name. */
   field(name: string): string | undefined;
-  /** The same visitor, had it come at another time or with some other fields in its request. */
+  /** The same visitor at another time, or with other header fields. */
   with(other: VisitorChange): Visitor;
 }
 
-/** In what a visitor differs from another one. */
+/** The differences to another visitor. */
 export interface VisitorChange {
   /** Milliseconds since 1970. */
   readonly nowMs?: number | undefined;
@@ -85,27 +85,29 @@ export interface VisitorChange {
   readonly fields?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Where a visitor is, as far as anything tells. */
+/** The location of a visitor, as far as it is known. */
 export interface Location {
   /** ISO 3166-1 alpha-2 code in upper case. */
   readonly country: string | undefined;
-  /** Codes and names of the region, as placeName makes them comparable. */
+  /** Codes and names of the region, in the form of placeName. */
   readonly regions: readonly string[];
-  /** Names of the city, likewise. */
+  /** Names of the city, in the form of placeName. */
   readonly cities: readonly string[];
 }
 
-/** The location of which nothing is known. */
+/** An unknown location. */
 export const unknownLocation: Location = { country: undefined, regions: [], cities: [] };
 
-/** An ISO 3166-1 alpha-2 code in upper case, or one of its like: `XK`, `T1`; else undefined. */
+/**
+ * An ISO 3166-1 alpha-2 code, or a similar one such as `XK` or `T1`, in upper case; or undefined.
+ */
 export function countryCode(text: string): string | undefined {
   return /^[a-z][a-z0-9]$/i.test(text) ? text.toUpperCase() : undefined;
 }
 
 const placeNameCharactersMax = 128;
 
-/** The name or code of a region or city so that it can be compared; undefined for an empty text. */
+/** Normalizes the name or code of a region or city for comparison; undefined for an empty text. */
 export function placeName(text: string): string | undefined {
   if (text.length > placeNameCharactersMax) return undefined;
   const name = text.trim().normalize('NFC').toLowerCase();

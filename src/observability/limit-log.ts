@@ -1,4 +1,4 @@
-import { limitSentences, type LimitName } from '../model/limit.ts';
+import { limitMessages, type LimitName } from '../model/limit.ts';
 import { limitLogMs } from './limits.ts';
 import type { Log } from './log.ts';
 
@@ -39,7 +39,7 @@ export function createLimitLog({
       latest.set(limit, { atMs: nowMs, more: 0 });
       const { more = 0 } = before ?? {};
       const known = { ...(why !== undefined && { why }), ...(more > 0 && { more }) };
-      log.warn({ limit, address, ...known }, limitSentences[limit]);
+      log.warn({ limit, address, ...known }, limitMessages[limit]);
     },
   };
 }

@@ -5,7 +5,7 @@ import { utf8Type } from '../http/mediatype.ts';
 import { pageFields } from '../http/page-fields.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { ownBytes } from '../model/own-bytes.ts';
+import { unpooled } from '../model/unpooled.ts';
 import type { FoundRule, Rule, RuleContent, StoredRule } from '../model/rule.ts';
 
 /** Replies with the content of page rules. */
@@ -41,7 +41,7 @@ export function pageStatus({ httpresponse }: Pick<Rule, 'httpresponse'>): number
 }
 
 function preparePage({ rule }: StoredRule, variesByLanguage: boolean): Page {
-  const bytes = ownBytes(contentBytes(rule.content));
+  const bytes = unpooled(contentBytes(rule.content));
   const fields: FieldList = [
     ...(rule.lang === undefined ? [] : ['Content-Language', rule.lang]),
     ...(variesByLanguage ? ['Vary', 'Accept-Language'] : []),

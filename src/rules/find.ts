@@ -1,7 +1,7 @@
 import type { Fields } from '../http/request.ts';
-import type { TriedCandidate } from '../model/explanation.ts';
+import type { CandidateExplanation } from '../model/explanation.ts';
 import type { FoundRule } from '../model/rule.ts';
-import { waitingOrigin, type Candidate } from '../model/rule.ts';
+import { unmatchableOrigin, type Candidate } from '../model/rule.ts';
 import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,
@@ -35,8 +35,8 @@ export function waitingCandidatesOf(
   rules: RuleReader,
   { path }: Pick<RuleLookup, 'path'>,
 ): readonly Candidate[] {
-  const wildcards = [...rules.wildcardRules(waitingOrigin, path)].flat();
-  return [...rules.exactRules(waitingOrigin, path), ...wildcards].filter(isOf[source]);
+  const wildcards = [...rules.wildcardRules(unmatchableOrigin, path)].flat();
+  return [...rules.exactRules(unmatchableOrigin, path), ...wildcards].filter(isOf[source]);
 }
 
 const isOf: Readonly<Record<RuleSource, (rule: Candidate) => boolean>> = {
@@ -88,11 +88,11 @@ export function explainCandidates(
 }
 
 /** Explains rules that would match a path, but whose invalid origin waits in `_unknowns_`. */
-export function explainWaiting(found: readonly Candidate[]): readonly TriedCandidate[] {
+export function explainWaiting(found: readonly Candidate[]): readonly CandidateExplanation[] {
   return found.slice(0, explainCandidatesMax).map(({ id, kind, path }) => ({
     id,
     kind,
-    origin: waitingOrigin,
+    origin: unmatchableOrigin,
     path,
     lost: { code: 'waits', says: waits },
   }));

@@ -1,6 +1,6 @@
 import { languagePreference, type LanguagePreference } from '../http/negotiation.ts';
 import type { Fields } from '../http/request.ts';
-import type { Loss, RuleLoss } from '../model/explanation.ts';
+import type { LossReason, RuleLoss } from '../model/explanation.ts';
 import type { Candidate } from '../model/rule.ts';
 
 /** What the matcher reads from the store. */
@@ -130,7 +130,11 @@ export function sortByPrecedence(
 }
 
 /** Why a rule loses against another one for a client; undefined if it does not. */
-export function lossAgainst(winner: Candidate, loser: Candidate, fields: Fields): Loss | undefined {
+export function lossAgainst(
+  winner: Candidate,
+  loser: Candidate,
+  fields: Fields,
+): LossReason | undefined {
   const preference = languagePreference(fields['accept-language']);
   const criterion = criteria[precedence(loser, winner, preference) - 1];
   return criterion && { code: criterion.code, says: criterion.says(loser, winner) };

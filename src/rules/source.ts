@@ -1,7 +1,7 @@
 import { noBody, type Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { statusFor } from '../http/status.ts';
-import type { SourceName, Tried, TriedBranch } from '../model/explanation.ts';
+import type { SourceName, ExplainedSource, BranchExplanation } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 
 /** A reply, or a promise if it has to be read or fetched; undefined if there is none. */
@@ -29,7 +29,7 @@ export interface ContentSource {
 }
 
 /** What a source would reply, and why; each candidate but the one that replies has a loss. */
-export interface SourceExplanation extends Pick<Tried, 'candidates' | 'omitted'> {
+export interface SourceExplanation extends Pick<ExplainedSource, 'candidates' | 'omitted'> {
   /** Undefined if the source does not have the page. */
   readonly reply: ExplainedReply | undefined;
 }
@@ -39,9 +39,9 @@ export interface ExplainedReply extends ExpectedReply {
   readonly mount?: string;
   readonly id?: string;
   /** The branches of a breadcrumb. */
-  readonly branches?: readonly TriedBranch[];
+  readonly branches?: readonly BranchExplanation[];
   /** The look-ups of further keys that a breadcrumb leads over. */
-  readonly hops?: readonly Tried[];
+  readonly hops?: readonly ExplainedSource[];
 }
 
 /** A reply as far as it is known without making it. */

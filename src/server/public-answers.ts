@@ -4,7 +4,7 @@ import type { FieldList, Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import { cacheUse, type CacheUse } from '../observability/memory-use.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from './limits.ts';
-import { ownBytes } from '../model/own-bytes.ts';
+import { unpooled } from '../model/unpooled.ts';
 import type { PublicFileReplies } from '../pages/public-files.ts';
 import type { PublicFile } from '../http/page.ts';
 
@@ -39,7 +39,7 @@ export function createPublicAnswers(ownFiles: PublicFileReplies): PublicAnswers 
       if (known !== undefined) {
         return ownFiles.respond(known, { fields, source: 'svc1' }, request);
       }
-      const file = { contentType: 'application/json', bytes: ownBytes(bytes()), etag };
+      const file = { contentType: 'application/json', bytes: unpooled(bytes()), etag };
       latest.set(key, file);
       // A stranger can send ever new queries: only an answer that is requested again is compressed.
       const plain = { ...request, fields: { ...request.fields, 'accept-encoding': undefined } };

@@ -1,4 +1,9 @@
-import { winnerName, type Explanation, type Tried, type Winner } from '../model/explanation.ts';
+import {
+  winnerName,
+  type Explanation,
+  type ExplainedSource,
+  type Winner,
+} from '../model/explanation.ts';
 import {
   notFoundReply,
   replyOrFailure,
@@ -16,7 +21,7 @@ export function explainFrom(
   asked: PageRequest,
   opened: number,
 ): Explanation {
-  const tried: Tried[] = [];
+  const tried: ExplainedSource[] = [];
   let winner: Winner | undefined;
   let notes: readonly string[] = [];
   for (const source of sources) {
@@ -43,7 +48,7 @@ export function explainFrom(
 function withLoss(
   { candidates, omitted }: Omit<SourceExplanation, 'reply'>,
   winner: Winner,
-): Pick<Tried, 'candidates' | 'omitted'> {
+): Pick<ExplainedSource, 'candidates' | 'omitted'> {
   const lost = {
     code: 'earlier_source',
     says: `The source ${winner.source} comes first, and ${winnerName(winner)} answers.`,

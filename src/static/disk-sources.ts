@@ -1,5 +1,5 @@
 import { isRead } from '../http/request.ts';
-import type { LossCode, MountLoss, TriedCandidate } from '../model/explanation.ts';
+import type { LossCode, MountLoss, CandidateExplanation } from '../model/explanation.ts';
 import { encodePath } from '../model/path.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
 import {
@@ -67,7 +67,7 @@ function explainMounts(
   mounts: readonly Mount[],
   look: (mount: Mount) => MountExplanation | ExpectedReply,
 ): SourceExplanation {
-  const candidates: TriedCandidate[] = [];
+  const candidates: CandidateExplanation[] = [];
   let answer: ExplainedReply | undefined;
   for (const mount of mounts) {
     const { name, origin, path } = mount;
@@ -91,7 +91,7 @@ function explainMounts(
 
 /** The first mounts up to the limit, and always the one that answers. */
 function bounded(
-  candidates: readonly TriedCandidate[],
+  candidates: readonly CandidateExplanation[],
 ): Pick<SourceExplanation, 'candidates' | 'omitted'> {
   const omitted = candidates.length - explainCandidatesMax;
   if (omitted <= 0) return { candidates };

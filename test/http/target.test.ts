@@ -25,7 +25,7 @@ const escape = /% without two hexadecimal digits/;
 const utf8 = /not UTF-8/;
 const control = /control character/;
 const character =
-  /holds the character U\+[0-9A-F]{4}, which has to be percent-encoded|has a backslash/;
+  /contains the character U\+[0-9A-F]{4}, which must be percent-encoded|has a backslash/;
 const fragment = /fragment/;
 const slashes = /starts with \/\//;
 const form = /must be a path/;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { WaymarkEvent } from '../../src/model/event.ts';
-import { hookTakes, type Hook, type Node } from '../../src/model/hook.ts';
+import { isDeliveredOn, type Hook, type Node } from '../../src/model/hook.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 
 const hook: Hook = {
@@ -44,7 +44,7 @@ suite('a hook gets an event', () => {
   ];
   for (const [what, fields, event, expected] of cases) {
     test(`${what}: ${expected ? 'yes' : 'no'}`, () => {
-      assert.equal(hookTakes({ ...hook, ...fields }, { ...sale, ...event }, all), expected);
+      assert.equal(isDeliveredOn({ ...hook, ...fields }, { ...sale, ...event }, all), expected);
     });
   }
 
@@ -60,7 +60,7 @@ suite('a hook gets an event', () => {
   ];
   for (const [filter, expected] of filters) {
     test(`by the filter ${JSON.stringify(filter)}: ${expected ? 'yes' : 'no'}`, () => {
-      assert.equal(hookTakes({ ...hook, filter }, sale, all), expected);
+      assert.equal(isDeliveredOn({ ...hook, filter }, sale, all), expected);
     });
   }
 });
@@ -88,7 +88,7 @@ suite('a hook is executed', () => {
       const placed = where === undefined ? hook : { ...hook, where };
       const event = of === undefined ? sale : { ...sale, counter: of };
       const nodes = { all, central, 'till-3': counter };
-      const taking = Object.entries(nodes).filter(([, node]) => hookTakes(placed, event, node));
+      const taking = Object.entries(nodes).filter(([, node]) => isDeliveredOn(placed, event, node));
       assert.equal(taking.map(([name]) => name).join(' '), expected);
     });
   }

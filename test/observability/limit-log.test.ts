@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { limitSentences } from '../../src/model/limit.ts';
+import { limitMessages } from '../../src/model/limit.ts';
 import { limitLogMs } from '../../src/observability/limits.ts';
 import { createLimitLog } from '../../src/observability/limit-log.ts';
 import { silentLog } from '../../src/observability/log.ts';
@@ -17,19 +17,19 @@ test('a limit has one line a minute, which counts those that had none', () => {
   nowMs += limitLogMs - 1;
   limits.passed('ranges', '192.0.2.2');
   assert.deepEqual(lines, [
-    { limit: 'ranges', address: '192.0.2.0', message: limitSentences.ranges },
-    { limit: 'pipelined', address: '192.0.2.1', message: limitSentences.pipelined },
+    { limit: 'ranges', address: '192.0.2.0', message: limitMessages.ranges },
+    { limit: 'pipelined', address: '192.0.2.1', message: limitMessages.pipelined },
   ]);
   nowMs += 1;
   limits.passed('ranges', '192.0.2.3');
   limits.passed('pipelined', '192.0.2.4', 'There were 200.');
   assert.deepEqual(lines.slice(2), [
-    { limit: 'ranges', address: '192.0.2.3', more: 1_000, message: limitSentences.ranges },
+    { limit: 'ranges', address: '192.0.2.3', more: 1_000, message: limitMessages.ranges },
     {
       limit: 'pipelined',
       address: '192.0.2.4',
       why: 'There were 200.',
-      message: limitSentences.pipelined,
+      message: limitMessages.pipelined,
     },
   ]);
   // A clock that is set back does not silence it.

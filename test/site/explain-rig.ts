@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { DiskMount } from '../../src/config/config.ts';
 import { statusOf } from '../../src/http/status.ts';
-import { winnerName, type Explanation, type Tried } from '../../src/model/explanation.ts';
+import { winnerName, type Explanation, type ExplainedSource } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../src/model/json.ts';
 import { visitorSeeds } from '../../src/visitors/limits.ts';
@@ -174,7 +174,7 @@ export function explain(
 }
 
 /** `source: name code` for each candidate; the one that answers has no code. */
-export function reasons(tried: readonly Tried[]): readonly string[] {
+export function reasons(tried: readonly ExplainedSource[]): readonly string[] {
   return tried.flatMap(({ source, key, candidates }) =>
     candidates.map(({ mount, id, lost }) =>
       [key === undefined ? `${source}:` : `${source} ${key}:`, mount ?? id, lost?.code]

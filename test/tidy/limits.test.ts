@@ -12,7 +12,7 @@ import {
   rangesMax,
   requestLineBytesMax,
 } from '../../src/http/limits.ts';
-import { limitSentences, type LimitName } from '../../src/model/limit.ts';
+import { limitMessages, type LimitName } from '../../src/model/limit.ts';
 import { jsonDepthMax } from '../../src/model/limits.ts';
 import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
 import * as h1 from '../../src/server/h1/limits.ts';
@@ -87,7 +87,7 @@ test('README has a row for every limit that clients run into, with the figures o
       row,
     ]),
   );
-  assert.deepEqual([...rows.keys()].sort(), Object.keys(limitSentences).sort());
+  assert.deepEqual([...rows.keys()].sort(), Object.keys(limitMessages).sort());
   for (const [name, texts] of Object.entries(figures)) {
     for (const text of texts) {
       assert.ok(

@@ -8,7 +8,7 @@ import {
   type EventFields,
   type WaymarkEvent,
 } from '../../model/event.ts';
-import { hookTakes, hookWants, placeOf, type Hook, type Node } from '../../model/hook.ts';
+import { isDeliveredOn, hookMatches, placeOf, type Hook, type Node } from '../../model/hook.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { limitLogMs } from '../../observability/limits.ts';
 import { eventDataBytesMax } from '../../webhooks/limits.ts';
@@ -213,7 +213,7 @@ function putEvent(
     const id = first?.id ?? newId();
     const event = eventWith(reads, { ...fields, id });
     const wanting = hooksWanting(reads, event);
-    const elsewhere = wanting.filter((hook) => !hookTakes(hook, event, node));
+    const elsewhere = wanting.filter((hook) => !isDeliveredOn(hook, event, node));
     const problems = elsewhere.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
     if (first !== undefined) {
       const { hooks = 0 } = first.data as unknown as EventFields;
@@ -272,7 +272,7 @@ function eventWith(
 function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
   const asked = event.hook === undefined ? reads.hooksFor(event.type) : [reads.hook(event.hook)];
   return asked.flatMap((stored) =>
-    stored !== undefined && hookWants(stored.hook, event) ? [stored.hook] : [],
+    stored !== undefined && hookMatches(stored.hook, event) ? [stored.hook] : [],
   );
 }
 

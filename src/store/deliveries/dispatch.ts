@@ -1,6 +1,6 @@
 import type { Change, Family } from '../../model/change.ts';
 import { derivedEventType, eventOf, type WaymarkEvent } from '../../model/event.ts';
-import { hookTakes, type Node, type StoredHook } from '../../model/hook.ts';
+import { isDeliveredOn, type Node, type StoredHook } from '../../model/hook.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import {
@@ -54,7 +54,7 @@ export function putDispatch(
     const takers = subscribersOf(reads, event);
     compared += takers.length;
     for (const { hook, insertedSeq } of takers) {
-      if (insertedSeq < upTo && hookTakes(hook, event, node)) queues.append(insertedSeq, upTo);
+      if (insertedSeq < upTo && isDeliveredOn(hook, event, node)) queues.append(insertedSeq, upTo);
     }
   }
   queues.put();
