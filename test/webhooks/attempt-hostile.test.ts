@@ -10,12 +10,12 @@ import { httpSource, oneAddress, rawSource, selfSigned } from '../outbound/sourc
 import { withTimeOut } from '../time-outs.ts';
 import { attempts, fullPort } from './attempt-rig.ts';
 
-/** For what comes to the same whenever the time is over. */
+/** A time-out for cases whose result does not depend on the moment. */
 const soon = { timeoutMs: 1_000 };
-/** For what has to come before it is, until one is long enough for it. */
+/** Increasing time-outs for cases in which something must happen before the time-out. */
 const later = [200, 2_000, 10_000];
 
-/** A receiver that repeats a text forever, a piece at a time; resolves once it is not heard any more. */
+/** A receiver that repeats a text, a piece at a time, until its client closes the connection. */
 async function drip(t: TestContext, beginning: string, text: string) {
   const gone = Promise.withResolvers<true>();
   const { origin } = await rawSource(t, (socket) => {
@@ -29,15 +29,15 @@ async function drip(t: TestContext, beginning: string, text: string) {
   return { origin, gone: gone.promise };
 }
 
-suite('a receiver that hangs', { concurrency: true }, () => {
-  test('at its name', async (t) => {
+suite('an attempt times out if the receiver hangs', { concurrency: true }, () => {
+  test('while its name is resolved', async (t) => {
     const lookup = () => Promise.withResolvers<never>().promise;
     const attempt = attempts(t, { lookup, connectTimeoutMs: 50 });
     const { status, problem } = await attempt('http://slow.example');
     assert.deepEqual([status, problem?.code], [undefined, 'connect_timeout']);
   });
 
-  test('at its connection', async (t) => {
+  test('while the connection is made', async (t) => {
     const port = await fullPort(t);
     const { status, problem } = await attempts(t, { connectTimeoutMs: 50 })(
       `http://127.0.0.1:${port}`,
@@ -45,14 +45,14 @@ suite('a receiver that hangs', { concurrency: true }, () => {
     assert.deepEqual([status, problem?.code], [undefined, 'connect_timeout']);
   });
 
-  test('at its connection, for longer than the whole may take', async (t) => {
+  test('while the connection is made, beyond the time-out of the whole attempt', async (t) => {
     const port = await fullPort(t);
     const attempt = attempts(t, { connectTimeoutMs: 500, timeoutMs: 50 });
     const { status, problem } = await attempt(`http://127.0.0.1:${port}`);
     assert.deepEqual([status, problem?.code], [undefined, 'connect_timeout']);
   });
 
-  test('at TLS', async (t) => {
+  test('during the TLS handshake', async (t) => {
     const { port } = await rawSource(t, () => undefined);
     const attempt = attempts(t, { connectTimeoutMs: 50 });
     const { status, problem } = await attempt(`https://127.0.0.1:${port}`);
@@ -61,7 +61,7 @@ suite('a receiver that hangs', { concurrency: true }, () => {
 
   const heads = ['', 'HTTP/1.1 200 OK\r\nContent-', 'HTTP/1.1 102 Processing\r\n\r\n'];
   for (const head of heads) {
-    test(`at its header section, after ${JSON.stringify(head)}`, async (t) => {
+    test(`in the header section, after ${JSON.stringify(head)}`, async (t) => {
       const gone = Promise.withResolvers<true>();
       const { origin } = await rawSource(t, (socket) => {
         socket.on('close', () => {
@@ -75,7 +75,7 @@ suite('a receiver that hangs', { concurrency: true }, () => {
     });
   }
 
-  test('at its content: it has said what it had to say', async (t) => {
+  test('in the content, but the status counts', async (t) => {
     const { origin } = await rawSource(t, (socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'),
     );
@@ -85,7 +85,7 @@ suite('a receiver that hangs', { concurrency: true }, () => {
     });
   });
 
-  test('in the middle of reading the message', async (t) => {
+  test('while it reads the message', async (t) => {
     const { origin } = await rawSource(t, (socket) => socket.pause());
     const body = Buffer.alloc(16 * 2 ** 20, ' ');
     const { status, problem } = await attempts(t, soon)(origin, { body });
@@ -93,17 +93,17 @@ suite('a receiver that hangs', { concurrency: true }, () => {
   });
 });
 
-suite('a receiver that drips', { concurrency: true }, () => {
+suite('a receiver that sends byte by byte', { concurrency: true }, () => {
   const cases: readonly (readonly [string, string, string, number | undefined])[] = [
     ['its status line', '', 'H', undefined],
     ['fields', 'HTTP/1.1 200 OK\r\n', 'a: b\r\n', undefined],
-    ['informational answers', '', 'HTTP/1.1 100 Continue\r\n\r\n', undefined],
+    ['informational responses', '', 'HTTP/1.1 100 Continue\r\n\r\n', undefined],
     ['its content', 'HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n', 'x', 500],
     ['chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\nx\r\n', 200],
     ['content without an end', 'HTTP/1.1 200 OK\r\n\r\n', 'x', 200],
   ];
   for (const [what, beginning, text, expected] of cases) {
-    test(`${what} gets no more time than any other`, async (t) => {
+    test(`${what}: gets no more time than any other`, async (t) => {
       await withTimeOut(later, async (timeoutMs) => {
         const { origin, gone } = await drip(t, beginning, text);
         const { status, problem } = await attempts(t, { timeoutMs })(origin);
@@ -115,8 +115,8 @@ suite('a receiver that drips', { concurrency: true }, () => {
   }
 });
 
-suite('a receiver that answers too much', () => {
-  test('is read for 16 KiB and left, its status counts', async (t) => {
+suite('a receiver that sends too much', () => {
+  test('is read up to 16 KiB, and its status counts', async (t) => {
     const piece = Buffer.alloc(2 ** 20, 'x');
     let bytesWritten = 0;
     const closed = Promise.withResolvers<true>();
@@ -135,11 +135,11 @@ suite('a receiver that answers too much', () => {
     const { status, answer, problem } = await attempts(t)(origin);
     assert.deepEqual([status, answer, problem], [200, 'x'.repeat(1_024), undefined]);
     assert.equal(await closed.promise, true);
-    // What the buffers of two sockets hold, of 1 GiB.
+    // Of 1 GiB, only the buffers of two sockets.
     assert.ok(bytesWritten < 64 * 2 ** 20, `${bytesWritten} bytes`);
   });
 
-  test('has exactly as much as is read: its connection is used again', async (t) => {
+  test('has its connection reused if it sends exactly 16 KiB', async (t) => {
     const sizes = [16_384, 16_385, 16_384, 1];
     const connections = new Set<Socket>();
     const { origin } = await httpSource(t, (request, response) => {
@@ -154,7 +154,7 @@ suite('a receiver that answers too much', () => {
     assert.ok(connections.size >= 2 && connections.size <= 3, `${connections.size} connections`);
   });
 
-  test('compressed gets no other treatment: nothing is unpacked', async (t) => {
+  test('has its compressed content reported without decoding', async (t) => {
     const bomb = await promisify(gzip)(Buffer.alloc(64 * 2 ** 20));
     const { origin } = await httpSource(t, (_, response) => {
       response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb);
@@ -174,21 +174,21 @@ suite('a receiver that answers too much', () => {
     'fields without an end': `${ok}${'a: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n'.repeat(20_000)}`,
   };
   for (const [what, head] of Object.entries(heads)) {
-    test(`in its header section fails: ${what}`, async (t) => {
+    test(`in the header section fails: ${what}`, async (t) => {
       const { origin } = await rawSource(t, head);
       const { status, problem } = await attempts(t)(origin);
       assert.deepEqual([status, problem?.code], [undefined, 'header']);
     });
   }
 
-  test('informational answers fails', async (t) => {
+  test('in informational responses fails', async (t) => {
     const { origin } = await rawSource(t, 'HTTP/1.1 103 Hints\r\n\r\n'.repeat(1_000));
     const { status, problem } = await attempts(t)(origin);
     assert.deepEqual([status, problem?.code], [undefined, 'malformed']);
   });
 });
 
-suite('an answer that is none', () => {
+suite('a malformed response', () => {
   const cases: Readonly<Record<string, readonly [string, string]>> = {
     nothing: ['', 'broken'],
     'another protocol': ['SSH-2.0-OpenSSH_9.6\r\n\r\n', 'malformed'],
@@ -208,7 +208,7 @@ suite('an answer that is none', () => {
     });
   }
 
-  test('that breaks off in its content has said its status', async (t) => {
+  test('whose content is incomplete has a status that counts', async (t) => {
     for (const framing of ['Content-Length: 100', 'Transfer-Encoding: chunked']) {
       const { origin } = await rawSource(t, `HTTP/1.1 202 OK\r\n${framing}\r\n\r\n2\r\nab\r\n`);
       const { status, problem } = await attempts(t)(origin);
@@ -217,7 +217,7 @@ suite('an answer that is none', () => {
   });
 });
 
-suite('addresses that are not allowed', () => {
+suite('an attempt refuses a private address', () => {
   const literals = [
     ...['http://10.0.0.1', 'http://192.168.0.1', 'http://172.16.0.1', 'http://127.0.0.2'],
     ...['http://169.254.169.254', 'http://100.100.100.200', 'http://168.63.129.16'],
@@ -231,7 +231,7 @@ suite('addresses that are not allowed', () => {
   for (const origin of literals) {
     test(`in the URL: ${origin}`, async (t) => {
       const attempt = attempts(t, { allowPrivate: oneAddress });
-      // 127.0.0.1 is allowed, and these are written for it.
+      // 127.0.0.1 is allowed, and these are other forms of it.
       const isAllowed = [
         'http://2130706433',
         'http://0x7f.1',
@@ -258,7 +258,7 @@ suite('addresses that are not allowed', () => {
     [],
   ];
   for (const addresses of found) {
-    test(`behind a name: ${addresses.join(', ') || 'none'}`, async (t) => {
+    test(`of a name: ${addresses.join(', ') || 'none'}`, async (t) => {
       const lookup = () => Promise.resolve(addresses.map(withFamily));
       const { status, problem } = await attempts(t, { lookup })('http://internal.example');
       assert.deepEqual([status, problem?.code], [undefined, 'address']);
@@ -266,7 +266,7 @@ suite('addresses that are not allowed', () => {
     });
   }
 
-  test('behind a name that had another one when it was looked up before', async (t) => {
+  test('of a name that had another address before', async (t) => {
     const reached: string[] = [];
     const { port } = await httpSource(t, (request, response) => {
       request.resume();
@@ -287,7 +287,7 @@ suite('addresses that are not allowed', () => {
     assert.deepEqual(reached, []);
   });
 
-  test('beside an allowed one are passed over', async (t) => {
+  test('and connects to an allowed one of the same name', async (t) => {
     const { port } = await httpSource(t, (request, response) => {
       request.resume();
       response.end();
@@ -297,7 +297,7 @@ suite('addresses that are not allowed', () => {
     assert.equal((await attempt(`http://mixed.example:${port}`)).status, 200);
   });
 
-  test('are not those of a name that nobody knows', async (t) => {
+  test('with another message than for an unknown name', async (t) => {
     const unknown = Object.assign(new Error('not found'), { code: 'ENOTFOUND' });
     const lookup = () => Promise.reject(unknown);
     const { problem } = await attempts(t, { lookup })('http://nobody.example');
@@ -305,7 +305,7 @@ suite('addresses that are not allowed', () => {
   });
 });
 
-suite('TLS', () => {
+suite('an attempt over TLS', () => {
   const certificate = selfSigned('localhost');
 
   async function secureReceiver(t: TestContext): Promise<string> {
@@ -324,14 +324,14 @@ suite('TLS', () => {
     return `:${(server.address() as AddressInfo).port}`;
   }
 
-  test('with a certificate that nobody vouches for fails, and says why', async (t) => {
+  test('fails with a certificate of an unknown authority, and says so', async (t) => {
     const port = await secureReceiver(t);
     const { status, problem } = await attempts(t)(`https://localhost${port}`);
     assert.deepEqual([status, problem?.code], [undefined, 'tls']);
     assert.match(problem?.message ?? '', /SELF_SIGNED|UNABLE_TO_VERIFY/);
   });
 
-  test('with the certificate of another name fails, of its own it does not', async (t) => {
+  test('fails with the certificate of another name only', async (t) => {
     const port = await secureReceiver(t);
     const before = tls.getCACertificates('default');
     tls.setDefaultCACertificates([...before, certificate.cert]);
@@ -346,7 +346,7 @@ suite('TLS', () => {
     assert.match(problem.message, /ALTNAME/);
   });
 
-  test('where there is none fails', async (t) => {
+  test('fails with a receiver that does not speak TLS', async (t) => {
     const { port } = await httpSource(t, () => undefined);
     const { problem } = await attempts(t)(`https://127.0.0.1:${port}`);
     assert.equal(problem?.code, 'tls');

@@ -12,11 +12,11 @@ import {
 import { AttemptLimiter } from '../../src/webhooks/attempt-limiter.ts';
 import { TurnBudget } from '../../src/webhooks/turn-budget.ts';
 
-/** A turn of the event loop that never ends and has room for all. */
+/** A turn of the event loop without a limit. */
 const endless = { isSpent: false, spend: () => undefined, wakeLater: () => undefined };
 
-suite('attempts under way', () => {
-  test('who finds no room is woken when there is, in turn, and no more of them than there is', () => {
+suite('attempts in flight', () => {
+  test('wait in a queue for a free slot; each free slot wakes one sender', () => {
     const limiter = new AttemptLimiter(endless);
     const woken: string[] = [];
     const sender = (name: string, isBusy: boolean) => ({
@@ -36,7 +36,11 @@ suite('attempts under way', () => {
     }
     assert.deepEqual(woken, []);
     limiter.release(1);
-    assert.deepEqual(woken, ['done', 'first'], 'one that needs no room leaves it to the next');
+    assert.deepEqual(
+      woken,
+      ['done', 'first'],
+      'a sender without messages leaves the slot to the next one',
+    );
     limiter.release(1);
     assert.deepEqual(woken, ['done', 'first', 'second']);
     assert.ok(!senders.some((one) => limiter.isQueued(one)));
@@ -44,7 +48,7 @@ suite('attempts under way', () => {
     assert.equal(limiter.acquire(sender('late', true), 1), true);
   });
 
-  test('long bodies leave room for short ones, and all together are bounded', () => {
+  test('with long bodies leave room for short ones, and all together are limited', () => {
     const limiter = new AttemptLimiter(endless);
     const sender = () => ({ wake: () => undefined });
     const long = largeBodiesInFlightBytesMax / 3;
@@ -55,7 +59,7 @@ suite('attempts under way', () => {
     assert.equal(shortBytes, bodiesInFlightBytesMax - largeBodiesInFlightBytesMax);
   });
 
-  test('the longest body has its turn before shorter ones that come later', () => {
+  test('with the longest bodies come before shorter ones that arrived later', () => {
     const limiter = new AttemptLimiter(endless);
     const order: string[] = [];
     const sender = (name: string, bytes: number) => ({
@@ -74,7 +78,7 @@ suite('attempts under way', () => {
       sender(name, bytes).wake();
     }
     limiter.release(half);
-    assert.deepEqual(order, [], 'the one at the head does not fit yet');
+    assert.deepEqual(order, [], 'the first in the queue does not fit yet');
     limiter.release(half);
     assert.deepEqual(order, ['longest']);
     limiter.release(2 * half);
@@ -82,7 +86,7 @@ suite('attempts under way', () => {
   });
 });
 
-test('senders whose time has come at once are woken over several turns of the event loop, in order', async () => {
+test('senders that are due together are woken over several turns of the event loop, in order', async () => {
   const turnBudget = new TurnBudget();
   const woken: number[] = [];
   const senders = Array.from({ length: 1_000 }, (_, name) => ({
@@ -105,7 +109,7 @@ test('senders whose time has come at once are woken over several turns of the ev
   assert.ok(!senders.some((sender) => turnBudget.isWaiting(sender)));
 });
 
-test('what one turn of the event loop has no time for is done in the next ones, in order', async () => {
+test('attempts beyond the limit of a turn of the event loop start in later turns, in order', async () => {
   const limiter = new AttemptLimiter(new TurnBudget());
   const bytes = preparedPerTurnBytesMax / 4;
   const begun: number[] = [];

@@ -6,10 +6,10 @@ import { createAttempt, type AttemptResult } from '../../src/webhooks/attempt.ts
 import { createDialler } from '../../src/outbound/dialler.ts';
 import { testDialler } from '../outbound/sources.ts';
 
-/** The key that the messages of these tests are signed with. */
+/** The key that signs the messages of these tests. */
 export const key = Buffer.alloc(32, 7);
 
-/** What a test says of an attempt; the rest is a POST of a small message. */
+/** The options of an attempt; by default, it is a POST of a small message. */
 export interface Tried {
   readonly path?: string;
   readonly method?: string;
@@ -17,7 +17,7 @@ export interface Tried {
   readonly body?: Buffer;
 }
 
-/** Makes attempts over a dialler of the test. */
+/** Makes attempts through a dialler of the test. */
 export function attempts(
   t: TestContext,
   options: Partial<Parameters<typeof createDialler>[0]> = {},
@@ -35,11 +35,11 @@ export function attempts(
     );
 }
 
-/** A port that takes no connection any more, and refuses none: whoever comes waits. */
+/** A port that neither accepts nor refuses connections: clients wait. */
 export async function fullPort(t: TestContext): Promise<number> {
   const worker = new Worker(listenAndSleep, { eval: true });
   const [port] = (await once(worker, 'message')) as [number];
-  // The one that may wait, and the one that the kernel lets wait besides.
+  // They fill the backlog, to which the kernel adds one.
   const waiting = Array.from({ length: 2 }, () => net.connect(port, '127.0.0.1'));
   await Promise.all(waiting.map((socket) => once(socket, 'connect')));
   t.after(async () => {

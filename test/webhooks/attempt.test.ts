@@ -17,7 +17,7 @@ interface Received {
   readonly body: Buffer;
 }
 
-/** A receiver that keeps what it gets, and answers 200. */
+/** A receiver that stores its requests and responds with 200. */
 async function receiver(t: TestContext) {
   const received: Received[] = [];
   const { origin, server } = await httpSource(t, (request, response) => {
@@ -32,7 +32,7 @@ async function receiver(t: TestContext) {
 
 suite('an attempt', () => {
   for (const method of ['POST', 'PUT', 'PATCH', 'GET', 'DELETE']) {
-    test(`by ${method} brings the very bytes that it signs`, async (t) => {
+    test(`by ${method} sends exactly the bytes that it signs`, async (t) => {
       const { origin, received } = await receiver(t);
       const body = Buffer.from('{"data":{"café":"☕"}}');
       const tried = { method, path: '/a%20b/?c=%C3%A9&d', body };
@@ -52,7 +52,7 @@ suite('an attempt', () => {
     });
   }
 
-  test('carries the fields of the hook, which override nothing but the user agent', async (t) => {
+  test('sends the header fields of the hook, which override only User-Agent', async (t) => {
     const { origin, received } = await receiver(t);
     const forbidden = {
       'CONTENT-TYPE': 'text/plain',
@@ -95,7 +95,7 @@ suite('an attempt', () => {
     new Webhook(key.toString('base64')).verify(got.body, got.headers as Record<string, string>);
   });
 
-  test('tells the status, and what the receiver says of the next one', async (t) => {
+  test('returns the status and the Retry-After of the receiver', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       request.resume();
       const status = Number(request.url?.slice(1));
@@ -112,7 +112,7 @@ suite('an attempt', () => {
     }
   });
 
-  test('reports the first KiB of an answer, of whatever bytes it is made', async (t) => {
+  test('returns the first KiB of the content as text, whatever its bytes', async (t) => {
     const contents = [
       [Buffer.from('☕'.repeat(1_000)), '☕'.repeat(341)],
       [Buffer.from('caf\xe9 \0', 'latin1'), 'caf\ufffd \0'],
@@ -127,7 +127,7 @@ suite('an attempt', () => {
     }
   });
 
-  test('is not followed to where a redirect leads', async (t) => {
+  test('does not follow a redirect', async (t) => {
     const { origin, received } = await receiver(t);
     const attempt = attempts(t);
     for (const location of [
@@ -163,18 +163,18 @@ suite('an attempt', () => {
 });
 
 suite('connections', () => {
-  test('are used again', async (t) => {
+  test('are reused', async (t) => {
     const { origin, server, received } = await receiver(t);
     let connections = 0;
     server.on('connection', () => (connections += 1));
     const attempt = attempts(t);
     for (let count = 0; count < 20; count += 1) await attempt(origin);
     assert.equal(received.length, 20);
-    // A second one where the first is not free again at once.
+    // A second one if the first was not free again in time.
     assert.ok(connections <= 2, `${connections} connections`);
   });
 
-  test('do not mix what many attempts at a time get', async (t) => {
+  test('do not mix up the responses of concurrent attempts', async (t) => {
     const { origin } = await httpSource(t, (request, response) => {
       void buffer(request).then((body) => response.end(body));
     });
@@ -192,7 +192,7 @@ suite('connections', () => {
 
   const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello';
 
-  /** A receiver that answers the first message of a connection and resets it at the second. */
+  /** A receiver that responds to the first message of a connection and resets it at the second. */
   async function forgetful(t: TestContext, answers: (request: number) => boolean) {
     const seen = { requests: 0, resets: 0 };
     const used = new Set<Socket>();
@@ -208,19 +208,19 @@ suite('connections', () => {
     return { origin, seen };
   }
 
-  test('that were used and have ended meanwhile cost no attempt', async (t) => {
+  test('that were reused and have ended do not fail the attempt', async (t) => {
     const { origin, seen } = await forgetful(t, () => true);
     const attempt = attempts(t);
     for (let count = 0; count < 6; count += 1) {
       assert.equal((await attempt(origin)).status, 200);
-      // The connection is free again by then.
+      // By then, the connection is free again.
       await setImmediate();
     }
     assert.ok(seen.resets >= 2, `${seen.resets} resets`);
     assert.equal(seen.requests, 6 + seen.resets);
   });
 
-  test('that end although they are new fail the attempt: nothing is sent twice', async (t) => {
+  test('that are new and end fail the attempt, which is not repeated', async (t) => {
     let requests = 0;
     const { origin } = await rawSource(t, (socket, request) => {
       requests = request;
@@ -232,7 +232,7 @@ suite('connections', () => {
     assert.equal(requests, 1);
   });
 
-  test('that end again and again do not have a message sent again and again', async (t) => {
+  test('that end again and again repeat a message only once', async (t) => {
     const { origin, seen } = await forgetful(t, (request) => request === 1);
     const attempt = attempts(t);
     await attempt(origin);
@@ -244,7 +244,7 @@ suite('connections', () => {
     assert.equal(seen.requests, 4);
   });
 
-  test('to nobody fail the attempt', async (t) => {
+  test('to a closed port fail the attempt', async (t) => {
     const { origin, server } = await httpSource(t, () => undefined);
     server.close();
     await once(server, 'close');

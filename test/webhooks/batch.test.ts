@@ -13,7 +13,7 @@ function startBatches(t: TestContext, limits: object): Promise<Rig> {
   return startRig(t, { frequency: { ...batch, ...limits } });
 }
 
-/** First and last seq, and those in between, of each batch that has arrived. */
+/** First and last seq, and all seqs, of each batch that has arrived. */
 function batchesOf({ receiver }: Rig) {
   return receiver.got.map(({ body }) => [
     body.first_seq,
@@ -22,19 +22,19 @@ function batchesOf({ receiver }: Rig) {
   ]);
 }
 
-// Each has a site of its own, and waits a good part of its time.
+// Each test has its own site, and waits most of its time.
 suite('a batch', { concurrency: 4 }, () => {
-  test('is complete with so many events', async (t) => {
+  test('is sent once it has max_events events', async (t) => {
     const rig = await startBatches(t, { max_events: 3 });
     const ids = [];
-    for (let n = 0; n < 7; n += 1) ids.push(await rig.tell());
+    for (let n = 0; n < 7; n += 1) ids.push(await rig.insertEvent());
     const got = await rig.receiver.until(2);
     assert.deepEqual(batchesOf(rig).toSorted(), [
       [1, 3, [1, 2, 3]],
       [4, 6, [4, 5, 6]],
     ]);
-    const told = got.flatMap(({ body }) => body.batch.map(({ id }: { id: string }) => id));
-    assert.deepEqual(told.toSorted(), ids.slice(0, 6).toSorted());
+    const delivered = got.flatMap(({ body }) => body.batch.map(({ id }: { id: string }) => id));
+    assert.deepEqual(delivered.toSorted(), ids.slice(0, 6).toSorted());
     for (const { headers, body } of got) {
       const { first_seq: first, last_seq: last } = body;
       assert.equal(headers['webhook-id'], `${rig.id}-${first}-${last}`);
@@ -42,16 +42,17 @@ suite('a batch', { concurrency: 4 }, () => {
     }
   });
 
-  test('is complete after so much time', async (t) => {
+  test('is sent after its interval', async (t) => {
     const rig = await startBatches(t, { every: '1s' });
-    await Promise.all([rig.tell(), rig.tell()]);
+    await Promise.all([rig.insertEvent(), rig.insertEvent()]);
     await rig.receiver.until(1);
     assert.deepEqual(batchesOf(rig), [[1, 2, [1, 2]]]);
   });
 
-  test('is complete with so many bytes; an event that has more is one by itself', async (t) => {
+  test('is sent once it has max_bytes; a longer event is sent alone', async (t) => {
     const rig = await startBatches(t, { max_bytes: 2_000 });
-    const sized = (bytes: number) => rig.tell({ type: sale.type, data: { id: 'x'.repeat(bytes) } });
+    const sized = (bytes: number) =>
+      rig.insertEvent({ type: sale.type, data: { id: 'x'.repeat(bytes) } });
     for (const bytes of [600, 600, 600, 5_000, 10]) await sized(bytes);
     const got = await rig.receiver.until(3);
     assert.deepEqual(batchesOf(rig).toSorted(), [
@@ -62,11 +63,11 @@ suite('a batch', { concurrency: 4 }, () => {
     for (const { bytes, body } of got) assert.ok(bytes.length < 2_000 || body.batch.length === 1);
   });
 
-  test('comes again as it was, whatever has come since', async (t) => {
+  test('is retried unchanged, even if there are new events', async (t) => {
     const rig = await startBatches(t, { max_events: 2 });
     rig.receiver.answer = ({ body }) =>
       body.first_seq === 1 && rig.receiver.got.length < 4 ? 500 : 200;
-    for (let n = 0; n < 6; n += 1) await rig.tell();
+    for (let n = 0; n < 6; n += 1) await rig.insertEvent();
     const got = await rig.receiver.until(5);
     const first = got.filter(({ body }) => body.first_seq === 1);
     assert.ok(first.length >= 2);
@@ -76,10 +77,10 @@ suite('a batch', { concurrency: 4 }, () => {
     }
   });
 
-  test('that is too large for its receiver comes in halves, down to single events', async (t) => {
+  test('that is too large for its receiver is sent in halves, down to single events', async (t) => {
     const rig = await startBatches(t, { max_events: 5 });
     rig.receiver.answer = ({ body }) => (body.batch.length > 2 ? 413 : 200);
-    for (let n = 0; n < 5; n += 1) await rig.tell();
+    for (let n = 0; n < 5; n += 1) await rig.insertEvent();
     const rows = await rig.attempts(5);
     const ends = rows.map(({ seq, last_seq: last, status, outcome }) =>
       [`${seq}-${last}`, status, outcome].join(' '),
@@ -93,7 +94,7 @@ suite('a batch', { concurrency: 4 }, () => {
     ]);
   });
 
-  test('in order waits until the one before it has come to its end', async (t) => {
+  test('of an ordered hook waits until the previous one has ended', async (t) => {
     const site = await startSite(t, { ini: local });
     const receiver = await startReceiver(t);
     receiver.answer = () => (receiver.got.length === 1 ? 500 : 200);
@@ -105,7 +106,7 @@ suite('a batch', { concurrency: 4 }, () => {
     assert.deepEqual(firsts, [1, 1, 3, 5]);
   });
 
-  test('in order that was split waits for its first half', async (t) => {
+  test('of an ordered hook that is split sends its second half after the first one', async (t) => {
     const site = await startSite(t, { ini: local.replace('1ms', '200ms') });
     const receiver = await startReceiver(t);
     const answers = [413, 500];
@@ -118,24 +119,24 @@ suite('a batch', { concurrency: 4 }, () => {
     assert.deepEqual(firsts, [1, 1, 1, 3]);
   });
 
-  test('is told at once when it has a test in it', async (t) => {
+  test('with a test event is sent at once', async (t) => {
     const rig = await startBatches(t, {});
-    await rig.tell();
+    await rig.insertEvent();
     await rig.site.call('svc1.webhook.test', { id: rig.id });
     await rig.receiver.until(1);
     assert.deepEqual(batchesOf(rig), [[1, 2, [1, 2]]]);
   });
 
-  test('is no more when the hook is told of each event', async (t) => {
+  test('is not sent once the hook gets each event by itself', async (t) => {
     const rig = await startBatches(t, {});
-    await rig.tell();
-    await rig.tell();
+    await rig.insertEvent();
+    await rig.insertEvent();
     await rig.site.call('svc1.webhook.edit', { id: rig.id, frequency: null });
     const got = await rig.receiver.until(2);
     assert.deepEqual(got.map(({ body }) => body.seq).toSorted(), [1, 2]);
   });
 
-  test('comes again as it was after the server was killed', async (t) => {
+  test('is sent unchanged after the server was killed', async (t) => {
     const { iniFile } = await serverFolder(t, local);
     const served = await startServed(t, iniFile);
     const receiver = await startReceiver(t);

@@ -22,22 +22,22 @@ function open(
 }
 
 /**
- * As many attempts as the window is wide at first, ended one after the other while others take their
- * places; then what is still under way is forgotten.
+ * Ends as many attempts as the width of the window, one after the other, while others replace them.
+ * Those that are then in flight are dropped.
  */
 function round(
   window: ConcurrencyWindow,
   receiver: AttemptEnd['receiver'],
   nowMs = 0,
 ): ConcurrencyWindow {
-  const underWay: number[] = [];
+  const inFlight: number[] = [];
   let after = window;
   for (let left = Math.floor(window.width); left > 0; left -= 1) {
     while (open(after, { isFirst: false, nowMs })) {
-      underWay.push(after.shrinks);
+      inFlight.push(after.shrinks);
       after = windowAfterStart(after);
     }
-    after = end(after, receiver, { shrinksBefore: underWay.shift() ?? NaN, nowMs });
+    after = end(after, receiver, { shrinksBefore: inFlight.shift() ?? NaN, nowMs });
   }
   return { ...after, inFlight: 0 };
 }
@@ -67,13 +67,13 @@ function rounds(
   return after;
 }
 
-/** A window that has seen nothing but successes. */
+/** A window after successes only. */
 const wide = rounds(initialWindow, 20, 'healthy');
-/** A window of a receiver that is down. */
+/** A window after failures only. */
 const dead = round(wide, 'failing');
 
-suite('a window', () => {
-  test('starts narrow and doubles with each round of successes, up to its bound', () => {
+suite('a concurrency window', () => {
+  test('starts at 4 and doubles with each round of successes, up to its maximum', () => {
     const widths: number[] = [];
     let window = initialWindow;
     for (let at = 0; at < 6; at += 1) {
@@ -83,18 +83,18 @@ suite('a window', () => {
     assert.deepEqual(widths, [4, 8, 16, 32, 64, 64]);
   });
 
-  test('does not grow by what it does not use', () => {
+  test('does not grow while it is not full', () => {
     let window = initialWindow;
     for (let at = 0; at < 1_000; at += 1) window = end(windowAfterStart(window), 'healthy');
     assert.equal(window.width, initialWindow.width);
   });
 
-  test('shrinks to a single probe when all that is under way fails', () => {
+  test('shrinks to a single probe when all attempts in flight fail', () => {
     assert.equal(dead.width, 1);
     assert.equal(dead.inFlight, 0);
   });
 
-  test('shrinks once, by half, by failures among the successes of a round', () => {
+  test('shrinks once, by half, if some attempts of a round fail', () => {
     let window = wide;
     while (open(window)) window = windowAfterStart(window);
     const { shrinks: shrinksBefore } = window;
@@ -104,7 +104,7 @@ suite('a window', () => {
     assert.ok(window.width >= 32 && window.width < 36, `it is ${window.width} wide`);
   });
 
-  test('recovers by doubling up to half of what it was, then one by one', () => {
+  test('recovers by doubling up to half of its former width, then by one per round', () => {
     let window: ConcurrencyWindow = { ...dead, pausedUntilMs: 0 };
     const widths: number[] = [];
     for (let at = 0; at < 8; at += 1) {
@@ -119,7 +119,7 @@ suite('a window', () => {
     assert.equal(Math.floor(rounds(window, 100, 'healthy').width), widthMax);
   });
 
-  test('rests longer with every probe that fails, up to a minute', () => {
+  test('pauses longer after each failed probe, up to a minute', () => {
     let window: ConcurrencyWindow = { ...dead, failedProbes: 0, pausedUntilMs: 0 };
     const rests: number[] = [];
     let nowMs = 0;
@@ -133,21 +133,21 @@ suite('a window', () => {
     assert.deepEqual(rests, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
   });
 
-  test('lets what is due again go while it rests: that has its own schedule', () => {
+  test('allows retries during the pause, because they have their own schedule', () => {
     const resting = round({ ...dead, pausedUntilMs: 0 }, 'failing');
     assert.equal(open(resting), false);
     assert.equal(open(resting, { isFirst: false }), true);
     assert.equal(open(windowAfterStart(resting), { isFirst: false }), false);
   });
 
-  test('is open at once after the first success', () => {
+  test('ends the pause at the first success', () => {
     const resting = round({ ...dead, pausedUntilMs: 0 }, 'failing');
     const window = end(windowAfterStart(resting), 'healthy');
     assert.equal(open(window), true);
     assert.equal(window.width, 2);
   });
 
-  test('is not narrowed by refusals among successes, but by a row of them', () => {
+  test('shrinks after several refusals in a row, but not after single ones', () => {
     let window = wide;
     for (let at = 0; at < 1_000; at += 1) {
       window = end(windowAfterStart(window), at % 2 === 0 ? 'refusing' : 'healthy');
@@ -157,7 +157,7 @@ suite('a window', () => {
     assert.equal(window.width, 1);
   });
 
-  test('sends nothing at all before the time that its receiver has asked for', () => {
+  test('allows nothing before the Retry-After of its receiver', () => {
     const nowMs = 5_000;
     const held = end(windowAfterStart(wide), 'failing', { retryAfterMs: 30 * second, nowMs });
     for (const isFirst of [true, false]) {
@@ -170,12 +170,12 @@ suite('a window', () => {
     assert.equal(other.retryAfterUntilMs, held.retryAfterUntilMs);
   });
 
-  test('is held for an hour at most', () => {
+  test('obeys a Retry-After for an hour at most', () => {
     const held = end(windowAfterStart(wide), 'failing', { retryAfterMs: 24 * hour });
     assert.equal(held.retryAfterUntilMs, hour);
   });
 
-  test('keeps to a bound that was lowered while it was wide', () => {
+  test('obeys a maximum that was lowered', () => {
     let window = wide;
     while (open(window, { max: 3 })) window = windowAfterStart(window);
     assert.equal(window.inFlight, 3);
@@ -183,23 +183,23 @@ suite('a window', () => {
   });
 });
 
-suite('whatever happens, a window', () => {
+suite('after any sequence of attempts, a concurrency window', () => {
   interface World {
     readonly window: ConcurrencyWindow;
     readonly nowMs: number;
-    /** `shrinks` when each of them began. */
-    readonly underWay: readonly number[];
+    /** For each attempt in flight, `shrinks` at its start. */
+    readonly inFlight: readonly number[];
   }
   type Step = (world: World) => World;
 
   const begin = (isFirst: boolean): Step => {
     return (world) => {
-      const { window, nowMs, underWay } = world;
+      const { window, nowMs, inFlight } = world;
       if (!open(window, { isFirst, nowMs, max: 16 })) return world;
       return {
         ...world,
         window: windowAfterStart(window),
-        underWay: [...underWay, window.shrinks],
+        inFlight: [...inFlight, window.shrinks],
       };
     };
   };
@@ -209,15 +209,15 @@ suite('whatever happens, a window', () => {
     retryAfterMs: number | undefined,
   ): Step => {
     return (world) => {
-      const { window, nowMs, underWay } = world;
-      const at = choice % Math.max(underWay.length, 1);
-      const shrinksBefore = underWay[at];
+      const { window, nowMs, inFlight } = world;
+      const at = choice % Math.max(inFlight.length, 1);
+      const shrinksBefore = inFlight[at];
       if (shrinksBefore === undefined) return world;
       const ended = { receiver, shrinksBefore, retryAfterMs, nowMs, widthMax: 16 };
       return {
         ...world,
         window: windowAfterEnd(window, ended),
-        underWay: underWay.filter((_, other) => other !== at),
+        inFlight: inFlight.filter((_, other) => other !== at),
       };
     };
   };
@@ -242,16 +242,16 @@ suite('whatever happens, a window', () => {
     },
   );
   const histories = fc.array(steps, { maxLength: 200 });
-  const start: World = { window: initialWindow, nowMs: 0, underWay: [] };
+  const start: World = { window: initialWindow, nowMs: 0, inFlight: [] };
 
-  test('counts what is under way, and stays between one and its bound', () => {
+  test('has the right number in flight, and a width between 1 and its maximum', () => {
     fc.assert(
       fc.property(histories, (history) => {
         let world = start;
         for (const step of history) {
           world = step(world);
-          const { window, underWay } = world;
-          assert.equal(window.inFlight, underWay.length);
+          const { window, inFlight } = world;
+          assert.equal(window.inFlight, inFlight.length);
           assert.ok(window.width >= 1 && window.width <= 16);
           assert.ok(window.inFlight <= 16);
         }
@@ -259,7 +259,7 @@ suite('whatever happens, a window', () => {
     );
   });
 
-  test('opens again within an hour once nothing is under way', () => {
+  test('allows an attempt within an hour once none is in flight', () => {
     fc.assert(
       fc.property(histories, (history) => {
         let { window, nowMs } = history.reduce((world, step) => step(world), start);
@@ -274,7 +274,7 @@ suite('whatever happens, a window', () => {
     );
   });
 
-  test('grows by no failure and shrinks by no success', () => {
+  test('never grows after a failure and never shrinks after a success', () => {
     fc.assert(
       fc.property(histories, (history) => {
         const { window } = history.reduce((world, step) => step(world), start);

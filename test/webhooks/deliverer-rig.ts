@@ -28,7 +28,7 @@ const answered: AttemptResult = {
   problem: undefined,
 };
 
-/** Clocks that a test sets. */
+/** The clocks of a test, which sets them. */
 interface Clocks {
   nowMs: number;
   monotonicMs: number;
@@ -36,27 +36,27 @@ interface Clocks {
 
 interface Rig {
   readonly store: Store;
-  /** The bodies that were sent, as text, in their order. */
+  /** The bodies that were sent, in order. */
   readonly sent: string[];
-  /** Resolves once so many were. */
+  /** Resolves once this many bodies were sent. */
   until(count: number): Promise<void>;
-  /** With how many secrets each of them was signed. */
+  /** The number of signatures of each body. */
   readonly signatures: number[];
-  /** Whether the receiver never answers … */
+  /** Whether the receiver does not respond … */
   hangs: boolean;
-  /** … and how many attempts wait for it. */
+  /** … and the number of attempts that wait for it. */
   waiting: number;
-  /** What is answered next. */
+  /** The status of the next responses. */
   status: number | undefined;
-  tell(count?: number): Promise<void>;
+  insertEvents(count?: number): Promise<void>;
   /**
-   * Resolves once the deliverer has done what it could at this time, as it does when a hook was
-   * changed: the first one, or another.
+   * Resolves once the deliverer has done all that is due at this time. It changes a hook and waits
+   * until the change applies.
    */
-  look(id?: string): Promise<void>;
+  settle(id?: string): Promise<void>;
 }
 
-/** A deliverer on a store of its own, with a receiver that is a function. */
+/** Starts a deliverer on its own store, with a function as its receiver. */
 export async function startDeliverer(
   t: TestContext,
   {
@@ -82,7 +82,7 @@ export async function startDeliverer(
   const attempt: DeliveryAttempt = (_, { body, keys }, { signal } = {}) => {
     sent.push(body.toString());
     signatures.push(keys.length);
-    for (const look of waiting) look();
+    for (const check of waiting) check();
     if (rig.hangs) {
       rig.waiting += 1;
       return hanging(signal).finally(() => (rig.waiting -= 1));
@@ -112,18 +112,18 @@ export async function startDeliverer(
     status: 200,
     until: (count) =>
       new Promise((resolve) => {
-        const look = () => {
+        const check = () => {
           if (sent.length < count) return;
-          waiting.delete(look);
+          waiting.delete(check);
           resolve();
         };
-        waiting.add(look);
-        look();
+        waiting.add(check);
+        check();
       }),
-    async tell(count = 1) {
+    async insertEvents(count = 1) {
       await commit(store, ...eventDrafts(count));
     },
-    async look(id = firstHook(store)) {
+    async settle(id = firstHook(store)) {
       // A change that changes no hook: it applies after all changes before it.
       const data = { name: String(Math.random()) };
       const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
@@ -149,7 +149,7 @@ export async function startDeliverer(
   return Object.assign(rig, { stop });
 }
 
-/** Drafts of so many events, which the hook of the rig gets. */
+/** Drafts of events for the hook of the rig. */
 export function eventDrafts(count: number): readonly LoggedDraft[] {
   const fields: EventFields = { type: 'a.b', occurred_at: '2026-11-21T12:00:00.000Z', data: {} };
   const data = fields as unknown as JsonObject;
@@ -173,7 +173,7 @@ export function firstHook(store: Store): string {
   return first.hook.id;
 }
 
-/** The fields of the hook of a rig, unless it is told otherwise. */
+/** The default fields of the hook of a rig. */
 export const hookFields = {
   event: ['a.b'],
   url: 'http://127.0.0.1/',
@@ -186,10 +186,10 @@ export const hookFields = {
   active: true,
 };
 
-/** Clocks that stand at a time, in milliseconds since 1970. */
+/** Clocks at a time in milliseconds since 1970. */
 export function clocksAt(nowMs: number): Clocks {
   return { nowMs, monotonicMs: 1_000 };
 }
 
-/** When the clocks of a test stand first, in milliseconds since 1970. */
+/** The first time of the clocks of a test, in milliseconds since 1970. */
 export const start = Date.UTC(2026, 10, 21, 12);

@@ -24,30 +24,30 @@ suite('a clock that jumps', () => {
     ['forward', dayMs],
     ['back', -dayMs],
   ] as const) {
-    test(`a day ${way} neither hurries nor holds up what is to be tried again`, async (t) => {
+    test(`a day ${way} neither advances nor delays a retry`, async (t) => {
       const clocks = clocksAt(start);
       const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
       rig.status = 500;
-      await rig.tell();
+      await rig.insertEvents();
       await rig.until(1);
-      await rig.look();
+      await rig.settle();
       rig.status = 200;
       clocks.nowMs += jumpMs;
-      await rig.look();
-      assert.equal(rig.sent.length, 1, 'it is not due');
+      await rig.settle();
+      assert.equal(rig.sent.length, 1, 'the retry is not due');
       clocks.monotonicMs += hourMs + 1;
       clocks.nowMs += hourMs + 1;
-      await rig.look();
+      await rig.settle();
       await rig.until(2);
       assert.equal(rig.sent[1], rig.sent[0]);
     });
 
-    test(`a day ${way} does not hold up events that come`, async (t) => {
+    test(`a day ${way} does not delay new events`, async (t) => {
       const clocks = clocksAt(start);
       const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
-      await rig.tell();
+      await rig.insertEvents();
       clocks.nowMs += jumpMs;
-      await rig.tell(10);
+      await rig.insertEvents(10);
       await rig.until(11);
     });
   }
@@ -56,7 +56,7 @@ suite('a clock that jumps', () => {
     ['forward', dayMs],
     ['back', -dayMs],
   ] as const) {
-    test(`a day ${way} neither hurries nor holds up a batch that is gathered`, async (t) => {
+    test(`a day ${way} neither advances nor delays a batch`, async (t) => {
       const clocks = clocksAt(start);
       const frequency = { mode: 'batch', every: '1h', max_events: 100, max_bytes: '1MiB' } as const;
       const folder = await temporaryFolder(t);
@@ -64,58 +64,58 @@ suite('a clock that jumps', () => {
       const id = uuidv7();
       const data = { ...hookFields, event: ['other.type'] };
       await commit(rig.store, { family: 'webhook', id, action: 'insert', data });
-      await rig.tell(2);
-      await rig.look(id);
+      await rig.insertEvents(2);
+      await rig.settle(id);
       clocks.nowMs += jumpMs;
-      await rig.tell();
-      await rig.look(id);
-      assert.equal(rig.sent.length, 0, 'it is not complete');
+      await rig.insertEvents();
+      await rig.settle(id);
+      assert.equal(rig.sent.length, 0, 'the batch is not complete');
       clocks.monotonicMs += hourMs + 1;
-      await rig.tell();
+      await rig.insertEvents();
       await rig.until(1);
       assert.match(rig.sent[0] ?? '', /"first_seq":1,"last_seq":[34]}$/);
     });
   }
 
-  test('back while nothing runs does not hold up what was due since', async (t) => {
+  test('back while no server runs does not delay messages that became due', async (t) => {
     const folder = await temporaryFolder(t);
     const clocks = clocksAt(start);
     const first = await startDeliverer(t, { folder, clocks });
     first.status = 500;
-    await first.tell();
+    await first.insertEvents();
     await first.until(1);
-    await first.look();
+    await first.settle();
     await first.stop();
 
     const later = clocksAt(start - dayMs);
     const second = await startDeliverer(t, { folder, clocks: later });
-    await second.look();
+    await second.settle();
     assert.equal(second.sent.length, 0);
     later.monotonicMs += hourMs + 1;
-    await second.look();
+    await second.settle();
     await second.until(1);
     assert.equal(second.sent[0], first.sent[0]);
   });
 
-  test('forward takes nothing away that is not old enough', async (t) => {
+  test('forward removes no messages that are younger than the retention', async (t) => {
     const clocks = clocksAt(start);
     const rig = await startDeliverer(t, {
       ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs },
     });
-    await rig.tell();
+    await rig.insertEvents();
     await rig.until(1);
-    await rig.look();
+    await rig.settle();
     clocks.nowMs += dayMs;
     clocks.monotonicMs += hourMs / 2;
-    await rig.tell();
+    await rig.insertEvents();
     await rig.until(2);
-    // What is old enough is let go beside everything else.
-    for (let looks = 0; looks < 3; looks += 1) await rig.look();
+    // Expired messages are removed in the background.
+    for (let round = 0; round < 3; round += 1) await rig.settle();
     const [queue = 0] = rig.store.deliveries.queues();
     const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)].map(({ n }) => n);
     assert.deepEqual(attempts(), [2, 1]);
     clocks.monotonicMs += hourMs / 2 + 120_000;
-    while (attempts().includes(1)) await rig.look();
+    while (attempts().includes(1)) await rig.settle();
   });
 });
 
@@ -125,7 +125,7 @@ suite('a batch that is sent at a time of the day', () => {
     ...{ max_events: 3, max_bytes: '1MiB' },
   };
 
-  test('waits for it, however much there is, and is all that came before it', async (t) => {
+  test('waits for that time, and has all events from before it', async (t) => {
     // 13:00 in Zurich.
     const clocks = clocksAt(start);
     const folder = await temporaryFolder(t);
@@ -133,9 +133,9 @@ suite('a batch that is sent at a time of the day', () => {
     const pass = async (ms: number) => {
       clocks.nowMs += ms;
       clocks.monotonicMs += ms;
-      await rig.look();
+      await rig.settle();
     };
-    await rig.tell(4);
+    await rig.insertEvents(4);
     await pass(hourMs - 1);
     assert.deepEqual(rig.sent, []);
     await pass(1);
@@ -143,7 +143,7 @@ suite('a batch that is sent at a time of the day', () => {
     const ranges = () => rig.sent.map((body) => /"first_seq":\d+,"last_seq":\d+/.exec(body)?.[0]);
     const first = ['"first_seq":1,"last_seq":3', '"first_seq":4,"last_seq":4'];
     assert.deepEqual(ranges().toSorted(), first);
-    await rig.tell();
+    await rig.insertEvents();
     await pass(dayMs - 1);
     assert.equal(rig.sent.length, 2);
     await pass(1);
@@ -151,11 +151,11 @@ suite('a batch that is sent at a time of the day', () => {
     assert.equal(ranges()[2], '"first_seq":5,"last_seq":5');
   });
 
-  test('is sent at the next start where nothing ran then', async (t) => {
+  test('is sent at the next start if no server ran at that time', async (t) => {
     const folder = await temporaryFolder(t);
     const first = await startDeliverer(t, { folder, clocks: clocksAt(start), hook: { frequency } });
-    await first.tell(2);
-    await first.look();
+    await first.insertEvents(2);
+    await first.settle();
     await first.stop();
     const second = await startDeliverer(t, { folder, clocks: clocksAt(start + 2 * hourMs) });
     await second.until(1);
@@ -165,26 +165,26 @@ suite('a batch that is sent at a time of the day', () => {
 
 const inTime = { timeout: 10_000 };
 
-test('what is to be tried again does not wait for what may not be sent yet', inTime, async (t) => {
+test('a retry does not wait while new messages pause', inTime, async (t) => {
   const clocks = clocksAt(start);
   const folder = await temporaryFolder(t);
   const rig = await startDeliverer(t, { folder, clocks, retryMs: [20], hook: { retry_limit: 99 } });
   rig.status = 500;
-  await rig.tell(12);
+  await rig.insertEvents(12);
   await rig.until(1);
-  // It rests a minute once enough probes have failed. Each look waits for what was begun before it.
-  for (let looks = 0; looks < 12; looks += 1) {
-    clocks.monotonicMs += looks < 8 ? 50 : 0;
-    await rig.look();
+  // After several failed probes, new messages pause for a minute.
+  for (let round = 0; round < 12; round += 1) {
+    clocks.monotonicMs += round < 8 ? 50 : 0;
+    await rig.settle();
   }
   const sent = rig.sent.length;
-  assert.ok(new Set(rig.sent).size < 12, 'it rests');
+  assert.ok(new Set(rig.sent).size < 12, 'new messages pause');
   clocks.monotonicMs += 50;
   await rig.until(sent + 1);
   assert.ok(rig.sent.slice(0, sent).includes(rig.sent[sent] ?? ''));
 });
 
-test('a secret that was replaced signs for as long as it was said to, and no longer', async (t) => {
+test('a replaced secret signs for its announced time, and no longer', async (t) => {
   const clocks = clocksAt(start);
   const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
   const id = firstHook(rig.store);
@@ -202,14 +202,14 @@ test('a secret that was replaced signs for as long as it was said to, and no lon
     [1, 3],
   ] as const) {
     clocks.nowMs += ms;
-    await rig.tell();
+    await rig.insertEvents();
     await rig.until(count);
   }
   assert.deepEqual(rig.signatures, [2, 2, 1]);
 });
 
-test('what is to be told of an attempt is told before it is recorded', async (t) => {
-  const told = Promise.withResolvers<undefined>();
+test('an attempt is reported before it is recorded', async (t) => {
+  const reported = Promise.withResolvers<undefined>();
   const folder = await temporaryFolder(t);
   const clocks = clocksAt(start);
   const outcomes: string[] = [];
@@ -217,24 +217,24 @@ test('what is to be told of an attempt is told before it is recorded', async (t)
     ...{ folder, clocks, hook: { retry_limit: 1 } },
     report: ({ record }) => {
       outcomes.push(record.outcome);
-      return told.promise;
+      return reported.promise;
     },
   });
   rig.status = 500;
-  await rig.tell();
+  await rig.insertEvents();
   await rig.until(1);
   const [queue = 0] = rig.store.deliveries.queues();
   const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)];
   await rig.store.deliveries.dispatch({ role: 'all', name: 'test' });
   assert.deepEqual([outcomes, attempts()], [['exhausted'], []]);
-  told.resolve(undefined);
-  while (attempts().length === 0) await rig.look();
+  reported.resolve(undefined);
+  while (attempts().length === 0) await rig.settle();
 });
 
 suite('a change of a hook applies', () => {
   for (const [what, count] of [
     ['at once', 0],
-    ['with more told before than is read at a time', 2 * dispatchRowsMax],
+    ['after more events than are read at once', 2 * dispatchRowsMax],
   ] as const) {
     test(what, async (t) => {
       const rig = await startDeliverer(t, {
@@ -242,7 +242,7 @@ suite('a change of a hook applies', () => {
         clocks: clocksAt(start),
       });
       rig.hangs = true;
-      await rig.tell();
+      await rig.insertEvents();
       await rig.until(1);
       const id = firstHook(rig.store);
       const rows = rig.store.rows('webhook', id).map(({ seq }) => seq);
@@ -255,12 +255,12 @@ suite('a change of a hook applies', () => {
   }
 });
 
-test('a hook that is resumed while idle senders are dropped gets each event once', async (t) => {
+test('a hook that is resumed while idle senders are removed gets each event once', async (t) => {
   const folder = await temporaryFolder(t);
   const watched: { store?: Store; wasPaused: boolean } = { wasPaused: false };
   const isResumed = (): boolean =>
     watched.wasPaused && [...(watched.store?.hooksAfter('') ?? [])][0]?.hook.active === true;
-  // The clock jumps with the change that resumes the hook: both are noticed in the same turn.
+  // The clock jumps with the change that resumes the hook, so both take effect in the same turn.
   const clocks = {
     nowMs: start,
     get monotonicMs(): number {
@@ -271,47 +271,47 @@ test('a hook that is resumed while idle senders are dropped gets each event once
   watched.store = rig.store;
   const id = firstHook(rig.store);
   const edit = { family: 'webhook', id, action: 'edit' } as const;
-  await rig.tell();
+  await rig.insertEvents();
   await rig.until(1);
   await commit(rig.store, { ...edit, data: { active: false } });
-  await rig.tell(3);
-  await rig.look();
+  await rig.insertEvents(3);
+  await rig.settle();
   watched.wasPaused = true;
   await commit(rig.store, { ...edit, data: { active: true } });
   await rig.until(4);
-  await rig.look();
+  await rig.settle();
   assert.equal(rig.sent.length, 4);
   assert.equal(new Set(rig.sent).size, 4);
 });
 
-suite('messages are kept for a time', () => {
-  test('while nothing runs, that time does not pass', async (t) => {
+suite('the retention', () => {
+  test('does not pass while no server runs', async (t) => {
     const folder = await temporaryFolder(t);
     const first = await startDeliverer(t, { folder, clocks: clocksAt(start) });
     const id = firstHook(first.store);
     const edit = { family: 'webhook', id, action: 'edit' } as const;
     await commit(first.store, { ...edit, data: { active: false } });
-    await first.tell(3);
-    await first.look();
+    await first.insertEvents(3);
+    await first.settle();
     await first.stop();
 
     const clocks = clocksAt(start + 60 * dayMs);
     const second = await startDeliverer(t, { folder, clocks });
     const { deliveries } = second.store;
     const [queue = 0] = deliveries.queues();
-    for (let looks = 0; looks < 3; looks += 1) await second.look();
+    for (let round = 0; round < 3; round += 1) await second.settle();
     assert.equal(deliveries.depth(queue).queued, 3);
-    await second.tell();
+    await second.insertEvents();
     const passed = 30 * dayMs - hourMs;
     clocks.nowMs += passed;
     clocks.monotonicMs += passed;
-    for (let looks = 0; looks < 3; looks += 1) await second.look();
+    for (let round = 0; round < 3; round += 1) await second.settle();
     assert.equal(deliveries.depth(queue).queued, 4);
     await commit(second.store, { ...edit, data: { active: true } });
     await second.until(4);
   });
 
-  test('attempts, and what waits for a hook that is paused', async (t) => {
+  test('removes attempts, and events that wait for a paused hook', async (t) => {
     const clocks = clocksAt(start);
     const pass = (ms: number) => {
       clocks.nowMs += ms;
@@ -321,17 +321,17 @@ suite('messages are kept for a time', () => {
       ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs, retryMs: [10 * hourMs] },
     });
     const { deliveries } = rig.store;
-    await rig.tell();
+    await rig.insertEvents();
     await rig.until(1);
     rig.status = 500;
-    await rig.tell();
+    await rig.insertEvents();
     await rig.until(2);
-    await rig.look();
+    await rig.settle();
     const id = firstHook(rig.store);
     const paused = { active: false };
     await commit(rig.store, { family: 'webhook', id, action: 'edit', data: paused });
-    await rig.tell(3);
-    await rig.look();
+    await rig.insertEvents(3);
+    await rig.settle();
     const [queue = 0] = deliveries.queues();
     const state = () => ({
       attempts: [...deliveries.attempts(queue, undefined)].length,
@@ -339,18 +339,18 @@ suite('messages are kept for a time', () => {
     });
     assert.deepEqual(state(), { attempts: 2, queued: 3, waiting: 1 });
     pass(hourMs / 2);
-    await rig.tell();
-    await rig.look();
+    await rig.insertEvents();
+    await rig.settle();
     assert.deepEqual(state(), { attempts: 2, queued: 4, waiting: 1 });
     pass(hourMs / 2 + 120_000);
-    while (state().attempts > 0 || state().queued > 1) await rig.look();
+    while (state().attempts > 0 || state().queued > 1) await rig.settle();
     assert.deepEqual(state(), { attempts: 0, queued: 1, waiting: 0 });
 
     rig.status = 200;
     const resumed = { active: true };
     await commit(rig.store, { family: 'webhook', id, action: 'edit', data: resumed });
     await rig.until(3);
-    assert.match(rig.sent[2] ?? '', /"seq":6,/, 'the receiver sees what it missed');
+    assert.match(rig.sent[2] ?? '', /"seq":6,/, 'the receiver sees the gap');
     for await (const { differences } of rig.store.verify()) assert.deepEqual(differences, []);
   });
 });

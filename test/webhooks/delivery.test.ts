@@ -6,40 +6,44 @@ import { startSite, type TestSite } from '../harness.ts';
 import { startReceiver } from './receiver.ts';
 import { local, sale, startRig, type Row } from './rig.ts';
 
-/** Takes a hook back. */
-async function takeBack(site: TestSite, id: string): Promise<void> {
+/** Deletes a hook. */
+async function deleteHook(site: TestSite, id: string): Promise<void> {
   const { data } = await site.call('svc1.webhook.invalidate', { id });
   await site.call('svc1.webhook.invalidate', { id, confirm: data.digest });
 }
 
-// Each has a site of its own, and waits a good part of its time.
+// Each test has its own site, and waits most of its time.
 suite('a delivery', { concurrency: 4 }, () => {
-  test('comes from the address that the ini file names, and server.status says which', async (t) => {
+  test('comes from [webhook] local_address, which server.status shows', async (t) => {
     const from = '127.0.0.9';
-    const { site, receiver, tell } = await startRig(t, {}, `${local}local_address = ${from}\n`);
+    const { site, receiver, insertEvent } = await startRig(
+      t,
+      {},
+      `${local}local_address = ${from}\n`,
+    );
     const peers: unknown[] = [];
     receiver.answer = () => (response, request) => {
       peers.push(request.socket.remoteAddress);
       response.end();
     };
-    await tell();
+    await insertEvent();
     await receiver.until(1);
     assert.deepEqual(peers, [from]);
     const { data } = await site.call('svc1.server.status', {});
     assert.equal(data.webhooks.local_address, from);
   });
 
-  test('arrives at the hooks that ask for it, signed, with a seq of each', async (t) => {
-    const { site, receiver, tell } = await startRig(t, { event: ['email.requested'] });
+  test('arrives at each subscribed hook, signed, with its own seq', async (t) => {
+    const { site, receiver, insertEvent } = await startRig(t, { event: ['email.requested'] });
     const { url } = receiver;
-    await tell();
+    await insertEvent();
     const { data: hook } = await site.call('svc1.webhook.insert', {
       event: ['sale.completed'],
       url,
       headers: { 'X-Shop': 'harbour' },
     });
-    const first = await tell({ ...sale, counter: '7' });
-    const second = await tell();
+    const first = await insertEvent({ ...sale, counter: '7' });
+    const second = await insertEvent();
     const got = await receiver.until(2);
     const bodies = got.map(({ body }) => body).toSorted((one, other) => one.seq - other.seq);
     assert.deepEqual(
@@ -57,10 +61,10 @@ suite('a delivery', { concurrency: 4 }, () => {
     }
   });
 
-  test('that failed comes again with the same id and the same body', async (t) => {
-    const { receiver, id, tell, attempts } = await startRig(t);
+  test('that failed is retried with the same id and body', async (t) => {
+    const { receiver, id, insertEvent, attempts } = await startRig(t);
     receiver.answer = () => (receiver.got.length < 3 ? 503 : 204);
-    const event = await tell();
+    const event = await insertEvent();
     const [one, ...others] = await receiver.until(3);
     for (const again of others) {
       assert.deepEqual(again.bytes, one?.bytes);
@@ -78,18 +82,22 @@ suite('a delivery', { concurrency: 4 }, () => {
     );
   });
 
-  test('to an address that is not there any more is completed', async (t) => {
-    const { receiver, tell, attempts } = await startRig(t);
+  test('that gets 404 is completed', async (t) => {
+    const { receiver, insertEvent, attempts } = await startRig(t);
     receiver.answer = () => 404;
-    await tell();
+    await insertEvent();
     const [row] = await attempts(1);
     assert.deepEqual([row?.status, row?.outcome], [404, 'completed_404']);
   });
 
-  test('that is answered 410 is the last one: the hook is paused', async (t) => {
-    const { site, receiver, id, tell, attempts } = await startRig(t, { order: true });
+  test('that gets 410 pauses the hook', async (t) => {
+    const { site, receiver, id, insertEvent, attempts } = await startRig(t, { order: true });
     receiver.answer = () => 410;
-    await Promise.all([tell(), tell({ ...sale, counter: '2' }), tell({ ...sale, counter: '3' })]);
+    await Promise.all([
+      insertEvent(),
+      insertEvent({ ...sale, counter: '2' }),
+      insertEvent({ ...sale, counter: '3' }),
+    ]);
     const [row] = await attempts(1);
     assert.deepEqual([row?.status, row?.outcome], [410, 'completed']);
     for (;;) {
@@ -105,11 +113,11 @@ suite('a delivery', { concurrency: 4 }, () => {
     assert.deepEqual(seqs, [1, 2, 3]);
   });
 
-  test('that is answered 410 by where it went before does not pause the hook', async (t) => {
-    const { site, receiver, id, tell, attempts } = await startRig(t, { event: [sale.type] });
+  test('that gets 410 from the former URL does not pause the hook', async (t) => {
+    const { site, receiver, id, insertEvent, attempts } = await startRig(t, { event: [sale.type] });
     const held = Promise.withResolvers<ServerResponse>();
     receiver.answer = ({ path }) => (path === '/hook' ? held.resolve : 200);
-    await tell();
+    await insertEvent();
     const response = await held.promise;
     const url = `${receiver.url}/other`;
     const edited = site.call('svc1.webhook.edit', { id, url });
@@ -117,16 +125,16 @@ suite('a delivery', { concurrency: 4 }, () => {
     response.writeHead(410).end();
     await Promise.all([edited, attempts(1)]);
     assert.equal((await site.call('svc1.webhook.read', { id })).data.active, true);
-    await tell();
+    await insertEvent();
     assert.equal((await receiver.until(2))[1]?.path, '/hook/other');
   });
 
-  test('is given up after its last attempt, and that is an event, for others', async (t) => {
-    const { site, receiver, id, tell, attempts } = await startRig(t, { retry_limit: 2 });
+  test('is given up after its last attempt, which is an event for other hooks', async (t) => {
+    const { site, receiver, id, insertEvent, attempts } = await startRig(t, { retry_limit: 2 });
     const other = await startReceiver(t);
     await site.call('svc1.webhook.insert', { event: ['error.detected'], url: other.url });
     receiver.answer = () => (response) => response.writeHead(500).end('broken');
-    await tell();
+    await insertEvent();
     const rows = await attempts(2);
     assert.deepEqual(
       rows.map(({ outcome, answer }) => [outcome, answer]),
@@ -145,34 +153,38 @@ suite('a delivery', { concurrency: 4 }, () => {
       listed.map(({ seq }: Row) => seq),
       [1],
     );
-    assert.equal(receiver.got.length, 2, 'it is not told of its own failure');
+    assert.equal(receiver.got.length, 2, 'the hook does not get the event about itself');
   });
 
-  test('to an address that may not be reached says so', async (t) => {
-    const { receiver, tell, attempts } = await startRig(t, { retry_limit: 1 }, '[webhook]\n');
-    await tell();
+  test('to a refused address says so', async (t) => {
+    const { receiver, insertEvent, attempts } = await startRig(
+      t,
+      { retry_limit: 1 },
+      '[webhook]\n',
+    );
+    await insertEvent();
     const [row] = await attempts(1);
     assert.deepEqual([row?.outcome, row?.status], ['exhausted', undefined]);
     assert.match(row?.error ?? '', /address is not allowed\. .* allow_private to reach it\./);
     assert.equal(receiver.got.length, 0);
   });
 
-  test('of an ordered hook waits until the one before it has come to its end', async (t) => {
-    const { receiver, tell } = await startRig(t, { order: true });
+  test('of an ordered hook waits until the previous one has ended', async (t) => {
+    const { receiver, insertEvent } = await startRig(t, { order: true });
     const failing = new Set([1, 3]);
     receiver.answer = ({ body }) => (failing.delete(body.seq) ? 500 : 200);
-    for (let n = 0; n < 4; n += 1) await tell();
+    for (let n = 0; n < 4; n += 1) await insertEvent();
     const seqs = (await receiver.until(6)).map(({ body }) => body.seq);
     assert.deepEqual(seqs, [1, 1, 2, 3, 3, 4]);
   });
 
   test('of a paused hook is kept until it is resumed', async (t) => {
-    const { site, receiver, id, tell } = await startRig(t);
+    const { site, receiver, id, insertEvent } = await startRig(t);
     await site.call('svc1.webhook.pause', { id });
-    await tell();
+    await insertEvent();
     const other = { event: ['sale.completed'], url: `${receiver.url}/other` };
     await site.call('svc1.webhook.insert', other);
-    await tell();
+    await insertEvent();
     const [first] = await receiver.until(1);
     assert.equal(first?.path, '/hook/other');
     await site.call('svc1.webhook.resume', { id });
@@ -182,7 +194,7 @@ suite('a delivery', { concurrency: 4 }, () => {
   });
 
   for (const [what, end] of [
-    ['taken back', takeBack],
+    ['deleted', deleteHook],
     ['paused', (site: TestSite, id: string) => site.call('svc1.webhook.pause', { id })],
     [
       'sent elsewhere',
@@ -190,27 +202,27 @@ suite('a delivery', { concurrency: 4 }, () => {
         site.call('svc1.webhook.edit', { id, url: 'http://127.0.0.1:1/' }),
     ],
   ] as const) {
-    test(`is never begun once a hook was answered to be ${what}`, async (t) => {
-      const { site, receiver, id, tell } = await startRig(t);
+    test(`does not begin once the answer says that the hook is ${what}`, async (t) => {
+      const { site, receiver, id, insertEvent } = await startRig(t);
       const open: ServerResponse[] = [];
       receiver.answer = () => (response) => open.push(response);
-      for (let n = 0; n < 8; n += 1) await tell();
+      for (let n = 0; n < 8; n += 1) await insertEvent();
       await receiver.until(1);
       await end(site, id);
       const count = receiver.got.length;
       assert.ok(
         open.every(({ socket }) => socket?.destroyed !== false),
-        'none is under way',
+        'none is in flight',
       );
       const other = await startReceiver(t);
       await site.call('svc1.webhook.insert', { event: ['sale.completed'], url: other.url });
-      await tell();
+      await insertEvent();
       await other.until(1);
       assert.equal(receiver.got.length, count);
     });
   }
 
-  test('is signed by both secrets for a day', async (t) => {
+  test('is signed with both secrets for a day after a rotation', async (t) => {
     const site = await startSite(t, { ini: local });
     const receiver = await startReceiver(t);
     const hook = { event: '*', url: receiver.url };
@@ -225,7 +237,7 @@ suite('a delivery', { concurrency: 4 }, () => {
     }
   });
 
-  test('is tried out by the way of all others', async (t) => {
+  test('of a test event takes the way of all others', async (t) => {
     const { site, receiver, id, attempts } = await startRig(t, { event: ['email.requested'] });
     const { id: event } = (await site.call('svc1.webhook.test', { id })).data;
     const [got] = await receiver.until(1);
@@ -234,15 +246,19 @@ suite('a delivery', { concurrency: 4 }, () => {
   });
 });
 
-test('the metrics tell how deliveries stand', async (t) => {
-  const { site, receiver, id, tell, attempts } = await startRig(t, {}, local.replace('1ms', '1h'));
+test('is counted in the metrics', async (t) => {
+  const { site, receiver, id, insertEvent, attempts } = await startRig(
+    t,
+    {},
+    local.replace('1ms', '1h'),
+  );
   receiver.answer = ({ body }) => (body.seq === 1 ? 500 : 200);
-  await tell();
-  await tell();
+  await insertEvent();
+  await insertEvent();
   await attempts(2);
   const headers = { apikey: site.adminKey };
   const metrics = async () => (await fetch(`${site.url}/svc1/metrics`, { headers })).text();
-  const told = [
+  const expected = [
     new RegExp(`^waymark_webhook_pending\\{hook="${id}"\\} 1$`, 'm'),
     new RegExp(`^waymark_webhook_oldest_seconds\\{hook="${id}"\\} \\d+(?:\\.\\d+)?$`, 'm'),
     /^waymark_webhook_attempts_total\{outcome="completed"\} 1$/m,
@@ -250,23 +266,23 @@ test('the metrics tell how deliveries stand', async (t) => {
     /^waymark_webhook_latency_seconds_count 1$/m,
   ];
   let text = await metrics();
-  // An attempt is recorded before it is counted.
+  // An attempt is counted after it is recorded.
   while (!text.includes('waymark_webhook_attempt_duration_seconds_count 2')) text = await metrics();
-  for (const line of told) assert.match(text, line);
+  for (const line of expected) assert.match(text, line);
 });
 
-suite('many deliveries', () => {
-  test('go on while one receiver never answers', async (t) => {
-    const { site, receiver, tell } = await startRig(t);
+suite('deliveries of many events', () => {
+  test('continue while one receiver does not respond', async (t) => {
+    const { site, receiver, insertEvent } = await startRig(t);
     const silent = await startReceiver(t);
     silent.answer = () => () => undefined;
     await site.call('svc1.webhook.insert', { event: '*', url: silent.url });
-    for (let n = 0; n < 40; n += 1) await tell();
+    for (let n = 0; n < 40; n += 1) await insertEvent();
     assert.equal(new Set((await receiver.until(40)).map(({ body }) => body.seq)).size, 40);
     assert.ok(silent.got.length < 40);
   });
 
-  test('of a bulk of changes come, a change each', async (t) => {
+  test('of a bulk edit have an event for each change', async (t) => {
     const { site, receiver } = await startRig(t, { event: ['record.changed'] });
     const socket = await site.socket(site.adminKey);
     const paths = Array.from({ length: 300 }, (_, n) => `/page/${n}`);

@@ -17,10 +17,10 @@ timeout = ${timeoutMs}ms
 retry = 1h
 `;
 
-/** What one attempt at a receiver comes to: outcome, status, and what its error or answer says. */
+/** The result of one attempt: outcome, status, and the error or the content. */
 type Expected = readonly [string, number | undefined, RegExp];
 
-/** Makes a receiver, or only a URL that none stands behind. */
+/** Makes a receiver, or a URL without one. */
 type Make = (t: TestContext) => Promise<string> | string;
 
 const ok = 'HTTP/1.1 200 OK\r\n';
@@ -69,8 +69,8 @@ const hostile: Readonly<Record<string, readonly [Make, Expected]>> = {
   ],
 };
 
-test('hostile receivers cost their own hooks an attempt, and hold up no other', async (t) => {
-  // Those that do answer have to be heard within it.
+test('hostile receivers fail attempts of their own hooks only, and delay no other hook', async (t) => {
+  // The other receivers have to respond within this time.
   await withTimeOut([600, 5_000, 20_000], (timeoutMs) => meetHostile(t, timeoutMs));
 });
 
@@ -103,7 +103,7 @@ async function firstAttempt(site: TestSite, id: string): Promise<Row> {
   }
 }
 
-/** Answers every request with some bytes, and leaves the connection open. */
+/** Responds to each request with some bytes, and leaves the connection open. */
 async function raw(t: TestContext, bytes: string): Promise<string> {
   const { origin } = await rawSource(t, (socket) => socket.write(bytes));
   return origin;

@@ -25,7 +25,7 @@ function eventDraft(type: string, text: string): LoggedDraft {
   return { family: 'event', id: uuidv7(), action: 'insert', data };
 }
 
-test('long messages to receivers that hang have a bound, and do not hold up a short one', async (t) => {
+test('long messages to receivers that hang take bounded memory, and delay no short one', async (t) => {
   const folder = await temporaryFolder(t);
   const rig = await startDeliverer(t, { folder, clocks: clocksAt(start) });
   rig.hangs = true;
@@ -37,8 +37,8 @@ test('long messages to receivers that hang have a bound, and do not hold up a sh
   await commit(rig.store, eventDraft('small.one', 'y'));
   const isShort = (body: string) => body.length < eventBytes;
   while (!rig.sent.some(isShort)) await rig.until(rig.sent.length + 1);
-  await rig.look();
+  await rig.settle();
   const underWay = rig.sent.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
   assert.equal(rig.waiting, rig.sent.length);
-  assert.ok(underWay <= largeBodiesInFlightBytesMax, `${underWay} bytes are under way`);
+  assert.ok(underWay <= largeBodiesInFlightBytesMax, `${underWay} bytes are in flight`);
 });

@@ -9,7 +9,7 @@ function samplesOf(metrics: HookMetrics, name: string, queues: readonly HookQueu
   return metric.samples;
 }
 
-test('attempts are counted by what they came to, with the time that they took', () => {
+test('attempts are counted by outcome, with their durations', () => {
   const metrics = new HookMetrics();
   metrics.result('completed', 12);
   metrics.result('failed', 15_000);
@@ -23,7 +23,7 @@ test('attempts are counted by what they came to, with the time that they took', 
   assert.deepEqual([bucket('0.005'), bucket('0.025'), bucket('15')], [1, 2, 3]);
 });
 
-test('latency is told of what was completed', () => {
+test('completed deliveries have a latency', () => {
   const metrics = new HookMetrics();
   metrics.completed(40);
   metrics.completed(90_000);
@@ -32,7 +32,7 @@ test('latency is told of what was completed', () => {
   assert.deepEqual([bucket('0.05'), bucket('60'), bucket('600')], [1, 1, 2]);
 });
 
-test('each hook has its depth and the age of its oldest event', () => {
+test('each hook has the length of its queue and the age of its oldest event', () => {
   const queues = [
     { hook: 'a', pending: 3, oldestMs: 1_500 },
     { hook: 'b', pending: 0, oldestMs: 0 },
@@ -47,7 +47,7 @@ test('each hook has its depth and the age of its oldest event', () => {
   ]);
 });
 
-test('any number of hooks makes a bounded number of series, and hides none of the long queues', () => {
+test('any number of hooks makes a limited number of series, among them the longest queues', () => {
   const queues = Array.from({ length: 5_000 }, (_, at) => ({
     hook: `hook-${at}`,
     pending: at,

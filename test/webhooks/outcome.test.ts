@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { verdictOn, type Verdict } from '../../src/webhooks/outcome.ts';
 
-suite('what an attempt comes to', () => {
+suite('the outcome of an attempt', () => {
   const cases: readonly (readonly [readonly (number | undefined)[], Verdict['outcome']])[] = [
     [[200, 201, 202, 204, 206, 226, 299], 'completed'],
     [[404], 'completed_404'],
@@ -21,7 +21,7 @@ suite('what an attempt comes to', () => {
     }
   }
 
-  test('only a 410 pauses the hook, and it is completed', () => {
+  test('only a 410 pauses the hook, and completes the delivery', () => {
     const pausing = everyStatus().filter((status) => verdictOn(status).isGone);
     assert.deepEqual(pausing, [410]);
   });
@@ -31,7 +31,7 @@ suite('what an attempt comes to', () => {
     assert.deepEqual(splitting, [413]);
   });
 
-  test('a receiver that is not there or overloaded is not one that says no', () => {
+  test('a receiver that is unreachable or overloaded counts as failing, not as refusing', () => {
     const sick = [undefined, 408, 425, 429, 500, 503];
     const unwilling = [302, 400, 401, 403, 413, 422];
     assert.deepEqual(

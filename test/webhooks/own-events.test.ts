@@ -32,13 +32,13 @@ const causes: Readonly<Record<OwnEventType, Cause>> = {
     ],
   },
   'error.detected': {
-    run: async ({ site, receiver, tell }) => {
+    run: async ({ site, receiver, insertEvent }) => {
       const enginedata = { source: 'http://127.0.0.1:1/*' };
       const rule = { path: '/far/*', kind: 'content.fetch', enginedata };
       await site.call('svc1.userinterface.insert', rule);
       assert.equal((await fetch(`${site.url}/far/a`)).status, 502);
       receiver.answer = () => 500;
-      await tell();
+      await insertEvent();
     },
     raises: ['bad_gateway', 'delivery_exhausted'],
   },

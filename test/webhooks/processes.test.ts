@@ -31,7 +31,7 @@ async function startTold(t: TestContext, server: string): Promise<Told> {
 const sale = { type: 'sale.completed', data: { id: 'S-1' } };
 
 suite('a process that delivers', () => {
-  test('ends with SIGTERM, and what it had begun has come to its end', async (t) => {
+  test('completes the attempts in flight at SIGTERM', async (t) => {
     const { served, iniFile, receiver, call } = await startTold(t, '');
     let answered = 0;
     receiver.answer = () => (response) => {
@@ -50,10 +50,10 @@ suite('a process that delivers', () => {
     await postOperation(again.url, 'svc1.event.insert', sale, { apikey });
     await receiver.until(4);
     assert.deepEqual(await receiver.untilSeqs(4), [1, 2, 3, 4]);
-    assert.equal(receiver.got.length, 4, 'nothing came twice');
+    assert.equal(receiver.got.length, 4, 'nothing arrived twice');
   });
 
-  test('is killed, and what it had not recorded comes again as it was', async (t) => {
+  test('repeats unrecorded attempts unchanged after it was killed', async (t) => {
     const { served, iniFile, receiver, call } = await startTold(t, '');
     receiver.answer = () => () => undefined;
     for (let n = 0; n < 3; n += 1) await call('svc1.event.insert', sale);
@@ -70,7 +70,7 @@ suite('a process that delivers', () => {
     assert.deepEqual(await receiver.untilSeqs(3), [1, 2, 3]);
   });
 
-  test('is one of several workers; when it ends, another one goes on', async (t) => {
+  test('is one of several workers; when it ends, another one takes over', async (t) => {
     const { folder, served, receiver, call } = await startTold(t, 'workers = 2\n');
     await call('svc1.event.insert', sale);
     await receiver.until(1);
@@ -78,7 +78,7 @@ suite('a process that delivers', () => {
     assert.notEqual(Number(pid), served.pid);
     process.kill(Number(pid), 'SIGKILL');
     for (let n = 0; n < 5; n += 1) {
-      // The worker that is killed may be the one that is asked.
+      // The killed worker may be the one that has the connection.
       await call('svc1.event.insert', sale).catch(() => delay(50));
     }
     const { data } = await call('svc1.event.list', { type: 'sale.completed' });

@@ -12,29 +12,29 @@ export interface Delivered {
   readonly body: any;
 }
 
-/** What a receiver answers: a status, or whatever it does with the response. */
+/** The response of a receiver: a status, or a function that writes it. */
 export type Answer = number | ((response: ServerResponse, request: IncomingMessage) => void);
 
-/** A receiver of webhooks that keeps what it gets. */
+/** A receiver of webhooks that stores its deliveries. */
 export interface TestReceiver {
   readonly url: string;
   readonly got: readonly Delivered[];
-  /** Answers what comes next; 200 until it is told otherwise. */
+  /** Makes the next responses; 200 by default. */
   answer: (delivered: Delivered) => Answer;
-  /** Resolves once so many have arrived. */
+  /** Resolves once this many deliveries have arrived. */
   until(count: number): Promise<readonly Delivered[]>;
-  /** Resolves once so many have arrived that differ in their seq: to these, in order. */
+  /** Resolves to deliveries with this many different seqs, in order, once they have arrived. */
   untilSeqs(count: number): Promise<readonly number[]>;
 }
 
-/** Starts a receiver on the loopback, for the time of a test. */
+/** Starts a receiver on the loopback for a test. */
 export async function startReceiver(t: TestContext): Promise<TestReceiver> {
   const got: Delivered[] = [];
   const waiting = new Set<() => void>();
-  const when = <T>(look: () => T | undefined) =>
+  const when = <T>(check: () => T | undefined) =>
     new Promise<T>((resolve) => {
       const again = () => {
-        const found = look();
+        const found = check();
         if (found === undefined) return;
         waiting.delete(again);
         resolve(found);
@@ -62,7 +62,7 @@ export async function startReceiver(t: TestContext): Promise<TestReceiver> {
       const answer = receiver.answer(delivered);
       if (typeof answer === 'number') response.writeHead(answer).end();
       else answer(response, request);
-      for (const look of waiting) look();
+      for (const check of waiting) check();
     });
   });
   return Object.assign(receiver, { url: `${origin}/hook` });

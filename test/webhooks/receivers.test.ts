@@ -14,7 +14,7 @@ import { project } from '../tidy/sources.ts';
 
 const body = Buffer.from('{"type":"sale.completed","data":{"café":"☕","total":"12.50"}}');
 
-/** A receiver of the page, as it is: its file, and the words that run it. */
+/** A sample receiver of the page: its file, and the command that runs it. */
 interface Sample {
   readonly name: string;
   readonly file: string;
@@ -44,7 +44,7 @@ const servers: readonly Sample[] = [
   },
 ];
 
-/** The code of a sample, as a reader of the page copies it. */
+/** The code of a sample on the page. */
 async function codeOf(name: string): Promise<string> {
   const page = await readFile(join(project, 'public/webhooks.html'), 'utf8');
   const found = new RegExp(`<pre[^>]*class="${name}"[^>]*>\\s*<code\\s*>([\\s\\S]*?)</code`).exec(
@@ -65,7 +65,7 @@ async function sampleFile(t: TestContext, name: string, file: string): Promise<s
   return join(folder, file);
 }
 
-/** Whether somebody takes connections at a port. */
+/** Whether a port accepts connections. */
 async function isListening(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   const connected = await once(socket, 'connect').then(
@@ -76,13 +76,13 @@ async function isListening(port: number): Promise<boolean> {
   return connected;
 }
 
-/** Runs a sample as it is; resolves to its URL once it listens. */
+/** Runs a sample; resolves to its URL once it listens. */
 async function startSample(t: TestContext, sample: Sample, secret: string): Promise<string> {
   const file = await sampleFile(t, sample.name, sample.file);
   const port = await freePort();
   const [command, ...words] = sample.words(file, port);
   const env = { ...process.env, WEBHOOK_SECRET: secret, PORT: String(port) };
-  // A group of its own: `go run` has a child that would outlive it.
+  // It has its own process group, because the child of `go run` would outlive it.
   const child = spawn(command, words, { env, stdio: 'ignore', detached: true });
   t.after(() => endGroup(child));
   while (!(await isListening(port))) {
@@ -102,7 +102,7 @@ function keyOf(secret: string): Buffer {
   return parseSecret(secret) ?? Buffer.alloc(0);
 }
 
-/** The fields of a message signed with some secrets, the newest first, at a time. */
+/** The header fields of a message that these secrets sign, the newest first, at a time. */
 async function fieldsFor(
   secrets: readonly string[],
   nowMs = Date.now(),
@@ -114,7 +114,7 @@ async function fieldsFor(
   return Object.fromEntries(pairs) as Record<string, string>;
 }
 
-/** What a message may look like, and whether it is genuine. */
+/** Variants of a message, and whether each is genuine. */
 async function messages(secret: string) {
   const other = createSecret(randomBytes);
   const flipped = Buffer.from(body);
@@ -155,7 +155,7 @@ async function messages(secret: string) {
 
 for (const sample of servers) {
   const options = { skip: missing(sample.needs) };
-  test(`the receiver in ${sample.name} knows what is genuine`, options, async (t) => {
+  test(`the sample in ${sample.name} accepts genuine messages only`, options, async (t) => {
     const secret = createSecret(randomBytes);
     const url = await startSample(t, sample, secret);
     for (const { what, isGenuine, fields, body: content } of await messages(secret)) {
@@ -168,7 +168,7 @@ for (const sample of servers) {
   });
 }
 
-suite('with a shell and openssl', { skip: missing(['sh', 'openssl']) }, () => {
+suite('the sample for a shell and openssl', { skip: missing(['sh', 'openssl']) }, () => {
   async function runShell(
     words: readonly string[],
     { secret, input }: { readonly secret: string; readonly input: Buffer },
@@ -180,7 +180,7 @@ suite('with a shell and openssl', { skip: missing(['sh', 'openssl']) }, () => {
     return code;
   }
 
-  test('the script knows what is genuine', async (t) => {
+  test('accepts genuine messages only', async (t) => {
     const file = await sampleFile(t, 'shell', 'verify.sh');
     const secret = createSecret(randomBytes);
     for (const { what, isGenuine, fields, body: content } of await messages(secret)) {

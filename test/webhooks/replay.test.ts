@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { sale, startRig, type Rig } from './rig.ts';
 
-/** Tells a number of events; resolves when all of them have been recorded, to their ids. */
-async function tellAll({ tell, attempts }: Rig, count: number): Promise<readonly string[]> {
+/** Inserts events; resolves to their ids once their attempts are recorded. */
+async function tellAll({ insertEvent, attempts }: Rig, count: number): Promise<readonly string[]> {
   const ids = [];
-  for (let n = 0; n < count; n += 1) ids.push(await tell());
+  for (let n = 0; n < count; n += 1) ids.push(await insertEvent());
   await attempts(count);
   return ids;
 }
@@ -15,9 +15,9 @@ function replay({ site, id }: Rig, v: object, vk?: string) {
   return site.call('svc1.webhook.replay', { id, ...v }, vk === undefined ? {} : { vk });
 }
 
-// Each has a site of its own, and waits a good part of its time.
+// Each test has its own site, and waits most of its time.
 suite('a replay', { concurrency: 4 }, () => {
-  test('sends one message again, as it was, by its id or its seq', async (t) => {
+  test('sends one message again unchanged, by its id or its seq', async (t) => {
     const rig = await startRig(t);
     const { receiver, attempts } = rig;
     const ids = await tellAll(rig, 3);
@@ -36,7 +36,7 @@ suite('a replay', { concurrency: 4 }, () => {
     assert.equal((await receiver.until(5)).at(-1)?.body.seq, 3);
   });
 
-  test('under a vk is answered as before, also when its hook is gone', async (t) => {
+  test('with the same vk gets the same answer, even after its hook was deleted', async (t) => {
     const rig = await startRig(t);
     const [id] = await tellAll(rig, 1);
     const { data: first } = await replay(rig, { delivery: id }, 'once');
@@ -58,11 +58,11 @@ suite('a replay', { concurrency: 4 }, () => {
     assert.deepEqual((await rig.receiver.until(2))[1]?.bytes, first?.bytes);
   });
 
-  test('sends what was given up, and a round of attempts begins anew', async (t) => {
+  test('sends messages again that were given up, with a new series of attempts', async (t) => {
     const rig = await startRig(t, { retry_limit: 2, event: ['sale.completed'] });
     const { receiver, attempts } = rig;
     receiver.answer = ({ body }) => (body.seq === 2 ? 500 : 200);
-    for (let n = 0; n < 3; n += 1) await rig.tell();
+    for (let n = 0; n < 3; n += 1) await rig.insertEvent();
     await attempts(4);
     assert.equal((await replay(rig, { failed: true })).data.deliveries, 1);
     const rows = (await attempts(6)).filter(({ seq }) => seq === 2);
@@ -81,7 +81,7 @@ suite('a replay', { concurrency: 4 }, () => {
     assert.equal((await replay(rig, { failed: true })).data.deliveries, 0);
   });
 
-  test('sends the events of a time', async (t) => {
+  test('sends the events of a period', async (t) => {
     const rig = await startRig(t);
     await tellAll(rig, 5);
     const { rows } = (await rig.site.call('svc1.event.list', { type: sale.type })).data;
@@ -96,7 +96,7 @@ suite('a replay', { concurrency: 4 }, () => {
   test('of a batch sends all of it', async (t) => {
     const frequency = { mode: 'batch', every: '1d', max_events: 3 };
     const rig = await startRig(t, { frequency });
-    for (let n = 0; n < 6; n += 1) await rig.tell();
+    for (let n = 0; n < 6; n += 1) await rig.insertEvent();
     const got = await rig.receiver.until(2);
     await rig.attempts(2);
     for (const delivery of ['5', `${rig.id}-4-6`]) {
@@ -108,21 +108,21 @@ suite('a replay', { concurrency: 4 }, () => {
     }
   });
 
-  test('of a batch that was split sends the parts that it came in', async (t) => {
+  test('of a split batch sends its parts', async (t) => {
     const frequency = { mode: 'batch', every: '1d', max_events: 4 };
     const rig = await startRig(t, { frequency });
     rig.receiver.answer = ({ body }) => (body.batch.length > 2 ? 413 : 200);
-    for (let n = 0; n < 8; n += 1) await rig.tell();
+    for (let n = 0; n < 8; n += 1) await rig.insertEvent();
     await rig.attempts(6);
     assert.equal((await replay(rig, { delivery: `${rig.id}-1-4` })).data.deliveries, 2);
     const again = (await rig.receiver.until(8)).slice(6).map(({ body }) => body.first_seq);
     assert.deepEqual(again.toSorted(), [1, 3]);
   });
 
-  test('is of nothing by an id that the hook never sent', async (t) => {
+  test('by an id that the hook never sent finds nothing', async (t) => {
     const frequency = { mode: 'batch', every: '1d', max_events: 2 };
     const rig = await startRig(t, { frequency });
-    for (let n = 0; n < 2; n += 1) await rig.tell();
+    for (let n = 0; n < 2; n += 1) await rig.insertEvent();
     const [batch] = await rig.attempts(1);
     const caused = await startRig(t, { event: ['record.changed'] });
     await caused.site.call('svc1.userinterface.insert', { path: '/a', content: 'x' });
@@ -142,7 +142,7 @@ suite('a replay', { concurrency: 4 }, () => {
     assert.equal((await replay(rig, { delivery: batch?.id })).data.deliveries, 1);
   });
 
-  test('is one of what waits to be tried again: that is due now', async (t) => {
+  test('of a message that waits for a retry makes it due now', async (t) => {
     const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n';
     const rig = await startRig(t, {}, ini);
     rig.receiver.answer = () => (rig.receiver.got.length === 1 ? 500 : 200);
@@ -154,10 +154,10 @@ suite('a replay', { concurrency: 4 }, () => {
   });
 
   for (const [what, retryLimit] of [
-    ['is to be tried again', 5],
+    ['is retried later', 5],
     ['is given up', 1],
   ] as const) {
-    test(`of a message under way that ${what} sends it once more, and no more`, async (t) => {
+    test(`of a message in flight that ${what} sends it once more`, async (t) => {
       const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1h\n';
       const rig = await startRig(t, { event: [sale.type], retry_limit: retryLimit }, ini);
       const { receiver, site, id } = rig;
@@ -170,7 +170,7 @@ suite('a replay', { concurrency: 4 }, () => {
       await replay(rig, { delivery: '1' });
       const hook = { event: ['a.b'], url: receiver.url };
       const other = (await site.call('svc1.webhook.insert', hook)).data.id;
-      // A change of a hook is answered once what came before it is read; replays come right after.
+      // The answer to a change comes after earlier events are read. Replays follow right after.
       for (const name of ['x', 'y']) await site.call('svc1.webhook.edit', { id: other, name });
       response.writeHead(500).end();
       const rows = await rig.attempts(3);
@@ -183,7 +183,7 @@ suite('a replay', { concurrency: 4 }, () => {
     });
   }
 
-  test('of an ordered hook keeps to the order, also where one of them fails', async (t) => {
+  test('of an ordered hook keeps the order, even if a message fails', async (t) => {
     const ini = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 200ms\n';
     const rig = await startRig(t, { order: true, event: [sale.type] }, ini);
     const { receiver } = rig;
@@ -194,7 +194,7 @@ suite('a replay', { concurrency: 4 }, () => {
     assert.deepEqual(seqs, [1, 2, 3, 1, 1, 2, 3]);
   });
 
-  test('is asked for once by a vk, and only for what there is', async (t) => {
+  test('happens once for a vk, and only for existing hooks and messages', async (t) => {
     const rig = await startRig(t);
     await tellAll(rig, 1);
     const first = await replay(rig, { delivery: '1' }, 'again');

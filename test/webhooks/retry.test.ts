@@ -17,23 +17,31 @@ function delay(given: Partial<FailedDelivery> = {}): number | undefined {
   });
 }
 
-suite('when a failed delivery is tried again', () => {
+suite('the delay of a retry', () => {
   const cases: readonly (readonly [string, Partial<FailedDelivery>, number | undefined])[] = [
     ['after the first attempt', {}, 5 * second],
-    ['after the second', { attempts: 2 }, 300 * second],
-    ['the last wait repeats', { attempts: 7 }, 300 * second],
-    ['a fifth sooner', { random: 0 }, 4 * second],
-    ['a fifth later', { random: 1 }, 6 * second],
-    ['the attempt before the last', { attempts: 9 }, 300 * second],
-    ['the last attempt', { attempts: 10 }, undefined],
-    ['more attempts than there may be', { attempts: 11 }, undefined],
-    ['a limit of one', { attemptsMax: 1 }, undefined],
-    ['no waits at all', { retryMs: [] }, undefined],
-    ['a receiver that wants longer', { retryAfterMs: 60 * second, random: 0 }, 60 * second],
-    ['those that want longer are spread', { retryAfterMs: 60 * second, random: 1 }, 72 * second],
-    ['a receiver that wants less', { retryAfterMs: 2 * second }, 5 * second],
-    ['a receiver that wants a day', { retryAfterMs: day, random: 1 }, day],
-    ['an exhausted one, whatever the receiver wants', { attempts: 10, retryAfterMs: 1 }, undefined],
+    ['after the second attempt', { attempts: 2 }, 300 * second],
+    ['after more attempts than there are delays', { attempts: 7 }, 300 * second],
+    ['20 % shorter', { random: 0 }, 4 * second],
+    ['20 % longer', { random: 1 }, 6 * second],
+    ['before the last attempt', { attempts: 9 }, 300 * second],
+    ['after the last attempt', { attempts: 10 }, undefined],
+    ['after more attempts than retry_limit', { attempts: 11 }, undefined],
+    ['with a retry_limit of one', { attemptsMax: 1 }, undefined],
+    ['with an empty [webhook] retry', { retryMs: [] }, undefined],
+    ['with a longer Retry-After', { retryAfterMs: 60 * second, random: 0 }, 60 * second],
+    [
+      'with a longer Retry-After, up to 20 % more',
+      { retryAfterMs: 60 * second, random: 1 },
+      72 * second,
+    ],
+    ['with a shorter Retry-After', { retryAfterMs: 2 * second }, 5 * second],
+    ['with a Retry-After of a day', { retryAfterMs: day, random: 1 }, day],
+    [
+      'after the last attempt, even with a Retry-After',
+      { attempts: 10, retryAfterMs: 1 },
+      undefined,
+    ],
   ];
   for (const [what, given, expected] of cases) {
     test(what, () => {
@@ -41,7 +49,7 @@ suite('when a failed delivery is tried again', () => {
     });
   }
 
-  test('with the waits of the ini file, ten attempts over three days', () => {
+  test('with the default [webhook] retry, ten attempts take about three days', () => {
     const hours = [5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24];
     const retryMs = hours.map((count) => count * 3_600_000);
     const waits: number[] = [];
@@ -54,7 +62,7 @@ suite('when a failed delivery is tried again', () => {
     assert.ok(waits.every((waitMs, at) => Math.abs(waitMs - (retryMs[at] ?? 0)) <= 1));
   });
 
-  test('never earlier than asked for, never later than a fifth more than the longer of both', () => {
+  test('is never shorter than Retry-After, and at most 20 % above the longer of the two', () => {
     fc.assert(
       fc.property(
         fc.record({

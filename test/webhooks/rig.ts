@@ -3,12 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startSite, type TestSite } from '../harness.ts';
 import { startReceiver, type TestReceiver } from './receiver.ts';
 
-/** Deliveries to the loopback, tried again at once. */
+/** Allows deliveries to the loopback, and retries at once. */
 export const local = '[webhook]\nallow_private = 127.0.0.0/8\nretry = 1ms\n';
 /** An event. */
 export const sale = { type: 'sale.completed', data: { id: 'S-1', total: 12.5 } };
 
-/** One row of webhook.deliveries. */
+/** A row of webhook.deliveries. */
 export interface Row {
   readonly seq: number;
   readonly attempt: number;
@@ -24,15 +24,15 @@ export interface Row {
 export interface Rig {
   readonly site: TestSite;
   readonly receiver: TestReceiver;
-  /** Id of a hook for all events, at that receiver. */
+  /** The id of the hook of that receiver. */
   readonly id: string;
   /** Inserts an event; resolves to its id. */
-  readonly tell: (v?: object) => Promise<string>;
-  /** The attempts so far, oldest first, once there are so many. */
+  readonly insertEvent: (v?: object) => Promise<string>;
+  /** Resolves to the attempts, oldest first, once there are at least this many. */
   readonly attempts: (count: number) => Promise<readonly Row[]>;
 }
 
-/** Starts a site with a hook, for sales and errors unless told otherwise. */
+/** Starts a site with a hook, by default for sales and errors. */
 export async function startRig(t: TestContext, hook: object = {}, ini = local): Promise<Rig> {
   const site = await startSite(t, { ini });
   const receiver = await startReceiver(t);
@@ -42,7 +42,7 @@ export async function startRig(t: TestContext, hook: object = {}, ini = local): 
     site,
     receiver,
     id,
-    tell: async (v = sale) => (await site.call('svc1.event.insert', v)).data.id,
+    insertEvent: async (v = sale) => (await site.call('svc1.event.insert', v)).data.id,
     attempts: async (count) => {
       for (;;) {
         const { rows } = (await site.call('svc1.webhook.deliveries', { id })).data;

@@ -11,7 +11,7 @@ import { createSecret, parseSecret, signatureFields } from '../../src/webhooks/s
 const nowMs = Date.now();
 const body = Buffer.from('{"type":"sale.completed","data":{"café":"☕","total":12.5}}');
 
-/** The fields as a receiver sees them: by name in lower case. */
+/** The header fields by name in lower case, as Node's server has them. */
 function received(fields: readonly string[]): Record<string, string> {
   const byName: Record<string, string> = {};
   for (let at = 0; at < fields.length; at += 2) {
@@ -31,15 +31,15 @@ async function signed(secret: string, content: Buffer = body): Promise<Record<st
   return received(await signatureFields({ id: 'msg_1', nowMs, body: content, keys }));
 }
 
-/** One bit of the content, changed on its way. */
+/** Content with one changed bit. */
 function flipped(content: Buffer, bit: number): Buffer {
   const copy = Buffer.from(content);
   copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
   return copy;
 }
 
-suite('a message is signed as Standard Webhooks says', () => {
-  test('the vector of its documentation', async () => {
+suite('the signature of Standard Webhooks', () => {
+  test('is that of the test vector in its documentation', async () => {
     const fields = received(
       await signatureFields({
         id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
@@ -56,7 +56,7 @@ suite('a message is signed as Standard Webhooks says', () => {
     });
   });
 
-  test('the timestamp is cut to the second, not rounded into the future', async () => {
+  test('has a timestamp that is rounded down to the second', async () => {
     const keys = [Buffer.alloc(32)] as const;
     const fields = await signatureFields({ id: 'a', nowMs: 1_999, body, keys });
     assert.equal(received(fields)['webhook-timestamp'], '1');
@@ -72,13 +72,13 @@ for (const [name, verifier] of Object.entries(verifiers)) {
   suite(`the verifier of ${name}`, () => {
     const secret = createSecret(randomBytes);
 
-    test('accepts what was signed', async () => {
+    test('accepts a signed message', async () => {
       for (const content of [body, Buffer.from('""'), Buffer.from('[1]')]) {
         verifier(secret).verify(content, await signed(secret, content));
       }
     });
 
-    test('refuses every flipped bit, another secret and another id', async () => {
+    test('refuses each changed bit, another secret and another id', async () => {
       const fields = await signed(secret);
       for (let bit = 0; bit < body.length * 8; bit += 1) {
         assert.throws(() => verifier(secret).verify(flipped(body, bit), fields));
@@ -88,7 +88,7 @@ for (const [name, verifier] of Object.entries(verifiers)) {
       assert.throws(() => verifier(secret).verify(body, { ...fields, 'webhook-id': 'msg_2' }));
     });
 
-    test('accepts either secret while one takes the place of the other', async () => {
+    test('accepts both secrets after a rotation', async () => {
       const [older, newer] = [createSecret(randomBytes), createSecret(randomBytes)];
       const keys = [keyOf(newer), keyOf(older)] as const;
       const fields = received(await signatureFields({ id: 'msg_1', nowMs, body, keys }));
@@ -108,7 +108,7 @@ suite('X-Service-HMAC', () => {
     return (await text(child.stdout)).replace(/^.*= /, '').trim();
   }
 
-  test('is what openssl makes of the very bytes, with the bytes of the secret', async () => {
+  test('is the HMAC of openssl for the bytes of the body and of the secret', async () => {
     const secret = createSecret(randomBytes);
     const sent = (await signed(secret))['x-service-hmac'];
     assert.match(sent ?? '', /^[0-9a-f]{64}$/);
@@ -117,7 +117,7 @@ suite('X-Service-HMAC', () => {
     assert.notEqual(await openssl(keyOf(createSecret(randomBytes)), body), sent);
   });
 
-  test('is that of the newer secret while it takes the place of another', async () => {
+  test('is that of the newer secret after a rotation', async () => {
     const [older, newer] = [randomBytes(32), randomBytes(32)];
     const one = await signatureFields({ id: 'a', nowMs, body, keys: [newer] });
     const both = await signatureFields({ id: 'a', nowMs, body, keys: [newer, older] });
@@ -125,7 +125,7 @@ suite('X-Service-HMAC', () => {
   });
 });
 
-test('a long body is signed in slices, as if it were signed at once', async () => {
+test('a long body has the same signature in slices as at once', async () => {
   const secret = createSecret(randomBytes);
   const long = Buffer.from(JSON.stringify('x'.repeat(2.5 * bodySliceBytes)));
   const fields = await signed(secret, long);
@@ -135,7 +135,7 @@ test('a long body is signed in slices, as if it were signed at once', async () =
 });
 
 suite('secrets', () => {
-  test('are made of 32 random bytes and read back', () => {
+  test('have 32 random bytes, which can be read back', () => {
     const secret = createSecret((size) => Buffer.alloc(size, 0xfb));
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     assert.deepEqual(parseSecret(secret), Buffer.alloc(32, 0xfb));
@@ -159,7 +159,7 @@ suite('secrets', () => {
     [`whsec_${long.replace('==', '')}`, undefined],
   ];
   for (const [written, size] of cases) {
-    test(`${JSON.stringify(written)} is ${size === undefined ? 'none' : `${size} bytes`}`, () => {
+    test(`${JSON.stringify(written)} is ${size === undefined ? 'invalid' : `${size} bytes`}`, () => {
       assert.equal(parseSecret(written)?.length, size);
     });
   }
