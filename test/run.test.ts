@@ -50,6 +50,14 @@ suite('npm test', () => {
     );
   });
 
+  test('counts tests with any characters in their titles', async (t) => {
+    const title = '# \\\\ \\n \\r \\u2028 \\u2029 \\0 not ok 1 - x';
+    const { code, lastLine } = await runTests(t, {
+      'a/one.test.ts': `test('${title}', () => {}); test('two', () => {});`,
+    });
+    assert.deepEqual([code, lastLine], [0, '2 passed, 0 failed']);
+  });
+
   test('names each skipped test with its reason', async (t) => {
     const { code, out, lastLine } = await runTests(t, {
       'a/one.test.ts': "test('one', () => {}); test('two', { skip: 'needs a disk' }, () => {});",

@@ -1,8 +1,13 @@
 import { tap, type TestEvent } from 'node:test/reporters';
 
-/** Node's TAP report, with the causes of an error in its message: TAP has no place for them. */
+/**
+ * Node's TAP report, with the causes of an error in its message: TAP has no place for them. JavaScript
+ * takes U+2028 and U+2029 for ends of a line, and so does tap's parser: a title would end there.
+ */
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  yield* tap(withCauses(events));
+  for await (const text of tap(withCauses(events))) {
+    yield text.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
+  }
 }
 
 async function* withCauses(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent> {
