@@ -1,6 +1,7 @@
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { UsageError } from './command.ts';
 import { callApi } from './api-client.ts';
+import { operationSubcommands } from './operation-command.ts';
 
 const filters = {
   prefix: { value: 'url', description: 'all URLs that start with this text' },
@@ -10,7 +11,11 @@ const filters = {
 /** `waymark cache purge | list | status`. */
 export const defineCache = clientCommand({
   description: 'Show and purge cached content of other servers, through the HTTP API.',
-  subcommands: { purge: purgeAct(), list: listAct(), status: statusAct() },
+  subcommands: operationSubcommands('cache', {
+    purge: purgeAct(),
+    list: listAct(),
+    status: statusAct(),
+  }),
 });
 
 function purgeAct(): Subcommand {

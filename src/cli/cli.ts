@@ -92,11 +92,13 @@ export async function run(
     return 0;
   }
   const { runProgram } = await import('./program.ts');
-  const line = first === 'help' ? helpWords(rest) : [first, ...rest];
+  const known = entries.some(({ name }) => name === (first === 'help' ? rest[0] : first));
+  const all = known ? entries : [...entries, ...(await otherFamilies())];
+  const line = first === 'help' ? helpWords(rest, all) : [first, ...rest];
   // Completion scripts and suggestions for an unknown command need the subcommands of all commands.
-  const needsAll = line[0] === 'completion' || !isCommand(line[0]);
+  const needsAll = line[0] === 'completion' || !isCommand(line[0], all);
   const commands = await Promise.all(
-    entries.map(async (entry) => {
+    all.map(async (entry) => {
       const { name, summary } = entry;
       return {
         name,
@@ -121,13 +123,26 @@ export async function run(
 }
 
 /** `help rule insert` means `rule insert --help`; an unknown command is refused later. */
-function helpWords(words: readonly string[]): readonly string[] {
+function helpWords(words: readonly string[], commands: readonly CommandEntry[]): readonly string[] {
   const [name] = words;
-  return name === undefined || isCommand(name) ? [...words, '--help'] : words;
+  return name === undefined || isCommand(name, commands) ? [...words, '--help'] : words;
 }
 
-function isCommand(word: string | undefined): boolean {
-  return word?.startsWith('-') === true || entries.some(({ name }) => name === word);
+function isCommand(word: string | undefined, commands: readonly CommandEntry[]): boolean {
+  return word?.startsWith('-') === true || commands.some(({ name }) => name === word);
+}
+
+/** The commands of record families without a file of their own. */
+async function otherFamilies(): Promise<readonly CommandEntry[]> {
+  const { recordFamilies } = await import('../api/table.ts');
+  const { recordCommand } = await import('./record-commands.ts');
+  return recordFamilies
+    .filter(({ command }) => !entries.some(({ name }) => name === command))
+    .map((family) => ({
+      name: family.command,
+      summary: `read and write ${family.noun}s`,
+      load: () => Promise.resolve(recordCommand(family)),
+    }));
 }
 
 function ownTerminal(): Terminal {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
+import type { Problem } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { say, UsageError, type DefineCommand, type Terminal } from './command.ts';
 import { choiceOption, jsonOption, wholeNumber } from './options.ts';
@@ -134,6 +135,18 @@ function print(
   if (json) say(terminal.out, JSON.stringify(answer));
   else for (const line of lines) say(terminal.out, line);
   for (const note of notes) say(terminal.err, note);
+}
+
+/** Shows the data of an answer, with a warning for each problem of a write. */
+export function answerResult(answer: JsonObject): SubcommandResult {
+  const lines = [JSON.stringify(answer.data, undefined, 2)];
+  return { answer, lines, notes: problemsOf(answer).map((message) => `warning: ${message}`) };
+}
+
+function problemsOf({ data }: JsonObject): readonly string[] {
+  const problems = isJsonObject(data) ? data.problems : undefined;
+  if (!Array.isArray(problems)) return [];
+  return (problems as readonly Problem[]).map(({ message }) => message);
 }
 
 /** The names in `unknowns` of an answer. */

@@ -10,6 +10,7 @@ import {
   type Subcommand,
 } from './client-command.ts';
 import { callApi } from './api-client.ts';
+import { operationSubcommands } from './operation-command.ts';
 
 /** Events that are listed without `--limit`. */
 const eventsShown = 20;
@@ -110,5 +111,5 @@ interface EventPage {
 /** `waymark event insert | read | list | types`. */
 export const defineEvent = clientCommand({
   description: 'Insert and read events through the HTTP API; hooks deliver them.',
-  subcommands: { insert, read, list, types },
+  subcommands: operationSubcommands('event', { insert, read, list, types }),
 });

@@ -1,30 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Hook } from '../model/hook.ts';
+import { hookFamily } from '../api/webhooks/hook-family.ts';
 import type { JsonObject } from '../model/json.ts';
 import { attemptOutcomes } from '../store/deliveries/deliveries.ts';
-import { clientCommand, table, type Subcommand, type SubcommandResult } from './client-command.ts';
-import { recordResult, recordSubcommands } from './record-commands.ts';
+import { table, type Subcommand, type SubcommandResult } from './client-command.ts';
+import { recordCommand, recordSubcommands } from './record-commands.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
 
 /** The argument of a command for one hook. */
 const hookArg = { '<id>': 'the id of the hook' };
 
-const records = recordSubcommands({
-  family: 'svc1.webhook',
-  noun: 'hook',
-  command: 'hook',
-  filters: {
-    event: { value: 'type', description: 'only hooks for this event type' },
-    text: { value: 'words', description: 'only hooks whose fields contain this text' },
-  },
-  listLines: (rows) =>
-    table(
-      ['ID', 'STATE', 'EVENTS', 'DELIVERED TO', 'NAME'],
-      (rows as unknown as readonly Hook[]).map(({ id, active, event, method, url, name }) => [
-        ...[id, active ? 'active' : 'paused', event.join(','), `${method} ${url}`, name ?? ''],
-      ]),
-    ),
-});
+const records = recordSubcommands(hookFamily);
 
 const insert: Subcommand = {
   ...records.insert,
@@ -61,17 +46,6 @@ const rotate: Subcommand = {
     };
   },
 };
-
-function stateCommand(name: 'pause' | 'resume', summary: string): Subcommand {
-  return {
-    summary,
-    args: hookArg,
-    writes: true,
-    async *run([id = ''], { api, vk }) {
-      yield recordResult(await callApi(api, `svc1.webhook.${name}`, { v: { id }, vk }));
-    },
-  };
-}
 
 /** Attempts that are listed without `--limit`. */
 const deliveriesShown = 20;
@@ -230,20 +204,5 @@ async function latestPage(
   return { page: answer.data as unknown as Page, answer };
 }
 
-/**
- * `waymark hook list | read | insert | edit | history | invalidate | rotate | pause | resume | test
- * | deliveries | replay`.
- */
-export const defineHook = clientCommand({
-  description: 'Read and write webhooks through the HTTP API, and see their deliveries.',
-  subcommands: {
-    ...records,
-    insert,
-    rotate,
-    pause: stateCommand('pause', 'stop deliveries; events wait'),
-    resume: stateCommand('resume', 'continue deliveries'),
-    test,
-    deliveries,
-    replay,
-  },
-});
+/** `waymark hook list | read | insert | …`, with the deliveries of a hook. */
+export const defineHook = recordCommand(hookFamily, { insert, rotate, test, deliveries, replay });

@@ -1,7 +1,9 @@
+import type { recordFamilies } from '../api/table.ts';
 import type { HistoryRow } from '../model/change.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import type { Problem } from '../model/failure.ts';
+import type { Json, JsonObject } from '../model/json.ts';
 import {
+  answerResult,
+  clientCommand,
   parseObject,
   readText,
   table,
@@ -11,39 +13,53 @@ import {
   type InputOption,
 } from './client-command.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
+import type { DefineCommand } from './command.ts';
+import { inputOptions, operationSubcommands } from './operation-command.ts';
 
-/** A family of records, for its command. */
-interface RecordFamily {
-  /** `svc1.<family>`. */
-  readonly family: string;
-  /** The name of one record in texts, and the name of the command. */
-  readonly noun: string;
-  readonly command: string;
-  /** The filters of its list operation. */
-  readonly filters: Readonly<Record<string, InputOption>>;
-  /** The lines for a page of the list. */
-  readonly listLines: (rows: readonly JsonObject[]) => readonly string[];
+/** The description of a record family, as far as its command needs it. */
+type RecordFamily = Pick<
+  (typeof recordFamilies)[number],
+  'name' | 'noun' | 'command' | 'list' | 'afterAt'
+>;
+
+/** The command for the records of a family; `own` are further subcommands, or replace others. */
+export function recordCommand(
+  family: RecordFamily,
+  own: Readonly<Record<string, Subcommand>> = {},
+  elsewhere: readonly string[] = [],
+): DefineCommand {
+  const { name, noun } = family;
+  return clientCommand({
+    description: `Read and write ${noun}s through the HTTP API.`,
+    subcommands: operationSubcommands(name, { ...recordSubcommands(family), ...own }, elsewhere),
+  });
 }
 
 /** An option with a time in the past. */
-export const asOfOption: InputOption = {
+const asOfOption: InputOption = {
   value: 'time',
   description: 'the state at this time: a date-time, or a seq of the log',
 };
 
 const fieldsDescription = 'the fields: JSON, @FILE, or - for standard input';
 
-/** The subcommands that all families of records with a history have. */
-export function recordSubcommands(records: RecordFamily) {
-  return { ...readingSubcommands(records), ...writingSubcommands(records) };
+/** The subcommands that all record families have. */
+export function recordSubcommands(family: RecordFamily) {
+  return { ...readingSubcommands(family), ...writingSubcommands(family) };
 }
 
-function readingSubcommands({ family, noun, filters, listLines }: RecordFamily) {
+function readingSubcommands({ name, noun, list, afterAt }: RecordFamily) {
+  const family = `svc1.${name}`;
+  const asOf = { as_of: asOfOption };
   const idArg = { '<id>': `the id of the ${noun}` };
   return {
     list: {
       summary: `list ${noun}s`,
-      options: filters,
+      options: {
+        ...inputOptions(Object.entries(list.filters)),
+        text: { value: 'text', description: 'a text in any field' },
+        ...(afterAt !== undefined && asOf),
+      },
       async *run(_args, { api, input }) {
         let after: string | null = '';
         while (after !== null) {
@@ -51,7 +67,7 @@ function readingSubcommands({ family, noun, filters, listLines }: RecordFamily) 
           const v: JsonObject = { ...input, ...(!isFirst && { after }) };
           const answer: JsonObject = await callApi(api, `${family}.list`, { v });
           const { rows, next } = answer.data as unknown as ListPage;
-          const lines = listLines(rows);
+          const lines = listLines(list.columns, rows);
           yield { answer, lines: isFirst ? lines : lines.slice(1) };
           after = next;
         }
@@ -60,9 +76,9 @@ function readingSubcommands({ family, noun, filters, listLines }: RecordFamily) 
     read: {
       summary: `print a ${noun} as JSON`,
       args: idArg,
-      options: { as_of: asOfOption },
+      options: asOf,
       async *run([id = ''], { api, input }) {
-        yield recordResult(await callApi(api, `${family}.read`, { v: { ...input, id } }));
+        yield answerResult(await callApi(api, `${family}.read`, { v: { ...input, id } }));
       },
     },
     history: {
@@ -76,7 +92,8 @@ function readingSubcommands({ family, noun, filters, listLines }: RecordFamily) 
 }
 
 function writingSubcommands(records: RecordFamily) {
-  const { family, noun } = records;
+  const { name, noun } = records;
+  const family = `svc1.${name}`;
   const idArg = { '<id>': `the id of the ${noun}` };
   return {
     insert: {
@@ -87,7 +104,7 @@ function writingSubcommands(records: RecordFamily) {
       async *run([source = ''], { api, vk, input, stdin }) {
         const v = await readFields(source, stdin);
         const envelope = { v, vk, ...preference(input) };
-        yield recordResult(await callApi(api, `${family}.insert`, envelope));
+        yield answerResult(await callApi(api, `${family}.insert`, envelope));
       },
     },
     edit: {
@@ -98,7 +115,7 @@ function writingSubcommands(records: RecordFamily) {
       async *run([id = '', source = ''], { api, vk, input, stdin }) {
         const v = { ...(await readFields(source, stdin)), id };
         const envelope = { v, vk, ...preference(input) };
-        yield recordResult(await callApi(api, `${family}.edit`, envelope));
+        yield answerResult(await callApi(api, `${family}.edit`, envelope));
       },
     },
     invalidate: {
@@ -124,16 +141,19 @@ function writingSubcommands(records: RecordFamily) {
   } as const satisfies Readonly<Record<string, Subcommand>>;
 }
 
-/** Shows the record of an answer, with a warning for each problem of a write. */
-export function recordResult(answer: JsonObject): SubcommandResult {
-  const lines = [JSON.stringify(answer.data, undefined, 2)];
-  return { answer, lines, notes: problemsOf(answer).map((message) => `warning: ${message}`) };
-}
-
-function problemsOf({ data }: JsonObject): readonly string[] {
-  const problems = isJsonObject(data) ? data.problems : undefined;
-  if (!Array.isArray(problems)) return [];
-  return (problems as readonly Problem[]).map(({ message }) => message);
+/** A page of a list as a table with the columns of its family. */
+function listLines(
+  columns: RecordFamily['list']['columns'],
+  rows: readonly JsonObject[],
+): readonly string[] {
+  const cells = rows.map((row) =>
+    Object.values(columns).map((column) => {
+      if (typeof column !== 'string') return column(row);
+      const value = row[column];
+      return typeof value === 'string' ? value : JSON.stringify(value ?? '');
+    }),
+  );
+  return table(Object.keys(columns), cells);
 }
 
 /** The preference of a write for strict handling (RFC 7240). */

@@ -29,7 +29,7 @@ export const placeInput = {
   type: 'object',
   required: ['origin', 'path'],
   properties: {
-    origin: { type: 'string' },
+    origin: { type: 'string', description: 'Such as https://example.com.' },
     path: { type: 'string', description: 'As in a URL, or decoded; a query may follow.' },
     query: { type: 'string', nullable: true },
     as_of: asOfProperty,

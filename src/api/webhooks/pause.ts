@@ -44,7 +44,10 @@ function switchOperation({
     input: {
       type: 'object',
       required: ['id'],
-      properties: { id: { type: 'string' }, if_seq: { ...ifSeqProperty, nullable: true } },
+      properties: {
+        id: { type: 'string', description: 'The id of the hook.' },
+        if_seq: { ...ifSeqProperty, nullable: true },
+      },
     },
     envelope: { vk: vkMember },
     output: recordSchemas(hookFamily.schema).written,
